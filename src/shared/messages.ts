@@ -1,0 +1,22 @@
+// What supervisor and worker say to each other: one union each way.
+// Must not know how either side acts on it.
+import type { Config } from './config.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Snapshot } from './metrics.ts';
+
+/** From the supervisor to one worker. */
+export type ToWorker =
+  | { readonly kind: 'boot'; readonly config: Config; readonly slot: number }
+  | { readonly kind: 'drain' }
+  | { readonly kind: 'ping'; readonly sequence: number }
+  | { readonly kind: 'collect'; readonly scrapeId: number }
+  | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };
+
+/** From one worker to the supervisor. */
+export type ToSupervisor =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
+  | { readonly kind: 'pong'; readonly sequence: number }
+  | { readonly kind: 'snapshot'; readonly scrapeId: number | null; readonly snapshot: Snapshot }
+  | { readonly kind: 'scrape'; readonly requestId: number };

@@ -1,0 +1,98 @@
+// The table of all metrics, and the shape in which a worker reports its own.
+// Must not know prom-client: the supervisor renders.
+
+type Definition = {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+};
+
+const durationBuckets = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+] as const;
+
+/** What the workers report. `section` and `slot` are added to every sample by the supervisor. */
+export const workerMetrics = {
+  dbhttpd_requests_total: {
+    type: 'counter',
+    help: 'Requests answered, by endpoint and status class.',
+    labels: ['endpoint', 'status'],
+  },
+  dbhttpd_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the last byte of a database request to the end of its reply.',
+    labels: [],
+    buckets: durationBuckets,
+  },
+  dbhttpd_outcomes_total: {
+    type: 'counter',
+    help: 'Database requests by what became of their statements.',
+    labels: ['outcome'],
+  },
+  dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },
+  dbhttpd_reply_bytes_total: { type: 'counter', help: 'Bytes of reply bodies.', labels: [] },
+  dbhttpd_requests_in_flight: {
+    type: 'gauge',
+    help: 'Requests being answered now.',
+    labels: [],
+  },
+  dbhttpd_queue_length: {
+    type: 'gauge',
+    help: 'Requests waiting for a connection now.',
+    labels: [],
+  },
+  dbhttpd_queue_seconds_total: {
+    type: 'counter',
+    help: 'Time that requests spent waiting for a connection.',
+    labels: [],
+  },
+  dbhttpd_pool_connections: {
+    type: 'gauge',
+    help: 'MySQL connections of the pool by state.',
+    labels: ['state'],
+  },
+  dbhttpd_connects_total: {
+    type: 'counter',
+    help: 'MySQL connections opened, by result.',
+    labels: ['result'],
+  },
+  dbhttpd_session_resets_total: {
+    type: 'counter',
+    help: 'Session resets, by result.',
+    labels: ['result'],
+  },
+  process_cpu_seconds_total: {
+    type: 'counter',
+    help: 'User and system CPU time of the worker.',
+    labels: [],
+  },
+  process_resident_memory_bytes: {
+    type: 'gauge',
+    help: 'Resident memory of the worker.',
+    labels: [],
+  },
+} as const satisfies Record<string, Definition>;
+
+export type WorkerMetric = keyof typeof workerMetrics;
+
+/** One value of a counter or gauge. */
+export type Sample = {
+  readonly metric: WorkerMetric;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+};
+
+/** One histogram: observations per bucket (not cumulative; the last is +Inf), their sum and number. */
+export type HistogramSample = {
+  readonly metric: WorkerMetric;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly counts: readonly number[];
+  readonly sum: number;
+};
+
+/** All metrics of one worker at one moment. */
+export type Snapshot = {
+  readonly samples: readonly Sample[];
+  readonly histograms: readonly HistogramSample[];
+};
