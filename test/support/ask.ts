@@ -1,0 +1,97 @@
+// Ordinary requests to a gateway, each on a connection of its own; whatever comes back is the reply.
+// Must not know who listens at the URL.
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { type JsonValue, parseStrictJson } from './strict-json.ts';
+
+/** One whole reply; a connection cut before its end is an error instead. */
+export type Reply = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly text: string;
+  /** The body as JSON.parse reads it. Typed by the caller, who knows what was asked. */
+  readonly json: <Shape = unknown>() => Shape;
+  /** The body read strictly, with every digit. */
+  readonly exact: () => JsonValue;
+};
+
+/** What a request carries beside its path. */
+export type Options = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly timeoutMs?: number;
+};
+
+/** Requests to one gateway. */
+export type Ask = {
+  readonly request: (path: string, options?: Options) => Promise<Reply>;
+  readonly get: (path: string, options?: Options) => Promise<Reply>;
+  /** GET /db with the request as URL-encoded JSON. */
+  readonly db: (request: object, options?: Options) => Promise<Reply>;
+  /** POST /db with the request as a JSON body. */
+  readonly dbPost: (request: object, options?: Options) => Promise<Reply>;
+  /** POST of a JSON body; a string is sent as it is. */
+  readonly post: (path: string, body: object | string, options?: Options) => Promise<Reply>;
+};
+
+/** Creates the requests for the gateway at `url`. Each rejects on a connection fault or after 30 s. */
+export function createAsk(url: string): Ask {
+  const send = (path: string, options: Options = {}) => exchange(new URL(url), path, options);
+  const post = (path: string, body: object | string, options: Options = {}) =>
+    send(path, {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...options,
+      headers: { 'Content-Type': 'application/json', ...options.headers },
+    });
+  return {
+    request: send,
+    get: send,
+    db: (asked, options) => send(`/db?${encodeURIComponent(JSON.stringify(asked))}`, options),
+    dbPost: (asked, options) => post('/db', asked, options),
+    post,
+  };
+}
+
+function exchange(base: URL, path: string, options: Options): Promise<Reply> {
+  const timeoutMs = options.timeoutMs ?? 30_000;
+  return new Promise((resolve, reject) => {
+    const outgoing = (base.protocol === 'https:' ? requestTls : request)(
+      {
+        host: base.hostname,
+        port: base.port,
+        path,
+        method: options.method ?? 'GET',
+        headers: options.headers ?? {},
+        agent: false,
+        rejectUnauthorized: false,
+        signal: AbortSignal.timeout(timeoutMs),
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.once('error', reject);
+        incoming.once('end', () => {
+          resolve(createReply(incoming.statusCode ?? 0, incoming.headers, Buffer.concat(chunks)));
+        });
+      },
+    );
+    outgoing.once('error', reject);
+    outgoing.end(options.body);
+  });
+}
+
+function createReply(status: number, headers: IncomingHttpHeaders, body: Buffer): Reply {
+  return {
+    status,
+    headers,
+    body,
+    get text() {
+      return body.toString('utf8');
+    },
+    json: <Shape>() => JSON.parse(body.toString('utf8')) as Shape,
+    exact: () => parseStrictJson(body),
+  };
+}

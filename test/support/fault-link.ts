@@ -1,0 +1,201 @@
+// One proxied connection: client's packets are recognised and handed over one by one, faults are done to it.
+// Must not know which fault is due: it asks for each statement.
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import {
+  asksForTls,
+  createSplitter,
+  offeredCapabilities,
+  type Packet,
+  statementOf,
+  usesQueryAttributes,
+} from './mysql-wire.ts';
+
+/** What is done to one statement or its reply. `how` the client's connection ends: RST unless `fin`. */
+export type Fault =
+  /** The statement is held back this long before it is forwarded. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** Forwarded; of the reply nothing is passed on before `release()`. */
+  | { readonly kind: 'stall' }
+  /** Forwarded; the reply is swallowed, the connection stays open. */
+  | { readonly kind: 'drop-reply' }
+  /** Forwarded; the client gets so many bytes of the reply, then the connection ends. */
+  | { readonly kind: 'cut-reply'; readonly afterBytes: number; readonly how?: 'fin' | 'reset' }
+  /** So many bytes of the request reach the server (none without `afterBytes`), then both ends are cut. */
+  | { readonly kind: 'cut-request'; readonly afterBytes?: number; readonly how?: 'fin' | 'reset' }
+  /** The whole request reaches the server, the client's connection ends at once; the server may finish. */
+  | { readonly kind: 'cut-after-request'; readonly how?: 'fin' | 'reset' };
+
+type ReplyMode =
+  | { readonly kind: 'pass' }
+  | { readonly kind: 'hold' }
+  | { readonly kind: 'swallow' }
+  | { kind: 'cut'; left: number; readonly how: 'fin' | 'reset' };
+
+/** One client and its connection to the server. */
+export class FaultLink {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #faultFor: (statement: string) => Fault | null;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #reply: ReplyMode = { kind: 'pass' };
+  #held: Buffer[] = [];
+  #queue: Packet[] = [];
+  #delaying = false;
+  #opaque = false;
+  #handshakes = 0;
+  #offered: number | null = null;
+  #attributes = false;
+  #continues = false;
+  #frozen = false;
+  #lingers = false;
+
+  constructor(
+    client: Socket,
+    upstream: NetConnectOpts,
+    faultFor: (statement: string) => Fault | null,
+  ) {
+    this.#client = client;
+    this.#faultFor = faultFor;
+    this.#server = connect(upstream);
+    const split = createSplitter();
+    client.setNoDelay(true);
+    this.#server.setNoDelay(true);
+    client.on('data', (bytes: Buffer) => {
+      if (this.#opaque) this.#forward(bytes);
+      else for (const packet of split(bytes)) this.#queue.push(packet);
+      this.#work();
+    });
+    this.#server.on('data', (bytes: Buffer) => this.#answer(bytes));
+    client.on('error', () => this.end('reset'));
+    this.#server.on('error', () => this.end('reset'));
+    client.on('close', () => {
+      if (!this.#lingers) this.#server.destroy();
+    });
+    this.#server.on('end', () => client.end());
+    this.#server.on('close', () => client.end());
+    client.on('drain', () => {
+      if (!this.#frozen) this.#server.resume();
+    });
+  }
+
+  /** Stops reading on both sides, as a network that loses everything; `thaw` undoes it. */
+  freeze(): void {
+    this.#frozen = true;
+    this.#client.pause();
+    this.#server.pause();
+  }
+
+  thaw(): void {
+    this.#frozen = false;
+    this.#client.resume();
+    this.#server.resume();
+  }
+
+  /** Passes on what a `stall` holds back, and everything after it. */
+  release(): void {
+    if (this.#reply.kind === 'hold') this.#reply = { kind: 'pass' };
+    for (const bytes of this.#held.splice(0)) this.#answer(bytes);
+  }
+
+  /** Ends both connections. */
+  end(how: 'fin' | 'reset'): void {
+    this.#endClient(how);
+    this.#server.destroy();
+  }
+
+  #endClient(how: 'fin' | 'reset'): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+    if (how === 'reset') this.#client.resetAndDestroy();
+    else this.#client.destroy();
+  }
+
+  #work(): void {
+    while (!this.#delaying) {
+      const packet = this.#queue.shift();
+      if (packet === undefined) return;
+      const statement = this.#read(packet);
+      const fault = statement === null ? null : this.#faultFor(statement);
+      if (statement !== null) this.#reply = { kind: 'pass' };
+      if (fault === null) this.#forward(packet.whole);
+      else this.#perform(fault, packet);
+    }
+  }
+
+  #read(packet: Packet): string | null {
+    const continued = this.#continues;
+    this.#continues = packet.payload.length === 0xffffff;
+    if (packet.sequence !== 0 && this.#handshakes++ === 0) {
+      this.#opaque = asksForTls(packet.payload);
+      this.#attributes = usesQueryAttributes(this.#offered ?? 0, packet.payload);
+    }
+    if (packet.sequence !== 0 || continued) return null;
+    return statementOf(packet.payload, this.#attributes);
+  }
+
+  #perform(fault: Fault, packet: Packet): void {
+    switch (fault.kind) {
+      case 'delay':
+        this.#delaying = true;
+        this.#later(fault.ms, () => {
+          this.#delaying = false;
+          this.#forward(packet.whole);
+          this.#work();
+        });
+        return;
+      case 'stall':
+        this.#reply = { kind: 'hold' };
+        return this.#forward(packet.whole);
+      case 'drop-reply':
+        this.#reply = { kind: 'swallow' };
+        return this.#forward(packet.whole);
+      case 'cut-reply':
+        this.#reply = { kind: 'cut', left: fault.afterBytes, how: fault.how ?? 'reset' };
+        return this.#forward(packet.whole);
+      case 'cut-request':
+        this.#queue = [];
+        this.#server.end(packet.whole.subarray(0, fault.afterBytes ?? 0));
+        return this.#endClient(fault.how ?? 'reset');
+      case 'cut-after-request':
+        this.#queue = [];
+        this.#lingers = true;
+        this.#server.unref();
+        this.#reply = { kind: 'swallow' };
+        this.#forward(packet.whole);
+        this.#server.once('data', () => this.#server.destroy());
+        return this.#endClient(fault.how ?? 'reset');
+      default:
+        fault satisfies never;
+    }
+  }
+
+  #later(ms: number, act: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      act();
+    }, ms);
+    this.#timers.add(timer);
+  }
+
+  #forward(bytes: Buffer): void {
+    if (!this.#server.destroyed) this.#server.write(bytes);
+  }
+
+  #answer(bytes: Buffer): void {
+    this.#offered ??= offeredCapabilities(bytes.subarray(4));
+    const reply = this.#reply;
+    if (reply.kind === 'swallow') return;
+    if (reply.kind === 'hold') {
+      this.#held.push(bytes);
+      return;
+    }
+    if (reply.kind === 'cut' && bytes.length >= reply.left) {
+      const { left, how } = reply;
+      this.#reply = { kind: 'swallow' };
+      if (left === 0) return this.end(how);
+      this.#client.write(bytes.subarray(0, left), () => this.end(how));
+      return;
+    }
+    if (reply.kind === 'cut') reply.left -= bytes.length;
+    if (!this.#client.destroyed && !this.#client.write(bytes)) this.#server.pause();
+  }
+}

@@ -1,0 +1,124 @@
+// A TCP proxy between gateway and database that does what networks and servers do on bad days, on request.
+// Must not know the gateway. A reply is what the server sends after a statement was forwarded, so with
+// statements pipelined on one connection a fault may meet the reply before it.
+import { createServer, type NetConnectOpts, type Socket } from 'node:net';
+import { type Fault, FaultLink } from './fault-link.ts';
+
+export type { Fault } from './fault-link.ts';
+
+/** A rule that is in force. `hits`: how many statements it has met. */
+export type Rule = { readonly hits: () => number; readonly remove: () => void };
+
+/** A running proxy. Whoever started it must stop it. */
+export type FaultProxy = {
+  readonly host: string;
+  readonly port: number;
+  /** Every statement that came from a client, in order: proof of what was sent, and how often. */
+  readonly statements: readonly string[];
+  /** Client connections: all that there were, and those open now. */
+  readonly connections: () => { readonly total: number; readonly open: number };
+  /** Does `fault` to each statement that matches, at most `times` of them. The oldest rule that fits wins. */
+  readonly on: (
+    matches: RegExp | ((statement: string) => boolean),
+    fault: Fault,
+    options?: { readonly times?: number },
+  ) => Rule;
+  /** Passes on all replies that a `stall` holds back. */
+  readonly release: () => void;
+  /** Lets nothing pass in either direction; new connections are accepted and meet silence. */
+  readonly partition: () => void;
+  readonly heal: () => void;
+  /** Refuses new connections by RST right after they were accepted; `false` takes it back. */
+  readonly refuse: (on: boolean) => void;
+  /** Cuts all open connections. */
+  readonly cutAll: (how?: 'fin' | 'reset') => void;
+  readonly stop: () => Promise<void>;
+};
+
+type ActiveRule = {
+  readonly matches: (statement: string) => boolean;
+  readonly fault: Fault;
+  readonly times: number;
+  hits: number;
+};
+
+/** Starts a proxy on a port of the loopback address (the system's choice, unless given). */
+export async function startFaultProxy(
+  upstream: NetConnectOpts,
+  { port = 0 } = {},
+): Promise<FaultProxy> {
+  const links = new Map<Socket, FaultLink>();
+  const rules: ActiveRule[] = [];
+  const statements: string[] = [];
+  let total = 0;
+  let partitioned = false;
+  let refusing = false;
+
+  const faultFor = (statement: string): Fault | null => {
+    statements.push(statement);
+    const rule = rules.find((one) => one.hits < one.times && one.matches(statement));
+    if (rule === undefined) return null;
+    rule.hits++;
+    return rule.fault;
+  };
+  const server = createServer((client) => {
+    total++;
+    if (refusing) return void client.resetAndDestroy();
+    const link = new FaultLink(client, upstream, faultFor);
+    links.set(client, link);
+    client.once('close', () => links.delete(client));
+    if (partitioned) link.freeze();
+  });
+  const cutAll = (how: 'fin' | 'reset' = 'reset') => {
+    for (const link of links.values()) link.end(how);
+  };
+  const listening = await listen(server, port);
+
+  return {
+    host: '127.0.0.1',
+    port: listening,
+    statements,
+    connections: () => ({ total, open: links.size }),
+    on: (matches, fault, { times = Number.POSITIVE_INFINITY } = {}) => {
+      const test = matches instanceof RegExp ? (text: string) => matches.test(text) : matches;
+      const rule: ActiveRule = { matches: test, fault, times, hits: 0 };
+      rules.push(rule);
+      return { hits: () => rule.hits, remove: () => removeFrom(rules, rule) };
+    },
+    release: () => {
+      for (const link of links.values()) link.release();
+    },
+    partition: () => {
+      partitioned = true;
+      for (const link of links.values()) link.freeze();
+    },
+    heal: () => {
+      partitioned = false;
+      for (const link of links.values()) link.thaw();
+    },
+    refuse: (on) => {
+      refusing = on;
+    },
+    cutAll,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cutAll();
+      }),
+  };
+}
+
+function removeFrom(rules: ActiveRule[], rule: ActiveRule): void {
+  const index = rules.indexOf(rule);
+  if (index >= 0) rules.splice(index, 1);
+}
+
+function listen(server: ReturnType<typeof createServer>, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      resolve(typeof address === 'object' && address ? address.port : port);
+    });
+  });
+}

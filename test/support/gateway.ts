@@ -1,0 +1,147 @@
+// The real daemon, started by its own command line in front of a database, for one test file.
+// Must not know how the daemon works inside: it reads pidfile and log, as an operator does.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Ask, createAsk } from './ask.ts';
+import type { Database } from './mariadb.ts';
+import { childrenOf, gone, isAlive, signal } from './processes.ts';
+import { createWorkspace } from './workspace.ts';
+
+/** A running gateway. Whoever started it must stop it. */
+export type Gateway = Ask & {
+  readonly url: string;
+  readonly port: number;
+  /** The supervisor's pid. */
+  readonly pid: number;
+  readonly directory: string;
+  readonly configPath: string;
+  readonly pidfile: string;
+  readonly section: string;
+  /** The pids of the workers that live now. */
+  readonly workers: () => number[];
+  readonly log: () => string;
+  /** SIGTERM, and waits until the supervisor is gone; rejects when it does not go. */
+  readonly stop: () => Promise<void>;
+};
+
+/** Keys and values of the section, as the INI file has them. */
+export type Settings = Readonly<Record<string, string | number | boolean>>;
+
+/** How the gateway reaches the database; a fault proxy's address serves as well as a Database. */
+export type Target = Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
+
+const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
+
+/** Starts `dbhttpd -c … -s …`, listening on a port of the system's choice. Rejects with the log's text. */
+export async function startGateway(wish: {
+  readonly database: Target;
+  readonly settings?: Settings;
+  readonly section?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}): Promise<Gateway> {
+  const section = wish.section ?? 'world';
+  let pid = 0;
+  const workspace = createWorkspace('gw', () => endAbruptly(pid));
+  const path = (name: string) => join(workspace.path, name);
+  const [configPath, pidfile, logfile] = [path('gateway.ini'), path('gateway.pid'), path('log')];
+  const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
+  const settings: Settings = {
+    database: wish.database.name,
+    host: wish.database.host,
+    port: wish.database.port,
+    user: wish.database.user,
+    password: wish.database.password,
+    listen: '127.0.0.1:0',
+    workers: 2,
+    pidfile,
+    log: logfile,
+    ...wish.settings,
+  };
+  writeFileSync(configPath, formatSection(section, settings), { mode: 0o600 });
+
+  try {
+    const started = await run(['-c', configPath, '-s', section], wish.env ?? {});
+    if (existsSync(pidfile)) pid = Number(readFileSync(pidfile, 'utf8'));
+    if (started.status !== 0 || pid === 0) {
+      throw new Error(`dbhttpd: exit ${started.status}\n${started.output}\n${readLog()}`);
+    }
+    const port = findPort(readLog());
+    const url = `${'https_cert' in settings ? 'https' : 'http'}://127.0.0.1:${port}`;
+    return {
+      ...createAsk(url),
+      url,
+      port,
+      pid,
+      section,
+      configPath,
+      pidfile,
+      directory: workspace.path,
+      workers: () => childrenOf(pid),
+      log: readLog,
+      stop: async () => {
+        await stopDaemon(pid, readLog);
+        workspace.remove();
+      },
+    };
+  } catch (error) {
+    endAbruptly(pid);
+    workspace.remove();
+    throw error;
+  }
+}
+
+/** The text of an INI file with one section; whatever is not plain is quoted. */
+export function formatSection(section: string, settings: Settings): string {
+  const lines = Object.entries(settings).map(([key, value]) => {
+    const text = String(value);
+    return `${key} = ${/^[\w./:[\]*,+-]*$/.test(text) ? text : JSON.stringify(text)}`;
+  });
+  return `[${section}]\n${lines.join('\n')}\n`;
+}
+
+function run(args: string[], env: Readonly<Record<string, string>>) {
+  return new Promise<{ status: number | null; output: string }>((resolve, reject) => {
+    const child = spawn(process.execPath, [entry, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env },
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.on('data', (chunk) => (output += chunk));
+    child.once('error', reject);
+    // A daemon that kept these pipes would hold 'close' back: 'exit' is the command's end.
+    child.once('exit', (status) => {
+      setImmediate(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        resolve({ status, output });
+      });
+    });
+  });
+}
+
+function findPort(log: string): number {
+  const port = [...log.matchAll(/listening \S+:(\d+)/g)].at(-1)?.[1];
+  if (port === undefined)
+    throw new Error(`no line "listening <address>:<port>" in the log:\n${log}`);
+  return Number(port);
+}
+
+async function stopDaemon(pid: number, readLog: () => string): Promise<void> {
+  const workers = childrenOf(pid);
+  signal(pid, 'SIGTERM');
+  try {
+    await gone(pid, 45_000);
+    await Promise.all(workers.map((worker) => gone(worker)));
+  } catch (error) {
+    for (const left of [pid, ...workers]) signal(left, 'SIGKILL');
+    throw new Error(`the gateway did not stop:\n${readLog()}`, { cause: error });
+  }
+}
+
+function endAbruptly(pid: number): void {
+  if (pid === 0 || !isAlive(pid)) return;
+  for (const left of [...childrenOf(pid), pid]) signal(left, 'SIGKILL');
+}

@@ -1,0 +1,154 @@
+// One private MariaDB process: made, started, frozen, stopped, started again on the same port.
+// Must not know what is asked of it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import {
+  createDataDirectory,
+  findMariadbd,
+  freePort,
+  listenArguments,
+  type ServerFiles,
+  serverArguments,
+  serverFiles,
+} from '../../scripts/support/private-mariadb.ts';
+import { eventually } from './eventually.ts';
+import { createWorkspace } from './workspace.ts';
+
+/** A running server. It ends with this process, whatever happens to it; `remove` ends it at once. */
+export type MariadbProcess = {
+  readonly port: number;
+  readonly socket: string;
+  readonly password: string;
+  /** The pid of the server that runs now. Throws while none does. */
+  readonly pid: () => number;
+  readonly log: () => string;
+  /** Ends the server and keeps its data. SIGKILL is the crash, SIGTERM the orderly shutdown. */
+  readonly halt: (signal?: 'SIGTERM' | 'SIGKILL') => Promise<void>;
+  /** Starts the halted server again, on the same port and socket. */
+  readonly resume: () => Promise<void>;
+  readonly remove: () => Promise<void>;
+};
+
+/** Creates and starts a server with these further arguments. Rejects with the server's log. */
+export async function startMariadb(args: readonly string[]): Promise<MariadbProcess> {
+  const mariadbd = findMariadbd(process.env['PATH'] ?? '');
+  if (mariadbd === null)
+    throw new Error('mariadbd is missing: apt-get install mariadb-server-core');
+  let child: ChildProcess | null = null;
+  const workspace = createWorkspace('db', () => child?.kill('SIGKILL'));
+  const files = serverFiles(workspace.path);
+  const runAs = process.getuid?.() === 0 ? 'root' : null;
+  const password = randomBytes(12).toString('hex');
+  createDataDirectory({ mariadbd, files, rootPassword: password, runAs });
+
+  const start = (port: number) => {
+    const options = [...serverArguments(files, runAs), ...listenArguments(files, port), ...args];
+    return launch(mariadbd, options, files, port);
+  };
+  const { port, server } = await startOnFreePort(start, files);
+  child = server;
+  const halt = async (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => {
+    const ending = child;
+    child = null;
+    if (ending !== null) await end(ending, signal);
+  };
+  return {
+    port,
+    socket: files.socket,
+    password,
+    pid: () => {
+      if (child?.pid === undefined) throw new Error('the server has been halted');
+      return child.pid;
+    },
+    log: () => readLog(files),
+    halt,
+    resume: async () => {
+      if (child === null) child = await start(port);
+    },
+    remove: async () => {
+      await halt('SIGKILL');
+      workspace.remove();
+    },
+  };
+}
+
+// Between asking for a free port and using it, another process may take it.
+async function startOnFreePort(
+  start: (port: number) => Promise<ChildProcess>,
+  files: ServerFiles,
+): Promise<{ port: number; server: ChildProcess }> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    try {
+      return { port, server: await start(port) };
+    } catch (error) {
+      if (attempt === 5 || !readLog(files).includes('Address already in use')) throw error;
+    }
+  }
+}
+
+async function launch(
+  mariadbd: string,
+  args: readonly string[],
+  files: ServerFiles,
+  port: number,
+): Promise<ChildProcess> {
+  // setpriv lets the kernel end the server when this process dies without a last word.
+  const [command, ...before] = existsSync('/usr/bin/setpriv')
+    ? ['/usr/bin/setpriv', '--pdeathsig', 'KILL', mariadbd]
+    : [mariadbd];
+  const log = openSync(files.log, 'w');
+  const child = spawn(command ?? mariadbd, [...before, ...args], { stdio: ['ignore', log, log] });
+  closeSync(log);
+  child.unref();
+  try {
+    await eventually(
+      'MariaDB accepts connections',
+      async () => hasEnded(child) || (await greets(port, files.socket)),
+      { timeoutMs: 30_000 },
+    );
+    if (hasEnded(child)) throw new Error('MariaDB has ended');
+    return child;
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`MariaDB did not start: ${readLog(files)}`, { cause: error });
+  }
+}
+
+/** Whether both the socket and the port answer with a server's first packet. */
+async function greets(port: number, socket: string): Promise<boolean> {
+  const answers = [{ port, host: '127.0.0.1' }, { path: socket }].map(
+    (address) =>
+      new Promise<boolean>((resolve) => {
+        const connection = createConnection(address);
+        connection.setTimeout(1000, () => connection.destroy());
+        connection.once('data', () => {
+          resolve(true);
+          connection.destroy();
+        });
+        connection.once('error', () => resolve(false));
+        connection.once('close', () => resolve(false));
+      }),
+  );
+  return (await Promise.all(answers)).every(Boolean);
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (hasEnded(child)) return;
+  child.ref();
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const impatience = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  child.kill(signal);
+  await ended;
+  clearTimeout(impatience);
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function readLog(files: ServerFiles): string {
+  return existsSync(files.log) ? readFileSync(files.log, 'utf8') : '';
+}

@@ -1,0 +1,45 @@
+// What /proc tells about processes that are not our children.
+// Must not know what these processes are; it signals nobody but by a pid it was given.
+import { readdirSync, readFileSync } from 'node:fs';
+import { eventually } from './eventually.ts';
+
+/** Whether a process of this pid exists and is not a zombie. */
+export function isAlive(pid: number): boolean {
+  const stat = readStat(pid);
+  return stat !== null && stat.state !== 'Z' && stat.state !== 'X';
+}
+
+/** The pids of the living children of `pid`, in ascending order. */
+export function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((candidate) => readStat(candidate)?.parent === pid && isAlive(candidate))
+    .sort((left, right) => left - right);
+}
+
+/** Resolves once no process of this pid is left. Rejects after `timeoutMs`. */
+export async function gone(pid: number, timeoutMs = 10_000): Promise<void> {
+  await eventually(`process ${pid} is gone`, () => !isAlive(pid), { timeoutMs });
+}
+
+/** Sends a signal; false when there is no such process any more. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readStat(pid: number): { state: string; parent: number } | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The command's name stands in parentheses and may hold anything, parentheses included.
+    const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent) };
+  } catch {
+    return null;
+  }
+}
