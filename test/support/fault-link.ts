@@ -143,26 +143,30 @@ export class FaultLink {
         });
         return;
       case 'stall':
-        this.#reply = { kind: 'hold' };
-        return this.#forward(packet.whole);
+        this.#forwardExpecting({ kind: 'hold' }, packet);
+        return;
       case 'drop-reply':
-        this.#reply = { kind: 'swallow' };
-        return this.#forward(packet.whole);
+        this.#forwardExpecting({ kind: 'swallow' }, packet);
+        return;
       case 'cut-reply':
-        this.#reply = { kind: 'cut', left: fault.afterBytes, how: fault.how ?? 'reset' };
-        return this.#forward(packet.whole);
+        this.#forwardExpecting(
+          { kind: 'cut', left: fault.afterBytes, how: fault.how ?? 'reset' },
+          packet,
+        );
+        return;
       case 'cut-request':
         this.#queue = [];
         this.#server.end(packet.whole.subarray(0, fault.afterBytes ?? 0));
-        return this.#endClient(fault.how ?? 'reset');
+        this.#endClient(fault.how ?? 'reset');
+        return;
       case 'cut-after-request':
         this.#queue = [];
         this.#lingers = true;
         this.#server.unref();
-        this.#reply = { kind: 'swallow' };
-        this.#forward(packet.whole);
+        this.#forwardExpecting({ kind: 'swallow' }, packet);
         this.#server.once('data', () => this.#server.destroy());
-        return this.#endClient(fault.how ?? 'reset');
+        this.#endClient(fault.how ?? 'reset');
+        return;
       default:
         fault satisfies never;
     }
@@ -174,6 +178,11 @@ export class FaultLink {
       act();
     }, ms);
     this.#timers.add(timer);
+  }
+
+  #forwardExpecting(reply: ReplyMode, packet: Packet): void {
+    this.#reply = reply;
+    this.#forward(packet.whole);
   }
 
   #forward(bytes: Buffer): void {
@@ -191,8 +200,8 @@ export class FaultLink {
     if (reply.kind === 'cut' && bytes.length >= reply.left) {
       const { left, how } = reply;
       this.#reply = { kind: 'swallow' };
-      if (left === 0) return this.end(how);
-      this.#client.write(bytes.subarray(0, left), () => this.end(how));
+      if (left === 0) this.end(how);
+      else this.#client.write(bytes.subarray(0, left), () => this.end(how));
       return;
     }
     if (reply.kind === 'cut') reply.left -= bytes.length;

@@ -33,7 +33,7 @@ export type MariadbProcess = {
 
 /** Creates and starts a server with these further arguments. Rejects with the server's log. */
 export async function startMariadb(args: readonly string[]): Promise<MariadbProcess> {
-  const mariadbd = findMariadbd(process.env['PATH'] ?? '');
+  const mariadbd = findMariadbd(process.env.PATH ?? '');
   if (mariadbd === null)
     throw new Error('mariadbd is missing: apt-get install mariadb-server-core');
   let child: ChildProcess | null = null;

@@ -77,7 +77,7 @@ export async function startDatabase(
     () => openConnection(server, undefined, {}),
     (connection) => connection.query(`create database ${name} character set utf8mb4`),
   );
-  const version = String((await query('select version() as version'))[0]?.['version']);
+  const version = String((await query('select version() as version'))[0]?.version);
   return {
     ...server,
     name,

@@ -32,7 +32,7 @@ test('survives a crash with its data, on the same port; a freeze ends by a thaw'
     await assert.rejects(database.query('select 1'));
     await database.resume();
     assert.equal((await database.query('select * from t')).length, 1);
-    assert.equal(Number((await database.query('select @@max_connections as n'))[0]?.['n']), 17);
+    assert.equal(Number((await database.query('select @@max_connections as n'))[0]?.n), 17);
 
     database.freeze();
     const answer = database.query('select 1');

@@ -1,0 +1,70 @@
+# What scripts/demo and scripts/test need before they can begin: tools, npm packages, apt packages, a build.
+# Sourced by them; must not know what they do then. Says what is missing where it may not install.
+
+say() { printf '%s\n' "$*"; }
+fail() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+need_node() {
+  command -v node >/dev/null || fail 'Node.js 20.19 or newer is missing (https://nodejs.org)'
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number);
+    process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
+    fail "Node.js 20.19 or newer is needed, this is $(node --version)"
+  command -v npm >/dev/null || fail 'npm is missing (it comes with Node.js)'
+}
+
+# npm warns of settings that it does not know in somebody's .npmrc: no concern of ours.
+run_npm() {
+  { npm "$@" 2>&1 >&3 | grep -v 'Unknown \(user\|project\|env\|builtin\|global\) config' >&2; return "${PIPESTATUS[0]}"; } 3>&1
+}
+
+# A lock file newer than what was installed from it means: install again.
+install_npm_packages() {
+  if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    say '- npm packages'
+    run_npm ci --no-audit --no-fund --loglevel=error || fail 'npm ci failed'
+    touch node_modules/.package-lock.json
+  fi
+}
+
+# install_apt_packages <what for> <package>...: nothing to do for no packages.
+install_apt_packages() {
+  local purpose=$1 sudo='' log
+  shift
+  [ $# -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo='sudo -n'
+    $sudo true 2>/dev/null || fail "missing for $purpose: $*. As root: apt-get install -y --no-install-recommends $*"
+  fi
+  command -v apt-get >/dev/null || fail "missing for $purpose, and no apt-get here: $*"
+  say "- apt packages: $*"
+  log=$(mktemp)
+  if ! apt_install "$sudo" "$@" >"$log" 2>&1; then
+    # A fresh machine knows no package before its first update.
+    $sudo apt-get update >>"$log" 2>&1 || true
+    if ! apt_install "$sudo" "$@" >>"$log" 2>&1; then
+      tail -n 20 "$log" >&2
+      rm -f "$log"
+      fail "apt-get could not install: $*"
+    fi
+  fi
+  rm -f "$log"
+}
+
+apt_install() {
+  local sudo=$1
+  shift
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+    -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+has_mariadbd() {
+  PATH="$PATH:/usr/sbin:/usr/local/sbin:/usr/libexec" command -v mariadbd >/dev/null
+}
+
+build() {
+  say '- build'
+  run_npm run --silent build || fail 'the build failed'
+}
