@@ -1,0 +1,93 @@
+// Turns one JSON value into an SQL literal that means the same under every sql_mode and charset.
+// Must not know where in a statement the literal will stand.
+import { isLosslessNumber } from 'lossless-json';
+
+/** Why a value or a set of parameters cannot be bound; `message` is for people and holds no value. */
+export type BindFailure = { readonly code: string; readonly message: string };
+
+/** Literals, or the reason why there is none. */
+export type Literal =
+  | { readonly ok: true; readonly sql: string }
+  | { readonly ok: false; readonly failure: BindFailure };
+
+const NULL: Literal = { ok: true, sql: 'NULL' };
+const TRUE: Literal = { ok: true, sql: 'TRUE' };
+const FALSE: Literal = { ok: true, sql: 'FALSE' };
+
+// The server cuts longer decimals without a word: 65 digits is its DECIMAL, 30 MySQL's fraction.
+const MAX_DIGITS = 65;
+const MAX_FRACTION_DIGITS = 30;
+
+/** Encodes a string, number, boolean or null; with `allowBinary` also {"$binary": base64}. Never throws. */
+export function encodeLiteral(value: unknown, allowBinary: boolean): Literal {
+  if (typeof value === 'string') return encodeString(value);
+  if (value === null) return NULL;
+  if (value === true) return TRUE;
+  if (value === false) return FALSE;
+  if (typeof value === 'number') return encodeNumber(String(value));
+  if (isLosslessNumber(value)) return encodeNumber(value.value);
+  if (allowBinary && isBinary(value)) return encodeBinary(value.$binary);
+  const accepted = allowBinary
+    ? 'string, number, boolean, null or {"$binary": …}'
+    : 'string, number, boolean or null';
+  return failed(`a parameter must be a ${accepted}`);
+}
+
+/**
+ * Hex digits hold no quote and no backslash, and the introducer fixes the charset. Always hex, also
+ * where '…' would be safe: `? 'b'` would otherwise be two strings to join or a string and its alias,
+ * depending on the value.
+ */
+function encodeString(value: string): Literal {
+  if (!isWellFormed(value)) return failed('a string parameter holds half of a surrogate pair');
+  return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
+}
+
+/** False when the string holds a surrogate without its other half, which UTF-8 cannot carry. */
+export function isWellFormed(value: string): boolean {
+  for (let at = 0; at < value.length; at++) {
+    const code = value.charCodeAt(at);
+    if (code < 0xd800 || code > 0xdfff) continue;
+    const low = value.charCodeAt(at + 1);
+    if (code > 0xdbff || !(low >= 0xdc00 && low <= 0xdfff)) return false;
+    at++;
+  }
+  return true;
+}
+
+/** Keeps the digits as they came; an exponent stays what it is to MySQL, a DOUBLE. */
+function encodeNumber(digits: string): Literal {
+  const found = /^-?(0|[1-9]\d*)(?:\.(\d+))?([eE][+-]?\d+)?$/.exec(digits);
+  if (found === null) return failed('a number parameter is not a JSON number');
+  const [, whole = '', fraction = '', exponent] = found;
+  if (exponent === undefined) {
+    if (whole.length + fraction.length > MAX_DIGITS || fraction.length > MAX_FRACTION_DIGITS) {
+      return failed(
+        `a number parameter has more than ${MAX_DIGITS} digits, or ${MAX_FRACTION_DIGITS} after the point, and would be cut; send it as a string`,
+      );
+    }
+  }
+  return { ok: true, sql: digits };
+}
+
+type Binary = { readonly $binary: string };
+
+function isBinary(value: unknown): value is Binary {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const keys = Object.keys(value);
+  return (
+    keys.length === 1 && keys[0] === '$binary' && typeof (value as Binary).$binary === 'string'
+  );
+}
+
+function encodeBinary(base64: string): Literal {
+  const bytes = Buffer.from(base64, 'base64');
+  // Node skips what is no base64; only what survives the way back was well-formed.
+  if (bytes.toString('base64') !== base64)
+    return failed('a $binary parameter is not padded base64');
+  return { ok: true, sql: `_binary X'${bytes.toString('hex')}'` };
+}
+
+function failed(message: string): Literal {
+  return { ok: false, failure: { code: 'PARAMS_VALUE', message } };
+}
