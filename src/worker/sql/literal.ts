@@ -36,7 +36,8 @@ export function encodeLiteral(value: unknown, allowBinary: boolean): Literal {
 /**
  * Hex digits hold no quote and no backslash, and the introducer fixes the charset. Always hex, also
  * where '…' would be safe: `? 'b'` would otherwise be two strings to join or a string and its alias,
- * depending on the value.
+ * depending on the value. The collation is utf8mb4's default, as weak as any literal's: the session must
+ * have the same (plain SET NAMES utf8mb4), or the server refuses to compare the value with a literal (1267).
  */
 function encodeString(value: string): Literal {
   if (!isWellFormed(value)) return failed('a string parameter holds half of a surrogate pair');
