@@ -1,0 +1,59 @@
+// Everything that runs during a benchmark: database, gateway, peers; started, probed, warmed up, stopped.
+// Must not know rounds, targets or reports.
+import { startDatabase } from './database.ts';
+import type { Arena } from './measure.ts';
+import { probe } from './probe.ts';
+import { type Server, startServer } from './servers.ts';
+import type { Cell, Peer, Workload } from './workloads.ts';
+
+/** An arena that is open. Whoever opened it must close it. */
+export type OpenArena = Arena & { readonly close: () => Promise<void> };
+
+const startOrder = ['gateway', 'fastify', 'constant', 'constant-none'] as const;
+
+/** Starts what the cells need. Rejects, with everything stopped again, when a part does not start or answers wrongly. */
+export async function openArena(cells: readonly Cell[], signal: AbortSignal): Promise<OpenArena> {
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    const stops = closers.splice(0).reverse();
+    // One that does not stop must not keep the others from being stopped.
+    const failures: unknown[] = [];
+    for (const stop of stops) await stop().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw new AggregateError(failures, 'not everything stopped in time');
+  };
+  try {
+    const database = await startDatabase();
+    closers.push(database.stop);
+    const servers = new Map<Peer, Server>();
+    const replies = new Map<string, number>();
+    const sizes = new Map<string, number>();
+    const workloads = [...new Set(cells.map(({ workload }) => workload))];
+    for (const peer of startOrder) {
+      if (!cells.some(({ peers }) => peers.includes(peer))) continue;
+      signal.throwIfAborted();
+      const constant = peer !== 'gateway' && peer !== 'fastify';
+      if (constant) fillSizes(sizes, workloads);
+      const server = await startServer(peer, database, sizes);
+      closers.push(server.stop);
+      servers.set(peer, server);
+      for (const workload of workloads) {
+        const reply = await probe(server, workload, { constant, signal });
+        replies.set(`${peer} ${workload.name}`, reply.bytes);
+        // The gateway comes first: the constants are as large as its replies.
+        if (!sizes.has(workload.name)) sizes.set(workload.name, reply.bodyBytes);
+      }
+    }
+    const replyBytes = (peer: Peer, name: string) => replies.get(`${peer} ${name}`) ?? 0;
+    return { database, servers, replyBytes, signal, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+// Constants measured with neither gateway nor fastify beside them: about what a reply has.
+function fillSizes(sizes: Map<string, number>, workloads: readonly Workload[]): void {
+  for (const { name, rows } of workloads) {
+    if (!sizes.has(name)) sizes.set(name, 100 + (rows ?? 0) * (name === 'bulk' ? 240 : 90));
+  }
+}

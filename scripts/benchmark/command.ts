@@ -1,0 +1,30 @@
+// Running a load generator: bounded in time, ended with the run, its words in the error when it fails.
+// Must not know which one.
+import { execFile } from 'node:child_process';
+
+/** What a command is run with. */
+export type Invocation = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+};
+
+/** Runs a command to its end and resolves to its stdout. Rejects on a status other than 0 and on the timeout. */
+export function runCommand(invocation: Invocation): Promise<string> {
+  const { command, args, environment, timeoutMs, signal } = invocation;
+  return new Promise((resolve, reject) => {
+    const options = {
+      env: { ...process.env, ...environment },
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: 16 * 1024 * 1024,
+      signal,
+    } as const;
+    execFile(command, args, options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${command} failed: ${stderr || stdout}`, { cause: error }));
+    });
+  });
+}

@@ -1,0 +1,79 @@
+// The database under all of them: a private MariaDB with the benchmark's tables.
+// Must not know who asks it.
+import mysql from 'mysql2/promise';
+import { startMariadb } from '../../test/support/mariadb-process.ts';
+import { readUsage } from './proc.ts';
+
+/** Where the tables are. Whoever started it must stop it. */
+export type Database = {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly name: string;
+  readonly version: string;
+  readonly query: (sql: string) => Promise<readonly Record<string, unknown>[]>;
+  /** CPU time that the server has used so far, in µs. */
+  readonly cpuUs: () => number;
+  readonly stop: () => Promise<void>;
+};
+
+const name = 'bench';
+
+// Rows enough that no statement is answered from a handful of pages; all of it fits in the buffer pool.
+const tables = `
+create table item (
+  id int unsigned primary key, number int not null, name varchar(60) not null,
+  price decimal(10,2) not null, made datetime not null);
+insert into item select seq, seq * 7919 % 100003, concat('item ', md5(seq)), seq / 100,
+  '2007-11-07' + interval seq minute from seq_1_to_100000;
+create table customer (id int unsigned primary key, name varchar(60) not null);
+insert into customer select seq, concat('customer ', md5(seq)) from seq_1_to_10000;
+create table purchase (
+  id int unsigned primary key, customer int unsigned not null, quantity int not null,
+  price decimal(10,2) not null, key (customer));
+insert into purchase select seq, 1 + seq % 10000, seq % 12, seq / 100 from seq_1_to_100000;
+create table bulk (
+  id int unsigned primary key, name varchar(60) not null, note varchar(200) not null,
+  price decimal(10,2) not null, made datetime not null);
+insert into bulk select seq, concat('item ', md5(seq)),
+  concat(md5(seq + 1), md5(seq + 2), md5(seq + 3), md5(seq + 4), md5(seq + 5)), seq / 100,
+  '2007-11-07' + interval seq minute from seq_1_to_100000;
+create table inserted (
+  id int unsigned primary key auto_increment, number int not null, name varchar(60) not null,
+  price decimal(10,2) not null);
+analyze table item, customer, purchase, bulk`;
+
+/** Starts a server with room for every client of a run, and fills the tables. Takes about two seconds. */
+export async function startDatabase(): Promise<Database> {
+  const server = await startMariadb(['--max-connections=700', '--innodb-buffer-pool-size=256M']);
+  try {
+    const account = {
+      host: '127.0.0.1',
+      port: server.port,
+      user: 'root',
+      password: server.password,
+    };
+    const connection = await mysql.createConnection({ ...account, multipleStatements: true });
+    await connection.query(`create database ${name} character set utf8mb4; use ${name};${tables}`);
+    const query = async (sql: string) => {
+      const [rows] = await connection.query(sql);
+      return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
+    };
+    const [row] = await query('select version() as version');
+    return {
+      ...account,
+      name,
+      version: String(row?.version),
+      query,
+      cpuUs: () => readUsage(server.pid()).cpuUs,
+      stop: async () => {
+        connection.destroy();
+        await server.remove();
+      },
+    };
+  } catch (error) {
+    await server.remove();
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+-- What wrk sends and what it says at the end: one statement with a varying id, one line of JSON.
+-- Must not know which server answers. Arguments: request before the id, request after it, largest id.
+
+local before, after, span
+
+function init(args)
+  before, after, span = args[1], args[2] .. "\r\n", tonumber(args[3])
+  math.randomseed(20071107)
+end
+
+function request()
+  return before .. math.random(span) .. after
+end
+
+function done(summary, latency)
+  local failed = summary.errors
+  io.write(string.format(
+    'SUMMARY {"requests":%d,"durationUs":%d,"bytes":%d,"p50Us":%d,"p99Us":%d,' ..
+    '"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d}\n',
+    summary.requests, summary.duration, summary.bytes,
+    latency:percentile(50), latency:percentile(99),
+    failed.connect, failed.read, failed.write, failed.timeout, failed.status))
+end

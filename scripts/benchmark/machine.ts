@@ -1,0 +1,43 @@
+// The conditions of a run: machine and versions of everything that took part.
+// Must not know the figures.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+
+const top = join(import.meta.dirname, '../../..');
+
+function readPackageVersion(directory: string): string {
+  const path = join(top, directory, 'package.json');
+  if (!existsSync(path)) return 'unknown';
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
+}
+
+function firstLine(command: string, args: readonly string[]): string {
+  const { stdout } = spawnSync(command, args, { cwd: top, encoding: 'utf8', timeout: 10_000 });
+  return (stdout ?? '').split('\n')[0]?.trim() || 'unknown';
+}
+
+/** What a reader needs to know to compare the figures with others. */
+export function describeConditions(mariadb: string) {
+  const [cpu] = os.cpus();
+  return {
+    machine: {
+      cpu: cpu?.model.trim() || 'unknown',
+      cores: os.availableParallelism(),
+      memoryMb: Math.round(os.totalmem() / 1e6),
+      kernel: `${os.type()} ${os.release()} ${os.arch()}`,
+      loadBefore: os.loadavg().map((load) => Math.round(load * 100) / 100),
+    },
+    versions: {
+      dbhttpd: readPackageVersion('.'),
+      commit: firstLine('git', ['describe', '--always', '--dirty']),
+      node: process.version,
+      mariadb,
+      fastify: readPackageVersion('node_modules/fastify'),
+      mysql2: readPackageVersion('node_modules/mysql2'),
+      wrk: firstLine('wrk', ['-v']),
+      sysbench: firstLine('sysbench', ['--version']),
+    },
+  };
+}

@@ -1,0 +1,108 @@
+// One measurement: a peer under a cell's load, with what it cost the machine and whether its answers were true.
+// Must not know rounds or targets.
+import type { Database } from './database.ts';
+import { runDownloads } from './download.ts';
+import type { Outcome } from './outcome.ts';
+import { readChildrenCpuUs, readUsage, resetPeak } from './proc.ts';
+import type { Server } from './servers.ts';
+import { runSysbench } from './sysbench.ts';
+import type { Cell, Peer } from './workloads.ts';
+import { composeRequest, runWrk } from './wrk.ts';
+
+/** What a measurement needs: the parts that run. */
+export type Arena = {
+  readonly database: Database;
+  readonly servers: ReadonlyMap<Peer, Server>;
+  /** Bytes of a good reply, head included, by server and workload. */
+  readonly replyBytes: (peer: Peer, workload: string) => number;
+  readonly signal: AbortSignal;
+};
+
+/** A run with its costs. CPU per request, of all the server's processes; for the C client, of the client. */
+export type Sample = Outcome & {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+  readonly databaseCpuUs: number;
+  /** From before the run to its highest point; null for the C client. */
+  readonly growthBytes: number | null;
+};
+
+/** Runs one peer in one cell for `seconds` (large results: once per reader). */
+export async function measure(
+  arena: Arena,
+  cell: Cell,
+  peer: Peer,
+  seconds: number,
+): Promise<Sample> {
+  const { database } = arena;
+  const server = arena.servers.get(peer);
+  const ledger = await openLedger(database, cell, peer);
+  if (server !== undefined) resetPeak(server.pid);
+  const before = readCosts(database, server);
+  const outcome = await run(arena, cell, peer, seconds);
+  const after = readCosts(database, server);
+  const requests = Math.max(1, outcome.requests);
+  return {
+    ...outcome,
+    errors: outcome.errors + Math.max(0, outcome.requests - (await ledger())),
+    perSecond: outcome.requests / outcome.seconds,
+    cpuUs: (after.cpuUs - before.cpuUs) / requests,
+    databaseCpuUs: (after.databaseCpuUs - before.databaseCpuUs) / requests,
+    growthBytes: server === undefined ? null : Math.max(0, after.peakBytes - before.residentBytes),
+  };
+}
+
+function readCosts(database: Database, server: Server | undefined) {
+  const usage =
+    server === undefined
+      ? { cpuUs: readChildrenCpuUs(), residentBytes: 0, peakBytes: 0 }
+      : readUsage(server.pid);
+  return { ...usage, databaseCpuUs: database.cpuUs() };
+}
+
+function run(arena: Arena, cell: Cell, peer: Peer, seconds: number): Promise<Outcome> {
+  const { database, servers, signal } = arena;
+  const large = cell.workload.name === 'bulk';
+  if (peer === 'client') {
+    const events = large ? Math.max(3, cell.load.connections) : 0;
+    return runSysbench(cell, database, { seconds: large ? 60 : seconds, events, signal });
+  }
+  const server = servers.get(peer);
+  if (server === undefined) throw new Error(`${peer} does not run`);
+  const replyBytes = arena.replyBytes(peer, cell.workload.name);
+  if (!large) return runWrk(cell, server, { seconds, replyBytes, signal });
+  const { before, after } = composeRequest(cell, server);
+  const readers = cell.load.connections;
+  // One after another three times: a single one is short beside the kernel's tick of 10 ms.
+  const times = readers === 1 ? 3 : 1;
+  return runDownloads(server.port, `${before}1${after}\r\n`, {
+    readers,
+    times,
+    leastBytes: replyBytes * 0.9,
+  });
+}
+
+/**
+ * Opens the database's own count of what it ran: an answer that no statement stands behind is an error.
+ * The returned function tells how many statements ran since.
+ */
+async function openLedger(
+  database: Database,
+  cell: Cell,
+  peer: Peer,
+): Promise<() => Promise<number>> {
+  if (peer === 'constant' || peer === 'constant-none') return async () => Number.POSITIVE_INFINITY;
+  if (cell.workload.rows === null) {
+    await database.query('truncate table inserted');
+    return () => readNumber(database, 'select count(*) as Value from inserted');
+  }
+  const selects = () =>
+    readNumber(database, "show global status where Variable_name = 'Com_select'");
+  const before = await selects();
+  return async () => (await selects()) - before;
+}
+
+async function readNumber(database: Database, sql: string): Promise<number> {
+  const [row] = await database.query(sql);
+  return Number(row?.Value);
+}

@@ -1,0 +1,107 @@
+// The command line of scripts/bench: arguments to options, and the help text.
+// Must not know how anything is measured.
+import { parseArgs } from 'node:util';
+import { type Cell, fits, listCells, type Peer, peers, workloads } from './workloads.ts';
+
+export const help = `Usage: scripts/bench [options]
+
+Measures the gateway beside its peers in alternating rounds against a private MariaDB.
+
+  --quick            one round of one second, only the cells that targets look at
+  --only <list>      only these workloads: ${workloads.map(({ name }) => name).join(', ')}
+  --peers <list>     only these, in every cell: ${peers.join(', ')}
+  --rounds <n>       rounds (5)
+  --seconds <n>      length of a measurement in a cell that decides (2); 1 in the others
+  --json <path>      where the samples go (docs/benchmarks/latest.json)
+  --help             this text
+`;
+
+/** What to run. */
+export type Options = {
+  readonly cells: readonly Cell[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly json: string;
+};
+
+/** The outcome of reading the command line. */
+export type Command =
+  | { readonly kind: 'run'; readonly options: Options }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'fault'; readonly message: string };
+
+const flags = {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  peers: { type: 'string' },
+  rounds: { type: 'string' },
+  seconds: { type: 'string' },
+  json: { type: 'string', default: 'docs/benchmarks/latest.json' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+class Fault extends Error {}
+
+function readCount(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Fault(`--${name} wants a number from 1 to 999`);
+  return Number(text);
+}
+
+function readList(
+  name: string,
+  text: string | undefined,
+  known: readonly string[],
+): readonly string[] | null {
+  if (text === undefined) return null;
+  const words = text.split(',').map((word) => word.trim());
+  for (const word of words) {
+    if (!known.includes(word))
+      throw new Fault(`--${name}: unknown "${word}"; known: ${known.join(', ')}`);
+  }
+  return words;
+}
+
+function selectCells(
+  quick: boolean,
+  only: readonly string[] | null,
+  wanted: readonly string[] | null,
+): Cell[] {
+  const cells: Cell[] = [];
+  for (const cell of listCells()) {
+    if (quick && !cell.decides) continue;
+    if (only !== null && !only.includes(cell.workload.name)) continue;
+    const chosen = (wanted as readonly Peer[] | null)?.filter((peer) => fits(peer, cell));
+    cells.push({ ...cell, peers: chosen ?? cell.peers });
+  }
+  return cells;
+}
+
+function readOptions(argv: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...argv], options: flags });
+  if (values.help) return { kind: 'help' };
+  const names = workloads.map(({ name }) => name);
+  const options: Options = {
+    cells: selectCells(
+      values.quick,
+      readList('only', values.only, names),
+      readList('peers', values.peers, peers),
+    ),
+    rounds: readCount('rounds', values.rounds, values.quick ? 1 : 5),
+    seconds: readCount('seconds', values.seconds, values.quick ? 1 : 2),
+    json: values.json,
+  };
+  return { kind: 'run', options };
+}
+
+/** Reads argv (without node and script). */
+export function parseOptions(argv: readonly string[]): Command {
+  try {
+    return readOptions(argv);
+  } catch (error) {
+    const known =
+      error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
+    if (!known) throw error;
+    return { kind: 'fault', message: (error as Error).message };
+  }
+}

@@ -1,0 +1,14 @@
+// What every load generator reports about one run.
+// Must not know the generators.
+
+/** One run, as the client saw it. */
+export type Outcome = {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Refused or broken connections, timeouts, statuses other than 2xx, replies that are not what they should be. */
+  readonly errors: number;
+  /** Of a large reply: when its body began; null where it is not measured. */
+  readonly firstByteMs: number | null;
+};

@@ -1,0 +1,81 @@
+// The alternating run: every round takes every cell, every cell its peers one after the other, so that what
+// disturbs the machine disturbs all of them. Must not know targets or reports.
+import { type Arena, measure, type Sample } from './measure.ts';
+import { median } from './statistics.ts';
+import type { Cell, Peer } from './workloads.ts';
+
+/** A cell's samples by peer, in the order of the rounds. */
+export type CellResult = {
+  readonly cell: Cell;
+  readonly samples: ReadonlyMap<Peer, readonly Sample[]>;
+};
+
+/** The middle of a peer's samples in a cell. Samples with errors are counted, not used. */
+export type Summary = {
+  readonly rounds: number;
+  readonly errors: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuUs: number;
+  readonly databaseCpuUs: number;
+  readonly firstByteMs: number | null;
+  /** The highest of all rounds, not the median: later rounds start from a heap that has already grown. */
+  readonly growthMb: number | null;
+};
+
+/** How to run. */
+export type Schedule = {
+  readonly cells: readonly Cell[];
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Told before each measurement. */
+  readonly progress: (round: number, cell: Cell) => void;
+};
+
+/** Runs all rounds. A failed measurement ends the run. */
+export async function runRounds(arena: Arena, schedule: Schedule): Promise<CellResult[]> {
+  const results = schedule.cells.map((cell) => ({
+    cell,
+    samples: new Map(cell.peers.map((peer): [Peer, Sample[]] => [peer, []])),
+  }));
+  const warm = new Set<string>();
+  for (let round = 1; round <= schedule.rounds; round += 1) {
+    for (const { cell, samples } of results) {
+      schedule.progress(round, cell);
+      for (const [peer, list] of samples) {
+        arena.signal.throwIfAborted();
+        if (!warm.has(`${peer} ${cell.workload.name}`)) await warmUp(arena, cell, peer);
+        warm.add(`${peer} ${cell.workload.name}`);
+        list.push(await measure(arena, cell, peer, cell.decides ? schedule.seconds : 1));
+      }
+    }
+  }
+  return results;
+}
+
+// Compiled code and open connections, before the first sample that counts. Two readers reach both workers.
+async function warmUp(arena: Arena, cell: Cell, peer: Peer): Promise<void> {
+  if (peer === 'client') return;
+  const connections = cell.workload.name === 'bulk' ? 2 : 32;
+  await measure(arena, { ...cell, load: { connections, close: cell.load.close } }, peer, 1);
+}
+
+/** Summarises a peer's samples in a cell. NaN where no sample was without errors. */
+export function summarise(samples: readonly Sample[]): Summary {
+  const good = samples.filter(({ errors }) => errors === 0);
+  const middle = (read: (sample: Sample) => number): number => median(good.map(read));
+  const firsts = good.flatMap(({ firstByteMs }) => (firstByteMs === null ? [] : [firstByteMs]));
+  const growths = good.flatMap(({ growthBytes }) => (growthBytes === null ? [] : [growthBytes]));
+  return {
+    rounds: good.length,
+    errors: samples.reduce((sum, { errors }) => sum + errors, 0),
+    perSecond: middle(({ perSecond }) => perSecond),
+    p50Ms: middle(({ p50Ms }) => p50Ms),
+    p99Ms: middle(({ p99Ms }) => p99Ms),
+    cpuUs: middle(({ cpuUs }) => cpuUs),
+    databaseCpuUs: middle(({ databaseCpuUs }) => databaseCpuUs),
+    firstByteMs: firsts.length === 0 ? null : median(firsts),
+    growthMb: growths.length === 0 ? null : Math.max(...growths) / 1e6,
+  };
+}

@@ -1,0 +1,99 @@
+// The HTTP servers under test: the gateway and the peers, each with the same number of processes and connections.
+// Must not know what is asked of them.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { startGateway } from '../../test/support/gateway.ts';
+import type { Database } from './database.ts';
+import type { Peer } from './workloads.ts';
+
+/** Worker processes of each server, and MySQL connections of each worker. */
+export const crew = { workers: 2, pool: 10 } as const;
+
+/** A server that listens on 127.0.0.1. Whoever started it must stop it. */
+export type Server = {
+  readonly port: number;
+  /** The root of its processes. */
+  readonly pid: number;
+  /** Before the question mark of a workload's URL. */
+  readonly path: (workload: string) => string;
+  readonly stop: () => Promise<void>;
+};
+
+/** Reply sizes by workload, for the constants. */
+export type Sizes = ReadonlyMap<string, number>;
+
+/** Starts one peer. Rejects when it does not listen within 15 s. The C client is no server. */
+export async function startServer(
+  peer: Exclude<Peer, 'client'>,
+  database: Database,
+  sizes: Sizes,
+): Promise<Server> {
+  switch (peer) {
+    case 'gateway': {
+      const gateway = await startGateway({ database, settings: crew, section: database.name });
+      return { ...gateway, path: () => '/db' };
+    }
+    case 'fastify': {
+      const { host, port, user, password, name } = database;
+      const account = [host, String(port), user, password, name];
+      return startPeer(
+        'fastify',
+        [String(crew.workers), String(crew.pool), ...account],
+        () => '/db',
+      );
+    }
+    case 'constant':
+      return startConstant('rr', sizes);
+    case 'constant-none':
+      return startConstant('none', sizes);
+    default:
+      throw new Error(`no such server: ${peer satisfies never}`);
+  }
+}
+
+function startConstant(scheduling: 'rr' | 'none', sizes: Sizes): Promise<Server> {
+  const bodies = [...sizes].map(([workload, bytes]) => `/${workload}=${bytes}`);
+  return startPeer('constant', [String(crew.workers), scheduling, ...bodies], (name) => `/${name}`);
+}
+
+async function startPeer(
+  name: string,
+  args: readonly string[],
+  path: (workload: string) => string,
+): Promise<Server> {
+  const child = fork(join(import.meta.dirname, 'peers', `${name}.js`), args);
+  try {
+    const port = await listening(name, child);
+    return { port, pid: child.pid ?? 0, path, stop: () => stopChild(child) };
+  } catch (error) {
+    await stopChild(child);
+    throw error;
+  }
+}
+
+async function listening(name: string, child: ChildProcess): Promise<number> {
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), 15_000);
+  child.once('exit', () => giveUp.abort());
+  try {
+    const [message] = (await once(child, 'message', { signal: giveUp.signal })) as [
+      { port: number },
+    ];
+    return message.port;
+  } catch (cause) {
+    throw new Error(`the peer ${name} does not listen`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// Closing the channel ends the primary, and its end the workers.
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const impatience = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  const ended = once(child, 'exit');
+  if (child.connected) child.disconnect();
+  await ended;
+  clearTimeout(impatience);
+}
