@@ -1,8 +1,11 @@
 // scripts/bench, once everything is built: options -> arena -> rounds -> tables and JSON.
-// Must not know the gateway's code. Exit 0: measured (targets met or not); 1: could not measure; 64: command line.
+// Must not know the gateway's code.
+// Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { inspect } from 'node:util';
 import { openArena } from './arena.ts';
+import { composeJson } from './json.ts';
 import { describeConditions } from './machine.ts';
 import { help, type Options, parseOptions } from './options.ts';
 import { type Row, renderFigures, renderTargets } from './report.ts';
@@ -27,28 +30,10 @@ function summariseAll(results: readonly CellResult[]): Row[] {
   }));
 }
 
-function composeJson(
-  options: Options,
-  conditions: ReturnType<typeof describeConditions>,
-  results: readonly CellResult[],
-  verdicts: readonly Verdict[],
-): string {
-  const cells = results.map(({ cell, samples }) => ({
-    cell: cell.id,
-    statement: cell.workload.statement,
-    peers: Object.fromEntries(
-      [...samples].map(([peer, list]) => [peer, { median: summarise(list), samples: list }]),
-    ),
-  }));
-  const { rounds, seconds } = options;
-  const document = {
-    at: new Date().toISOString(),
-    ...conditions,
-    settings: { ...crew, rounds, seconds },
-    targets: verdicts.map(({ target, measured, pass }) => ({ ...target, measured, pass })),
-    cells,
-  };
-  return `${JSON.stringify(document, null, 1)}\n`;
+function judgeAll(rows: readonly Row[]): Verdict[] {
+  const lookup: Lookup = (id, peer) =>
+    rows.find(({ cell }) => cell.id === id)?.summaries.get(peer) ?? null;
+  return targets.map((target) => judge(target, lookup));
 }
 
 async function run(options: Options, signal: AbortSignal): Promise<void> {
@@ -59,11 +44,11 @@ async function run(options: Options, signal: AbortSignal): Promise<void> {
     const progress = showProgress(options.rounds);
     const results = await runRounds(arena, { ...options, progress });
     const rows = summariseAll(results);
-    const lookup: Lookup = (id, peer) =>
-      rows.find(({ cell }) => cell.id === id)?.summaries.get(peer) ?? null;
-    const verdicts = targets.map((target) => judge(target, lookup));
+    const verdicts = judgeAll(rows);
+    const settings = { ...crew, rounds: options.rounds, seconds: options.seconds };
+    const json = composeJson({ ...conditions, settings }, results, verdicts);
     mkdirSync(dirname(options.json), { recursive: true });
-    writeFileSync(options.json, composeJson(options, conditions, results, verdicts));
+    writeFileSync(options.json, json);
     const { machine, versions } = conditions;
     process.stdout.write(`${renderFigures(rows)}\n${renderTargets(verdicts)}\n
 ${machine.cores} cores (${machine.cpu}), ${machine.kernel}, Node ${versions.node}, MariaDB ${versions.mariadb}
@@ -87,8 +72,15 @@ async function main(): Promise<number> {
       for (const name of ['SIGINT', 'SIGTERM'] as const) {
         process.once(name, () => stop.abort(new Error(name)));
       }
-      await run(command.options, AbortSignal.any([stop.signal, AbortSignal.timeout(limitMs)]));
-      return 0;
+      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(limitMs)]);
+      try {
+        await run(command.options, signal);
+        return 0;
+      } catch (error) {
+        if (!stop.signal.aborted) throw error;
+        process.stderr.write('stopped before the end; nothing was written\n');
+        return 130;
+      }
     }
     default:
       throw new Error(`no such command: ${command satisfies never}`);
@@ -98,6 +90,6 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.stderr.write(`${inspect(error)}\n`);
   process.exitCode = 1;
 }

@@ -2,10 +2,12 @@
 // Must not know how samples are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { composeJson } from '../../scripts/benchmark/json.ts';
 import { formatFigure } from '../../scripts/benchmark/report.ts';
 import { type Summary, summarise } from '../../scripts/benchmark/rounds.ts';
 import { median, percentile } from '../../scripts/benchmark/statistics.ts';
 import { judge, type Target } from '../../scripts/benchmark/targets.ts';
+import { listCells } from '../../scripts/benchmark/workloads.ts';
 
 const sample = {
   requests: 100,
@@ -93,4 +95,16 @@ test('figures show three digits that matter', () => {
   assert.equal(formatFigure(0.512), '0.51');
   assert.equal(formatFigure(null), '-');
   assert.equal(formatFigure(Number.NaN), '-');
+});
+
+test('the record is JSON with conditions, verdicts, medians and every sample', () => {
+  const cell = listCells().find(({ id }) => id === target.cell) ?? assert.fail();
+  const samples = new Map([['gateway' as const, [sample, { ...sample, p50Ms: 1 / 3 }]]]);
+  const verdict = { target, measured: 2.5, pass: true };
+  const record = JSON.parse(composeJson({ rounds: 2 }, [{ cell, samples }], [verdict]));
+  assert.equal(record.rounds, 2);
+  assert.equal(record.targets[0].measured, 2.5);
+  assert.equal(record.cells[0].cell, 'point/64');
+  assert.equal(record.cells[0].median.perSecond, 100);
+  assert.equal(record.cells[0].samples[1].p50Ms, 0.333333);
 });
