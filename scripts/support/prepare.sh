@@ -1,4 +1,4 @@
-# What scripts/demo and scripts/test need before they can begin: tools, npm packages, apt packages, a build.
+# What demo, test and bench need before they can begin: tools, npm packages, apt packages, a build.
 # Sourced by them; must not know what they do then. Says what is missing where it may not install.
 
 say() { printf '%s\n' "$*"; }
