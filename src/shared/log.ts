@@ -1,5 +1,8 @@
 // The log: one line an event, levels, control characters escaped, reopened on request.
 // Must not know what is logged.
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type LineWriter, openLineWriter } from './line-writer.ts';
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
@@ -15,3 +18,62 @@ export type Log = {
   /** Opens the file anew, for logrotate; no line is lost. */
   readonly reopen: () => void;
 };
+
+/** A log with what only its owner, a main file, needs. */
+export type OwnedLog = Log & {
+  /** Writes what is buffered before it returns: for the moment of exit. */
+  readonly flush: () => void;
+  /** Lines that could not be written, so far. */
+  readonly lost: () => number;
+};
+
+/** Where a log goes: a file, created with its directory, or this process's stderr. */
+export type LogTarget = { readonly path: string } | 'stderr';
+
+const urgency: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
+
+/** Opens a log. `origin` names the process in each line. Throws when the file cannot be created or written. */
+export function openLog(target: LogTarget, level: LogLevel, origin: string): OwnedLog {
+  if (target !== 'stderr') mkdirSync(dirname(target.path), { recursive: true });
+  const writer = openLineWriter(target === 'stderr' ? 2 : target.path);
+  const writeAt = (own: LogLevel) => {
+    if (urgency[own] > urgency[level]) return () => {};
+    return (message: string, fields?: LogFields) => {
+      writer.write(formatLine(own, origin, message, fields));
+    };
+  };
+  const log = { error: writeAt('error'), warn: writeAt('warn'), info: writeAt('info') };
+  return {
+    ...log,
+    debug: writeAt('debug'),
+    reopen: () => reopen(writer, log.warn),
+    flush: writer.flush,
+    lost: writer.lost,
+  };
+}
+
+function reopen(writer: LineWriter, warn: Log['warn']): void {
+  const problem = writer.reopen();
+  if (problem !== null)
+    warn('cannot reopen the log; the old file stays in use', { reason: problem });
+}
+
+function formatLine(level: LogLevel, origin: string, message: string, fields?: LogFields): string {
+  let line = `${new Date().toISOString()} ${level} [${origin}] ${escapeControl(message)}`;
+  for (const key in fields) line += ` ${key}=${formatField(fields[key])}`;
+  return `${line}\n`;
+}
+
+function formatField(value: string | number | boolean | undefined): string {
+  if (typeof value !== 'string') return String(value);
+  return value !== '' && !/[\s"=]/.test(value)
+    ? escapeControl(value)
+    : escapeControl(JSON.stringify(value));
+}
+
+const control = /[\p{Cc}\u2028\u2029]/gu;
+
+/** The text with every control character as \uXXXX, so that no line can be forged and no terminal steered. */
+export function escapeControl(text: string): string {
+  return text.replace(control, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

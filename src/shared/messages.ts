@@ -4,10 +4,22 @@ import type { Config } from './config.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Snapshot } from './metrics.ts';
 
+/** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
+export const inheritedSocket = 4;
+
+/** The section's log file, or stderr when the supervisor runs in the foreground. */
+export type LogDestination = 'file' | 'stderr';
+
 /** From the supervisor to one worker. */
 export type ToWorker =
-  | { readonly kind: 'boot'; readonly config: Config; readonly slot: number }
+  | {
+      readonly kind: 'boot';
+      readonly config: Config;
+      readonly slot: number;
+      readonly logTo: LogDestination;
+    }
   | { readonly kind: 'drain' }
+  | { readonly kind: 'reopen' }
   | { readonly kind: 'ping'; readonly sequence: number }
   | { readonly kind: 'collect'; readonly scrapeId: number }
   | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };

@@ -1,7 +1,8 @@
 // The table of all metrics, and the shape in which a worker reports its own.
 // Must not know prom-client: the supervisor renders.
 
-type Definition = {
+/** One metric's type and texts. */
+export type Definition = {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
@@ -62,6 +63,11 @@ export const workerMetrics = {
     help: 'Session resets, by result.',
     labels: ['result'],
   },
+  dbhttpd_log_lines_lost_total: {
+    type: 'counter',
+    help: 'Log lines that could not be written.',
+    labels: [],
+  },
   process_cpu_seconds_total: {
     type: 'counter',
     help: 'User and system CPU time of the worker.',
@@ -96,3 +102,27 @@ export type Snapshot = {
   readonly samples: readonly Sample[];
   readonly histograms: readonly HistogramSample[];
 };
+
+/** What the supervisor itself reports. */
+export const supervisorMetrics = {
+  dbhttpd_worker_up: {
+    type: 'gauge',
+    help: 'Whether the slot has a worker that listens: 1 or 0.',
+    labels: ['slot'],
+  },
+  dbhttpd_worker_restarts_total: {
+    type: 'counter',
+    help: 'Workers started in the slot after its first.',
+    labels: ['slot'],
+  },
+  dbhttpd_workers_silent: {
+    type: 'gauge',
+    help: 'Workers that did not answer this scrape in time; their last known values are shown.',
+    labels: [],
+  },
+  dbhttpd_supervisor_log_lines_lost_total: {
+    type: 'counter',
+    help: 'Log lines of the supervisor that could not be written.',
+    labels: [],
+  },
+} as const satisfies Record<string, Definition>;

@@ -1,0 +1,115 @@
+// Combinations of settings that cannot be meant, each with the key to change.
+// Must not know how the settings were read.
+import type { Config, Values } from './config.ts';
+import type { TextFault } from './ini-section.ts';
+import { isLocal } from './listen-address.ts';
+import type { OptionKey } from './options.ts';
+
+type Rule = readonly [broken: boolean, key: OptionKey, problem: string];
+
+const tokenSyntax = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/** Every broken rule; `written` are the keys that stand in the file, so that a default conflicts with nothing. */
+export function findConflicts(
+  config: Config,
+  values: Values,
+  written: ReadonlySet<string>,
+): readonly TextFault[] {
+  const rules: readonly Rule[] = [
+    ...required(written),
+    ...towardsMysql(config, values, written),
+    ...towardsClients(config, values, written),
+    [config.pidfile === config.log, 'pidfile', 'is the same file as `log`'],
+  ];
+  return rules
+    .filter(([isBroken]) => isBroken)
+    .map(([, key, problem]) => ({ key, line: null, problem }));
+}
+
+function required(written: ReadonlySet<string>): readonly Rule[] {
+  return [
+    [!written.has('database'), 'database', 'is required'],
+    [!written.has('host') && !written.has('socket'), 'host', 'is required (or `socket`)'],
+    [!written.has('user'), 'user', 'is required'],
+  ];
+}
+
+function towardsMysql(
+  config: Config,
+  values: Values,
+  written: ReadonlySet<string>,
+): readonly Rule[] {
+  const { host, socket, tls, tlsCa, tlsCert, tlsKey } = config;
+  // `localhost` beside a socket is how MySQL's own option files are written.
+  const hasOtherHost = socket !== null && host !== '' && host !== 'localhost';
+  const isPlain = tls === 'off';
+  return [
+    [hasOtherHost, 'socket', 'and `host` cannot both be set'],
+    [socket !== null && written.has('port'), 'socket', 'and `port` cannot both be set'],
+    [
+      values.password !== null && values.password_file !== null,
+      'password_file',
+      'and `password` cannot both be set',
+    ],
+    [isPlain && tlsCa !== null, 'tls_ca', 'needs `tls = verify`'],
+    [tls === 'required' && tlsCa !== null, 'tls_ca', 'checks nothing without `tls = verify`'],
+    [isPlain && tlsCert !== null, 'tls_cert', 'needs `tls = required` or `tls = verify`'],
+    [isPlain && tlsKey !== null, 'tls_key', 'needs `tls = required` or `tls = verify`'],
+    [tlsCert !== null && !written.has('tls_key'), 'tls_cert', 'needs `tls_key`'],
+    [tlsKey !== null && !written.has('tls_cert'), 'tls_key', 'needs `tls_cert`'],
+  ];
+}
+
+function towardsClients(
+  config: Config,
+  values: Values,
+  written: ReadonlySet<string>,
+): readonly Rule[] {
+  const { listen, tokens, insecure, httpsCert, httpsKey } = config;
+  const mayBeGuarded = tokens.length > 0 || written.has('token') || written.has('token_file');
+  const hosts = values.allow_hosts ?? [];
+  return [
+    [
+      !isLocal(listen) && !mayBeGuarded && !insecure,
+      'listen',
+      'is beyond loopback: set `token` or `token_file`, or `insecure = on`',
+    ],
+    [
+      listen.kind === 'tcp' && written.has('listen_mode'),
+      'listen_mode',
+      'needs a path in `listen`',
+    ],
+    [
+      values.token !== null && values.token_file !== null,
+      'token_file',
+      'and `token` cannot both be set',
+    ],
+    [
+      !tokens.every((token) => tokenSyntax.test(token)),
+      'token',
+      'has a character that no bearer token may have',
+    ],
+    [httpsCert !== null && !written.has('https_key'), 'https_cert', 'needs `https_key`'],
+    [httpsKey !== null && !written.has('https_cert'), 'https_key', 'needs `https_cert`'],
+    [!hosts.every(isHost), 'allow_hosts', 'must hold names or addresses without port'],
+    [
+      !(values.allow_origins ?? []).every(isOrigin),
+      'allow_origins',
+      'must hold origins such as https://app.example',
+    ],
+    [
+      listen.kind === 'unix' && [config.pidfile, config.log].includes(listen.path),
+      'listen',
+      'is the same file as `pidfile` or `log`',
+    ],
+  ];
+}
+
+function isHost(text: string): boolean {
+  return text === '*' || /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/.test(text);
+}
+
+function isOrigin(text: string): boolean {
+  const isWeb = /^https?:\/\/[^/]+$/i.test(text) && URL.canParse(text);
+  return isWeb && new URL(text).origin === text.toLowerCase();
+}

@@ -1,0 +1,88 @@
+// Settings in words: the reference of all keys, and one section's effective values with its secrets masked.
+// Must not know how a section is read.
+import type { Config } from './config.ts';
+import { formatListenAddress } from './listen-address.ts';
+import { describeType, formatValue } from './option-values.ts';
+import { type Option, type OptionKey, optionKeys, options } from './options.ts';
+
+/** The reference of every key, as a Markdown table. */
+export function describeOptions(): string {
+  const rows = optionKeys.map((key) => {
+    const option: Option = options[key];
+    const initial = option.initial === null ? (option.computed ?? 'none') : `\`${option.initial}\``;
+    return `| \`${key}\` | ${describeType(option.type)} | ${initial} | ${option.meaning} |`;
+  });
+  return ['| key | value | default | meaning |', '|---|---|---|---|', ...rows, ''].join('\n');
+}
+
+const hidden = '********';
+
+/** The effective settings as aligned `key = value` lines; secrets are masked, and what is not set says so. */
+export function describeConfig(config: Config): readonly string[] {
+  const width = Math.max(...optionKeys.map((key) => key.length));
+  return optionKeys.flatMap((key) => {
+    const value = effectiveValue(config, key);
+    return value === undefined ? [] : [`${key.padEnd(width)} = ${value ?? '(none)'}`];
+  });
+}
+
+/** Null: not set. Undefined: a key that only says where another's value is, which is shown there. */
+function effectiveValue(config: Config, key: OptionKey): string | null | undefined {
+  switch (key) {
+    case 'password':
+      return config.password === '' ? '(empty)' : hidden;
+    case 'token':
+      return config.tokens.length === 0 ? null : config.tokens.map(() => hidden).join(', ');
+    case 'password_file':
+    case 'token_file':
+      return undefined;
+    case 'host':
+      return config.host === '' ? null : config.host;
+    case 'port':
+      return config.socket === null ? String(config.port) : null;
+    case 'listen':
+      return formatListenAddress(config.listen);
+    case 'allow_hosts':
+      return config.allowHosts === null ? '(any)' : config.allowHosts.join(', ');
+    case 'allow_origins':
+      return config.allowOrigins.length === 0 ? null : config.allowOrigins.join(', ');
+    default: {
+      const value = config[fields[key]];
+      return value === null ? null : formatValue(options[key].type, value);
+    }
+  }
+}
+
+const fields = {
+  database: 'database',
+  user: 'user',
+  socket: 'socket',
+  tls: 'tls',
+  tls_ca: 'tlsCa',
+  tls_cert: 'tlsCert',
+  tls_key: 'tlsKey',
+  init_sql: 'initSql',
+  listen_mode: 'listenMode',
+  workers: 'workers',
+  pool: 'pool',
+  queue: 'queue',
+  statement_timeout: 'statementTimeoutMs',
+  drain_timeout: 'drainTimeoutMs',
+  keepalive_timeout: 'keepaliveTimeoutMs',
+  buffer: 'bufferBytes',
+  max_request_bytes: 'maxRequestBytes',
+  max_rows: 'maxRows',
+  max_result_bytes: 'maxResultBytes',
+  read_only: 'readOnly',
+  session_reset: 'sessionReset',
+  multi_statements: 'multiStatements',
+  https_cert: 'httpsCert',
+  https_key: 'httpsKey',
+  insecure: 'insecure',
+  console: 'console',
+  log: 'log',
+  log_level: 'logLevel',
+  access_log: 'accessLog',
+  slow_query: 'slowQueryMs',
+  pidfile: 'pidfile',
+} as const satisfies Partial<Record<OptionKey, keyof Config>>;

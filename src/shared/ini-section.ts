@@ -1,0 +1,104 @@
+// INI text and a section's name in, its entries and every fault of its writing out; the only user of `ini`.
+// Must not know which keys there are, but is told which of them hold secrets or free text.
+import { unsafe } from 'ini';
+
+/** One `key = value` line. */
+export type Entry = { readonly key: string; readonly value: string; readonly line: number };
+
+/** Something wrong in the text; `line` counts from 1, null where there is no line to name. */
+export type TextFault = {
+  readonly key: string | null;
+  readonly line: number | null;
+  readonly problem: string;
+};
+
+export type Section = { readonly entries: readonly Entry[]; readonly faults: readonly TextFault[] };
+
+type Line = { readonly text: string; readonly line: number };
+
+/**
+ * Reads one section; null when the text has none of that name. The lines are split here and only the values given to
+ * `ini`, which would nest `[a.b]`, turn `true` into a boolean, and cut `p;x` to `p` without a word.
+ */
+export function readSection(
+  text: string,
+  name: string,
+  isFreeText: (key: string) => boolean,
+): Section | null {
+  const faults: TextFault[] = [];
+  const lines = linesOf(text, name, faults);
+  if (lines === null) return null;
+  const entries = new Map<string, Entry>();
+  for (const { text: content, line } of lines) {
+    const equals = content.indexOf('=');
+    if (equals < 1) {
+      faults.push({ key: null, line, problem: 'is no `key = value`' });
+      continue;
+    }
+    const key = content.slice(0, equals).trim();
+    const first = entries.get(key);
+    if (first !== undefined) {
+      faults.push({ key, line, problem: `stands already in line ${first.line}` });
+      continue;
+    }
+    const decoded = decodeValue(content.slice(equals + 1).trim(), isFreeText(key));
+    if (!decoded.ok) faults.push({ key, line, problem: decoded.problem });
+    // An entry that cannot be read still counts as present: its absence is no second fault.
+    entries.set(key, { key, value: decoded.ok ? decoded.value : '', line });
+  }
+  const unreadable = new Set(faults.map((fault) => fault.key));
+  return { entries: [...entries.values()].filter((entry) => !unreadable.has(entry.key)), faults };
+}
+
+function linesOf(text: string, name: string, faults: TextFault[]): readonly Line[] | null {
+  let found: Line[] | null = null;
+  let current: Line[] | null = null;
+  let line = 0;
+  for (const raw of text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
+    line += 1;
+    const content = raw.trim();
+    if (content === '' || content.startsWith(';') || content.startsWith('#')) continue;
+    const header = /^\[([^\]]*)\]\s*(?:[;#].*)?$/.exec(content);
+    if (header === null) {
+      current?.push({ text: content, line });
+      continue;
+    }
+    const isWanted = header[1]?.trim() === name;
+    if (isWanted && found !== null)
+      faults.push({ key: null, line, problem: 'opens the section again' });
+    if (isWanted) found ??= [];
+    current = isWanted ? found : null;
+  }
+  return found;
+}
+
+type Decoded =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly problem: string };
+
+function decodeValue(raw: string, isFreeText: boolean): Decoded {
+  const quote = raw[0];
+  if (quote === '"' || quote === "'") return decodeQuoted(raw, quote);
+  const value: string = unsafe(raw);
+  if (value === raw) return { ok: true, value };
+  const comment = raw.slice(value.length);
+  // A comment after a blank is one; anything else may be a piece of the value.
+  if (!isFreeText && raw.startsWith(value) && /^\s+[;#]/.test(comment)) return { ok: true, value };
+  return { ok: false, problem: 'contains `;`, `#` or `\\` and must be quoted' };
+}
+
+function decodeQuoted(raw: string, quote: string): Decoded {
+  const isClosed = raw.length > 1 && raw.endsWith(quote);
+  if (!isClosed)
+    return { ok: false, problem: 'has text after the closing quote, or no closing quote' };
+  const inner = raw.slice(1, -1);
+  // Taken as it stands: `ini` would go on to read it as JSON, and '123' would become a number.
+  if (quote === "'") return { ok: true, value: inner };
+  const value: unknown = unsafe(raw);
+  // `ini` hands a text back with its quotes on when JSON does not know it.
+  if (typeof value === 'string' && (value !== raw || inner === '')) return { ok: true, value };
+  return {
+    ok: false,
+    problem: 'needs `\\\\` for a backslash and `\\"` for a quote, or single quotes',
+  };
+}

@@ -1,0 +1,138 @@
+// One key's text in, its typed value or the problem out.
+// Must not know the table of keys, nor what a value means. Problems never repeat the value: it may be a secret.
+import { isAbsolute, normalize } from 'node:path';
+import { type ListenAddress, parseListenAddress } from './listen-address.ts';
+import type { ValueType } from './options.ts';
+
+/** The type that a key's value has once parsed. */
+export type ValueOf<T extends ValueType> = T extends {
+  kind: 'choice';
+  choices: readonly (infer C)[];
+}
+  ? C
+  : T extends { kind: 'integer' | 'duration' | 'size' | 'mode' }
+    ? number
+    : T extends { kind: 'flag' }
+      ? boolean
+      : T extends { kind: 'list' }
+        ? readonly string[]
+        : T extends { kind: 'address' }
+          ? ListenAddress
+          : string;
+
+type Value = string | number | boolean | readonly string[] | ListenAddress;
+type Parsed =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: string };
+
+const ok = (value: Value): Parsed => ({ ok: true, value });
+const bad = (problem: string): Parsed => ({ ok: false, problem });
+
+const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+const sizeUnits: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
+
+/** Parses the text of a value. */
+export function parseValue(type: ValueType, text: string): Parsed {
+  if (text === '') return bad('is empty');
+  if (text.includes('\0')) return bad('contains a NUL character');
+  switch (type.kind) {
+    case 'text':
+    case 'sql':
+      return ok(text);
+    case 'path':
+      return isAbsolute(text) ? ok(normalize(text)) : bad('must be an absolute path');
+    case 'integer':
+      return parseQuantity(text, { '': 1 }, type, 'a whole number');
+    case 'duration':
+      return parseQuantity(text, durationUnits, type, 'a duration such as 500ms, 30s or 5m');
+    case 'size':
+      return parseQuantity(text, sizeUnits, type, 'a size such as 64KiB or 1MiB');
+    case 'mode':
+      return /^0?[0-7]{3}$/.test(text)
+        ? ok(Number.parseInt(text, 8))
+        : bad('must be octal, as 0660');
+    case 'flag':
+      return text === 'on' || text === 'off' ? ok(text === 'on') : bad('must be on or off');
+    case 'choice':
+      return type.choices.includes(text)
+        ? ok(text)
+        : bad(`must be one of ${type.choices.join(', ')}`);
+    case 'list':
+      return parseList(text);
+    case 'address': {
+      const address = parseListenAddress(text);
+      return typeof address === 'string' ? bad(address) : ok(address);
+    }
+    default:
+      return type satisfies never;
+  }
+}
+
+function parseQuantity(
+  text: string,
+  units: Readonly<Record<string, number>>,
+  range: { readonly min: number; readonly max: number },
+  wanted: string,
+): Parsed {
+  const match = /^(\d{1,16})\s?([A-Za-z]*)$/.exec(text);
+  // Zero needs no unit.
+  const factor = match?.[1] === '0' && match[2] === '' ? 1 : units[match?.[2] ?? '?'];
+  if (match === null || factor === undefined) return bad(`must be ${wanted}`);
+  const value = Number(match[1]) * factor;
+  if (value >= range.min && value <= range.max) return ok(value);
+  return bad(
+    `must be from ${formatQuantity(range.min, units)} to ${formatQuantity(range.max, units)}`,
+  );
+}
+
+function parseList(text: string): Parsed {
+  const items = text.split(/[,\n]/).map((item) => item.trim());
+  return items.every((item) => item !== '') ? ok(items) : bad('has an empty entry');
+}
+
+function formatQuantity(value: number, units: Readonly<Record<string, number>>): string {
+  if (value === 0) return '0';
+  let best = `${value}`;
+  for (const [unit, factor] of Object.entries(units)) {
+    if (value % factor === 0) best = `${value / factor}${unit}`;
+  }
+  return best;
+}
+
+/** A value as one would write it in the file. */
+export function formatValue(type: ValueType, value: Value): string {
+  if (type.kind === 'duration') return formatQuantity(Number(value), durationUnits);
+  if (type.kind === 'size') return formatQuantity(Number(value), sizeUnits);
+  if (type.kind === 'mode') return `0${Number(value).toString(8)}`;
+  if (type.kind === 'flag') return value === true ? 'on' : 'off';
+  if (Array.isArray(value)) return value.join(', ');
+  return String(value);
+}
+
+/** The values a type takes, in words. */
+export function describeType(type: ValueType): string {
+  switch (type.kind) {
+    case 'integer':
+      return `${type.min} to ${type.max}`;
+    case 'duration':
+      return `${formatQuantity(type.min, durationUnits)} to ${formatQuantity(type.max, durationUnits)}`;
+    case 'size':
+      return `${formatQuantity(type.min, sizeUnits)} to ${formatQuantity(type.max, sizeUnits)}`;
+    case 'choice':
+      return type.choices.map((choice) => `\`${choice}\``).join(', ');
+    case 'flag':
+      return '`on`, `off`';
+    case 'path':
+      return 'absolute path';
+    case 'mode':
+      return 'octal';
+    case 'sql':
+      return 'SQL';
+    case 'text':
+    case 'list':
+    case 'address':
+      return type.kind;
+    default:
+      return type satisfies never;
+  }
+}

@@ -1,0 +1,209 @@
+// The one table of configuration keys: type, range, default, meaning. Validation, --check and the reference come from it.
+// Must not know how a value is read or what is done with it.
+
+/** What a key's value may be, with its range; durations in ms, sizes in bytes. */
+export type ValueType =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'sql' }
+  | { readonly kind: 'path' }
+  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
+  | { readonly kind: 'duration'; readonly min: number; readonly max: number }
+  | { readonly kind: 'size'; readonly min: number; readonly max: number }
+  | { readonly kind: 'mode' }
+  | { readonly kind: 'flag' }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] }
+  | { readonly kind: 'list' }
+  | { readonly kind: 'address' };
+
+/** One key. `initial` is the default as one would write it; null: none, or computed as `computed` says. */
+export type Option = {
+  readonly type: ValueType;
+  readonly initial: string | null;
+  readonly computed?: string;
+  readonly secret?: true;
+  readonly mayBeEmpty?: true;
+  readonly meaning: string;
+};
+
+const text = { kind: 'text' } as const;
+const path = { kind: 'path' } as const;
+const flag = { kind: 'flag' } as const;
+const list = { kind: 'list' } as const;
+const integer = <const T extends number>(min: T, max: number) =>
+  ({ kind: 'integer', min, max }) as const;
+const duration = (min: number, max: number) => ({ kind: 'duration', min, max }) as const;
+const size = (min: number, max: number) => ({ kind: 'size', min, max }) as const;
+const choice = <const C extends readonly string[]>(...choices: C) =>
+  ({ kind: 'choice', choices }) as const;
+
+const second = 1000;
+const hour = 3600 * second;
+const kibibyte = 1024;
+const gibibyte = 1024 ** 3;
+
+/** Every key of a section, in the order in which people read them. */
+export const options = {
+  database: { type: text, initial: null, computed: 'required', meaning: 'MySQL database' },
+  host: {
+    type: text,
+    initial: null,
+    computed: 'required without `socket`',
+    meaning: 'host name or address of the MySQL server',
+  },
+  user: { type: text, initial: null, computed: 'required', meaning: 'MySQL account' },
+  password: {
+    type: text,
+    initial: null,
+    computed: 'empty',
+    secret: true,
+    mayBeEmpty: true,
+    meaning: "the account's password; the environment's DBHTTPD_PASSWORD goes before it",
+  },
+  password_file: { type: path, initial: null, meaning: 'file that holds the password' },
+  port: { type: integer(1, 65535), initial: '3306', meaning: "MySQL's TCP port" },
+  socket: { type: path, initial: null, meaning: "MySQL's unix socket, instead of host and port" },
+  tls: {
+    type: choice('off', 'required', 'verify'),
+    initial: 'off',
+    meaning: 'TLS towards MySQL; `verify` checks the chain and the host name',
+  },
+  tls_ca: { type: path, initial: null, meaning: 'certificates to trust, PEM, for `tls = verify`' },
+  tls_cert: { type: path, initial: null, meaning: 'certificate shown to MySQL, PEM' },
+  tls_key: { type: path, initial: null, meaning: 'its private key, PEM' },
+  init_sql: {
+    type: { kind: 'sql' },
+    initial: null,
+    meaning: 'session settings (time_zone, sql_mode), sent on connect and after every reset',
+  },
+  listen: {
+    type: { kind: 'address' },
+    initial: '127.0.0.1:9090',
+    meaning: 'address:port for HTTP, `[::1]:9090`, `*:9090`, or a path; port 0: the system chooses',
+  },
+  listen_mode: { type: { kind: 'mode' }, initial: '0660', meaning: 'mode of the unix socket' },
+  workers: {
+    type: integer(1, 256),
+    initial: null,
+    computed: 'min(cores, cgroup quota, 8)',
+    meaning: 'worker processes',
+  },
+  pool: {
+    type: integer(1, 1000),
+    initial: '10',
+    meaning: 'MySQL connections per worker; one more each for control and for the readiness probe',
+  },
+  queue: {
+    type: integer(0, 1_000_000),
+    initial: '1000',
+    meaning: 'requests that may wait for a connection, per worker',
+  },
+  statement_timeout: {
+    type: duration(1, 24 * hour),
+    initial: '30s',
+    meaning: 'the longest deadline a request may have, and the default',
+  },
+  drain_timeout: {
+    type: duration(0, 24 * hour),
+    initial: '30s',
+    meaning: 'how long a stop waits for requests in flight',
+  },
+  keepalive_timeout: {
+    type: duration(second, 24 * hour),
+    initial: '75s',
+    meaning: 'how long an idle client connection is kept',
+  },
+  buffer: {
+    type: size(kibibyte, 64 * 1024 * kibibyte),
+    initial: '64KiB',
+    meaning: 'replies up to this size are sent whole, with Content-Length; longer ones stream',
+  },
+  max_request_bytes: {
+    type: size(kibibyte, gibibyte),
+    initial: '1MiB',
+    meaning: 'longest URL or body',
+  },
+  max_rows: {
+    type: integer(0, Number.MAX_SAFE_INTEGER),
+    initial: '0',
+    meaning: 'cut a result after so many rows, and say so; 0: no limit',
+  },
+  max_result_bytes: {
+    type: size(0, Number.MAX_SAFE_INTEGER),
+    initial: '0',
+    meaning: 'refuse or reset longer results; 0: no limit',
+  },
+  read_only: { type: flag, initial: 'off', meaning: 'only statements that read' },
+  session_reset: {
+    type: choice('auto', 'always'),
+    initial: 'auto',
+    meaning: 'reset a session unless it is provably clean, or after every request',
+  },
+  multi_statements: {
+    type: flag,
+    initial: 'on',
+    meaning: 'several statements in one `/db` request',
+  },
+  token: {
+    type: list,
+    initial: null,
+    secret: true,
+    meaning: "bearer tokens, comma-separated; the environment's DBHTTPD_TOKEN goes before it",
+  },
+  token_file: { type: path, initial: null, meaning: 'file that holds tokens, one a line' },
+  https_cert: { type: path, initial: null, meaning: 'certificate to serve HTTPS with, PEM' },
+  https_key: { type: path, initial: null, meaning: 'its private key, PEM' },
+  allow_hosts: {
+    type: list,
+    initial: null,
+    computed: 'loopback names while listening on loopback only, else any',
+    meaning: 'accepted `Host` names, comma-separated, without port; `*`: any',
+  },
+  allow_origins: {
+    type: list,
+    initial: null,
+    meaning: 'browser origins that may call (CORS), comma-separated',
+  },
+  insecure: {
+    type: flag,
+    initial: 'off',
+    meaning: 'must be `on` to listen beyond loopback without token',
+  },
+  console: { type: flag, initial: 'on', meaning: 'the web page at `/console`' },
+  log: {
+    type: path,
+    initial: null,
+    computed: '`dbhttpd-<section>.log` in the log directory',
+    meaning: 'the log file',
+  },
+  log_level: {
+    type: choice('error', 'warn', 'info', 'debug'),
+    initial: 'info',
+    meaning: 'the least urgent lines to write',
+  },
+  access_log: {
+    type: choice('off', 'json', 'combined'),
+    initial: 'off',
+    meaning: 'a line for every request',
+  },
+  slow_query: {
+    type: duration(0, 24 * hour),
+    initial: '1s',
+    meaning: 'statements that take longer are logged; 0: none',
+  },
+  pidfile: {
+    type: path,
+    initial: null,
+    computed: '`dbhttpd-<section>.pid` in the run directory',
+    meaning: "file that holds the supervisor's process id",
+  },
+} as const satisfies Record<string, Option>;
+
+export type OptionKey = keyof typeof options;
+
+/** All keys, in the table's order. */
+export const optionKeys = Object.keys(options) as readonly OptionKey[];
+
+/** Tells whether a text is a key of the table. */
+export function isOptionKey(key: string): key is OptionKey {
+  return Object.hasOwn(options, key);
+}

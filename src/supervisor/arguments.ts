@@ -1,0 +1,74 @@
+// The command line in, one command out; the only user of minimist.
+// Must not know what a command does.
+import { isAbsolute } from 'node:path';
+import minimist from 'minimist';
+
+/** Which section of which file. */
+export type Target = { readonly configPath: string; readonly section: string };
+
+/** What the command line asks for. */
+export type Command =
+  | ({ readonly kind: 'start' | 'check' | 'foreground' } & Target)
+  | { readonly kind: 'help' | 'version' }
+  | { readonly kind: 'misuse'; readonly problem: string };
+
+/** How the command is used, for --help and after a misuse. */
+export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>
+       dbhttpd --check -c <path> -s <section>
+       dbhttpd --foreground -c <path> -s <section>
+       dbhttpd --help | --version
+
+  -c            the configuration file
+  -s            the section of the file to serve
+  --check       validate everything, connect once, print the effective settings; start nothing
+  --foreground  stay in the foreground and log to stderr
+  --help        this text
+  --version     the version
+
+A start prints nothing: its exit status tells the result, and the log says why.
+  0 running   64 command line   66 file unreadable   69 cannot listen   73 pidfile or log
+  75 already running   78 configuration invalid
+Stop it with kill $(cat <pidfile>).
+`;
+
+const modes = ['check', 'foreground', 'help', 'version'] as const;
+
+/** Parses the arguments after the script's name. */
+export function parseArguments(argv: readonly string[]): Command {
+  const unknown: string[] = [];
+  const parsed = minimist([...argv], {
+    string: ['c', 's'],
+    boolean: [...modes],
+    unknown: (argument) => {
+      unknown.push(argument);
+      return false;
+    },
+  });
+  // minimist takes --no-x for x = false, and what follows -- for operands; neither is ours.
+  const foreign =
+    unknown[0] ?? argv.find((argument) => argument.startsWith('--no-')) ?? parsed._[0];
+  if (foreign !== undefined) return misuse(`unknown argument: ${foreign}`);
+  const chosen = modes.filter((mode) => parsed[mode] === true);
+  if (chosen.includes('help')) return { kind: 'help' };
+  if (chosen.includes('version')) return { kind: 'version' };
+  if (chosen.length > 1) return misuse('--check and --foreground exclude each other');
+  return parseTarget(
+    chosen[0] === 'check' || chosen[0] === 'foreground' ? chosen[0] : 'start',
+    parsed,
+  );
+}
+
+function parseTarget(kind: 'start' | 'check' | 'foreground', parsed: minimist.ParsedArgs): Command {
+  const configPath: unknown = parsed.c;
+  const section: unknown = parsed.s;
+  if (Array.isArray(configPath) || Array.isArray(section))
+    return misuse('-c and -s are given once');
+  if (typeof configPath !== 'string' || configPath === '') return misuse('-c is missing');
+  if (typeof section !== 'string' || section === '') return misuse('-s is missing');
+  if (!isAbsolute(configPath)) return misuse('the path after -c must be absolute');
+  return { kind, configPath, section };
+}
+
+function misuse(problem: string): Command {
+  return { kind: 'misuse', problem };
+}

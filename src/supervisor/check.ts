@@ -1,0 +1,128 @@
+// --check: everything a start would look at, told to a person; nothing is started.
+// Must not know how an instance is run.
+import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Config } from '../shared/config.ts';
+import { formatFault, loadConfig } from '../shared/config-file.ts';
+import { currentPlace } from '../shared/default-paths.ts';
+import { describeConfig } from '../shared/describe.ts';
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import { formatListenAddress } from '../shared/listen-address.ts';
+import { escapeControl } from '../shared/log.ts';
+import type { Target } from './arguments.ts';
+import { holderOf, instanceOf } from './claim.ts';
+import { bindListener } from './listener.ts';
+import type { Environment } from './prepare.ts';
+import { askServer, type ServerFacts } from './server-facts.ts';
+
+type Finding = { readonly exitCode: ExitCode; readonly problem: string };
+
+/** Prints the effective settings on stdout and every fault on stderr; the first fault's exit status, or 0. */
+export async function check(target: Target, env: Environment): Promise<ExitCode> {
+  // A reader that closes its end early (`| head`) is no fault of the configuration.
+  process.stdout.on('error', () => {});
+  const loaded = loadConfig(target.configPath, target.section, env, currentPlace());
+  if (loaded.kind === 'unreadable') {
+    return conclude([{ exitCode: exitCodes.configUnreadable, problem: loaded.reason }]);
+  }
+  if (loaded.kind === 'invalid') {
+    const exitCode = exitCodes.configInvalid;
+    return conclude(loaded.faults.map((fault) => ({ exitCode, problem: formatFault(fault) })));
+  }
+  const { config } = loaded;
+  print(`[${config.section}] of ${config.configPath}`);
+  for (const line of describeConfig(config)) print(`  ${line}`);
+  const findings = [
+    ...findUncreatable(config),
+    ...(await findUnbindable(config)),
+    ...(await findDatabase(config)),
+  ];
+  return conclude(findings);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${escapeControl(line)}\n`);
+}
+
+function conclude(findings: readonly Finding[]): ExitCode {
+  for (const { problem } of findings) process.stderr.write(`dbhttpd: ${escapeControl(problem)}\n`);
+  return findings[0]?.exitCode ?? exitCodes.ok;
+}
+
+function findUncreatable(config: Config): readonly Finding[] {
+  const exitCode = exitCodes.cannotCreate;
+  return (['pidfile', 'log'] as const).flatMap((key) => {
+    const reason = whyNotCreatable(config[key], key === 'log');
+    return reason === null
+      ? []
+      : [{ exitCode, problem: `cannot create the ${key} ${config[key]}: ${reason}` }];
+  });
+}
+
+/** A log's missing directories are made by a start; a pidfile's are not. */
+function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null {
+  const directory = dirname(path);
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? String(error);
+    const isMissing = reason === 'ENOENT' && directory !== path;
+    return isMissing && mayMakeDirectory ? whyNotCreatable(directory, true) : reason;
+  }
+}
+
+async function findUnbindable(config: Config): Promise<readonly Finding[]> {
+  const holder = await findHolder(config);
+  if (holder !== null) {
+    print(`instance: ${holder}`);
+    return [];
+  }
+  // Binding a socket's path would replace the name; there, the directory is all that can be looked at.
+  if (config.listen.kind === 'unix') {
+    const reason = whyNotCreatable(config.listen.path, false);
+    const problem = `cannot listen on ${config.listen.path}: ${reason}`;
+    return reason === null ? [] : [{ exitCode: exitCodes.unavailable, problem }];
+  }
+  const bound = await bindListener(config.listen, config.listenMode);
+  if (bound.ok) {
+    bound.listener.close();
+    return [];
+  }
+  const problem = `cannot listen on ${formatListenAddress(config.listen)}: ${bound.reason}`;
+  return [{ exitCode: exitCodes.unavailable, problem }];
+}
+
+async function findHolder(config: Config): Promise<string | null> {
+  try {
+    return await holderOf(instanceOf(config.pidfile, process.getuid?.() ?? 0));
+  } catch {
+    // The pidfile's directory is missing, which is reported as such: nobody can hold the claim.
+    return null;
+  }
+}
+
+async function findDatabase(config: Config): Promise<readonly Finding[]> {
+  const asked = await askServer(config);
+  if (!asked.ok) {
+    return [{ exitCode: exitCodes.unavailable, problem: `database unreachable: ${asked.reason}` }];
+  }
+  for (const line of describeServer(config, asked.facts)) print(line);
+  return [];
+}
+
+/** The server and the connection budget, in lines. */
+export function describeServer(config: Config, facts: ServerFacts): readonly string[] {
+  const needed = config.workers * (config.pool + 2);
+  const lines = [
+    '',
+    `server: ${facts.flavour} ${facts.version}`,
+    `connections: ${config.workers} workers x (${config.pool} pool + 1 control + 1 probe) = ${needed}` +
+      ` of max_connections ${facts.maxConnections}`,
+  ];
+  if (needed <= facts.maxConnections) return lines;
+  return [
+    ...lines,
+    'warning: the server does not admit that many connections: lower workers or pool',
+  ];
+}

@@ -1,0 +1,146 @@
+// All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
+// Must not know signals, pidfile or claim.
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import { isHopeless } from './restart-policy.ts';
+import { createSlot, type Making, type Slot } from './slot.ts';
+import { createTotals, type SupervisorState } from './totals.ts';
+
+/** How the first boot ended. */
+export type Boot =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string };
+
+export type Crew = {
+  /** Fills every slot; resolves when all listen, or when that is given up. */
+  readonly boot: () => Promise<Boot>;
+  /** Tells every worker to finish and end. Nothing is refilled from here on. */
+  readonly drain: () => void;
+  readonly kill: () => void;
+  /** Resolves when no worker is left; only after drain or kill. */
+  readonly gone: () => Promise<void>;
+  readonly reopenLogs: () => void;
+};
+
+// A scrape is answered within 1 s, a worker that hangs included: this leaves time to render and to travel.
+const collectBoundMs = 700;
+const tickMs = 1000;
+
+/** Creates the crew of an instance, its slots still empty. */
+export function createCrew(making: Making, logLinesLost: () => number): Crew {
+  const { config, log } = making;
+  const totals = createTotals(config.section);
+  const collections = new Map<number, { awaited: Set<number>; finish: () => void }>();
+  let lastScrapeId = 0;
+  let scraping: Promise<string> | null = null;
+  let isEnding = false;
+  let bootDeaths = 0;
+  let concludeBoot: ((boot: Boot) => void) | null = null;
+  let onGone = () => {};
+
+  const conclude = (boot: Boot) => {
+    concludeBoot?.(boot);
+    concludeBoot = null;
+  };
+
+  const answered = (slot: number, scrapeId: number) => {
+    const collection = collections.get(scrapeId);
+    collection?.awaited.delete(slot);
+    if (collection?.awaited.size === 0) collection.finish();
+  };
+
+  const onEmpty = (slot: Slot, delayMs: number) => {
+    totals.retire(slot.number);
+    for (const scrapeId of collections.keys()) answered(slot.number, scrapeId);
+    if (isEnding) {
+      if (slots.every((one) => one.isEmpty())) onGone();
+      return;
+    }
+    if (concludeBoot !== null) bootDeaths += 1;
+    if (concludeBoot !== null && isHopeless(bootDeaths)) {
+      const reason = 'workers keep dying at boot';
+      conclude({ kind: 'failed', exitCode: exitCodes.unavailable, reason });
+      return;
+    }
+    log.info('the slot is filled again', { slot: slot.number, delay_ms: delayMs });
+    slot.fillAfter(delayMs);
+  };
+
+  const collect = async (): Promise<string> => {
+    lastScrapeId += 1;
+    const scrapeId = lastScrapeId;
+    const listening = slots.filter((slot) => slot.isListening());
+    const silent = listening.filter((slot) => slot.isSilent());
+    const asked = listening.filter((slot) => !slot.isSilent());
+    const awaited = new Set(asked.map((slot) => slot.number));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, collectBoundMs);
+      const finish = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      collections.set(scrapeId, { awaited, finish });
+      for (const slot of asked) slot.send({ kind: 'collect', scrapeId });
+      if (asked.length === 0) finish();
+    });
+    collections.delete(scrapeId);
+    return totals.render(stateOf(slots, silent.length + awaited.size, logLinesLost()));
+  };
+
+  const slots = Array.from({ length: config.workers }, (_, number) =>
+    createSlot(number, making, {
+      onListening: () => {
+        if (slots.every((slot) => slot.isListening())) conclude({ kind: 'listening' });
+      },
+      onFailed: (exitCode, reason) => conclude({ kind: 'failed', exitCode, reason }),
+      onSnapshot: (slot, snapshot, scrapeId) => {
+        totals.update(slot, snapshot);
+        if (scrapeId !== null) answered(slot, scrapeId);
+      },
+      onScrape: (reply) => {
+        // Scrapes at one time share one collection.
+        scraping ??= collect().finally(() => {
+          scraping = null;
+        });
+        scraping.then(reply, (error: Error) => log.error('no metrics', { reason: error.message }));
+      },
+      onEmpty,
+    }),
+  );
+
+  const ticker = setInterval(() => {
+    for (const slot of slots) slot.tick();
+  }, tickMs);
+
+  return {
+    boot: () =>
+      new Promise((resolve) => {
+        concludeBoot = resolve;
+        for (const slot of slots) slot.fill();
+      }),
+    drain: () => {
+      isEnding = true;
+      for (const slot of slots) slot.drain();
+    },
+    kill: () => {
+      isEnding = true;
+      for (const slot of slots) slot.kill();
+    },
+    gone: () =>
+      new Promise<void>((resolve) => {
+        onGone = resolve;
+        if (slots.every((slot) => slot.isEmpty())) resolve();
+      }).finally(() => clearInterval(ticker)),
+    reopenLogs: () => {
+      for (const slot of slots) slot.send({ kind: 'reopen' });
+    },
+  };
+}
+
+function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {
+  const states = slots.map((slot) => ({
+    slot: slot.number,
+    isUp: slot.isListening(),
+    restarts: slot.restarts(),
+  }));
+  return { slots: states, silent, logLinesLost };
+}

@@ -1,0 +1,53 @@
+// The detached supervisor's process: takes over what the launcher prepared, reports once, lives on.
+// Must not know the command line.
+import '../shared/no-inspector.ts';
+import { closeSync } from 'node:fs';
+import { openLog } from '../shared/log.ts';
+import { inheritClaim } from './claim.ts';
+import { type FromDaemon, inherited, type ToDaemon } from './handover.ts';
+import { live } from './lifetime.ts';
+import { supervise } from './supervise.ts';
+
+process.umask(0o027);
+// A launcher that dies before it has said what to run leaves nothing to run.
+const giveUp = () => process.exit(1);
+process.once('disconnect', giveUp);
+process.once('message', (order: ToDaemon) => {
+  process.off('disconnect', giveUp);
+  void run(order);
+});
+tell({ kind: 'ready' });
+
+async function run({ config, address }: ToDaemon): Promise<void> {
+  process.title = `dbhttpd: supervisor ${config.section}`;
+  const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`);
+  const claim = await inheritClaim(inherited.claim);
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) closeSync(inherited.listener);
+    isOpen = false;
+  };
+  const supervision = supervise({
+    config,
+    claim,
+    listener: { fd: inherited.listener, address, close },
+    log,
+    logTo: 'file',
+    onRunning: () => {
+      process.off('disconnect', supervision.stop);
+      tell({ kind: 'running' }, () => process.disconnect());
+    },
+  });
+  // A start that nobody waits for any more is given up, not left half done.
+  process.once('disconnect', supervision.stop);
+  const exitCode = await live(supervision, log);
+  if (process.connected && exitCode !== 0) {
+    tell({ kind: 'failed', exitCode }, () => process.exit(exitCode));
+  } else {
+    process.exit(exitCode);
+  }
+}
+
+function tell(message: FromDaemon, sent: () => void = () => {}): void {
+  process.send?.(message, undefined, undefined, sent);
+}

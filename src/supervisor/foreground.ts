@@ -1,0 +1,23 @@
+// Runs an instance in this very process, for service managers and containers.
+// Must not know the detached way.
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import type { Target } from './arguments.ts';
+import { live } from './lifetime.ts';
+import { type Environment, prepare } from './prepare.ts';
+import { supervise } from './supervise.ts';
+
+/** Runs until it is stopped; the exit status of the instance, or of a start that failed. */
+export async function runInForeground(target: Target, env: Environment): Promise<ExitCode> {
+  process.umask(0o027);
+  // A signal before there is anything to drain ends the start.
+  const abort = () => process.exit(exitCodes.ok);
+  process.on('SIGTERM', abort);
+  process.on('SIGINT', abort);
+  const prepared = await prepare(target, env, 'stderr');
+  if (!prepared.ok) return prepared.exitCode;
+  const { log } = prepared;
+  const supervision = supervise({ ...prepared, logTo: 'stderr', onRunning: () => {} });
+  process.off('SIGTERM', abort);
+  process.off('SIGINT', abort);
+  return live(supervision, log);
+}

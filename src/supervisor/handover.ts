@@ -1,0 +1,17 @@
+// What the launcher and the detached supervisor say to each other, and the descriptors it inherits.
+// Must not know what either does.
+import type { Config } from '../shared/config.ts';
+import type { ExitCode } from '../shared/exit-codes.ts';
+import type { ListenAddress } from '../shared/listen-address.ts';
+
+/** Descriptors of the detached supervisor, after stdio and the channel. */
+export const inherited = { claim: 4, listener: 5 } as const;
+
+/** From the launcher: settings travel by this channel, never by arguments or environment. */
+export type ToDaemon = { readonly config: Config; readonly address: ListenAddress };
+
+/** From the detached supervisor. */
+export type FromDaemon =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode };

@@ -1,0 +1,69 @@
+// Starts an instance in the background, waits for its report, and prints nothing.
+// Must not know how an instance lives.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import type { Log } from '../shared/log.ts';
+import type { Target } from './arguments.ts';
+import type { FromDaemon, ToDaemon } from './handover.ts';
+import { endOrphans } from './orphans.ts';
+import { type Environment, prepare, withoutSecrets } from './prepare.ts';
+
+const startBoundMs = 15_000;
+
+/** Starts the section's instance; resolves when every worker listens, or the start has failed. */
+export async function launch(target: Target, env: Environment): Promise<ExitCode> {
+  const prepared = await prepare(target, env, 'file');
+  if (!prepared.ok) return prepared.exitCode;
+  const { config, log, claim, listener, instance } = prepared;
+  const child = spawn(process.execPath, [new URL('./daemon.js', import.meta.url).pathname], {
+    detached: true,
+    cwd: '/',
+    env: withoutSecrets(env),
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc', claim.fd, listener.fd],
+  });
+  // From here on the supervisor's copies count: ours must not outlive it.
+  claim.close();
+  listener.close();
+  const exitCode = await report(child, { config, address: listener.address }, log);
+  if (exitCode === null) {
+    log.error('the start was given up', { reason: `no report within ${startBoundMs / 1000} s` });
+    await kill(child);
+    await endOrphans(instance);
+  }
+  return exitCode ?? exitCodes.unavailable;
+}
+
+/** The supervisor's verdict; null when none came in time. */
+function report(child: ChildProcess, order: ToDaemon, log: Log): Promise<ExitCode | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), startBoundMs);
+    const conclude = (exitCode: ExitCode) => {
+      clearTimeout(timer);
+      resolve(exitCode);
+    };
+    child.on('message', (message) => {
+      const said = message as FromDaemon;
+      if (said.kind === 'ready') child.send(order, () => {});
+      else conclude(said.kind === 'running' ? exitCodes.ok : said.exitCode);
+    });
+    child.once('error', (error) => {
+      log.error('cannot start the supervisor', { reason: error.message });
+      conclude(exitCodes.unavailable);
+    });
+    child.once('exit', (code, signal) => {
+      log.error('the supervisor ended without a report', {
+        reason: signal ?? `exit status ${code}`,
+      });
+      conclude(exitCodes.unavailable);
+    });
+  });
+}
+
+function kill(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.removeAllListeners('exit');
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGKILL');
+  });
+}

@@ -1,0 +1,41 @@
+// The thread that binds the HTTP socket and then sleeps until it is to be closed.
+// Must not know anything but its order.
+import { chmodSync, renameSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import { backlog, descriptorOf } from '../shared/listening-socket.ts';
+import type { ThreadOrder, ThreadReport } from './listener.ts';
+
+const { address, mode, gate } = workerData as ThreadOrder;
+const report = (message: ThreadReport) => parentPort?.postMessage(message);
+const server = createServer();
+server.once('error', (error: NodeJS.ErrnoException) => {
+  report({ ok: false, reason: error.code ?? error.message });
+});
+
+if (address.kind === 'unix') {
+  // Bound under another name, then moved into place with its mode set. The move replaces a dead socket at once, and
+  // libuv, which unlinks the name it bound when it closes, finds nothing to unlink.
+  const temporary = `${address.path}.${process.pid}`;
+  server.listen({ path: temporary, backlog }, () => {
+    try {
+      chmodSync(temporary, mode);
+      renameSync(temporary, address.path);
+      hold();
+    } catch (error) {
+      server.close();
+      report({ ok: false, reason: (error as NodeJS.ErrnoException).code ?? String(error) });
+    }
+  });
+} else {
+  const { host, port } = address;
+  server.listen({ port, backlog, ...(host === null ? {} : { host }) }, hold);
+}
+
+function hold(): void {
+  const bound = server.address();
+  const port = bound !== null && typeof bound === 'object' ? bound.port : null;
+  report({ ok: true, fd: descriptorOf(server), port });
+  Atomics.wait(new Int32Array(gate), 0, 0);
+  server.close();
+}

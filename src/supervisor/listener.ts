@@ -1,0 +1,81 @@
+// Binds the HTTP socket so that this process holds it and accepts nothing from it.
+// Must not know who will accept.
+import { lstatSync, unlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import type { ListenAddress } from '../shared/listen-address.ts';
+
+/** A bound, listening descriptor; `address` is what the system chose. */
+export type Listener = {
+  readonly fd: number;
+  readonly address: ListenAddress;
+  /** Closes this process's copy. */
+  readonly close: () => void;
+};
+
+export type Bound =
+  | { readonly ok: true; readonly listener: Listener }
+  | { readonly ok: false; readonly reason: string };
+
+/** What the thread answers. */
+export type ThreadReport =
+  | { readonly ok: true; readonly fd: number; readonly port: number | null }
+  | { readonly ok: false; readonly reason: string };
+
+/** What the thread is told. */
+export type ThreadOrder = {
+  readonly address: ListenAddress;
+  readonly mode: number;
+  readonly gate: SharedArrayBuffer;
+};
+
+/** Binds and listens; the reason is the system's (EADDRINUSE, EADDRNOTAVAIL, EACCES). */
+export async function bindListener(address: ListenAddress, mode: number): Promise<Bound> {
+  if (address.kind === 'unix' && (await isTaken(address.path)))
+    return { ok: false, reason: 'EADDRINUSE' };
+  const gate = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const order: ThreadOrder = { address, mode, gate };
+  // A server's loop would accept. This one's thread sleeps from the moment it listens, in the same turn, so that its
+  // loop never polls; descriptors belong to the whole process.
+  const thread = new Worker(new URL('./listener-thread.js', import.meta.url), {
+    workerData: order,
+  });
+  const report = await new Promise<ThreadReport>((resolve) => {
+    thread.once('message', resolve);
+    thread.once('error', (error) => resolve({ ok: false, reason: error.message }));
+  });
+  thread.unref();
+  if (!report.ok) return report;
+  const open = new Int32Array(gate);
+  const close = () => {
+    Atomics.store(open, 0, 1);
+    Atomics.notify(open, 0);
+  };
+  const bound =
+    address.kind === 'tcp' ? { ...address, port: report.port ?? address.port } : address;
+  return { ok: true, listener: { fd: report.fd, address: bound, close } };
+}
+
+/** True when somebody answers on the path, or when it is no socket; a dead socket's name is free. */
+async function isTaken(path: string): Promise<boolean> {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return false;
+  if (!stats.isSocket()) return true;
+  return new Promise((resolve) => {
+    const probe = connect(path);
+    probe.once('connect', () => resolve(true));
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+    probe.once('close', () => probe.destroy());
+    probe.once('connect', () => probe.destroy());
+  });
+}
+
+/** Takes the name of a unix socket away, so that a client is refused and not left waiting. */
+export function removeSocketName(address: ListenAddress): void {
+  if (address.kind === 'tcp') return;
+  try {
+    unlinkSync(address.path);
+  } catch {
+    // Somebody else took it away: that is what was wanted.
+  }
+}

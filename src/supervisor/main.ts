@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+// The command: arguments -> start, check, foreground, help or version; sets the exit status.
+// Must not know how any of them is done.
+import '../shared/no-inspector.ts';
+import { readFileSync } from 'node:fs';
+import { exitCodes } from '../shared/exit-codes.ts';
+import { parseArguments, usage } from './arguments.ts';
+
+const command = parseArguments(process.argv.slice(2));
+switch (command.kind) {
+  case 'help':
+    process.stdout.write(usage);
+    break;
+  case 'version':
+    process.stdout.write(`dbhttpd ${version()}\n`);
+    break;
+  case 'misuse':
+    process.stderr.write(`dbhttpd: ${command.problem}\n${usage}`);
+    process.exitCode = exitCodes.usage;
+    break;
+  case 'check': {
+    // Loaded only here: the MySQL client is no part of a start.
+    const { check } = await import('./check.ts');
+    process.exitCode = await check(command, process.env);
+    break;
+  }
+  case 'foreground': {
+    const { runInForeground } = await import('./foreground.ts');
+    const env = { ...process.env };
+    // Workers inherit this process's environment, and have no need of these.
+    delete process.env.DBHTTPD_PASSWORD;
+    delete process.env.DBHTTPD_TOKEN;
+    process.exit(await runInForeground(command, env));
+    break;
+  }
+  case 'start': {
+    // A start is silent: neither the runtime's warnings nor a mistake of ours may speak.
+    process.removeAllListeners('warning');
+    process.on('uncaughtException', () => process.exit(exitCodes.unavailable));
+    const { launch } = await import('./launch.ts');
+    process.exit(await launch(command, process.env));
+    break;
+  }
+  default:
+    command satisfies never;
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}

@@ -1,0 +1,83 @@
+// Workers of this instance whose supervisor is dead: found by what only they carry, checked twice, ended.
+// Must not know living workers; nothing else is ever signalled.
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What every worker carries in its environment. */
+export type Marks = { readonly DBHTTPD_INSTANCE: string; readonly DBHTTPD_SUPERVISOR: string };
+
+/** The marks of workers that this process forks. */
+export function ownMarks(instance: string): Marks {
+  const started = startTime(process.pid);
+  return { DBHTTPD_INSTANCE: instance, DBHTTPD_SUPERVISOR: `${process.pid}:${started ?? ''}` };
+}
+
+const goneBoundMs = 2000;
+const pollMs = 10;
+
+/** Ends this instance's orphans and waits until they are gone; the ids of those it ended. The caller holds the claim. */
+export async function endOrphans(instance: string): Promise<readonly number[]> {
+  const ended = findOrphans(instance).filter(({ pid, started }) => {
+    // Looked at once more, a moment before: an id may have passed to somebody else.
+    if (startTime(pid) !== started || !isOrphan(pid, instance)) return false;
+    return kill(pid);
+  });
+  const deadline = performance.now() + goneBoundMs;
+  const isThere = ({ pid, started }: Found) => startTime(pid) === started && !isZombie(pid);
+  while (ended.some(isThere) && performance.now() < deadline) await delay(pollMs);
+  return ended.map(({ pid }) => pid);
+}
+
+type Found = { readonly pid: number; readonly started: string };
+
+function findOrphans(instance: string): readonly Found[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid || !isOrphan(pid, instance)) return [];
+    const started = startTime(pid);
+    return started === null ? [] : [{ pid, started }];
+  });
+}
+
+function isOrphan(pid: number, instance: string): boolean {
+  // Readable for the same user only, which is what we want; root reads all, and the instance holds the user.
+  const marks = read(`/proc/${pid}/environ`)?.split('\0') ?? [];
+  if (!marks.includes(`DBHTTPD_INSTANCE=${instance}`)) return false;
+  const supervisor = /^DBHTTPD_SUPERVISOR=(\d+):(\d+)$/;
+  const match = marks.map((mark) => supervisor.exec(mark)).find((found) => found !== null);
+  if (match === undefined || match === null) return false;
+  const supervisorPid = Number(match[1]);
+  // A zombie is dead: a container's first process may never reap it.
+  return startTime(supervisorPid) !== match[2] || isZombie(supervisorPid);
+}
+
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch {
+    return false;
+  }
+}
+
+/** When a process started, in the kernel's ticks since boot; null when there is none of that id. */
+function startTime(pid: number): string | null {
+  return statFields(pid)?.[19] ?? null;
+}
+
+function isZombie(pid: number): boolean {
+  return statFields(pid)?.[0] === 'Z';
+}
+
+/** The fields after the command's name, which may itself hold spaces and brackets: the first is the state. */
+function statFields(pid: number): readonly string[] | null {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? null;
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,49 @@
+// The pidfile: published whole, removed last and only by the process that wrote it.
+// Must not know the claim; it is never the lock.
+import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+
+/** A published pidfile. */
+export type Pidfile = {
+  /** Removes the file if it still names this process. Idempotent, never throws. */
+  readonly release: () => void;
+};
+
+/** Writes this process's id and a newline, mode 0644, by way of a temporary file. Throws the system's error. */
+export function publishPidfile(path: string): Pidfile {
+  const content = `${process.pid}\n`;
+  const temporary = `${path}.${process.pid}`;
+  // A leftover of a dead process that had our id; `wx` below follows no link that somebody put there.
+  removeQuietly(temporary);
+  const umask = process.umask(0o022);
+  try {
+    const fd = openSync(temporary, 'wx', 0o644);
+    try {
+      if (writeSync(fd, content) !== content.length) throw new Error('the disk is full');
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    removeQuietly(temporary);
+    throw error;
+  } finally {
+    process.umask(umask);
+  }
+  return { release: () => release(path, content) };
+}
+
+function release(path: string, content: string): void {
+  try {
+    if (readFileSync(path, 'utf8') === content) unlinkSync(path);
+  } catch {
+    // Gone already, or not ours to judge any more.
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It was not there.
+  }
+}

@@ -1,0 +1,122 @@
+// Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
+// Must not know what is started, nor how it is left.
+import type { Config } from '../shared/config.ts';
+import { formatFault, loadConfig } from '../shared/config-file.ts';
+import { currentPlace, fallbackLog } from '../shared/default-paths.ts';
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import { formatListenAddress } from '../shared/listen-address.ts';
+import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/log.ts';
+import type { LogDestination } from '../shared/messages.ts';
+import type { Target } from './arguments.ts';
+import { type Claim, claimInstance, instanceOf } from './claim.ts';
+import { type Bound, bindListener, type Listener } from './listener.ts';
+import { endOrphans } from './orphans.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a start needs, or the exit status of one that cannot be; its reason is logged. */
+export type Prepared =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly log: OwnedLog;
+      readonly claim: Claim;
+      readonly listener: Listener;
+      readonly instance: string;
+    }
+  | { readonly ok: false; readonly exitCode: ExitCode };
+
+/** The environment for those who have no need to know the secrets: they get them by message. */
+export function withoutSecrets(env: Environment): Record<string, string | undefined> {
+  const { DBHTTPD_PASSWORD: _password, DBHTTPD_TOKEN: _token, ...rest } = env;
+  return rest;
+}
+
+const failed = (exitCode: ExitCode): Prepared => ({ ok: false, exitCode });
+
+/** Reads, opens, claims and binds, in this order: of many simultaneous starts, one gets past the claim. */
+export async function prepare(
+  target: Target,
+  env: Environment,
+  logTo: LogDestination,
+): Promise<Prepared> {
+  const place = currentPlace();
+  const loaded = loadConfig(target.configPath, target.section, env, place);
+  const fallback = (): LogTarget => (logTo === 'stderr' ? logTo : { path: fallbackLog(place) });
+  if (loaded.kind === 'unreadable') {
+    complain([fallback()], loaded.reason);
+    return failed(exitCodes.configUnreadable);
+  }
+  if (loaded.kind === 'invalid') {
+    const own = loaded.log === null || logTo === 'stderr' ? [] : [{ path: loaded.log }];
+    complain([...own, fallback()], ...loaded.faults.map(formatFault));
+    return failed(exitCodes.configInvalid);
+  }
+  const { config } = loaded;
+  let log: OwnedLog;
+  try {
+    log = openLog(
+      logTo === 'stderr' ? logTo : { path: config.log },
+      config.logLevel,
+      `${process.pid}`,
+    );
+  } catch (error) {
+    complain([fallback()], `cannot create the log: ${(error as Error).message}`);
+    return failed(exitCodes.cannotCreate);
+  }
+  // Whoever fails here exits next: what was logged must be on disk by then.
+  process.on('exit', log.flush);
+  const claimed = await claim(config, log);
+  if (!claimed.ok) return failed(claimed.exitCode);
+  const listener = await listen(config, claimed.instance, log);
+  if (listener === null) return failed(exitCodes.unavailable);
+  return { ok: true, config, log, claim: claimed.claim, listener, instance: claimed.instance };
+}
+
+/** Writes lines to the first log that takes them; when none does, there is nobody left to tell. */
+function complain(targets: readonly LogTarget[], ...lines: readonly string[]): void {
+  for (const target of targets) {
+    try {
+      const log = openLog(target, 'error', `${process.pid}`);
+      for (const line of lines) log.error(line);
+      log.flush();
+      return;
+    } catch {
+      // The next one.
+    }
+  }
+}
+
+type ClaimResult =
+  | { readonly ok: true; readonly claim: Claim; readonly instance: string }
+  | { readonly ok: false; readonly exitCode: ExitCode };
+
+async function claim(config: Config, log: Log): Promise<ClaimResult> {
+  try {
+    const instance = instanceOf(config.pidfile, process.getuid?.() ?? 0);
+    const claimed = await claimInstance(instance);
+    if (claimed.kind === 'held') return { ok: true, claim: claimed.claim, instance };
+    log.error('this instance cannot be started', {
+      reason: claimed.reason,
+      pidfile: config.pidfile,
+    });
+    return { ok: false, exitCode: exitCodes.alreadyRunning };
+  } catch (error) {
+    log.error('cannot create the pidfile', {
+      path: config.pidfile,
+      reason: (error as Error).message,
+    });
+    return { ok: false, exitCode: exitCodes.cannotCreate };
+  }
+}
+
+async function listen(config: Config, instance: string, log: Log): Promise<Listener | null> {
+  // Workers of a supervisor that was killed may still hold the address, and database connections.
+  const ended = await endOrphans(instance);
+  if (ended.length > 0) log.warn('ended orphaned workers', { pids: ended.join(',') });
+  const bound: Bound = await bindListener(config.listen, config.listenMode);
+  if (bound.ok) return bound.listener;
+  const address = formatListenAddress(config.listen);
+  log.error('cannot listen', { address, reason: bound.reason });
+  return null;
+}

@@ -1,0 +1,76 @@
+// One short connection to MySQL: what kind of server it is and how many connections it admits.
+// Must not know what is done with the answer; for --check alone.
+import { readFileSync } from 'node:fs';
+import { type ConnectionOptions, createConnection, type RowDataPacket } from 'mysql2/promise';
+import type { Config } from '../shared/config.ts';
+
+/** What a server says of itself. */
+export type ServerFacts = {
+  readonly flavour: 'MySQL' | 'MariaDB';
+  readonly version: string;
+  readonly maxConnections: number;
+};
+
+export type Asked =
+  | { readonly ok: true; readonly facts: ServerFacts }
+  | { readonly ok: false; readonly reason: string };
+
+const boundMs = 5000;
+
+/** Connects as a worker would, asks, and leaves. The reason names neither account nor password. */
+export async function askServer(config: Config): Promise<Asked> {
+  try {
+    const connection = await createConnection(connectionOptions(config));
+    // A server that dies under a query reports only to the connection; the bound below covers the query.
+    connection.on('error', () => {});
+    const timer = setTimeout(() => connection.destroy(), boundMs);
+    try {
+      const [rows] = await connection.query<RowDataPacket[]>(
+        'select version() as version, @@max_connections as maxConnections',
+      );
+      if (config.initSql !== null) await connection.query(config.initSql);
+      const version = String(rows[0]?.version);
+      const flavour = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
+      return {
+        ok: true,
+        facts: { flavour, version, maxConnections: Number(rows[0]?.maxConnections) },
+      };
+    } finally {
+      clearTimeout(timer);
+      connection.destroy();
+    }
+  } catch (error) {
+    const { code, errno } = error as { code?: string; errno?: number };
+    return {
+      ok: false,
+      reason: `${code ?? 'connection lost'}${errno !== undefined && errno > 0 ? ` (${errno})` : ''}`,
+    };
+  }
+}
+
+function connectionOptions(config: Config): ConnectionOptions {
+  const { socket, host, port, user, password, database, tls } = config;
+  const read = (path: string | null) => (path === null ? {} : { file: readFileSync(path) });
+  const ca = read(config.tlsCa).file;
+  const cert = read(config.tlsCert).file;
+  const key = read(config.tlsKey).file;
+  const isVerified = tls === 'verify';
+  const ssl = {
+    rejectUnauthorized: isVerified,
+    verifyIdentity: isVerified,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  };
+  return {
+    ...(socket === null ? { host, port } : { socketPath: socket }),
+    user,
+    password,
+    database,
+    connectTimeout: boundMs,
+    disableEval: true,
+    multipleStatements: true,
+    flags: ['-FOUND_ROWS', '-IGNORE_SPACE', '-LOCAL_FILES', '-ODBC'],
+    ...(tls === 'off' ? {} : { ssl }),
+  };
+}

@@ -1,0 +1,155 @@
+// One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
+// Must not know the other slots, nor the instance's phase: its crew decides whether to fill it again.
+import type { Config } from '../shared/config.ts';
+import type { ExitCode } from '../shared/exit-codes.ts';
+import type { Log } from '../shared/log.ts';
+import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
+import type { Snapshot } from '../shared/metrics.ts';
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
+import { forkMember, type Member } from './member.ts';
+import type { Marks } from './orphans.ts';
+import { decideRestart, noHistory } from './restart-policy.ts';
+
+/** What a slot's workers are made with. */
+export type Making = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly logTo: LogDestination;
+  readonly marks: Marks;
+};
+
+/** What a slot tells its crew. */
+export type SlotEvents = {
+  readonly onListening: () => void;
+  readonly onFailed: (exitCode: ExitCode, reason: string) => void;
+  readonly onSnapshot: (slot: number, snapshot: Snapshot, scrapeId: number | null) => void;
+  readonly onScrape: (reply: (text: string) => void) => void;
+  /** The slot is empty; `delayMs`: how long the policy wants it to stay so. */
+  readonly onEmpty: (slot: Slot, delayMs: number) => void;
+};
+
+export type Slot = {
+  readonly number: number;
+  readonly fill: () => void;
+  readonly fillAfter: (delayMs: number) => void;
+  readonly isEmpty: () => boolean;
+  readonly isListening: () => boolean;
+  readonly isSilent: () => boolean;
+  readonly restarts: () => number;
+  readonly send: (message: ToWorker) => void;
+  /** One second has passed: ping, or end a worker that hangs. */
+  readonly tick: () => void;
+  /** Lets the worker finish and gives up a planned refill. */
+  readonly drain: () => void;
+  /** Ends the worker and gives up a planned refill. */
+  readonly kill: () => void;
+};
+
+const mostBootTicks = 15;
+
+/** Creates an empty slot. */
+export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
+  const { config, log, logTo, marks } = making;
+  let member: Member | null = null;
+  let heartbeat: Heartbeat | null = null;
+  let listeningSince: number | null = null;
+  let bootTicks = 0;
+  let forks = 0;
+  let history = noHistory;
+  let refill: NodeJS.Timeout | undefined;
+  let isDraining = false;
+
+  const receive = (message: ToSupervisor) => {
+    switch (message.kind) {
+      case 'ready':
+        // What is sent before this reaches nobody: the order to drain is repeated here.
+        member?.send(
+          isDraining ? { kind: 'drain' } : { kind: 'boot', config, slot: number, logTo },
+        );
+        return;
+      case 'listening':
+        listeningSince = performance.now();
+        heartbeat = createHeartbeat();
+        events.onListening();
+        return;
+      case 'failed':
+        log.error('a worker could not start', { slot: number, reason: message.reason });
+        events.onFailed(message.exitCode, message.reason);
+        return;
+      case 'pong':
+        heartbeat?.pong(message.sequence);
+        return;
+      case 'snapshot':
+        events.onSnapshot(number, message.snapshot, message.scrapeId);
+        return;
+      case 'scrape': {
+        const asker = member;
+        const { requestId } = message;
+        events.onScrape((text) => asker?.send({ kind: 'exposition', requestId, text }));
+        return;
+      }
+      default:
+        message satisfies never;
+    }
+  };
+
+  const empty = (reason: string) => {
+    const pid = member?.pid ?? 0;
+    const servedMs = listeningSince === null ? null : performance.now() - listeningSince;
+    const decision = decideRestart({ servedMs }, history, Math.random());
+    history = decision.history;
+    member = null;
+    heartbeat = null;
+    listeningSince = null;
+    const tell = reason === 'exit status 0' ? log.info : log.warn;
+    tell('a worker ended', { slot: number, pid, reason });
+    events.onEmpty(slot, decision.delayMs);
+  };
+
+  const slot: Slot = {
+    number,
+    fill: () => {
+      forks += 1;
+      bootTicks = 0;
+      // A late message of the one before must not be taken for its successor's.
+      const own: { member: Member | null } = { member: null };
+      own.member = forkMember(marks, log, {
+        onMessage: (message) => {
+          if (member !== null && member === own.member) receive(message);
+        },
+        onExit: empty,
+      });
+      member = own.member;
+    },
+    fillAfter: (delayMs) => {
+      refill = setTimeout(slot.fill, delayMs);
+    },
+    isEmpty: () => member === null,
+    isListening: () => listeningSince !== null,
+    isSilent: () => heartbeat?.isSilent() ?? false,
+    restarts: () => Math.max(0, forks - 1),
+    send: (message) => member?.send(message),
+    tick: () => {
+      if (member === null) return;
+      bootTicks += 1;
+      const order = heartbeat?.tick();
+      if (order?.kind === 'ping') return member.send(order);
+      if (order === undefined && bootTicks <= mostBootTicks) return;
+      log.error(order === undefined ? 'a worker does not get ready' : 'a worker hangs', {
+        slot: number,
+        pid: member.pid ?? 0,
+      });
+      member.kill();
+    },
+    drain: () => {
+      isDraining = true;
+      clearTimeout(refill);
+      member?.send({ kind: 'drain' });
+    },
+    kill: () => {
+      clearTimeout(refill);
+      member?.kill();
+    },
+  };
+  return slot;
+}

@@ -1,0 +1,130 @@
+// A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
+// Must not know how requests are answered, nor the other workers.
+import '../shared/no-inspector.ts';
+import type { Config } from '../shared/config.ts';
+import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import { listenOn } from '../shared/listening-socket.ts';
+import { type OwnedLog, openLog } from '../shared/log.ts';
+import {
+  inheritedSocket,
+  type LogDestination,
+  type ToSupervisor,
+  type ToWorker,
+} from '../shared/messages.ts';
+import type { Snapshot } from '../shared/metrics.ts';
+import { createScrapes, type Scrapes } from './scrapes.ts';
+import { createService, type Service } from './service.ts';
+import { startWatchdog } from './watchdog.ts';
+
+type Running = {
+  readonly service: Service;
+  readonly log: OwnedLog;
+  readonly scrapes: Scrapes;
+  isDraining: boolean;
+};
+
+const crashStatus = 70;
+const snapshotMs = 1000;
+let running: Running | null = null;
+
+process.on('exit', () => running?.log.flush());
+process.on('uncaughtException', (error) => crash('uncaught exception', error));
+process.on('unhandledRejection', (error) => crash('unhandled rejection', error));
+process.on('disconnect', () => process.exit(crashStatus));
+// Sent to the whole group by a terminal or a service manager: the same as the supervisor's word.
+process.on('SIGTERM', drain);
+process.on('SIGINT', drain);
+process.on('SIGHUP', () => running?.log.reopen());
+process.on('message', (message: ToWorker) => receive(message));
+startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
+tell({ kind: 'ready' });
+
+function receive(message: ToWorker): void {
+  switch (message.kind) {
+    case 'boot':
+      boot(message.config, message.slot, message.logTo);
+      return;
+    case 'drain':
+      drain();
+      return;
+    case 'reopen':
+      running?.log.reopen();
+      return;
+    case 'ping':
+      tell({ kind: 'pong', sequence: message.sequence });
+      return;
+    case 'collect':
+      report(message.scrapeId);
+      return;
+    case 'exposition':
+      running?.scrapes.answer(message.requestId, message.text);
+      return;
+    default:
+      message satisfies never;
+  }
+}
+
+function boot(config: Config, slot: number, logTo: LogDestination): void {
+  try {
+    process.title = `dbhttpd: worker ${slot} ${config.section}`;
+    const target = logTo === 'stderr' ? logTo : { path: config.log };
+    const log = openLog(target, config.logLevel, `${process.pid} w${slot}`);
+    const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
+    const service = createService({ config, log, scrape: scrapes.scrape });
+    running = { service, log, scrapes, isDraining: false };
+    service.server.once('error', (error) => fail(error));
+    service.server.once('listening', () => tell({ kind: 'listening' }));
+    listenOn(service.server, inheritedSocket);
+    setInterval(() => report(null), snapshotMs).unref();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** A start that cannot succeed, however often it is tried. */
+function fail(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  tell({ kind: 'failed', exitCode: exitCodes.unavailable, reason }, () =>
+    end(exitCodes.unavailable),
+  );
+}
+
+function drain(): void {
+  if (running === null) end(exitCodes.ok);
+  if (running.isDraining) return;
+  running.isDraining = true;
+  running.service.drain().then(
+    () => report(null, () => end(exitCodes.ok)),
+    (error: unknown) => crash('draining failed', error),
+  );
+}
+
+function report(scrapeId: number | null, sent?: () => void): void {
+  if (running === null) return;
+  const { samples, histograms } = running.service.snapshot();
+  const lost = {
+    metric: 'dbhttpd_log_lines_lost_total',
+    labels: {},
+    value: running.log.lost(),
+  } as const;
+  const snapshot: Snapshot = { samples: [...samples, lost], histograms };
+  tell({ kind: 'snapshot', scrapeId, snapshot }, sent);
+}
+
+function tell(message: ToSupervisor, sent: () => void = () => {}): void {
+  // A channel that is gone has its own event, which ends this process.
+  if (process.connected) process.send?.(message, undefined, undefined, sent);
+  else sent();
+}
+
+function crash(what: string, error: unknown): void {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  running?.log.error(what, { stack });
+  // Without a log yet, stderr is read by the supervisor into its own.
+  if (running === null) process.stderr.write(`${what}: ${stack}\n`);
+  process.exit(crashStatus);
+}
+
+function end(exitCode: ExitCode): never {
+  process.exit(exitCode);
+}

@@ -1,0 +1,12 @@
+// The watchdog's thread: compares the parent's id with the supervisor's, and kills its own process when they differ.
+// Must not know anything else; it shares nothing with the main thread, which may be stuck.
+import { workerData } from 'node:worker_threads';
+
+const { supervisor } = workerData as { supervisor: number };
+
+// The promise is 2 s from the supervisor's death.
+const pollMs = 500;
+
+setInterval(() => {
+  if (process.ppid !== supervisor) process.kill(process.pid, 'SIGKILL');
+}, pollMs);

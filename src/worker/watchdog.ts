@@ -1,0 +1,16 @@
+// Ends this process when its supervisor is gone, even while its main thread spins.
+// Must not know what the process does.
+import { Worker } from 'node:worker_threads';
+
+/** Starts the watchdog thread; it lives as long as the process and keeps nothing alive. */
+export function startWatchdog(onLoss: (reason: string) => void): void {
+  const thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
+    workerData: { supervisor: process.ppid },
+    // Nothing of the process's own: the thread reads one number twice a second.
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+  });
+  thread.once('error', (error) => onLoss(error.message));
+  thread.unref();
+}

@@ -1,0 +1,162 @@
+// A start is silent, detached, and its exit status is true.
+// Must not know what the gateway answers.
+import assert from 'node:assert/strict';
+import { readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, test } from 'node:test';
+import {
+  createDaemon,
+  type Daemon,
+  isAlive,
+  type Settings,
+  stateOf,
+  until,
+} from '../support/daemon.ts';
+
+const daemons: Daemon[] = [];
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.dispose();
+});
+
+function create(settings?: Settings): Daemon {
+  const daemon = createDaemon(settings);
+  daemons.push(daemon);
+  return daemon;
+}
+
+const faults = new URL('../support/worker-faults.js', import.meta.url).href;
+const withFault = (fault: string) => ({ NODE_OPTIONS: `--import ${faults}`, WORKER_FAULT: fault });
+
+test('a start prints nothing, leaves a session of its own at /, without terminal, and a pidfile', async () => {
+  const daemon = create({ workers: '2' });
+  assert.deepEqual(await daemon.start(), { status: 0, stdout: '', stderr: '' });
+  const pid = daemon.pid();
+  const state = stateOf(pid);
+  assert.equal(state?.session, pid);
+  assert.notEqual(state?.parent, process.pid);
+  assert.equal(readlinkSync(`/proc/${pid}/cwd`), '/');
+  assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^Umask:\s0027$/m);
+  assert.equal(readFileSync(daemon.pidfile, 'utf8'), `${pid}\n`);
+  assert.equal(statSync(daemon.pidfile).mode & 0o777, 0o644);
+  const processes = [pid, ...daemon.workers()];
+  assert.equal(processes.length, 3);
+  for (const one of processes) {
+    for (const fd of [0, 1, 2]) {
+      assert.match(readlinkSync(`/proc/${one}/fd/${fd}`), /^(\/dev\/null|pipe:.*|socket:.*)$/);
+    }
+  }
+  assert.equal((await fetch(`http://${daemon.address()}/livez`)).status > 0, true);
+});
+
+test('a stop leaves no process and no pidfile', async () => {
+  const daemon = create({ workers: '2' });
+  await daemon.start();
+  const processes = [daemon.pid(), ...daemon.workers()];
+  process.kill(daemon.pid(), 'SIGTERM');
+  await until('all processes end', () => !processes.some(isAlive));
+  assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
+});
+
+test('a second start exits 75, says why in the log, and harms nothing', async () => {
+  const daemon = create();
+  await daemon.start();
+  const pid = daemon.pid();
+  assert.deepEqual(await daemon.start(), { status: 75, stdout: '', stderr: '' });
+  assert.equal(daemon.pid(), pid);
+  assert.match(daemon.readLog(), /cannot be started .*it is running/);
+});
+
+test('an address in use exits 69 with its reason in the log', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  const port = address !== null && typeof address === 'object' ? address.port : 0;
+  const daemon = create({ listen: `127.0.0.1:${port}` });
+  assert.deepEqual(await daemon.start(), { status: 69, stdout: '', stderr: '' });
+  assert.match(
+    daemon.readLog(),
+    new RegExp(`cannot listen address=127.0.0.1:${port} reason=EADDRINUSE`),
+  );
+  server.close();
+});
+
+test('an address that this machine has not exits 69', async () => {
+  const daemon = create({ listen: '192.0.2.1:9090', insecure: 'on' });
+  assert.equal((await daemon.start()).status, 69);
+  assert.match(daemon.readLog(), /cannot listen .*EADDRNOTAVAIL/);
+});
+
+test('a pidfile or log that cannot be created exits 73', async () => {
+  const home = create();
+  const file = join(home.directory, 'file');
+  writeFileSync(file, '');
+  home.configure({ pidfile: join(file, 'x.pid') });
+  assert.deepEqual(await home.start(), { status: 73, stdout: '', stderr: '' });
+  assert.match(home.readLog(), /cannot create the pidfile/);
+  home.configure({ log: join(file, 'x.log') });
+  assert.deepEqual(await home.start(), { status: 73, stdout: '', stderr: '' });
+});
+
+test('workers that die at boot are retried with a growing delay, then the start exits 69', async () => {
+  const daemon = create();
+  const finished = await daemon.start(withFault('boot'));
+  assert.deepEqual(finished, { status: 69, stdout: '', stderr: '' });
+  const delays = [...daemon.readLog().matchAll(/delay_ms=(\d+)/g)].map((match) => Number(match[1]));
+  assert.equal(delays.length, 4);
+  assert.ok((delays[3] ?? 0) > (delays[0] ?? 0));
+  assert.match(daemon.readLog(), /a fault at boot, on purpose/);
+  assert.match(daemon.readLog(), /workers keep dying at boot/);
+  assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
+});
+
+test('a worker that never gets ready fails the start within 15 s and is ended', async () => {
+  const daemon = create();
+  const began = performance.now();
+  assert.equal((await daemon.start(withFault('never-ready'))).status, 69);
+  assert.ok(performance.now() - began < 15_500);
+  assert.match(daemon.readLog(), /not every worker listened in time/);
+});
+
+test('of twenty simultaneous starts one lives and nineteen exit 75', async () => {
+  const daemon = create();
+  const finished = await Promise.all(Array.from({ length: 20 }, () => daemon.start()));
+  const statuses = finished.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [0, ...Array<number>(19).fill(75)]);
+  assert.ok(finished.every(({ stdout, stderr }) => stdout === '' && stderr === ''));
+  assert.ok(isAlive(daemon.pid()));
+});
+
+test('kill and a start at once always end with one running', async () => {
+  const daemon = create();
+  assert.equal((await daemon.start()).status, 0);
+  for (let round = 0; round < 10; round += 1) {
+    const before = daemon.pid();
+    process.kill(before, 'SIGTERM');
+    assert.equal((await daemon.start()).status, 0);
+    assert.notEqual(daemon.pid(), before);
+    assert.ok(!isAlive(before));
+    assert.ok(isAlive(daemon.pid()));
+  }
+});
+
+test('a stale pidfile is replaced, and the process that it names left alone', async () => {
+  const daemon = create();
+  writeFileSync(daemon.pidfile, `${process.pid}\n`);
+  assert.equal((await daemon.start()).status, 0);
+  assert.notEqual(daemon.pid(), process.pid);
+});
+
+test('a unix socket gets its mode, replaces a dead one, and goes with its daemon', async () => {
+  const daemon = create();
+  const path = join(daemon.directory, 'http.sock');
+  daemon.configure({ listen: path, listen_mode: '0600' });
+  assert.equal((await daemon.start()).status, 0);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  const pid = daemon.pid();
+  process.kill(pid, 'SIGKILL');
+  await until('the supervisor is gone', () => !isAlive(pid));
+  assert.equal((await daemon.start()).status, 0);
+  process.kill(daemon.pid(), 'SIGTERM');
+  await until('the socket is gone', () => statSync(path, { throwIfNoEntry: false }) === undefined);
+});

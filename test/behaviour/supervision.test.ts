@@ -1,0 +1,122 @@
+// Workers that die or hang are replaced; workers whose supervisor dies end with it.
+// Must not know what the gateway answers.
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { afterEach, test } from 'node:test';
+import { createDaemon, type Daemon, isAlive, type Settings, until } from '../support/daemon.ts';
+
+const daemons: Daemon[] = [];
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.dispose();
+});
+
+async function start(settings: Settings = {}, env?: NodeJS.ProcessEnv): Promise<Daemon> {
+  const daemon = createDaemon(settings);
+  daemons.push(daemon);
+  assert.equal((await daemon.start(env)).status, 0);
+  return daemon;
+}
+
+const withFaults = {
+  NODE_OPTIONS: `--import ${new URL('../support/worker-faults.js', import.meta.url).href}`,
+};
+
+/** True when a connection is accepted by the kernel, whoever serves it later. */
+function isAccepted(address: string): Promise<boolean> {
+  const [host = '', port = ''] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port) });
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+test('a killed worker is replaced within 1 s, and no connection is refused meanwhile', async () => {
+  const daemon = await start();
+  const [worker = 0] = daemon.workers();
+  process.kill(worker, 'SIGKILL');
+  const attempts: Promise<boolean>[] = [];
+  await until(
+    'another worker is there',
+    () => {
+      attempts.push(isAccepted(daemon.address()));
+      return daemon.workers().some((pid) => pid !== worker);
+    },
+    1000,
+  );
+  assert.ok((await Promise.all(attempts)).every((accepted) => accepted));
+  assert.ok((await fetch(`http://${daemon.address()}/livez`)).status > 0);
+});
+
+test('a stopped worker is replaced within 12 s', async () => {
+  const daemon = await start({ workers: '2' });
+  const [worker = 0] = daemon.workers();
+  process.kill(worker, 'SIGSTOP');
+  await until('it is ended', () => !isAlive(worker), 12_000);
+  await until('another takes its slot', () => daemon.workers().length === 2, 1000);
+  assert.match(daemon.readLog(), new RegExp(`a worker hangs slot=\\d pid=${worker}`));
+});
+
+test('workers are gone 2 s after their supervisor was killed, a spinning one too', async () => {
+  const daemon = await start({ workers: '2' }, withFaults);
+  const workers = daemon.workers();
+  assert.equal(workers.length, 2);
+  process.kill(workers[0] ?? 0, 'SIGUSR2');
+  process.kill(daemon.pid(), 'SIGKILL');
+  await until('all workers are gone', () => !workers.some(isAlive), 2000);
+});
+
+test('the next start ends a stopped orphan that holds the address, and takes over', async () => {
+  const daemon = await start();
+  const [worker = 0] = daemon.workers();
+  const supervisor = daemon.pid();
+  process.kill(worker, 'SIGSTOP');
+  process.kill(supervisor, 'SIGKILL');
+  await until('the supervisor is gone', () => !isAlive(supervisor));
+  assert.ok(isAlive(worker));
+  daemon.configure({ listen: daemon.address() });
+  assert.equal((await daemon.start()).status, 0);
+  assert.ok(!isAlive(worker));
+  assert.match(daemon.readLog(), new RegExp(`ended orphaned workers pids=${worker}`));
+});
+
+test('no process of the daemon opens an inspector on SIGUSR1', async () => {
+  const daemon = await start();
+  const processes = [daemon.pid(), ...daemon.workers()];
+  for (const pid of processes) process.kill(pid, 'SIGUSR1');
+  await fetch(`http://${daemon.address()}/livez`);
+  await assert.rejects(fetch('http://127.0.0.1:9229/json'));
+  assert.ok(processes.every(isAlive));
+});
+
+test('a foreground instance logs to stderr, stops on SIGTERM with 0, and leaves nothing', async () => {
+  const daemon = createDaemon();
+  daemons.push(daemon);
+  const child = daemon.spawn(['--foreground']);
+  let text = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  await until('it listens', () => /listening 127/.test(text));
+  assert.equal(daemon.pid(), child.pid);
+  const address = / listening (\S+)$/m.exec(text)?.[1];
+  assert.ok((await fetch(`http://${address}/livez`)).status > 0);
+  const workers = daemon.workers();
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  assert.equal(await ended, 0);
+  assert.ok(!workers.some(isAlive));
+  assert.equal(daemon.pid(), 0);
+});
+
+test('SIGHUP reopens the log without losing a line', async () => {
+  const daemon = await start();
+  const { renameSync, readFileSync, existsSync } = await import('node:fs');
+  renameSync(daemon.log, `${daemon.log}.1`);
+  process.kill(daemon.pid(), 'SIGHUP');
+  await until('the log is there again', () => existsSync(daemon.log));
+  process.kill(daemon.pid(), 'SIGTERM');
+  await until('it has stopped', () => /stopped/.test(daemon.readLog()));
+  assert.match(readFileSync(`${daemon.log}.1`, 'utf8'), /listening/);
+});

@@ -1,0 +1,159 @@
+// The real command in a directory of its own: started, watched by its pidfile and log, stopped.
+// Must not know what the gateway answers.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
+
+/** What a finished command said. */
+export type Finished = {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+/** One section in one directory. */
+export type Daemon = {
+  readonly directory: string;
+  readonly configPath: string;
+  readonly pidfile: string;
+  readonly log: string;
+  readonly start: (env?: NodeJS.ProcessEnv) => Promise<Finished>;
+  readonly run: (args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Finished>;
+  /** Runs the command and leaves it to the caller, who must end it. */
+  readonly spawn: (args: readonly string[]) => ChildProcess;
+  readonly pid: () => number;
+  readonly workers: () => readonly number[];
+  readonly readLog: () => string;
+  /** host:port of the last `listening` line. */
+  readonly address: () => string;
+  readonly configure: (settings: Settings) => void;
+  /** Stops what runs, waits until it is gone, removes the directory. */
+  readonly dispose: () => Promise<void>;
+};
+
+/** Keys of the section; null leaves a key out. */
+export type Settings = Readonly<Record<string, string | null>>;
+
+/** Runs the command to its end. */
+export async function runCommand(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Finished> {
+  const child = spawn(process.execPath, [command, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const status = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { status, stdout, stderr };
+}
+
+/** Waits until a condition holds; throws when it does not within the bound. */
+export async function until(what: string, holds: () => boolean, boundMs = 10_000): Promise<void> {
+  const deadline = performance.now() + boundMs;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
+    await delay(10);
+  }
+}
+
+/** True while a process is there and no zombie. */
+export function isAlive(pid: number): boolean {
+  return stateOf(pid) !== null;
+}
+
+/** The process's parent and session; null when it is gone. */
+export function stateOf(pid: number): { readonly parent: number; readonly session: number } | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (fields[0] === 'Z') return null;
+    return { parent: Number(fields[1]), session: Number(fields[3]) };
+  } catch {
+    return null;
+  }
+}
+
+/** Processes whose parent is the given one. */
+export function childrenOf(pid: number): readonly number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((id) => Number.isInteger(id) && stateOf(id)?.parent === pid);
+}
+
+const defaults: Settings = {
+  database: 'world',
+  host: '127.0.0.1',
+  // Nothing listens there: what is tested here needs no database.
+  port: '1',
+  user: 'app',
+  listen: '127.0.0.1:0',
+  workers: '1',
+};
+
+/** Writes a configuration into a new directory. The caller disposes of it. */
+export function createDaemon(settings: Settings = {}): Daemon {
+  const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-'));
+  const configPath = join(directory, 'dbhttpd.ini');
+  const pidfile = join(directory, 'world.pid');
+  const log = join(directory, 'world.log');
+  const pids = new Set<number>();
+  const target = ['-c', configPath, '-s', 'world'];
+  const configure = (changed: Settings) => {
+    const all = { ...defaults, pidfile, log, ...changed };
+    const lines = Object.entries(all).flatMap(([key, value]) =>
+      value === null ? [] : [`${key} = ${value}`],
+    );
+    writeFileSync(configPath, `[world]\n${lines.join('\n')}\n`, { mode: 0o600 });
+  };
+  const read = (path: string) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const pid = () => {
+    const found = Number(read(pidfile));
+    if (found > 0) pids.add(found);
+    return found;
+  };
+  configure(settings);
+  return {
+    directory,
+    configPath,
+    pidfile,
+    log,
+    configure,
+    pid,
+    run: (args, env) => runCommand([...args, ...target], env),
+    spawn: (args) =>
+      spawn(process.execPath, [command, ...args, ...target], { stdio: ['ignore', 'pipe', 'pipe'] }),
+    start: async (env) => {
+      const finished = await runCommand(target, env);
+      pid();
+      return finished;
+    },
+    workers: () => childrenOf(pid()),
+    readLog: () => read(log),
+    address: () => [...read(log).matchAll(/ listening (\S+)$/gm)].at(-1)?.[1] ?? '',
+    dispose: async () => {
+      const running = pid();
+      if (running > 0 && isAlive(running) && pids.has(running)) process.kill(running, 'SIGTERM');
+      await until('the daemon ends', () => [...pids].every((one) => !isAlive(one)), 20_000);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
