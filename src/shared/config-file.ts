@@ -57,7 +57,10 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
     log: join(logDirectory(place), `dbhttpd-${name}.log`),
     pidfile: join(runDirectory(place), `dbhttpd-${name}.pid`),
   });
-  const all = [...faults, ...composed.faults, ...additions.map((one) => ({ ...one, line: null }))];
+  const further = [...composed.faults, ...additions.map((one) => ({ ...one, line: null }))];
+  // A key that cannot be read conflicts with nothing yet: one fault a time and key.
+  const faulty = new Set(faults.map((one) => one.key));
+  const all = [...faults, ...further.filter((one) => !faulty.has(one.key))];
   return all.length === 0
     ? { kind: 'ok', config: composed.config }
     : invalid(all, composed.config.log);
