@@ -1,9 +1,9 @@
 // One private MariaDB process: made, started, frozen, stopped, started again on the same port.
 // Must not know what is asked of it.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { createConnection } from 'node:net';
+import { existsSync, readFileSync } from 'node:fs';
+import { hasEnded, launchMariadb } from '../../scripts/support/launch-mariadb.ts';
 import {
   createDataDirectory,
   findMariadbd,
@@ -13,7 +13,6 @@ import {
   serverArguments,
   serverFiles,
 } from '../../scripts/support/private-mariadb.ts';
-import { eventually } from './eventually.ts';
 import { createWorkspace } from './workspace.ts';
 
 /** A running server. It ends with this process, whatever happens to it; `remove` ends it at once. */
@@ -45,7 +44,7 @@ export async function startMariadb(args: readonly string[]): Promise<MariadbProc
 
   const start = (port: number) => {
     const options = [...serverArguments(files, runAs), ...listenArguments(files, port), ...args];
-    return launch(mariadbd, options, files, port);
+    return launchMariadb({ mariadbd, args: options, files, port, tied: true });
   };
   const { port, server } = await startOnFreePort(start, files);
   child = server;
@@ -89,52 +88,6 @@ async function startOnFreePort(
   }
 }
 
-async function launch(
-  mariadbd: string,
-  args: readonly string[],
-  files: ServerFiles,
-  port: number,
-): Promise<ChildProcess> {
-  // setpriv lets the kernel end the server when this process dies without a last word.
-  const [command, ...before] = existsSync('/usr/bin/setpriv')
-    ? ['/usr/bin/setpriv', '--pdeathsig', 'KILL', mariadbd]
-    : [mariadbd];
-  const log = openSync(files.log, 'w');
-  const child = spawn(command ?? mariadbd, [...before, ...args], { stdio: ['ignore', log, log] });
-  closeSync(log);
-  child.unref();
-  try {
-    await eventually(
-      'MariaDB accepts connections',
-      async () => hasEnded(child) || (await greets(port, files.socket)),
-      { timeoutMs: 30_000 },
-    );
-    if (hasEnded(child)) throw new Error('MariaDB has ended');
-    return child;
-  } catch (error) {
-    child.kill('SIGKILL');
-    throw new Error(`MariaDB did not start: ${readLog(files)}`, { cause: error });
-  }
-}
-
-/** Whether both the socket and the port answer with a server's first packet. */
-async function greets(port: number, socket: string): Promise<boolean> {
-  const answers = [{ port, host: '127.0.0.1' }, { path: socket }].map(
-    (address) =>
-      new Promise<boolean>((resolve) => {
-        const connection = createConnection(address);
-        connection.setTimeout(1000, () => connection.destroy());
-        connection.once('data', () => {
-          resolve(true);
-          connection.destroy();
-        });
-        connection.once('error', () => resolve(false));
-        connection.once('close', () => resolve(false));
-      }),
-  );
-  return (await Promise.all(answers)).every(Boolean);
-}
-
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (hasEnded(child)) return;
   child.ref();
@@ -143,10 +96,6 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   child.kill(signal);
   await ended;
   clearTimeout(impatience);
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
 }
 
 function readLog(files: ServerFiles): string {

@@ -1,0 +1,66 @@
+// Starts a prepared MariaDB and waits until it answers.
+// Must not know how its data directory came to be.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { eventually } from '../../test/support/eventually.ts';
+import type { ServerFiles } from './private-mariadb.ts';
+
+const setpriv = '/usr/bin/setpriv';
+
+/**
+ * Starts the server and resolves once both its socket and its port answer. `tied`: the kernel ends it with
+ * this process; else it is detached and stays. Rejects with the server's log.
+ */
+export async function launchMariadb(server: {
+  readonly mariadbd: string;
+  readonly args: readonly string[];
+  readonly files: ServerFiles;
+  readonly port: number;
+  readonly tied: boolean;
+}): Promise<ChildProcess> {
+  const { files, port, tied } = server;
+  const [command, args] =
+    tied && existsSync(setpriv)
+      ? [setpriv, ['--pdeathsig', 'KILL', server.mariadbd, ...server.args]]
+      : [server.mariadbd, [...server.args]];
+  const log = openSync(files.log, 'w');
+  const child = spawn(command, args, { stdio: ['ignore', log, log], detached: !tied });
+  closeSync(log);
+  child.unref();
+  try {
+    await eventually(
+      'MariaDB accepts connections',
+      async () => hasEnded(child) || (await greets({ port, socket: files.socket })),
+      { timeoutMs: 30_000 },
+    );
+    if (hasEnded(child)) throw new Error('MariaDB has ended');
+    return child;
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`MariaDB did not start: ${readFileSync(files.log, 'utf8')}`, { cause: error });
+  }
+}
+
+/** Whether a child process is over. */
+export function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Whether both the socket and the port answer with a server's first packet. */
+export async function greets(address: { port: number; socket: string }): Promise<boolean> {
+  const answers = [{ port: address.port, host: '127.0.0.1' }, { path: address.socket }].map(
+    (target) =>
+      new Promise<boolean>((resolve) => {
+        const connection = createConnection(target);
+        connection.setTimeout(1000, () => connection.destroy());
+        connection.once('data', () => {
+          resolve(true);
+          connection.destroy();
+        });
+        connection.once('error', () => resolve(false));
+        connection.once('close', () => resolve(false));
+      }),
+  );
+  return (await Promise.all(answers)).every(Boolean);
+}
