@@ -37,12 +37,12 @@ export function findMariadbd(path: string): string | null {
   return null;
 }
 
-/** A TCP port of the loopback address that was free a moment ago. */
-export function freePort(): Promise<number> {
+/** A TCP port of the loopback address that was free a moment ago: `wish` if it was, else any. */
+export function freePort(wish = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.once('error', (error) => (wish === 0 ? reject(error) : resolve(freePort())));
+    probe.listen(wish, '127.0.0.1', () => {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });

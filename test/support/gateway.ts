@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Ask, createAsk } from './ask.ts';
+import { formatSection, type Settings } from './ini-text.ts';
 import type { Database } from './mariadb.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
 import { createWorkspace } from './workspace.ts';
@@ -25,9 +26,6 @@ export type Gateway = Ask & {
   /** SIGTERM, and waits until the supervisor is gone; rejects when it does not go. */
   readonly stop: () => Promise<void>;
 };
-
-/** Keys and values of the section, as the INI file has them. */
-export type Settings = Readonly<Record<string, string | number | boolean>>;
 
 /** How the gateway reaches the database; a fault proxy's address serves as well as a Database. */
 export type Target = Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
@@ -90,15 +88,6 @@ export async function startGateway(wish: {
     workspace.remove();
     throw error;
   }
-}
-
-/** The text of an INI file with one section; whatever is not plain is quoted. */
-export function formatSection(section: string, settings: Settings): string {
-  const lines = Object.entries(settings).map(([key, value]) => {
-    const text = String(value);
-    return `${key} = ${/^[\w./:[\]*,+-]*$/.test(text) ? text : JSON.stringify(text)}`;
-  });
-  return `[${section}]\n${lines.join('\n')}\n`;
 }
 
 function run(args: string[], env: Readonly<Record<string, string>>) {

@@ -1,0 +1,100 @@
+// The demo: a database of real data, the gateway in front of it, one question and its answer; or the end of both.
+// Must not know how either is made: it tells the story.
+import { spawnSync } from 'node:child_process';
+import mysql from 'mysql2/promise';
+import { ensureDatabase, stopDatabase } from './demonstration/database.ts';
+import { ensureGateway, startCommand, stopGateway } from './demonstration/gateway.ts';
+import {
+  findPlaces,
+  type Places,
+  readState,
+  type State,
+  writeState,
+} from './demonstration/state.ts';
+import { serverFiles } from './support/private-mariadb.ts';
+import { loadWorld } from './world/load.ts';
+import { createAccount, worldVersion } from './world/schema.ts';
+
+const exampleSql =
+  'select p.name, n.name as country, p.latitude, p.longitude from place p ' +
+  "join country_name n on n.code = p.country and n.language = 'ja' order by p.latitude limit 5";
+
+async function start(places: Places): Promise<void> {
+  const begun = await ensureDatabase(places, readState(places));
+  writeState(places, begun.state);
+  console.log(`- MariaDB: ${begun.what}, port ${begun.state.databasePort}, ${places.database}`);
+  await ensureWorld(places, begun.state);
+  const gateway = await ensureGateway(places, begun.state);
+  if (gateway.what !== 'running') console.log(`- ${shell(startCommand(places))}`);
+  console.log(`- dbhttpd: ${gateway.what}, pid ${gateway.pid} in ${places.pidfile}\n`);
+  ask(gateway.url);
+  console.log(farewell(gateway.url, places));
+}
+
+async function ensureWorld(places: Places, state: State): Promise<void> {
+  if (state.worldVersion === worldVersion) {
+    console.log('- world: loaded before');
+    return;
+  }
+  const server = {
+    socketPath: serverFiles(places.database).socket,
+    user: 'root',
+    password: state.rootPassword,
+    multipleStatements: true,
+  };
+  let total = 0;
+  await loadWorld(server, (table, rows) => {
+    total += rows;
+    console.log(`- world: ${table}, ${rows} rows`);
+  });
+  const connection = await mysql.createConnection(server);
+  await connection.query(createAccount('app', state.appPassword));
+  await connection.end();
+  writeState(places, { ...state, worldVersion });
+  console.log(`- world: ${total} rows in all, from tzdata and CLDR`);
+}
+
+/** Asks by curl, as a person would, and shows the question and the answer, a row a line. */
+function ask(url: string): void {
+  const request = JSON.stringify({ SQL: exampleSql });
+  console.log(`curl -sG ${url}/db --data-urlencode '=${request.replaceAll("'", "'\\''")}'\n`);
+  const options = ['-sS', '--fail', '--max-time', '10', '-G', '--data-urlencode', `=${request}`];
+  const answer = spawnSync('curl', [...options, `${url}/db`], { encoding: 'utf8' });
+  if (answer.status !== 0) throw new Error(`no answer: ${answer.error ?? answer.stderr}`);
+  if (!answer.stdout.includes('"ROWS"')) throw new Error(`not the rows: ${answer.stdout}`);
+  console.log(answer.stdout.replace('"ROWS":[[', '"ROWS":[\n  [').replaceAll('],[', '],\n  ['));
+}
+
+function farewell(url: string, places: Places): string {
+  return `
+Try next:
+  curl -s '${url}/db?{"SQL":"select+*+from+country+limit+3"}' --globoff
+  curl -s ${url}/db --json '{"SQL":"insert into note (text) values (?)","PARAMS":["héllo"]}'
+  curl -s ${url}/db --json '{"SQL":"select * from timezone_transition"}' | wc -c
+  curl -s ${url}/metrics
+  ${places.config}   the settings
+  ${places.log}   the log
+Stop both:
+  scripts/demo stop`;
+}
+
+async function stop(places: Places): Promise<void> {
+  const gateway = await stopGateway(places);
+  const database = await stopDatabase(places);
+  console.log(`dbhttpd: ${gateway ? 'stopped' : 'was not running'}`);
+  console.log(
+    `MariaDB: ${database ? 'stopped' : 'was not running'} (its data stay in ${places.database})`,
+  );
+}
+
+function shell(words: readonly string[]): string {
+  return words.map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`)).join(' ');
+}
+
+try {
+  const places = findPlaces(process.env);
+  await (process.argv[2] === 'stop' ? stop(places) : start(places));
+} catch (error) {
+  console.error(`demo: ${error instanceof Error ? error.message : error}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,80 @@
+// The demo's dbhttpd: its configuration, its silent start, its pidfile.
+// Must not know the database but for its address.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { formatSection } from '../../test/support/ini-text.ts';
+import { freePort } from '../support/private-mariadb.ts';
+import { findRunning, stopRunning } from './running.ts';
+import type { Places, State } from './state.ts';
+
+const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
+const usualPort = 9090;
+
+/** The running gateway. `restarted`: an older one, with other settings or older code, had to go first. */
+export type Gateway = {
+  readonly url: string;
+  readonly pid: number;
+  readonly what: 'running' | 'started' | 'restarted';
+};
+
+/** The command that starts the gateway, as a person would type it. */
+export function startCommand(places: Places): string[] {
+  return [process.execPath, entry, '-c', places.config, '-s', 'world'];
+}
+
+/** Makes sure that the gateway runs, with this database and the code of this checkout. */
+export async function ensureGateway(places: Places, state: State): Promise<Gateway> {
+  const running = findRunning(places.pidfile, places.config);
+  const current = running !== null && isCurrent(places, state, running);
+  if (running !== null && current) return { url: findUrl(places), pid: running, what: 'running' };
+  await stopGateway(places);
+
+  const port = await freePort(usualPort);
+  writeFileSync(places.config, configText(places, state, port), { mode: 0o600 });
+  const [command = '', ...args] = startCommand(places);
+  const start = spawnSync(command, args, { stdio: 'inherit', timeout: 60_000 });
+  const pid = findRunning(places.pidfile, places.config);
+  if (start.status !== 0 || pid === null) {
+    const log = existsSync(places.log) ? readFileSync(places.log, 'utf8') : '(no log)';
+    const lastLines = log.split('\n').slice(-12).join('\n');
+    throw new Error(`dbhttpd did not start: exit ${start.status}\n${places.log}:\n${lastLines}`);
+  }
+  return { url: findUrl(places), pid, what: running === null ? 'started' : 'restarted' };
+}
+
+/** Ends the gateway; false when none runs. */
+export function stopGateway(places: Places): Promise<boolean> {
+  return stopRunning(places.pidfile, places.config);
+}
+
+function configText(places: Places, state: State, port: number): string {
+  return formatSection('world', {
+    database: 'world',
+    host: '127.0.0.1',
+    user: 'app',
+    password: state.appPassword,
+    port: state.databasePort,
+    listen: `127.0.0.1:${port}`,
+    pidfile: places.pidfile,
+    log: places.log,
+  });
+}
+
+/** Whether the process runs this checkout's code, none of it younger than itself, against this database. */
+function isCurrent(places: Places, state: State, pid: number): boolean {
+  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(entry)) return false;
+  const config = readFileSync(places.config, 'utf8');
+  if (!config.split('\n').includes(`port = ${state.databasePort}`)) return false;
+  const sources = fileURLToPath(new URL('../../../src', import.meta.url));
+  const started = statSync(places.pidfile).mtimeMs;
+  return readdirSync(sources, { recursive: true, encoding: 'utf8' }).every(
+    (name) => statSync(join(sources, name)).mtimeMs < started,
+  );
+}
+
+function findUrl(places: Places): string {
+  const address = /^listen = (\S+)$/m.exec(readFileSync(places.config, 'utf8'))?.[1];
+  return `http://${address}`;
+}
