@@ -1,14 +1,7 @@
 // One proxied connection: client's packets are recognised and handed over one by one, faults are done to it.
 // Must not know which fault is due: it asks for each statement.
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
-import {
-  asksForTls,
-  createSplitter,
-  offeredCapabilities,
-  type Packet,
-  statementOf,
-  usesQueryAttributes,
-} from './mysql-wire.ts';
+import { createSplitter, createStatementReader, type Packet } from './mysql-wire.ts';
 
 /** What is done to one statement or its reply. `how` the client's connection ends: RST unless `fin`. */
 export type Fault =
@@ -37,15 +30,11 @@ export class FaultLink {
   readonly #server: Socket;
   readonly #faultFor: (statement: string) => Fault | null;
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #reader = createStatementReader();
   #reply: ReplyMode = { kind: 'pass' };
   #held: Buffer[] = [];
   #queue: Packet[] = [];
   #delaying = false;
-  #opaque = false;
-  #handshakes = 0;
-  #offered: number | null = null;
-  #attributes = false;
-  #continues = false;
   #frozen = false;
   #lingers = false;
 
@@ -61,7 +50,7 @@ export class FaultLink {
     client.setNoDelay(true);
     this.#server.setNoDelay(true);
     client.on('data', (bytes: Buffer) => {
-      if (this.#opaque) this.#forward(bytes);
+      if (this.#reader.isEncrypted()) this.#forward(bytes);
       else for (const packet of split(bytes)) this.#queue.push(packet);
       this.#work();
     });
@@ -113,23 +102,12 @@ export class FaultLink {
     while (!this.#delaying) {
       const packet = this.#queue.shift();
       if (packet === undefined) return;
-      const statement = this.#read(packet);
+      const statement = this.#reader.statement(packet);
       const fault = statement === null ? null : this.#faultFor(statement);
       if (statement !== null) this.#reply = { kind: 'pass' };
       if (fault === null) this.#forward(packet.whole);
       else this.#perform(fault, packet);
     }
-  }
-
-  #read(packet: Packet): string | null {
-    const continued = this.#continues;
-    this.#continues = packet.payload.length === 0xffffff;
-    if (packet.sequence !== 0 && this.#handshakes++ === 0) {
-      this.#opaque = asksForTls(packet.payload);
-      this.#attributes = usesQueryAttributes(this.#offered ?? 0, packet.payload);
-    }
-    if (packet.sequence !== 0 || continued) return null;
-    return statementOf(packet.payload, this.#attributes);
   }
 
   #perform(fault: Fault, packet: Packet): void {
@@ -190,7 +168,7 @@ export class FaultLink {
   }
 
   #answer(bytes: Buffer): void {
-    this.#offered ??= offeredCapabilities(bytes.subarray(4));
+    this.#reader.listen(bytes);
     const reply = this.#reply;
     if (reply.kind === 'swallow') return;
     if (reply.kind === 'hold') {

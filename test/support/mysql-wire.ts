@@ -10,7 +10,7 @@ export type Packet = {
 
 const comQuery = 0x03;
 const queryAttributes = 1 << 27;
-const encrypted = 1 << 11;
+const tls = 1 << 11;
 
 /** Creates a splitter: give it bytes in any pieces, it gives back the packets that are complete. */
 export function createSplitter(): (bytes: Buffer) => Packet[] {
@@ -28,29 +28,48 @@ export function createSplitter(): (bytes: Buffer) => Packet[] {
   };
 }
 
-/** The capabilities that a server offers in its first packet. */
-export function offeredCapabilities(greeting: Buffer): number {
+/** Reads one connection: tells the statements apart from everything else that a client sends. */
+export type StatementReader = {
+  /** To be given what the server sends; the first packet tells what it can do. */
+  readonly listen: (bytes: Buffer) => void;
+  /** The statement of a COM_QUERY; null for every other packet. */
+  readonly statement: (packet: Packet) => string | null;
+  /** Whether the client went over to TLS: nothing can be read from here on. */
+  readonly isEncrypted: () => boolean;
+};
+
+/** Creates the reader of one connection; packets are to be given in order. */
+export function createStatementReader(): StatementReader {
+  let offered: number | null = null;
+  let greeted = false;
+  let encrypted = false;
+  let withAttributes = false;
+  let continues = false;
+  return {
+    listen: (bytes) => {
+      offered ??= offeredCapabilities(bytes.subarray(4));
+    },
+    statement: ({ sequence, payload }) => {
+      const continued = continues;
+      continues = payload.length === 0xffffff;
+      if (sequence !== 0 && !greeted) {
+        greeted = true;
+        const capabilities = payload.length < 4 ? 0 : payload.readUInt32LE(0);
+        encrypted = payload.length === 32 && (capabilities & tls) !== 0;
+        withAttributes = ((offered ?? 0) & capabilities & queryAttributes) !== 0;
+      }
+      if (sequence !== 0 || continued || payload[0] !== comQuery) return null;
+      // Two bytes where no attribute is set: their number (0) and the number of sets (1).
+      const start = withAttributes && payload[1] === 0 ? 3 : 1;
+      return payload.toString('utf8', start);
+    },
+    isEncrypted: () => encrypted,
+  };
+}
+
+function offeredCapabilities(greeting: Buffer): number {
   const afterVersion = greeting.indexOf(0, 1) + 1;
   const low = afterVersion + 4 + 8 + 1;
   if (afterVersion === 0 || greeting.length < low + 7) return 0;
   return greeting.readUInt16LE(low) | (greeting.readUInt16LE(low + 5) << 16);
-}
-
-/** Whether a client's first packet asks for TLS: nothing can be read after it. */
-export function asksForTls(handshake: Buffer): boolean {
-  return handshake.length === 32 && (handshake.readUInt32LE(0) & encrypted) !== 0;
-}
-
-/** Whether both sides agreed on query attributes, which stand between command byte and statement. */
-export function usesQueryAttributes(offered: number, handshake: Buffer): boolean {
-  if (handshake.length < 4) return false;
-  return (offered & handshake.readUInt32LE(0) & queryAttributes) !== 0;
-}
-
-/** The statement of a COM_QUERY; null for every other command. */
-export function statementOf(payload: Buffer, withAttributes: boolean): string | null {
-  if (payload[0] !== comQuery) return null;
-  // Two bytes where no attribute is set: their number (0) and the number of sets (1).
-  const start = withAttributes && payload[1] === 0 ? 3 : 1;
-  return payload.toString('utf8', start);
 }
