@@ -46,13 +46,18 @@ export class FaultLink {
     this.#client = client;
     this.#faultFor = faultFor;
     this.#server = connect(upstream);
-    const split = createSplitter();
+    const splitter = createSplitter();
     client.setNoDelay(true);
     this.#server.setNoDelay(true);
     client.on('data', (bytes: Buffer) => {
-      if (this.#reader.isEncrypted()) this.#forward(bytes);
-      else for (const packet of split(bytes)) this.#queue.push(packet);
+      if (this.#reader.isEncrypted()) {
+        this.#forward(bytes);
+        return;
+      }
+      this.#queue.push(...splitter.push(bytes));
       this.#work();
+      // The client's first encrypted bytes may have come together with its wish for encryption.
+      if (this.#reader.isEncrypted()) this.#forward(splitter.takeRest());
     });
     this.#server.on('data', (bytes: Buffer) => this.#answer(bytes));
     client.on('error', () => this.end('reset'));

@@ -12,19 +12,34 @@ const comQuery = 0x03;
 const queryAttributes = 1 << 27;
 const tls = 1 << 11;
 
-/** Creates a splitter: give it bytes in any pieces, it gives back the packets that are complete. */
-export function createSplitter(): (bytes: Buffer) => Packet[] {
+/** Puts packets together from bytes that come in any pieces. */
+export type Splitter = {
+  /** Takes further bytes; gives back the packets that are complete. */
+  readonly push: (bytes: Buffer) => Packet[];
+  /** Takes out what is left of an incomplete packet. */
+  readonly takeRest: () => Buffer;
+};
+
+/** Creates the splitter of one direction of one connection. */
+export function createSplitter(): Splitter {
   let rest: Buffer = Buffer.alloc(0);
-  return (bytes) => {
-    rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
-    const packets: Packet[] = [];
-    while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
-      const end = 4 + rest.readUIntLE(0, 3);
-      const whole = rest.subarray(0, end);
-      packets.push({ sequence: whole[3] ?? 0, whole, payload: whole.subarray(4) });
-      rest = rest.subarray(end);
-    }
-    return packets;
+  return {
+    push: (bytes) => {
+      rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+      const packets: Packet[] = [];
+      while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
+        const end = 4 + rest.readUIntLE(0, 3);
+        const whole = rest.subarray(0, end);
+        packets.push({ sequence: whole[3] ?? 0, whole, payload: whole.subarray(4) });
+        rest = rest.subarray(end);
+      }
+      return packets;
+    },
+    takeRest: () => {
+      const taken = rest;
+      rest = Buffer.alloc(0);
+      return taken;
+    },
   };
 }
 
