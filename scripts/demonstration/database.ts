@@ -22,7 +22,7 @@ export type Begun = { readonly state: State; readonly what: 'running' | 'started
 /** Makes sure that the server runs. Rejects with its log. */
 export async function ensureDatabase(places: Places, state: State): Promise<Begun> {
   const files = serverFiles(places.database);
-  const running = findRunning(files.pidfile, dataArgument(files)) !== null;
+  const running = findRunning(files.pidfile, usesData(files)) !== null;
   if (running && (await greets({ port: state.databasePort, socket: files.socket }))) {
     return { state, what: 'running' };
   }
@@ -45,7 +45,7 @@ export async function ensureDatabase(places: Places, state: State): Promise<Begu
 /** Ends the server; false when none runs. */
 export function stopDatabase(places: Places): Promise<boolean> {
   const files = serverFiles(places.database);
-  return stopRunning(files.pidfile, dataArgument(files));
+  return stopRunning(files.pidfile, usesData(files));
 }
 
 function create(
@@ -81,8 +81,8 @@ choose another directory with DBHTTPD_DEMO_DIR`);
   return account;
 }
 
-function dataArgument(files: ServerFiles): string {
-  return `--datadir=${files.data}`;
+function usesData(files: ServerFiles): (commandLine: string) => boolean {
+  return (commandLine) => commandLine.split(' ').includes(`--datadir=${files.data}`);
 }
 
 function ask(command: string, args: readonly string[]): string {

@@ -26,47 +26,52 @@ export function startCommand(places: Places): string[] {
 
 /** Makes sure that the gateway runs, with this database and the code of this checkout. */
 export async function ensureGateway(places: Places, state: State): Promise<Gateway> {
-  const running = findRunning(places.pidfile, places.config);
-  const current = running !== null && isCurrent(places, state, running);
-  if (running !== null && current) return { url: findUrl(places), pid: running, what: 'running' };
+  const running = findRunning(places.pidfile, isSupervisor);
+  if (running !== null && isCurrent(places, state)) {
+    return { url: `http://${readListen(places)}`, pid: running, what: 'running' };
+  }
   await stopGateway(places);
 
-  const port = await freePort(usualPort);
-  writeFileSync(places.config, configText(places, state, port), { mode: 0o600 });
+  const listen = `127.0.0.1:${await freePort(usualPort)}`;
+  writeFileSync(places.config, configText(places, state, listen), { mode: 0o600 });
   const [command = '', ...args] = startCommand(places);
   const start = spawnSync(command, args, { stdio: 'inherit', timeout: 60_000 });
-  const pid = findRunning(places.pidfile, places.config);
+  const pid = findRunning(places.pidfile, isSupervisor);
   if (start.status !== 0 || pid === null) {
     const log = existsSync(places.log) ? readFileSync(places.log, 'utf8') : '(no log)';
     const lastLines = log.split('\n').slice(-12).join('\n');
     throw new Error(`dbhttpd did not start: exit ${start.status}\n${places.log}:\n${lastLines}`);
   }
-  return { url: findUrl(places), pid, what: running === null ? 'started' : 'restarted' };
+  return { url: `http://${listen}`, pid, what: running === null ? 'started' : 'restarted' };
 }
 
 /** Ends the gateway; false when none runs. */
 export function stopGateway(places: Places): Promise<boolean> {
-  return stopRunning(places.pidfile, places.config);
+  return stopRunning(places.pidfile, isSupervisor);
 }
 
-function configText(places: Places, state: State, port: number): string {
-  return formatSection('world', {
+function isSupervisor(commandLine: string): boolean {
+  return commandLine === 'dbhttpd: supervisor world';
+}
+
+function configText(places: Places, state: State, listen: string): string {
+  const section = formatSection('world', {
     database: 'world',
     host: '127.0.0.1',
     user: 'app',
     password: state.appPassword,
     port: state.databasePort,
-    listen: `127.0.0.1:${port}`,
+    listen,
     pidfile: places.pidfile,
     log: places.log,
   });
+  return `; Written by scripts/demo, for ${entry}\n${section}`;
 }
 
-/** Whether the process runs this checkout's code, none of it younger than itself, against this database. */
-function isCurrent(places: Places, state: State, pid: number): boolean {
-  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(entry)) return false;
-  const config = readFileSync(places.config, 'utf8');
-  if (!config.split('\n').includes(`port = ${state.databasePort}`)) return false;
+/** Whether what runs was started from this checkout, for this database, and no source is younger than it. */
+function isCurrent(places: Places, state: State): boolean {
+  const written = existsSync(places.config) ? readFileSync(places.config, 'utf8') : '';
+  if (written !== configText(places, state, readListen(places))) return false;
   const sources = fileURLToPath(new URL('../../../src', import.meta.url));
   const started = statSync(places.pidfile).mtimeMs;
   return readdirSync(sources, { recursive: true, encoding: 'utf8' }).every(
@@ -74,7 +79,6 @@ function isCurrent(places: Places, state: State, pid: number): boolean {
   );
 }
 
-function findUrl(places: Places): string {
-  const address = /^listen = (\S+)$/m.exec(readFileSync(places.config, 'utf8'))?.[1];
-  return `http://${address}`;
+function readListen(places: Places): string {
+  return /^listen = (\S+)$/m.exec(readFileSync(places.config, 'utf8'))?.[1] ?? '';
 }

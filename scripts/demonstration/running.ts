@@ -3,26 +3,33 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gone, isAlive, signal } from '../../test/support/processes.ts';
 
-/** The pid in `pidfile`, if that process lives and `mark` is one of its arguments; else null. */
-export function findRunning(pidfile: string, mark: string): number | null {
+/** The pid in `pidfile`, if that process lives and its command line is recognised; else null. */
+export function findRunning(
+  pidfile: string,
+  isOurs: (commandLine: string) => boolean,
+): number | null {
   if (!existsSync(pidfile)) return null;
   const pid = Number(readFileSync(pidfile, 'utf8'));
-  return Number.isInteger(pid) && pid > 1 && isAlive(pid) && hasArgument(pid, mark) ? pid : null;
+  if (!Number.isInteger(pid) || pid < 2 || !isAlive(pid)) return null;
+  return isOurs(readCommandLine(pid)) ? pid : null;
 }
 
 /** Ends it by SIGTERM and waits until it is gone; false when there was none. */
-export async function stopRunning(pidfile: string, mark: string): Promise<boolean> {
-  const pid = findRunning(pidfile, mark);
+export async function stopRunning(
+  pidfile: string,
+  isOurs: (commandLine: string) => boolean,
+): Promise<boolean> {
+  const pid = findRunning(pidfile, isOurs);
   if (pid === null) return false;
   signal(pid, 'SIGTERM');
   await gone(pid, 45_000);
   return true;
 }
 
-function hasArgument(pid: number, mark: string): boolean {
+function readCommandLine(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(mark);
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
   } catch {
-    return false;
+    return '';
   }
 }
