@@ -43,7 +43,7 @@ export async function runRounds(arena: Arena, schedule: Schedule): Promise<CellR
   for (let round = 1; round <= schedule.rounds; round += 1) {
     for (const { cell, samples } of results) {
       schedule.progress(round, cell);
-      for (const [peer, list] of samples) {
+      for (const [peer, list] of rotate([...samples], round - 1)) {
         arena.signal.throwIfAborted();
         if (!warm.has(`${peer} ${cell.workload.name}`)) await warmUp(arena, cell, peer);
         warm.add(`${peer} ${cell.workload.name}`);
@@ -54,11 +54,18 @@ export async function runRounds(arena: Arena, schedule: Schedule): Promise<CellR
   return results;
 }
 
-// Compiled code and open connections, before the first sample that counts. Two readers reach both workers.
+/** The same list, begun `turns` places later: no peer is always the first after another cell. */
+export function rotate<Item>(list: readonly Item[], turns: number): Item[] {
+  const start = turns % Math.max(1, list.length);
+  return [...list.slice(start), ...list.slice(0, start)];
+}
+
+// Compiled code and open connections, before the first sample that counts: after one second of it figures still rose
+// by a tenth. Two readers of a large result reach both workers.
 async function warmUp(arena: Arena, cell: Cell, peer: Peer): Promise<void> {
   if (peer === 'client') return;
   const connections = cell.workload.name === 'bulk' ? 2 : 32;
-  await measure(arena, { ...cell, load: { connections, close: cell.load.close } }, peer, 1);
+  await measure(arena, { ...cell, load: { connections, close: cell.load.close } }, peer, 2);
 }
 
 /** Summarises a peer's samples in a cell. NaN where no sample was without errors. */

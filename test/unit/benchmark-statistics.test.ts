@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { composeJson } from '../../scripts/benchmark/json.ts';
 import { formatFigure } from '../../scripts/benchmark/report.ts';
-import { type Summary, summarise } from '../../scripts/benchmark/rounds.ts';
+import { rotate, type Summary, summarise } from '../../scripts/benchmark/rounds.ts';
 import { median, percentile } from '../../scripts/benchmark/statistics.ts';
 import { judge, type Target } from '../../scripts/benchmark/targets.ts';
 import { listCells } from '../../scripts/benchmark/workloads.ts';
@@ -107,4 +107,13 @@ test('the record is JSON with conditions, verdicts, medians and every sample', (
   assert.equal(record.cells[0].cell, 'point/64');
   assert.equal(record.cells[0].median.perSecond, 100);
   assert.equal(record.cells[0].samples[1].p50Ms, 0.333333);
+});
+
+test('every peer comes first in its turn', () => {
+  const firsts = [0, 1, 2, 3].map((turns) => rotate(['a', 'b', 'c'], turns));
+  assert.deepEqual(
+    firsts.map((list) => list.join('')),
+    ['abc', 'bca', 'cab', 'abc'],
+  );
+  assert.deepEqual(rotate([], 5), []);
 });
