@@ -62,7 +62,7 @@ export const targets: readonly Target[] = [
   },
 ];
 
-/** A target with what was measured; null when its cell or peer was not run, or had no sample without errors. */
+/** A target with what was measured; null when its cell or peer was not run, or there were errors. */
 export type Verdict = {
   readonly target: Target;
   readonly measured: number | null;
@@ -76,11 +76,12 @@ function read(target: Target, peer: Peer, lookup: Lookup): number {
   return lookup(target.cell, peer)?.[target.figure] ?? Number.NaN;
 }
 
-/** Judges one target. */
+/** Judges one target. Where the gateway gave errors, its other samples do not make up for them. */
 export function judge(target: Target, lookup: Lookup): Verdict {
   const own = read(target, 'gateway', lookup);
   const measured = target.against === null ? own : own / read(target, target.against, lookup);
-  if (!Number.isFinite(measured)) return { target, measured: null, pass: null };
+  const errors = lookup(target.cell, 'gateway')?.errors ?? 0;
+  if (errors > 0 || !Number.isFinite(measured)) return { target, measured: null, pass: null };
   const pass = target.compare === 'at least' ? measured >= target.limit : measured <= target.limit;
   return { target, measured, pass };
 }

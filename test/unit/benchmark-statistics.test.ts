@@ -68,6 +68,12 @@ test('a target compares the gateway with a peer', () => {
   assert.equal(judge(target, lookupOf(peer, peer)).pass, false);
 });
 
+test('a target where the gateway gave errors is not measured', () => {
+  const shaky = summarise([sample, { ...sample, errors: 1 }]);
+  assert.equal(judge(target, lookupOf(shaky, summarise([sample]))).pass, null);
+  assert.equal(judge(target, lookupOf(summarise([sample]), shaky)).pass, false);
+});
+
 test('a target without a good sample is not measured', () => {
   const broken = summarise([{ ...sample, errors: 1 }]);
   assert.deepEqual(judge(target, lookupOf(broken, summarise([sample]))), {
