@@ -44,8 +44,8 @@ function renderHead(cell: Cell): string {
 
 function renderLine(peer: Peer, summary: Summary, own: Summary | undefined): string {
   const figures = columns.map(([, read]) => formatFigure(read(summary)));
-  const ratio = peer === 'gateway' || own === undefined ? null : own.perSecond / summary.perSecond;
-  const cells = [...figures, ratio === null ? '' : `${formatFigure(ratio)} ×`];
+  const ratio = formatFigure((own?.perSecond ?? Number.NaN) / summary.perSecond);
+  const cells = [...figures, peer === 'gateway' || ratio === '-' ? '' : `${ratio} ×`];
   const mark = summary.errors === 0 ? '' : `  ${summary.errors} errors`;
   const line = cells.map((cell) => cell.padStart(figureWidth)).join('');
   return `  ${peerTitles[peer].padEnd(nameWidth - 2)}${line}${mark}`.trimEnd();
