@@ -68,6 +68,22 @@ export const workerMetrics = {
     help: 'Log lines that could not be written.',
     labels: [],
   },
+  dbhttpd_clients_gone_total: {
+    type: 'counter',
+    help: 'Database requests whose client went away before the reply was complete.',
+    labels: [],
+  },
+  dbhttpd_kills_total: { type: 'counter', help: 'KILL QUERY sent, by result.', labels: ['result'] },
+  dbhttpd_control_connected: {
+    type: 'gauge',
+    help: 'Whether the connection that kills statements is open.',
+    labels: [],
+  },
+  dbhttpd_statements_running_on: {
+    type: 'gauge',
+    help: 'Statements that were given up without a confirmed KILL and may still run.',
+    labels: [],
+  },
   process_cpu_seconds_total: {
     type: 'counter',
     help: 'User and system CPU time of the worker.',

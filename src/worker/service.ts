@@ -1,9 +1,23 @@
 // One worker's service put together: pool, routes, HTTP server, drain.
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
-import { createServer, type Server } from 'node:http';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
 import type { Config } from '../shared/config.ts';
 import type { Log } from '../shared/log.ts';
 import type { Snapshot } from '../shared/metrics.ts';
+import { createDbEndpoint } from './http/db-endpoint.ts';
+import type { DbExchange, ExchangeSummary } from './http/db-exchange.ts';
+import { createRoutes } from './http/routes.ts';
+import { createHttpServer } from './http/server.ts';
+import { createMetrics, createReadyz, livez } from './http/watching.ts';
+import { type ConnectionSettings, openConnection } from './mysql/connection.ts';
+import { Control } from './mysql/control.ts';
+import { Pool } from './mysql/pool.ts';
+import { Readiness } from './mysql/readiness.ts';
+import { prepareSession } from './mysql/session.ts';
+import { WorkerMetrics } from './observe/worker-metrics.ts';
+import { BufferPool } from './reply/buffers.ts';
+import { scanStatements } from './sql/statements.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -21,12 +35,114 @@ export type Service = {
   readonly drain: () => Promise<void>;
 };
 
+const connectTimeoutMs = 10_000;
+/** How long an idle keep-alive connection may still bring a request after the stop. */
+const idleGraceMs = 1_000;
+/** A write ends by its own deadline; its reply then needs a moment to leave. */
+const writeGraceMs = 1_000;
+
 /** Creates the service of one worker. The caller must drain it. */
-export function createService(_surroundings: Surroundings): Service {
-  const server = createServer((_request, response) => response.end('{}'));
+export function createService({ config, log, scrape }: Surroundings): Service {
+  const settings = connectionSettings(config);
+  const connect = (signal: AbortSignal) => openConnection(settings, signal);
+  const session = { database: config.database, initStatements: initStatements(config) };
+  const open = async (signal: AbortSignal) => prepareSession(await connect(signal), session);
+  const pool = new Pool({ size: config.pool, queue: config.queue, open }, log);
+  const control = new Control(connect, log);
+  control.start();
+  const readiness = new Readiness(connect);
+  const metrics = new WorkerMetrics();
+  const live = new Set<DbExchange>();
+  let draining = false;
+
+  const db = createDbEndpoint(config, {
+    pool,
+    control,
+    live,
+    buffers: new BufferPool(config.bufferBytes),
+    holdBytes: config.bufferBytes,
+    onEnd: (summary) => observeExchange(metrics, log, summary),
+  });
+  const readyz = createReadyz(async () => !draining && (await readiness.isReady()));
+  const routes = createRoutes(
+    config,
+    { db, livez, readyz, metrics: createMetrics(scrape) },
+    (endpoint, status) => metrics.countRequest(endpoint, status),
+  );
+  const http = createHttpServer(
+    {
+      maxUrlBytes: config.maxRequestBytes,
+      keepaliveTimeoutMs: config.keepaliveTimeoutMs,
+      tls: readTls(config.httpsCert, config.httpsKey),
+    },
+    routes,
+  );
+
   return {
-    server,
-    snapshot: () => ({ samples: [], histograms: [] }),
-    drain: () => new Promise((resolve) => server.close(() => resolve())),
+    server: http.server,
+    snapshot: () => metrics.snapshot(pool.observations(), control.observations, http.inFlight()),
+    drain: async () => {
+      draining = true;
+      const reads = setTimeout(() => {
+        for (const exchange of live) exchange.endForStop();
+      }, config.drainTimeoutMs);
+      const writes = setTimeout(
+        () => http.destroyConnections(),
+        Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + writeGraceMs,
+      );
+      await http.drain(idleGraceMs);
+      clearTimeout(reads);
+      clearTimeout(writes);
+      readiness.close();
+      await pool.close();
+      control.close();
+    },
   };
+}
+
+function observeExchange(metrics: WorkerMetrics, log: Log, summary: ExchangeSummary): void {
+  if (summary.clientGone && !summary.isRead) {
+    const { requestId, outcome } = summary;
+    log.warn('a write went on after its client had gone', { requestId, outcome });
+  }
+  if (summary.clientGone) metrics.clientsGone += 1;
+  metrics.rows += summary.rows;
+  metrics.replyBytes += summary.bytes;
+  metrics.queueSeconds += summary.queueMs / 1000;
+  metrics.countOutcome(summary.outcome);
+  metrics.observeDuration(summary.durationMs / 1000);
+}
+
+function connectionSettings(config: Config): ConnectionSettings {
+  const read = (path: string | null) => (path === null ? null : readFileSync(path, 'utf8'));
+  return {
+    host: config.host,
+    port: config.port,
+    socket: config.socket,
+    user: config.user,
+    password: config.password,
+    database: config.database,
+    multiStatements: config.multiStatements,
+    tls:
+      config.tls === 'off'
+        ? null
+        : {
+            verify: config.tls === 'verify',
+            ca: read(config.tlsCa),
+            cert: read(config.tlsCert),
+            key: read(config.tlsKey),
+          },
+    connectTimeoutMs,
+  };
+}
+
+function initStatements(config: Config): readonly string[] {
+  const { initSql } = config;
+  if (initSql === null) return [];
+  return scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
+}
+
+function readTls(cert: string | null, key: string | null): { cert: string; key: string } | null {
+  if (cert === null || key === null) return null;
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 }

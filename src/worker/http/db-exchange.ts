@@ -1,0 +1,192 @@
+// One /db request that runs SQL: its reply, its run, its deadline, its client.
+// Must not know how a request is decoded, nor how statements are run.
+import type { ServerResponse } from 'node:http';
+import type { Connection } from '../mysql/connection.ts';
+import type { Control } from '../mysql/control.ts';
+import type { ServerError } from '../mysql/packets.ts';
+import type { Pool } from '../mysql/pool.ts';
+import { type Afterwards, Run, type RunEnd, type Statement } from '../mysql/run.ts';
+import type { BufferPool } from '../reply/buffers.ts';
+import { type DbEnding, DbReply, type DbReplyOptions, type ResultNote } from '../reply/db-reply.ts';
+import { ReplyWriter } from '../reply/writer.ts';
+import { type Failure, type Outcome, sendFailure } from './failure.ts';
+import { ReplyTransport } from './reply-transport.ts';
+import { runFailure } from './run-failure.ts';
+
+/** A stream whose reader takes nothing for this long is given up; MySQL's own limit is 60 s. */
+const stallTimeoutMs = 30_000;
+
+/** What all exchanges of a worker share. */
+export type ExchangeContext = {
+  readonly pool: Pool;
+  readonly control: Control;
+  readonly buffers: BufferPool;
+  readonly holdBytes: number;
+  /** The exchanges that are not over. */
+  readonly live: Set<DbExchange>;
+  readonly onEnd: (summary: ExchangeSummary) => void;
+};
+
+/** What is told about an exchange when it is over; times in ms. */
+export type ExchangeSummary = {
+  readonly requestId: string;
+  readonly status: number;
+  readonly outcome: 'ok' | 'error' | Outcome;
+  readonly clientGone: boolean;
+  readonly isRead: boolean;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly queueMs: number;
+  readonly durationMs: number;
+};
+
+/** What one exchange is asked to do. */
+export type ExchangeRequest = {
+  readonly statement: Statement;
+  readonly timeoutMs: number;
+  readonly requestId: string;
+  readonly reply: Omit<DbReplyOptions, 'onTooLarge'>;
+  /** What else is to be asked of the connection, and how the document ends; null: nothing. */
+  readonly conclude: Conclude | null;
+};
+
+/** Runs after the statements on their connection. Rejects only when the connection is lost. */
+export type Conclude = (
+  connection: Connection,
+  error: ServerError | null,
+  results: readonly ResultNote[],
+) => Promise<DbEnding>;
+
+/** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
+export class DbExchange {
+  readonly #context: ExchangeContext;
+  readonly #request: ExchangeRequest;
+  readonly #response: ServerResponse;
+  readonly #writer: ReplyWriter;
+  readonly #reply: DbReply;
+  readonly #run: Run;
+  readonly #startedAt = performance.now();
+  #deadline: NodeJS.Timeout;
+  #ending: DbEnding = { trailer: [], rolledBack: false };
+  #readerIsSlow = false;
+  #clientGone = false;
+  #over = false;
+
+  constructor(context: ExchangeContext, request: ExchangeRequest, response: ServerResponse) {
+    this.#context = context;
+    this.#request = request;
+    this.#response = response;
+    const transport = new ReplyTransport(response, () => this.#headers());
+    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport, () =>
+      this.#pauseForReader(),
+    );
+    this.#reply = new DbReply(this.#writer, {
+      ...request.reply,
+      onTooLarge: () => this.#run.stop('too large'),
+    });
+    this.#run = new Run(context.pool, context.control, request.statement, {
+      sink: this.#reply,
+      afterwards: this.#afterwards(request.conclude),
+      onEnd: (end) => this.#ended(end),
+    });
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
+    response.on('close', () => this.#closed());
+  }
+
+  start(): void {
+    this.#context.live.add(this);
+    this.#run.start();
+  }
+
+  /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
+  endForStop(): void {
+    if (this.#request.statement.isRead || this.#writer.committed) this.#run.stop('stopping');
+  }
+
+  #afterwards(conclude: Conclude | null): Afterwards | null {
+    if (conclude === null) return null;
+    return async (connection, error) => {
+      this.#ending = await conclude(connection, error, this.#reply.results);
+    };
+  }
+
+  /** A deadline is the moment by which a reply must have begun: what streams may go on. */
+  #deadlinePassed(): void {
+    if (!this.#writer.committed || this.#clientGone) this.#run.stop('deadline');
+  }
+
+  #pauseForReader(): void {
+    if (this.#readerIsSlow || this.#clientGone) return;
+    this.#readerIsSlow = true;
+    this.#run.pause();
+    this.#response.setTimeout(stallTimeoutMs, () => {
+      if (this.#readerIsSlow) this.#run.stop('stalled');
+    });
+    this.#response.once('drain', () => {
+      this.#readerIsSlow = false;
+      this.#run.resume();
+    });
+  }
+
+  /** A read without its client is stopped; anything else runs on, to its end or its deadline. */
+  #closed(): void {
+    if (this.#over) return;
+    this.#clientGone = true;
+    if (this.#request.statement.isRead) {
+      this.#run.stop('client gone');
+      return;
+    }
+    this.#run.abandonResults();
+    if (!this.#writer.committed) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), this.#request.timeoutMs);
+  }
+
+  #ended(end: RunEnd): void {
+    this.#over = true;
+    this.#context.live.delete(this);
+    clearTimeout(this.#deadline);
+    if (end.kind !== 'answered') {
+      this.#fail(runFailure(end, this.#request.statement.isRead));
+      return;
+    }
+    if (this.#clientGone) this.#writer.abandon();
+    else this.#reply.finish(this.#ending);
+    this.#tell(200, end.error === null ? 'ok' : 'error');
+  }
+
+  /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */
+  #fail(failure: Failure): void {
+    this.#writer.abandon();
+    if (!this.#response.destroyed) {
+      if (this.#writer.committed) this.#response.socket?.resetAndDestroy();
+      else sendFailure(this.#response, failure, this.#headers());
+    }
+    this.#tell(failure.status, failure.outcome);
+  }
+
+  #headers(): readonly string[] {
+    const queue = this.#run.queueMs.toFixed(1);
+    const database = this.#run.databaseMs.toFixed(1);
+    return [
+      'X-Request-ID',
+      this.#request.requestId,
+      'Server-Timing',
+      `queue;dur=${queue}, db;dur=${database}`,
+    ];
+  }
+
+  #tell(status: number, outcome: ExchangeSummary['outcome']): void {
+    this.#context.onEnd({
+      requestId: this.#request.requestId,
+      status,
+      outcome,
+      clientGone: this.#clientGone,
+      isRead: this.#request.statement.isRead,
+      rows: this.#reply.rowCount,
+      bytes: this.#writer.totalBytes,
+      queueMs: this.#run.queueMs,
+      durationMs: performance.now() - this.#startedAt,
+    });
+  }
+}

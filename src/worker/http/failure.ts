@@ -1,0 +1,55 @@
+// Refusals and losses as HTTP statuses and the JSON that goes with them.
+// Must not know why a request failed, only what is said about it.
+import type { ServerResponse } from 'node:http';
+
+/** What became of the statements of a request that got no result. */
+export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
+
+/** A reply that is no result. `message` is for people: no host, no user, no SQL. */
+export type Failure = {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly outcome: Outcome;
+  /** Seconds after which it makes sense to come again. */
+  readonly retryAfterSeconds?: number;
+  /** What a 405 allows. */
+  readonly allow?: string;
+};
+
+/** A request that was refused before any SQL. */
+export function refusal(status: number, code: string, message: string): Failure {
+  return { status, code, message, outcome: 'not_executed' };
+}
+
+/** The headers of every JSON reply but for its length: name, value, name, value. */
+export const jsonHeaders: readonly string[] = [
+  'Content-Type',
+  'application/json; charset=utf-8',
+  'X-Content-Type-Options',
+  'nosniff',
+  'Cache-Control',
+  'no-store',
+];
+
+/** The body that tells a failure. */
+export function failureBody(failure: Failure): string {
+  const { message, code, outcome } = failure;
+  return JSON.stringify({ ERROR: message, CODE: code, OUTCOME: outcome });
+}
+
+/** Answers with a failure. Nothing may have been sent before. */
+export function sendFailure(
+  response: ServerResponse,
+  failure: Failure,
+  moreHeaders: readonly string[] = [],
+): void {
+  const body = failureBody(failure);
+  const headers = [...jsonHeaders, 'Content-Length', String(Buffer.byteLength(body))];
+  if (failure.retryAfterSeconds !== undefined) {
+    headers.push('Retry-After', String(failure.retryAfterSeconds));
+  }
+  if (failure.allow !== undefined) headers.push('Allow', failure.allow);
+  response.writeHead(failure.status, [...headers, ...moreHeaders]);
+  response.end(body);
+}

@@ -1,0 +1,81 @@
+// Who may ask: the host they call us by, the browser page behind them, their token.
+// Pure but for nothing; must not know routes beyond "open to everybody or not".
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Config } from '../../shared/config.ts';
+import { type Failure, refusal } from './failure.ts';
+
+type GuardSettings = Pick<Config, 'tokens' | 'allowHosts' | 'allowOrigins'>;
+
+/** What the guard looks at. */
+export type Visitor = {
+  readonly host: string | null;
+  readonly authority: string | null;
+  readonly headers: IncomingHttpHeaders;
+};
+
+/** Refuses or lets pass (null). */
+export type Guard = (visitor: Visitor) => Failure | null;
+
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** Checks Host against DNS rebinding (for every path). */
+export function createHostGuard(settings: GuardSettings): Guard {
+  const { allowHosts } = settings;
+  if (allowHosts === null) return () => null;
+  const allowed = new Set(allowHosts);
+  return ({ host }) =>
+    host === null || allowed.has(host)
+      ? null
+      : refusal(421, 'UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
+}
+
+/**
+ * Refuses web pages of other sites, and prefetches: a browser on the same machine is not its user.
+ * Clients that send none of these headers are not affected. Source: Fetch Metadata (W3C), RFC 6454.
+ */
+export function createBrowserGuard(settings: GuardSettings): Guard {
+  const origins = new Set(settings.allowOrigins);
+  const refused = (message: string) => refusal(403, 'CROSS_SITE', message);
+  return ({ authority, headers }) => {
+    const { origin } = headers;
+    if (origin !== undefined && origins.has(origin)) return null;
+    if (origin !== undefined && !isOwnOrigin(origin, authority)) {
+      return refused('Web pages of other origins may not call this (see allow_origins).');
+    }
+    const site = headers['sec-fetch-site'];
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+      return refused('Web pages of other sites may not call this (see allow_origins).');
+    }
+    const purpose = headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'];
+    if (purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))) {
+      return refused('A prefetch runs no SQL.');
+    }
+    return null;
+  };
+}
+
+/** Checks bearer tokens (RFC 6750) in constant time; without tokens everybody passes. */
+export function createTokenGuard(settings: GuardSettings): Guard {
+  const digests = settings.tokens.map(digest);
+  if (digests.length === 0) return () => null;
+  return ({ headers }) => {
+    const given = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+    const asked = digest(given ?? '');
+    let known = false;
+    for (const expected of digests) known = timingSafeEqual(asked, expected) || known;
+    return given !== undefined && known
+      ? null
+      : refusal(401, 'UNAUTHORIZED', 'A valid bearer token is needed.');
+  };
+}
+
+function isOwnOrigin(origin: string, authority: string | null): boolean {
+  if (authority === null) return false;
+  try {
+    const { protocol, host } = new URL(origin);
+    return host === new URL(`${protocol}//${authority}`).host;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,102 @@
+// Which path is answered by whom, and who may ask.
+// Must not know how any of them answers.
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Config } from '../../shared/config.ts';
+import { announcesBody } from './body.ts';
+import type { DbEndpoint } from './db-endpoint.ts';
+import { type Failure, refusal, sendFailure } from './failure.ts';
+import { createBrowserGuard, createHostGuard, createTokenGuard } from './guard.ts';
+import { type RequestHead, readHead } from './request-head.ts';
+import type { RequestHandler } from './server.ts';
+
+/** Answers a request that has no body and needs no SQL. */
+export type PlainEndpoint = (request: IncomingMessage, response: ServerResponse) => void;
+
+export type Endpoints = {
+  readonly db: DbEndpoint;
+  readonly livez: PlainEndpoint;
+  readonly readyz: PlainEndpoint;
+  readonly metrics: PlainEndpoint;
+};
+
+/** Told once for each request that was answered; `endpoint` is one of a fixed set. */
+export type RequestObserver = (endpoint: string, status: number) => void;
+
+const plainPaths: ReadonlyMap<string, 'livez' | 'readyz' | 'metrics'> = new Map([
+  ['/livez', 'livez'],
+  ['/readyz', 'readyz'],
+  ['/metrics', 'metrics'],
+]);
+
+const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
+
+/** Creates the handler of all requests. */
+export function createRoutes(
+  config: Config,
+  endpoints: Endpoints,
+  observe: RequestObserver,
+): RequestHandler {
+  const checkHost = createHostGuard(config);
+  const checkBrowser = createBrowserGuard(config);
+  const checkToken = createTokenGuard(config);
+  const nextRequestId = createRequestIds();
+
+  return (request, response) => {
+    const given = request.headers['x-request-id'];
+    const requestId =
+      typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
+    const read = readHead(request, config.maxRequestBytes);
+    const endpoint = read.ok ? endpointOf(read.head) : 'other';
+    response.on('finish', () => observe(endpoint, response.statusCode));
+    const fail = (failure: Failure) => {
+      if (announcesBody(request)) response.shouldKeepAlive = false;
+      sendFailure(response, failure, ['X-Request-ID', requestId]);
+    };
+    if (!read.ok) {
+      response.shouldKeepAlive = false;
+      fail(read.failure);
+      return;
+    }
+    const { head } = read;
+    const visitor = { host: head.host, authority: head.authority, headers: request.headers };
+    const open = endpoint === 'livez' || endpoint === 'readyz';
+    const refused =
+      checkHost(visitor) ?? (open ? null : (checkBrowser(visitor) ?? checkToken(visitor)));
+    if (refused !== null) {
+      if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
+      fail(refused);
+      return;
+    }
+    if (endpoint === 'db') {
+      endpoints.db(request, response, head, requestId);
+      return;
+    }
+    if (endpoint === 'other') {
+      fail(refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.'));
+      return;
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      fail({
+        ...refusal(405, 'METHOD_NOT_ALLOWED', `${head.path} takes GET.`),
+        allow: 'GET, HEAD',
+      });
+      return;
+    }
+    response.shouldKeepAlive = false;
+    response.setHeader('X-Request-ID', requestId);
+    endpoints[endpoint](request, response);
+  };
+}
+
+function endpointOf(head: RequestHead): 'db' | 'livez' | 'readyz' | 'metrics' | 'other' {
+  if (head.path === '/db' || head.path === '/db/') return 'db';
+  return plainPaths.get(head.path) ?? 'other';
+}
+
+/** Ids that are unique to this process and request: a random prefix and a counter. */
+function createRequestIds(): () => string {
+  const prefix = randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `${prefix}-${(count++).toString(36)}`;
+}

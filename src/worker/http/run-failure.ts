@@ -1,0 +1,88 @@
+// A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
+// Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
+import type { RunEnd } from '../mysql/run.ts';
+import type { Failure } from './failure.ts';
+
+type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
+type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
+type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
+
+const retryAfterSeconds = 1;
+const fate = {
+  read: 'It was stopped; reading has changed nothing.',
+  write: 'It may or may not have been applied: look before you repeat it.',
+} as const;
+
+/** @param isRead whether stopping the statements cannot have left anything half done */
+export function runFailure(end: Unanswered, isRead: boolean): Failure {
+  switch (end.kind) {
+    case 'not executed':
+      return notExecuted(end);
+    case 'stopped':
+      return stopped(end, isRead);
+    case 'lost':
+      return {
+        status: 502,
+        code: 'CONNECTION_LOST',
+        message: `The connection was lost after the statement was sent. ${fate.write}`,
+        outcome: 'unknown',
+      };
+    default:
+      return end satisfies never;
+  }
+}
+
+const refusals: Readonly<Record<NotExecuted['reason'], readonly [code: string, message: string]>> =
+  {
+    'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
+    deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
+    'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
+    stopping: ['STOPPING', 'The gateway is stopping.'],
+    'client gone': ['CLIENT_GONE', 'The client went away.'],
+    stalled: ['STALLED', 'The reader stalled.'],
+    'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
+  };
+
+function notExecuted({ reason }: NotExecuted): Failure {
+  const [code, message] = refusals[reason];
+  return {
+    status: 503,
+    code,
+    message: `${message} Nothing was executed; it is safe to try again.`,
+    outcome: 'not_executed',
+    retryAfterSeconds,
+  };
+}
+
+function stopped({ reason }: Stopped, isRead: boolean): Failure {
+  const outcome = isRead ? 'failed' : 'unknown';
+  const ending = isRead ? fate.read : fate.write;
+  switch (reason) {
+    case 'deadline':
+      return {
+        status: 504,
+        code: 'DEADLINE_RUNNING',
+        message: `The deadline passed while the statement was running. ${ending}`,
+        outcome,
+      };
+    case 'too large':
+      return {
+        status: 422,
+        code: 'RESULT_TOO_LARGE',
+        message: `The result is larger than max_result_bytes allows. ${ending}`,
+        outcome,
+      };
+    case 'stopping':
+      return {
+        status: 502,
+        code: 'STOPPING',
+        message: `The gateway stopped while the statement was running. ${ending}`,
+        outcome,
+      };
+    case 'client gone':
+    case 'stalled':
+      return { status: 499, code: 'CLIENT_GONE', message: 'The client went away.', outcome };
+    default:
+      return reason satisfies never;
+  }
+}

@@ -1,0 +1,191 @@
+// COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
+// Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
+
+import type { Command } from './connection.ts';
+import { commandCodes, encodeCommand } from './framing.ts';
+import {
+  type Column,
+  type OkPacket,
+  packetMarkers,
+  parseColumn,
+  parseColumnCount,
+  parseEofStatus,
+  parseError,
+  parseOk,
+  type ServerError,
+  serverStatus,
+} from './packets.ts';
+
+/** Takes the results of one COM_QUERY in the order in which MySQL sends them. */
+export interface ResultSink {
+  /** A result set begins. `more`: further results follow it. */
+  columns(columns: readonly Column[], more: boolean): void;
+  /** One row in the text protocol's form; the bytes are valid during the call only. */
+  row(bytes: Buffer, start: number, end: number): void;
+  /** The result set that was begun is complete; `status` are the server's flags after it. */
+  endOfRows(status: number): void;
+  /** A statement without result set succeeded. `more`: further results follow. */
+  ok(ok: OkPacket, more: boolean): void;
+  /** MySQL refused a statement; nothing follows. */
+  error(error: ServerError): void;
+}
+
+/** Takes results and forgets them. */
+export const discardResults: ResultSink = {
+  columns: () => {},
+  row: () => {},
+  endOfRows: () => {},
+  ok: () => {},
+  error: () => {},
+};
+
+/** How the answer ended. */
+export type QueryEnd = {
+  /**
+   * Whether the server's flags say that the session is as it was: no statement changed its state, no
+   * transaction is open, autocommit is on. An error packet carries no flags: never clean.
+   */
+  readonly flagsClean: boolean;
+  readonly error: ServerError | null;
+};
+
+type Stage = 'header' | 'column' | 'end of columns' | 'row';
+
+/** One COM_QUERY on a connection. */
+export class QueryCommand implements Command {
+  readonly packet: Buffer;
+  #sink: ResultSink;
+  readonly #extendedMetadata: boolean;
+  readonly #onEnd: (end: QueryEnd) => void;
+  readonly #onLost: (reason: Error) => void;
+  #stage: Stage = 'header';
+  #columns: Column[] = [];
+  #columnCount = 0;
+  #stateChanged = false;
+  #lastStatus = 0;
+  #isOver = false;
+  #onOver: () => void = () => {};
+
+  constructor(
+    sql: string,
+    extendedMetadata: boolean,
+    sink: ResultSink,
+    onEnd: (end: QueryEnd) => void,
+    onLost: (reason: Error) => void,
+  ) {
+    this.packet = encodeCommand(commandCodes.query, sql);
+    this.#sink = sink;
+    this.#extendedMetadata = extendedMetadata;
+    this.#onEnd = onEnd;
+    this.#onLost = onLost;
+  }
+
+  lost(reason: Error): void {
+    this.#isOver = true;
+    this.#onLost(reason);
+    this.#onOver();
+  }
+
+  /** From here on results are forgotten. Resolves when the answer has ended or the connection is lost. */
+  discardResults(): Promise<void> {
+    this.#sink = discardResults;
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onOver = resolve;
+    });
+  }
+
+  /** @returns true when this packet was the last of the answer */
+  handlePacket(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#stage === 'row') return this.#rowPacket(bytes, start, end);
+    if (bytes[start] === packetMarkers.error) return this.#errorPacket(bytes, start, end);
+    switch (this.#stage) {
+      case 'header':
+        return this.#headerPacket(bytes, start, end);
+      case 'column':
+        return this.#columnPacket(bytes, start, end);
+      case 'end of columns':
+        return this.#endOfColumnsPacket(bytes, start);
+      default:
+        this.#stage satisfies never;
+        return true;
+    }
+  }
+
+  #headerPacket(bytes: Buffer, start: number, end: number): boolean {
+    if (bytes[start] === packetMarkers.ok) {
+      const ok = parseOk(bytes, start, end);
+      const more = (ok.status & serverStatus.moreResults) !== 0;
+      this.#noteStatus(ok.status);
+      this.#sink.ok(ok, more);
+      if (!more) this.#end(null);
+      return !more;
+    }
+    if (bytes[start] === packetMarkers.localInfile) {
+      throw new Error('the server asked for a local file, which was never offered');
+    }
+    this.#columnCount = parseColumnCount(bytes, start, end);
+    this.#columns = [];
+    this.#stage = 'column';
+    return false;
+  }
+
+  #columnPacket(bytes: Buffer, start: number, end: number): boolean {
+    this.#columns.push(parseColumn(bytes, start, end, this.#extendedMetadata));
+    if (this.#columns.length === this.#columnCount) this.#stage = 'end of columns';
+    return false;
+  }
+
+  /** Says already here whether more results follow, so that an array of results can be opened in time. */
+  #endOfColumnsPacket(bytes: Buffer, start: number): boolean {
+    const more = (parseEofStatus(bytes, start) & serverStatus.moreResults) !== 0;
+    this.#stage = 'row';
+    this.#sink.columns(this.#columns, more);
+    return false;
+  }
+
+  #rowPacket(bytes: Buffer, start: number, end: number): boolean {
+    const marker = bytes[start] as number;
+    if (marker < packetMarkers.eof) {
+      this.#sink.row(bytes, start, end);
+      return false;
+    }
+    if (marker === packetMarkers.error) return this.#errorPacket(bytes, start, end);
+    if (end - start >= 9) {
+      this.#sink.row(bytes, start, end);
+      return false;
+    }
+    return this.#endOfRowsPacket(bytes, start);
+  }
+
+  #endOfRowsPacket(bytes: Buffer, start: number): boolean {
+    const status = parseEofStatus(bytes, start);
+    this.#noteStatus(status);
+    this.#stage = 'header';
+    this.#sink.endOfRows(status);
+    if ((status & serverStatus.moreResults) !== 0) return false;
+    this.#end(null);
+    return true;
+  }
+
+  #errorPacket(bytes: Buffer, start: number, end: number): boolean {
+    const error = parseError(bytes, start, end);
+    this.#sink.error(error);
+    this.#end(error);
+    return true;
+  }
+
+  /** A change of state taints the whole answer; of the transaction the last word counts. */
+  #noteStatus(status: number): void {
+    if ((status & serverStatus.stateChanged) !== 0) this.#stateChanged = true;
+    this.#lastStatus = status;
+  }
+
+  #end(error: ServerError | null): void {
+    const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
+    const flagsClean = error === null && !this.#stateChanged && settled === serverStatus.autocommit;
+    this.#isOver = true;
+    this.#onEnd({ flagsClean, error });
+    this.#onOver();
+  }
+}

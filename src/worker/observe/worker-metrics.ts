@@ -1,0 +1,123 @@
+// What one worker counts, as plain numbers; a snapshot of it for the supervisor.
+// Must not know prom-client, nor who asks.
+import {
+  type HistogramSample,
+  type Sample,
+  type Snapshot,
+  type WorkerMetric,
+  workerMetrics,
+} from '../../shared/metrics.ts';
+import type { ControlObservations } from '../mysql/control.ts';
+import type { PoolObservations } from '../mysql/pool.ts';
+
+const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+const buckets = workerMetrics.dbhttpd_request_duration_seconds.buckets;
+
+/** Counters of one worker. Everything is a field or a typed array, read only when a snapshot is asked for. */
+export class WorkerMetrics {
+  rows = 0;
+  replyBytes = 0;
+  queueSeconds = 0;
+  clientsGone = 0;
+  readonly #durations = new Float64Array(buckets.length + 1);
+  #durationSum = 0;
+  readonly #requests = new Map<string, Float64Array>();
+  readonly #outcomes = new Map<string, number>();
+
+  /** Counts one answered request. `endpoint` must come from a fixed set. */
+  countRequest(endpoint: string, status: number): void {
+    let counts = this.#requests.get(endpoint);
+    if (counts === undefined) {
+      counts = new Float64Array(statusClasses.length);
+      this.#requests.set(endpoint, counts);
+    }
+    const index = Math.floor(status / 100) - 1;
+    counts[index] = (counts[index] ?? 0) + 1;
+  }
+
+  countOutcome(outcome: string): void {
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  observeDuration(seconds: number): void {
+    let index = 0;
+    while (index < buckets.length && seconds > (buckets[index] as number)) index += 1;
+    this.#durations[index] = (this.#durations[index] as number) + 1;
+    this.#durationSum += seconds;
+  }
+
+  /** Everything counted so far, with the pool's and the process's own figures. */
+  snapshot(pool: PoolObservations, control: ControlObservations, inFlight: number): Snapshot {
+    const cpu = process.cpuUsage();
+    return {
+      samples: [
+        ...this.#requestSamples(),
+        ...[...this.#outcomes].map(([outcome, value]) =>
+          sample('dbhttpd_outcomes_total', value, { outcome }),
+        ),
+        sample('dbhttpd_rows_total', this.rows),
+        sample('dbhttpd_reply_bytes_total', this.replyBytes),
+        sample('dbhttpd_queue_seconds_total', this.queueSeconds),
+        sample('dbhttpd_requests_in_flight', inFlight),
+        sample('dbhttpd_clients_gone_total', this.clientsGone),
+        ...poolSamples(pool),
+        ...controlSamples(control),
+        sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
+        sample('process_resident_memory_bytes', process.memoryUsage.rss()),
+      ],
+      histograms: [this.#durationHistogram()],
+    };
+  }
+
+  #requestSamples(): Sample[] {
+    return [...this.#requests].flatMap(([endpoint, counts]) =>
+      statusClasses.flatMap((status, index) => {
+        const value = counts[index] as number;
+        return value === 0 ? [] : [sample('dbhttpd_requests_total', value, { endpoint, status })];
+      }),
+    );
+  }
+
+  #durationHistogram(): HistogramSample {
+    return {
+      metric: 'dbhttpd_request_duration_seconds',
+      labels: {},
+      counts: [...this.#durations],
+      sum: this.#durationSum,
+    };
+  }
+}
+
+function results(metric: WorkerMetric, ok: number, failed: number): Sample[] {
+  return [sample(metric, ok, { result: 'ok' }), sample(metric, failed, { result: 'failed' })];
+}
+
+function controlSamples(control: ControlObservations): Sample[] {
+  return [
+    sample('dbhttpd_control_connected', control.connected ? 1 : 0),
+    sample('dbhttpd_statements_running_on', control.runningOn),
+    ...results('dbhttpd_kills_total', control.killsOk, control.killsFailed),
+  ];
+}
+
+function poolSamples(pool: PoolObservations): Sample[] {
+  const state = (name: string, value: number) =>
+    sample('dbhttpd_pool_connections', value, { state: name });
+  return [
+    sample('dbhttpd_queue_length', pool.waiting),
+    state('idle', pool.idle),
+    state('busy', pool.busy),
+    state('resetting', pool.resetting),
+    state('connecting', pool.connecting),
+    ...results('dbhttpd_connects_total', pool.connectsOk, pool.connectsFailed),
+    ...results('dbhttpd_session_resets_total', pool.resetsOk, pool.resetsFailed),
+  ];
+}
+
+function sample(
+  metric: WorkerMetric,
+  value: number,
+  labels: Readonly<Record<string, string>> = {},
+): Sample {
+  return { metric, labels, value };
+}

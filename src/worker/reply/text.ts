@@ -1,0 +1,116 @@
+// UTF-8 text as JSON strings, from bytes to bytes. Hot: no closure, object or string per call.
+// Must not know where the bytes come from.
+import type { ReplyWriter } from './writer.ts';
+
+const quote = 0x22;
+const backslash = 0x5c;
+/** Each byte becomes six at most: \u00XX. */
+export const maxExpansion = 6;
+/** How much of a long text is written between two looks at the room left. */
+const pieceBytes = 2048;
+/** From this length on, looking for a clean run and copying it at once beats copying byte by byte. */
+const bulkBytes = 64;
+
+/** For each byte: 0 copied as it is, 1 written as \u00XX, else the letter after the backslash. */
+const escapes = new Uint8Array(256);
+escapes.fill(1, 0, 0x20);
+for (const [byte, letter] of [
+  [0x08, 'b'],
+  [0x09, 't'],
+  [0x0a, 'n'],
+  [0x0c, 'f'],
+  [0x0d, 'r'],
+  [quote, '"'],
+  [backslash, '\\'],
+] as const) {
+  escapes[byte] = letter.charCodeAt(0);
+}
+const hexDigits = Buffer.from('0123456789abcdef');
+
+/**
+ * Writes text without quotes, escaped as RFC 8259 section 7 asks.
+ * The room must have been reserved: `maxExpansion` bytes for each byte of the text.
+ */
+export function escapeInto(out: ReplyWriter, source: Buffer, start: number, end: number): void {
+  if (end - start < bulkBytes) out.length = escapeBytes(out.bytes, out.length, source, start, end);
+  else escapeRuns(out, source, start, end);
+}
+
+function escapeBytes(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  start: number,
+  end: number,
+): number {
+  let to = at;
+  for (let from = start; from < end; from += 1) {
+    const byte = source[from] as number;
+    const letter = escapes[byte] as number;
+    if (letter === 0) target[to++] = byte;
+    else to = writeEscape(target, to, byte, letter);
+  }
+  return to;
+}
+
+/** Runs of clean bytes are copied at once when they are long. */
+function escapeRuns(out: ReplyWriter, source: Buffer, start: number, end: number): void {
+  const target = out.bytes;
+  let to = out.length;
+  let from = start;
+  while (from < end) {
+    let clean = from;
+    while (clean < end && escapes[source[clean] as number] === 0) clean += 1;
+    if (clean - from >= bulkBytes) {
+      source.copy(target, to, from, clean);
+      to += clean - from;
+    } else {
+      while (from < clean) target[to++] = source[from++] as number;
+    }
+    if (clean < end) {
+      const byte = source[clean++] as number;
+      to = writeEscape(target, to, byte, escapes[byte] as number);
+    }
+    from = clean;
+  }
+  out.length = to;
+}
+
+function writeEscape(target: Buffer, at: number, byte: number, letter: number): number {
+  target[at] = backslash;
+  if (letter !== 1) {
+    target[at + 1] = letter;
+    return at + 2;
+  }
+  target[at + 1] = 0x75;
+  target[at + 2] = 0x30;
+  target[at + 3] = 0x30;
+  target[at + 4] = hexDigits[byte >> 4] as number;
+  target[at + 5] = hexDigits[byte & 15] as number;
+  return at + 6;
+}
+
+/** Writes text of any length as a JSON string, quotes included. */
+export function writeText(out: ReplyWriter, source: Buffer, start: number, end: number): void {
+  out.reserve(1);
+  out.bytes[out.length++] = quote;
+  for (let from = start; from < end; from += pieceBytes) {
+    const to = Math.min(from + pieceBytes, end);
+    out.reserve((to - from) * maxExpansion);
+    escapeInto(out, source, from, to);
+  }
+  out.reserve(1);
+  out.bytes[out.length++] = quote;
+}
+
+/** Writes a JavaScript string as a JSON string; for headers and messages, not for cells. */
+export function writeString(out: ReplyWriter, value: string): void {
+  const bytes = Buffer.from(value);
+  writeText(out, bytes, 0, bytes.length);
+}
+
+/** Writes ASCII as it stands; at most `slackBytes`. */
+export function writeAscii(out: ReplyWriter, value: string): void {
+  out.reserve(value.length);
+  out.length += out.bytes.write(value, out.length, 'latin1');
+}

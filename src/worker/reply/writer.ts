@@ -1,0 +1,106 @@
+// Gathers a reply's bytes: holds them back until the status can no longer change, streams after that.
+// Must not know JSON or MySQL; HTTP only as a Transport.
+import { type BufferPool, slackBytes } from './buffers.ts';
+
+/** How the bytes leave. */
+export interface Transport {
+  /** Sends a whole reply, with its length; `sent` is called when the bytes may be overwritten. */
+  sendWhole(bytes: Buffer, sent: () => void): void;
+  /** Begins a reply of unknown length: from here on its status is fixed. */
+  begin(): void;
+  /** Sends a part; returns false when the reader is slow and no more should come for now. */
+  sendPart(bytes: Buffer, sent: () => void): boolean;
+  /** Ends what `begin` began. */
+  finish(): void;
+}
+
+/**
+ * One reply. Encoders write into `bytes` at `length` after `reserve`; nobody else moves `length`.
+ *
+ *     bytes  |......held back......|......slack......|
+ *            0                  holdBytes         capacity
+ *
+ * Past `holdBytes` the reply is committed: it streams from then on.
+ */
+export class ReplyWriter {
+  bytes: Buffer;
+  length = 0;
+  committed = false;
+  /** Bytes of the body so far, those that have left included. */
+  #sentBytes = 0;
+  readonly #buffers: BufferPool;
+  readonly #transport: Transport;
+  #limit: number;
+  readonly #onFull: () => void;
+
+  /** @param onFull called when the reader does not keep up; the transport's owner tells when it does again */
+  constructor(buffers: BufferPool, holdBytes: number, transport: Transport, onFull: () => void) {
+    this.#buffers = buffers;
+    this.#transport = transport;
+    this.#limit = holdBytes;
+    this.#onFull = onFull;
+    this.bytes = buffers.acquire();
+  }
+
+  get totalBytes(): number {
+    return this.#sentBytes + this.length;
+  }
+
+  /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply when it has outgrown what is held back. */
+  reserve(count: number): void {
+    if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;
+    if (this.length > this.#limit) this.#flush();
+    else this.#grow();
+  }
+
+  /** Takes back what was written after `length` was `mark`. Only before the reply is committed. */
+  rollback(mark: number): void {
+    this.length = mark;
+  }
+
+  /** Ends the reply. Nothing may be written afterwards. */
+  end(): void {
+    if (this.length > this.#limit && !this.committed) this.#flush();
+    const bytes = this.bytes;
+    const release = () => this.#buffers.release(bytes);
+    if (!this.committed) {
+      this.#transport.sendWhole(bytes.subarray(0, this.length), release);
+      return;
+    }
+    if (this.length > 0) this.#transport.sendPart(bytes.subarray(0, this.length), release);
+    else release();
+    this.#transport.finish();
+  }
+
+  /** Gives the buffer back without sending anything more. Nothing may be written afterwards. */
+  abandon(): void {
+    this.#buffers.release(this.bytes);
+  }
+
+  #flush(): void {
+    const bytes = this.bytes;
+    if (!this.committed) {
+      this.committed = true;
+      this.#limit = this.#buffers.size - slackBytes;
+      this.#transport.begin();
+    }
+    this.#sentBytes += this.length;
+    const flowing = this.#transport.sendPart(bytes.subarray(0, this.length), () =>
+      this.#buffers.release(bytes),
+    );
+    this.bytes = this.#buffers.acquire();
+    this.length = 0;
+    if (!flowing) this.#onFull();
+  }
+
+  /** A `buffer` setting above the usual size: the held-back part doubles as it is needed. */
+  #grow(): void {
+    const bytes = this.bytes;
+    const wider = Buffer.allocUnsafeSlow(
+      Math.min(bytes.length * 2, this.#limit + slackBytes) + slackBytes,
+    );
+    bytes.copy(wider, 0, 0, this.length);
+    this.bytes = wider;
+    this.#buffers.release(bytes);
+  }
+}
