@@ -10,9 +10,6 @@ export const serverStatus = {
   stateChanged: 0x4000,
 } as const;
 
-/** Column definition flags (MySQL's Column Definition Flags). */
-export const columnFlags = { notNull: 0x0001, unsigned: 0x0020, zerofill: 0x0040 } as const;
-
 /** First bytes that tell packets apart. */
 export const packetMarkers = { ok: 0x00, localInfile: 0xfb, eof: 0xfe, error: 0xff } as const;
 
