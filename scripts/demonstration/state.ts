@@ -1,9 +1,10 @@
 // The demo's directory, and what it remembers from one run to the next.
 // Must not know how servers are started.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Passwords and ports of the demo; `worldVersion` is that of the loaded rows, 0 before any. */
 export type State = {
@@ -23,13 +24,15 @@ export type Places = {
 };
 
 /**
- * The demo's files: below DBHTTPD_DEMO_DIR, or where programs of this user keep their state. Root's home is
- * closed to the account that root's demo runs MariaDB under, hence /var/lib.
+ * The demo's files: in DBHTTPD_DEMO_DIR, or where programs of this user keep their state, each checkout's apart.
+ * Root's home is closed to the account that root's demo runs MariaDB under, hence /var/lib.
  */
 export function findPlaces(env: NodeJS.ProcessEnv): Places {
-  const ordinary = join(env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'dbhttpd-demo');
-  const asRoot = process.getuid?.() === 0 ? '/var/lib/dbhttpd-demo' : ordinary;
-  const directory = env.DBHTTPD_DEMO_DIR || asRoot;
+  const ordinary = env.XDG_STATE_HOME || join(homedir(), '.local/state');
+  const base = process.getuid?.() === 0 ? '/var/lib' : ordinary;
+  const checkout = fileURLToPath(new URL('../../..', import.meta.url));
+  const name = createHash('sha256').update(checkout).digest('hex').slice(0, 8);
+  const directory = env.DBHTTPD_DEMO_DIR || join(base, 'dbhttpd-demo', name);
   return {
     directory,
     database: join(directory, 'db'),
