@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Passwords and ports of the demo; `worldVersion` is that of the loaded rows, 0 before any. */
@@ -32,7 +32,7 @@ export function findPlaces(env: NodeJS.ProcessEnv): Places {
   const base = process.getuid?.() === 0 ? '/var/lib' : ordinary;
   const checkout = fileURLToPath(new URL('../../..', import.meta.url));
   const name = createHash('sha256').update(checkout).digest('hex').slice(0, 8);
-  const directory = env.DBHTTPD_DEMO_DIR || join(base, 'dbhttpd-demo', name);
+  const directory = resolve(env.DBHTTPD_DEMO_DIR || join(base, 'dbhttpd-demo', name));
   return {
     directory,
     database: join(directory, 'db'),
