@@ -75,15 +75,15 @@ function inspect(text: string): Shape {
   return { depth: deepest, lossy };
 }
 
-/** The position of the closing quote. */
+/** The position of the closing quote: the next one that an even number of backslashes precedes. */
 function endOfString(text: string, from: number): number {
-  let at = from + 1;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) return at;
-    if (code === 0x5c) at++;
+  for (let at = from; ; ) {
+    at = text.indexOf('"', at + 1);
+    if (at < 0) return text.length;
+    let before = at;
+    while (text.charCodeAt(before - 1) === 0x5c) before--;
+    if ((at - before) % 2 === 0) return at;
   }
-  return at;
 }
 
 function endOfNumber(text: string, from: number): number {

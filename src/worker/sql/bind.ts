@@ -38,7 +38,7 @@ class Binding {
   private readonly named: Readonly<Record<string, unknown>> | null;
   private readonly options: BindOptions;
   private readonly lexer: Lexer;
-  private readonly used = new Set<string>();
+  private readonly used: Set<string> | null;
   private count = 0;
   private out = '';
   private copied = 0;
@@ -47,6 +47,7 @@ class Binding {
     this.sql = sql;
     this.positional = Array.isArray(params) ? params : null;
     this.named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
+    this.used = this.named === null ? null : new Set();
     this.options = options;
     this.lexer = new Lexer(sql);
   }
@@ -99,7 +100,7 @@ class Binding {
       );
     }
     for (const name of Object.keys(this.named ?? {})) {
-      if (!this.used.has(name))
+      if (this.used?.has(name) !== true)
         return failed('PARAMS_NAME', 'PARAMS holds a name that the statement does not use');
     }
     return null;
@@ -124,7 +125,7 @@ class Binding {
     if (!Object.hasOwn(this.named, name)) {
       return failed('PARAMS_NAME', `PARAMS has no value for :${name.slice(0, 64)}`);
     }
-    this.used.add(name);
+    this.used?.add(name);
     return { ok: true, given: this.named[name] };
   }
 

@@ -85,8 +85,7 @@ function read(sql: string, lexer: Lexer): Classification {
     facts = new Facts(sql);
   }
   const last = decide(facts, single);
-  if (earlier === null) return last;
-  return { ...both(earlier, last), readOnlyAllowed: false, leavesSessionClean: false };
+  return earlier === null ? last : both(earlier, last);
 }
 
 function decide(facts: Facts, single: boolean): Classification {
@@ -100,7 +99,13 @@ function decide(facts: Facts, single: boolean): Classification {
     readOnlyAllowed:
       single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
     leavesSessionClean:
-      single && (reads || writes) && tame && !unseen && !facts.sessionCall && !facts.leavesTraces,
+      single &&
+      (reads || writes) &&
+      tame &&
+      !unseen &&
+      !facts.sessionCall &&
+      !facts.leavesTraces &&
+      !facts.sequence,
     readsEarlierSession: facts.readsSession || unseen || !known,
     single,
   };

@@ -31,6 +31,10 @@ const NO_NAME = 0;
 const NAME_MAY_FOLLOW = 1;
 const NAME_SEEN = 2;
 
+const NAMING = new Set(['AS', 'WITH', 'RECURSIVE']);
+const MODIFIERS = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']);
+const ACTING = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'VALUES', 'TABLE']);
+
 /** Feed it every token of one statement with `see`, then read its fields. */
 export class Facts {
   /** First keyword in upper case; '' while there was none. */
@@ -43,8 +47,9 @@ export class Facts {
   unknownCall = false;
   /** GET_LOCK and its kin. */
   sessionCall = false;
-  /** SQL_CALC_FOUND_ROWS, LAST_INSERT_ID(n), a sequence: later statements of the session will see it. */
+  /** SQL_CALC_FOUND_ROWS, LAST_INSERT_ID(n): later statements of the session will see it. */
   leavesTraces = false;
+  /** A sequence is moved or asked. */
   sequence = false;
   /** INTO that does not name the table of an INSERT: a variable or a file. */
   intoElsewhere = false;
@@ -136,47 +141,18 @@ export class Facts {
 
   /** Answers whether a name that is no function may follow. */
   private seeClassified(word: string): boolean {
-    switch (word) {
-      case 'UPDATE':
-      case 'SHARE':
-        if (this.previousWord === 'FOR') this.lockingRead = true;
-        else if (word === 'UPDATE') this.seeMain(word);
-        return false;
-      case 'SELECT':
-      case 'INSERT':
-      case 'DELETE':
-      case 'REPLACE':
-      case 'VALUES':
-      case 'TABLE':
-        this.seeMain(word);
-        return false;
-      case 'AS':
-      case 'WITH':
-      case 'RECURSIVE':
-        return true;
-      case 'LOW_PRIORITY':
-      case 'DELAYED':
-      case 'HIGH_PRIORITY':
-      case 'IGNORE':
-        return this.name === NAME_MAY_FOLLOW;
-      case 'INTO':
-        return this.seeInto();
-      case 'IN':
-        if (this.previousWord === 'LOCK') this.lockingRead = true;
-        return false;
-      case 'VALUE':
-        if (this.previousWord === 'NEXT') {
-          this.sequence = true;
-          this.leavesTraces = true;
-        }
-        return false;
-      case 'ANALYZE':
-        if (this.main === '') this.analyzed = true;
-        return false;
-      default:
-        if (this.verb === 'SHOW' && showsThePast(word)) this.readsSession = true;
-        return false;
-    }
+    const previous = this.previousWord;
+    if (word === 'INTO') return this.seeInto();
+    if (NAMING.has(word)) return true;
+    // INSERT IGNORE t (…) names its table without INTO.
+    if (MODIFIERS.has(word)) return this.name === NAME_MAY_FOLLOW;
+    if (previous === 'FOR' && (word === 'UPDATE' || word === 'SHARE')) this.lockingRead = true;
+    else if (ACTING.has(word)) this.seeMain(word);
+    else if (word === 'IN' && previous === 'LOCK') this.lockingRead = true;
+    else if (word === 'VALUE' && previous === 'NEXT') this.sequence = true;
+    else if (word === 'ANALYZE' && this.main === '') this.analyzed = true;
+    else if (this.verb === 'SHOW' && showsThePast(word)) this.readsSession = true;
+    return false;
   }
 
   private seeMain(word: string): void {
