@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { afterEach, test } from 'node:test';
-import { createDaemon, type Daemon, isAlive, type Settings, until } from '../support/daemon.ts';
+import { createDaemon, type Daemon, type Settings } from '../support/daemon.ts';
+import { eventually } from '../support/eventually.ts';
+import { isAlive } from '../support/processes.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -37,13 +39,13 @@ test('a killed worker is replaced within 1 s, and no connection is refused meanw
   const [worker = 0] = daemon.workers();
   process.kill(worker, 'SIGKILL');
   const attempts: Promise<boolean>[] = [];
-  await until(
+  await eventually(
     'another worker is there',
     () => {
       attempts.push(isAccepted(daemon.address()));
       return daemon.workers().some((pid) => pid !== worker);
     },
-    1000,
+    { timeoutMs: 1000 },
   );
   assert.ok((await Promise.all(attempts)).every((accepted) => accepted));
   assert.ok((await fetch(`http://${daemon.address()}/livez`)).status > 0);
@@ -53,8 +55,10 @@ test('a stopped worker is replaced within 12 s', async () => {
   const daemon = await start({ workers: '2' });
   const [worker = 0] = daemon.workers();
   process.kill(worker, 'SIGSTOP');
-  await until('it is ended', () => !isAlive(worker), 12_000);
-  await until('another takes its slot', () => daemon.workers().length === 2, 1000);
+  await eventually('it is ended', () => !isAlive(worker), { timeoutMs: 12_000 });
+  await eventually('another takes its slot', () => daemon.workers().length === 2, {
+    timeoutMs: 1000,
+  });
   assert.match(daemon.readLog(), new RegExp(`a worker hangs slot=\\d pid=${worker}`));
 });
 
@@ -64,7 +68,7 @@ test('workers are gone 2 s after their supervisor was killed, a spinning one too
   assert.equal(workers.length, 2);
   process.kill(workers[0] ?? 0, 'SIGUSR2');
   process.kill(daemon.pid(), 'SIGKILL');
-  await until('all workers are gone', () => !workers.some(isAlive), 2000);
+  await eventually('all workers are gone', () => !workers.some(isAlive), { timeoutMs: 2000 });
 });
 
 test('the next start ends a stopped orphan that holds the address, and takes over', async () => {
@@ -73,7 +77,7 @@ test('the next start ends a stopped orphan that holds the address, and takes ove
   const supervisor = daemon.pid();
   process.kill(worker, 'SIGSTOP');
   process.kill(supervisor, 'SIGKILL');
-  await until('the supervisor is gone', () => !isAlive(supervisor));
+  await eventually('the supervisor is gone', () => !isAlive(supervisor));
   assert.ok(isAlive(worker));
   daemon.configure({ listen: daemon.address() });
   assert.equal((await daemon.start()).status, 0);
@@ -98,7 +102,7 @@ test('a foreground instance logs to stderr, stops on SIGTERM with 0, and leaves 
   child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
     text += piece;
   });
-  await until('it listens', () => /listening 127/.test(text));
+  await eventually('it listens', () => /listening 127/.test(text));
   assert.equal(daemon.pid(), child.pid);
   const address = / listening (\S+)$/m.exec(text)?.[1];
   assert.ok((await fetch(`http://${address}/livez`)).status > 0);
@@ -115,8 +119,8 @@ test('SIGHUP reopens the log without losing a line', async () => {
   const { renameSync, readFileSync, existsSync } = await import('node:fs');
   renameSync(daemon.log, `${daemon.log}.1`);
   process.kill(daemon.pid(), 'SIGHUP');
-  await until('the log is there again', () => existsSync(daemon.log));
+  await eventually('the log is there again', () => existsSync(daemon.log));
   process.kill(daemon.pid(), 'SIGTERM');
-  await until('it has stopped', () => /stopped/.test(daemon.readLog()));
+  await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
   assert.match(readFileSync(`${daemon.log}.1`, 'utf8'), /listening/);
 });

@@ -1,11 +1,11 @@
 // The real command in a directory of its own: started, watched by its pidfile and log, stopped.
 // Must not know what the gateway answers.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { childrenOf, gone, isAlive } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
@@ -60,37 +60,10 @@ export async function runCommand(
   return { status, stdout, stderr };
 }
 
-/** Waits until a condition holds; throws when it does not within the bound. */
-export async function until(what: string, holds: () => boolean, boundMs = 10_000): Promise<void> {
-  const deadline = performance.now() + boundMs;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
-    await delay(10);
-  }
-}
-
-/** True while a process is there and no zombie. */
-export function isAlive(pid: number): boolean {
-  return stateOf(pid) !== null;
-}
-
-/** The process's parent and session; null when it is gone. */
-export function stateOf(pid: number): { readonly parent: number; readonly session: number } | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z') return null;
-    return { parent: Number(fields[1]), session: Number(fields[3]) };
-  } catch {
-    return null;
-  }
-}
-
-/** Processes whose parent is the given one. */
-export function childrenOf(pid: number): readonly number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((id) => Number.isInteger(id) && stateOf(id)?.parent === pid);
+/** The session that a process belongs to. */
+export function sessionOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
 }
 
 const defaults: Settings = {
@@ -152,7 +125,7 @@ export function createDaemon(settings: Settings = {}): Daemon {
     dispose: async () => {
       const running = pid();
       if (running > 0 && isAlive(running) && pids.has(running)) process.kill(running, 'SIGTERM');
-      await until('the daemon ends', () => [...pids].every((one) => !isAlive(one)), 20_000);
+      await Promise.all([...pids].map((one) => gone(one, 20_000)));
       rmSync(directory, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,71 @@
+// One scrape shows all workers, in time though one hangs, and its counters never go backwards.
+// Must not know what the workers count.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { createDaemon, type Daemon } from '../support/daemon.ts';
+import { eventually } from '../support/eventually.ts';
+
+const daemons: Daemon[] = [];
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.dispose();
+});
+
+async function start(): Promise<Daemon> {
+  const daemon = createDaemon({ workers: '2' });
+  daemons.push(daemon);
+  assert.equal((await daemon.start()).status, 0);
+  return daemon;
+}
+
+/** Asked on a new connection each time; one that a hung worker took is given up and asked again. */
+async function scrape(daemon: Daemon): Promise<ReadonlyMap<string, number>> {
+  const text = await eventually('an answer of a sound worker', async () => {
+    const response = await fetch(`http://${daemon.address()}/metrics`, {
+      headers: { connection: 'close' },
+      signal: AbortSignal.timeout(1000),
+    });
+    return response.text();
+  });
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+  );
+}
+
+test('shows both slots up, whichever worker is asked', async () => {
+  const metrics = await scrape(await start());
+  assert.equal(metrics.get('dbhttpd_worker_up{section="world",slot="0"}'), 1);
+  assert.equal(metrics.get('dbhttpd_worker_up{section="world",slot="1"}'), 1);
+  assert.equal(metrics.get('dbhttpd_workers_silent{section="world"}'), 0);
+});
+
+test('says that a worker is silent, within 1 s of a sound worker being asked', async () => {
+  const daemon = await start();
+  const [worker = 0] = daemon.workers();
+  process.kill(worker, 'SIGSTOP');
+  const metrics = await scrape(daemon);
+  assert.equal(metrics.get('dbhttpd_workers_silent{section="world"}'), 1);
+  process.kill(worker, 'SIGCONT');
+});
+
+test('no counter goes backwards over the death of a worker', async () => {
+  const daemon = await start();
+  const before = await scrape(daemon);
+  const [worker = 0] = daemon.workers();
+  process.kill(worker, 'SIGKILL');
+  const after = await eventually('the restart is counted and the slot up again', async () => {
+    const metrics = await scrape(daemon);
+    for (const [name, value] of before) {
+      const isCounter = /_(total|count|bucket|sum)\{/.test(name);
+      // What a worker counted in its last second may be lost with it, so its last snapshot is the measure.
+      if (isCounter && !name.startsWith('process_'))
+        assert.ok((metrics.get(name) ?? 0) >= value, name);
+    }
+    const restarts = [...metrics].filter(
+      ([name, value]) => /worker_restarts_total/.test(name) && value > 0,
+    );
+    const up = [...metrics].filter(([name, value]) => /worker_up/.test(name) && value === 1);
+    return restarts.length === 1 && up.length === 2 ? metrics : null;
+  });
+  assert.ok(after.size >= before.size);
+});
