@@ -108,11 +108,14 @@ async function findDatabase(config: Config): Promise<readonly Finding[]> {
     return [{ exitCode: exitCodes.unavailable, problem: `database unreachable: ${asked.reason}` }];
   }
   for (const line of describeServer(config, asked.facts)) print(line);
-  return [];
+  const { initSqlProblem } = asked.facts;
+  if (initSqlProblem === null) return [];
+  const problem = `init_sql is refused by the server: ${initSqlProblem}`;
+  return [{ exitCode: exitCodes.configInvalid, problem }];
 }
 
 /** The server and the connection budget, in lines. */
-export function describeServer(config: Config, facts: ServerFacts): readonly string[] {
+function describeServer(config: Config, facts: ServerFacts): readonly string[] {
   const needed = config.workers * (config.pool + 2);
   const lines = [
     '',

@@ -1,7 +1,12 @@
 // One short connection to MySQL: what kind of server it is and how many connections it admits.
 // Must not know what is done with the answer; for --check alone.
 import { readFileSync } from 'node:fs';
-import { type ConnectionOptions, createConnection, type RowDataPacket } from 'mysql2/promise';
+import {
+  type Connection,
+  type ConnectionOptions,
+  createConnection,
+  type RowDataPacket,
+} from 'mysql2/promise';
 import type { Config } from '../shared/config.ts';
 
 /** What a server says of itself. */
@@ -9,6 +14,8 @@ export type ServerFacts = {
   readonly flavour: 'MySQL' | 'MariaDB';
   readonly version: string;
   readonly maxConnections: number;
+  /** Why `init_sql` was refused; null when it was not, or there is none. */
+  readonly initSqlProblem: string | null;
 };
 
 export type Asked =
@@ -28,24 +35,42 @@ export async function askServer(config: Config): Promise<Asked> {
       const [rows] = await connection.query<RowDataPacket[]>(
         'select version() as version, @@max_connections as maxConnections',
       );
-      if (config.initSql !== null) await connection.query(config.initSql);
+      const initSqlProblem =
+        config.initSql === null ? null : await tryOut(connection, config.initSql);
       const version = String(rows[0]?.version);
       const flavour = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
       return {
         ok: true,
-        facts: { flavour, version, maxConnections: Number(rows[0]?.maxConnections) },
+        facts: {
+          flavour,
+          version,
+          maxConnections: Number(rows[0]?.maxConnections),
+          initSqlProblem,
+        },
       };
     } finally {
       clearTimeout(timer);
       connection.destroy();
     }
   } catch (error) {
-    const { code, errno } = error as { code?: string; errno?: number };
-    return {
-      ok: false,
-      reason: `${code ?? 'connection lost'}${errno !== undefined && errno > 0 ? ` (${errno})` : ''}`,
-    };
+    return { ok: false, reason: nameOf(error) };
   }
+}
+
+async function tryOut(connection: Connection, sql: string): Promise<string | null> {
+  try {
+    await connection.query(sql);
+    return null;
+  } catch (error) {
+    return nameOf(error);
+  }
+}
+
+/** An error by its code and number: messages name accounts and hosts. */
+function nameOf(error: unknown): string {
+  const { code, errno } = error as { code?: string; errno?: number };
+  const number = errno !== undefined && errno > 0 ? ` (${errno})` : '';
+  return `${code ?? 'connection lost'}${number}`;
 }
 
 function connectionOptions(config: Config): ConnectionOptions {

@@ -42,7 +42,7 @@ tell({ kind: 'ready' });
 function receive(message: ToWorker): void {
   switch (message.kind) {
     case 'boot':
-      boot(message.config, message.slot, message.logTo);
+      boot(Object.freeze(message.config), message.slot, message.logTo);
       return;
     case 'drain':
       drain();
@@ -72,13 +72,27 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const service = createService({ config, log, scrape: scrapes.scrape });
     running = { service, log, scrapes, isDraining: false };
-    service.server.once('error', (error) => fail(error));
-    service.server.once('listening', () => tell({ kind: 'listening' }));
-    listenOn(service.server, inheritedSocket);
+    attach(service, log);
     setInterval(() => report(null), snapshotMs).unref();
   } catch (error) {
     fail(error);
   }
+}
+
+function attach({ server }: Service, log: OwnedLog): void {
+  let lastTold = Number.NEGATIVE_INFINITY;
+  server.once('error', fail);
+  server.once('listening', () => {
+    server.off('error', fail);
+    // From here on an error is one connection that could not be accepted (no descriptor left): service goes on.
+    server.on('error', (error) => {
+      if (performance.now() - lastTold < snapshotMs) return;
+      lastTold = performance.now();
+      log.warn('cannot accept connections', { reason: error.message });
+    });
+    tell({ kind: 'listening' });
+  });
+  listenOn(server, inheritedSocket);
 }
 
 /** A start that cannot succeed, however often it is tried. */

@@ -74,3 +74,14 @@ test('says that the instance is running, and leaves it alone', async () => {
   assert.match(stdout, /^instance: it is running$/m);
   assert.ok(readdirSync(daemon.directory).includes(join('world.pid')));
 });
+
+test('says that the server refuses init_sql, and exits 78', async () => {
+  const { status, stderr } = await create({ init_sql: '"set nonsense"' }).run(['--check']);
+  assert.equal(status, 78);
+  assert.match(stderr, /init_sql is refused by the server: ER_\w+/);
+  assert.equal(
+    (await create({ init_sql: "\"set time_zone='+00:00'; set sql_mode=''\"" }).run(['--check']))
+      .status,
+    0,
+  );
+});

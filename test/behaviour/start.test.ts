@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings, sessionOf } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
-import { isAlive } from '../support/processes.ts';
+import { gone, isAlive } from '../support/processes.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -158,4 +158,42 @@ test('a unix socket gets its mode, replaces a dead one, and goes with its daemon
     'the socket is gone',
     () => statSync(path, { throwIfNoEntry: false }) === undefined,
   );
+});
+
+test('a start whose instance is held by a process that does not answer exits 75 with a log line', async () => {
+  const daemon = create();
+  await daemon.start();
+  process.kill(daemon.pid(), 'SIGSTOP');
+  const began = performance.now();
+  assert.deepEqual(await daemon.start(), { status: 75, stdout: '', stderr: '' });
+  assert.ok(performance.now() - began < 8000);
+  process.kill(daemon.pid(), 'SIGCONT');
+  assert.match(daemon.readLog(), /cannot be started reason="its holder does not answer"/);
+});
+
+test('a start that is killed half way leaves nothing running', async () => {
+  const daemon = create();
+  const launcher = daemon.spawn([], withFault('never-ready'));
+  const supervisor = await eventually('a supervisor is there', () => daemon.findPid());
+  const [worker = 0] = await eventually('and a worker', () =>
+    daemon.workers().length > 0 ? daemon.workers() : null,
+  );
+  launcher.kill('SIGKILL');
+  await gone(supervisor);
+  await gone(worker);
+  assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
+});
+
+test('a second SIGTERM stops at once', async () => {
+  const daemon = create();
+  await daemon.start();
+  const supervisor = daemon.pid();
+  const [worker = 0] = daemon.workers();
+  // A worker that cannot hear: the first signal would wait for it.
+  process.kill(worker, 'SIGSTOP');
+  process.kill(supervisor, 'SIGTERM');
+  await eventually('it drains', () => /draining/.test(daemon.readLog()));
+  process.kill(supervisor, 'SIGTERM');
+  await gone(supervisor, 1000);
+  assert.ok(!isAlive(worker));
 });

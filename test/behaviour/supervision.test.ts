@@ -111,7 +111,7 @@ test('a foreground instance logs to stderr, stops on SIGTERM with 0, and leaves 
   child.kill('SIGTERM');
   assert.equal(await ended, 0);
   assert.ok(!workers.some(isAlive));
-  assert.equal(daemon.pid(), 0);
+  assert.equal(daemon.findPid(), null);
 });
 
 test('SIGHUP reopens the log without losing a line', async () => {

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { childrenOf, gone, isAlive } from './processes.ts';
+import { childrenOf, gone, signal } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
@@ -25,8 +25,10 @@ export type Daemon = {
   readonly start: (env?: NodeJS.ProcessEnv) => Promise<Finished>;
   readonly run: (args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Finished>;
   /** Runs the command and leaves it to the caller, who must end it. */
-  readonly spawn: (args: readonly string[]) => ChildProcess;
+  readonly spawn: (args: readonly string[], env?: NodeJS.ProcessEnv) => ChildProcess;
+  /** The pidfile's process; throws when there is no pidfile. */
   readonly pid: () => number;
+  readonly findPid: () => number | null;
   readonly workers: () => readonly number[];
   readonly readLog: () => string;
   /** host:port of the last `listening` line. */
@@ -98,9 +100,16 @@ export function createDaemon(settings: Settings = {}): Daemon {
       return '';
     }
   };
-  const pid = () => {
+  const findPid = () => {
     const found = Number(read(pidfile));
-    if (found > 0) pids.add(found);
+    if (found === 0) return null;
+    if (found !== process.pid) pids.add(found);
+    return found;
+  };
+  const pid = () => {
+    const found = findPid();
+    // Never 0: as the target of a signal that would be our own process group.
+    if (found === null) throw new Error(`no pidfile; the log says:\n${read(log)}`);
     return found;
   };
   configure(settings);
@@ -111,20 +120,27 @@ export function createDaemon(settings: Settings = {}): Daemon {
     log,
     configure,
     pid,
+    findPid,
     run: (args, env) => runCommand([...args, ...target], env),
-    spawn: (args) =>
-      spawn(process.execPath, [command, ...args, ...target], { stdio: ['ignore', 'pipe', 'pipe'] }),
+    spawn: (args, env) =>
+      spawn(process.execPath, [command, ...args, ...target], {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
     start: async (env) => {
       const finished = await runCommand(target, env);
-      pid();
+      findPid();
       return finished;
     },
     workers: () => childrenOf(pid()),
     readLog: () => read(log),
     address: () => [...read(log).matchAll(/ listening (\S+)$/gm)].at(-1)?.[1] ?? '',
     dispose: async () => {
-      const running = pid();
-      if (running > 0 && isAlive(running) && pids.has(running)) process.kill(running, 'SIGTERM');
+      const running = findPid();
+      if (running !== null && pids.has(running)) {
+        signal(running, 'SIGTERM');
+        signal(running, 'SIGCONT');
+      }
       await Promise.all([...pids].map((one) => gone(one, 20_000)));
       rmSync(directory, { recursive: true, force: true });
     },
