@@ -36,7 +36,8 @@ process.on('SIGTERM', drain);
 process.on('SIGINT', drain);
 process.on('SIGHUP', () => running?.log.reopen());
 process.on('message', (message: ToWorker) => receive(message));
-startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
+// Before anything else: no worker may be left behind that nobody watches.
+await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
 tell({ kind: 'ready' });
 
 function receive(message: ToWorker): void {

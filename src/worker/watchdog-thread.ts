@@ -1,6 +1,6 @@
 // The watchdog's thread: compares the parent's id with the supervisor's, and kills its own process when they differ.
 // Must not know anything else; it shares nothing with the main thread, which may be stuck.
-import { workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 
 const { supervisor } = workerData as { supervisor: number };
 
@@ -10,3 +10,4 @@ const pollMs = 500;
 setInterval(() => {
   if (process.ppid !== supervisor) process.kill(process.pid, 'SIGKILL');
 }, pollMs);
+parentPort?.postMessage('watching');

@@ -1,9 +1,10 @@
 // Ends this process when its supervisor is gone, even while its main thread spins.
 // Must not know what the process does.
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** Starts the watchdog thread; it lives as long as the process and keeps nothing alive. */
-export function startWatchdog(onLoss: (reason: string) => void): void {
+/** Starts the watchdog thread; resolves once it watches. It lives as long as the process and keeps nothing alive. */
+export async function startWatchdog(onLoss: (reason: string) => void): Promise<void> {
   const thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
     workerData: { supervisor: process.ppid },
     // Nothing of the process's own: the thread reads one number twice a second.
@@ -12,5 +13,6 @@ export function startWatchdog(onLoss: (reason: string) => void): void {
     resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
   });
   thread.once('error', (error) => onLoss(error.message));
+  await once(thread, 'message');
   thread.unref();
 }

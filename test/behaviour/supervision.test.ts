@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { afterEach, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
-import { isAlive } from '../support/processes.ts';
+import { gone, isAlive } from '../support/processes.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -124,3 +124,19 @@ test('SIGHUP reopens the log without losing a line', async () => {
   await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
   assert.match(readFileSync(`${daemon.log}.1`, 'utf8'), /listening/);
 });
+
+for (const [fault, reason] of [
+  ['heap', /worker says .*heap out of memory/],
+  ['throw', /uncaught exception .*a fault while serving, on purpose/],
+] as const) {
+  test(`a worker that fails while it serves (${fault}) is replaced, and the log says why`, async () => {
+    const options = `${withFaults.NODE_OPTIONS} --max-old-space-size=64`;
+    const daemon = await start({}, { NODE_OPTIONS: options, WORKER_FAULT: fault });
+    const [worker = 0] = daemon.workers();
+    process.kill(worker, 'SIGUSR2');
+    await gone(worker);
+    await eventually('another takes its slot', () => daemon.workers().length === 1);
+    await eventually('the log says why', () => reason.test(daemon.readLog()));
+    assert.ok((await fetch(`http://${daemon.address()}/livez`)).status > 0);
+  });
+}
