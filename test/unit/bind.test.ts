@@ -58,7 +58,8 @@ test('refuses numbers that the server would cut', () => {
 });
 
 test('never lets a literal merge with its neighbours', () => {
-  assert.equal(bound('select 5-?', [-3]), 'select 5- -3');
+  assert.equal(bound('select 5-?', [-3]), 'select 5-(-3)');
+  assert.equal(bound('select 5--?', [3]), 'select 5--(3)');
   assert.equal(bound('select a?b', [1]), 'select a 1 b');
   assert.equal(bound("select ?'b'", ['a']), "select _utf8mb4 X'61' 'b'");
   assert.equal(bound('select/?/2', [4]), 'select/ 4 /2');

@@ -143,12 +143,14 @@ class Binding {
     return { ok: true, sql: parts.join(',') };
   }
 
-  /** Puts the literal where the placeholder stood, apart from whatever it could merge with (`--`, a word, a quote). */
+  /** Puts the literal where the placeholder stood, apart from a word, quote or operator it could merge with. */
   private insert(literal: string): void {
     const { start, end } = this.lexer;
+    const before = start > 0 ? this.sql.charCodeAt(start - 1) : 0x20;
     this.out += this.sql.slice(this.copied, start);
-    if (start > 0 && !separates(this.sql.charCodeAt(start - 1))) this.out += ' ';
-    this.out += literal;
+    // Behind a minus neither a space nor a minus may come: both could make a comment of `--`.
+    if (before === 0x2d) this.out += `(${literal})`;
+    else this.out += separates(before) ? literal : ` ${literal}`;
     if (end < this.sql.length && !separates(this.sql.charCodeAt(end))) this.out += ' ';
     this.copied = end;
   }
