@@ -41,3 +41,9 @@ export function describeConditions(mariadb: string) {
     },
   };
 }
+
+/** A warning for a machine that others keep busy; empty for a quiet one. */
+export function warnOfLoad(load: number, cores: number): string {
+  if (load < cores / 2) return '';
+  return `the machine was busy before this began (load ${load} on ${cores} cores): trust CPU per request, not ratios of requests/s\n`;
+}

@@ -2,11 +2,12 @@
 // Must not know the gateway's code.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { inspect } from 'node:util';
 import { openArena } from './arena.ts';
 import { composeJson } from './json.ts';
-import { describeConditions } from './machine.ts';
+import { describeConditions, warnOfLoad } from './machine.ts';
 import { help, type Options, parseOptions } from './options.ts';
 import { type Row, renderFigures, renderTargets } from './report.ts';
 import { type CellResult, runRounds, summarise } from './rounds.ts';
@@ -38,6 +39,7 @@ function judgeAll(rows: readonly Row[]): Verdict[] {
 
 async function run(options: Options, signal: AbortSignal): Promise<void> {
   process.stderr.write('starting database, gateway and peers\n');
+  const busy = warnOfLoad(loadavg()[0] ?? 0, availableParallelism());
   const arena = await openArena(options.cells, signal);
   try {
     const conditions = describeConditions(arena.database.version);
@@ -52,7 +54,7 @@ async function run(options: Options, signal: AbortSignal): Promise<void> {
     const { machine, versions } = conditions;
     process.stdout.write(`${renderFigures(rows)}\n${renderTargets(verdicts)}\n
 ${machine.cores} cores (${machine.cpu}), ${machine.kernel}, Node ${versions.node}, MariaDB ${versions.mariadb}
-every sample: ${options.json}\n`);
+every sample: ${options.json}\n${busy}`);
   } finally {
     await arena.close();
   }
