@@ -1,0 +1,49 @@
+// A stop finishes what is in flight, refuses what is new, and leaves nothing behind.
+// Must not know how workers drain.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { startGateway } from '../support/gateway.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { gone, isAlive } from '../support/processes.ts';
+
+let database: Database;
+before(async () => {
+  database = await startDatabase();
+});
+after(() => database.stop());
+
+function isRefused(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(false));
+    socket.once('error', () => resolve(true));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+test('SIGTERM answers 20 statements in flight, refuses new connections, and goes in order', async () => {
+  const gateway = await startGateway({ database, settings: { workers: 2, pool: 20 } });
+  const workers = gateway.workers();
+  const url = `${gateway.url}/db?${encodeURIComponent(JSON.stringify({ SQL: 'select sleep(2)' }))}`;
+  const answers = Array.from({ length: 20 }, () => fetch(url).then((reply) => reply.status));
+  const sleeping = `select count(*) as n from information_schema.processlist
+    where info = 'select sleep(2)' and db = database()`;
+  await eventually(
+    'all are in flight',
+    async () => Number((await database.query(sleeping))[0]?.n) === 20,
+  );
+  process.kill(gateway.pid, 'SIGTERM');
+  const told = performance.now();
+  await eventually('new connections are refused', () => isRefused(gateway.port));
+  const refusedAfterMs = performance.now() - told;
+  assert.deepEqual(await Promise.all(answers), Array<number>(20).fill(200));
+  await eventually('the pidfile goes', () => !existsSync(gateway.pidfile));
+  assert.ok(!workers.some(isAlive), 'workers are gone before the pidfile');
+  await gone(gateway.pid, 1000);
+  await gateway.stop().catch(() => {});
+  assert.equal(Number((await database.query(sleeping))[0]?.n), 0);
+  assert.ok(refusedAfterMs < 500, `refused after ${refusedAfterMs} ms`);
+});
