@@ -8,6 +8,7 @@ import {
   type RowDataPacket,
 } from 'mysql2/promise';
 import type { Config } from '../shared/config.ts';
+import { findBlindSpots, type Stored } from './blind-spots.ts';
 
 /** What a server says of itself. */
 export type ServerFacts = {
@@ -16,6 +17,8 @@ export type ServerFacts = {
   readonly maxConnections: number;
   /** Why `init_sql` was refused; null when it was not, or there is none. */
   readonly initSqlProblem: string | null;
+  /** Views and triggers that `session_reset = auto` cannot see through; none under `always`, null when the server did not tell. */
+  readonly blindSpots: readonly string[] | null;
 };
 
 export type Asked =
@@ -35,6 +38,7 @@ export async function askServer(config: Config): Promise<Asked> {
       const [rows] = await connection.query<RowDataPacket[]>(
         'select version() as version, @@max_connections as maxConnections',
       );
+      const stored = config.sessionReset === 'auto' ? await fetchStored(connection) : [];
       const initSqlProblem =
         config.initSql === null ? null : await tryOut(connection, config.initSql);
       const version = String(rows[0]?.version);
@@ -46,6 +50,7 @@ export async function askServer(config: Config): Promise<Asked> {
           version,
           maxConnections: Number(rows[0]?.maxConnections),
           initSqlProblem,
+          blindSpots: stored === null ? null : findBlindSpots(stored),
         },
       };
     } finally {
@@ -54,6 +59,26 @@ export async function askServer(config: Config): Promise<Asked> {
     }
   } catch (error) {
     return { ok: false, reason: nameOf(error) };
+  }
+}
+
+const storedQuery = `
+  select 'view' as kind, table_name as name, view_definition as text
+    from information_schema.views where table_schema = database()
+  union all
+  select 'trigger', trigger_name, action_statement
+    from information_schema.triggers where trigger_schema = database()
+  union all
+  select 'routine', routine_name, routine_definition
+    from information_schema.routines where routine_schema = database()`;
+
+async function fetchStored(connection: Connection): Promise<readonly Stored[] | null> {
+  try {
+    const [rows] = await connection.query<(RowDataPacket & Stored)[]>(storedQuery);
+    return rows;
+  } catch {
+    // A server that answers everything else is no fault because of this.
+    return null;
   }
 }
 

@@ -85,3 +85,19 @@ test('says that the server refuses init_sql, and exits 78', async () => {
     0,
   );
 });
+
+test('lists views and triggers that an automatic session reset cannot see through', async () => {
+  await database.query('create table t (id int)');
+  await database.query('create view plain as select id from t');
+  await database.query("create function takes() returns int deterministic return get_lock('x', 0)");
+  await database.query('create view locks as select takes() as a');
+  await database.query(
+    'create trigger sets before insert on t for each row set new.id = last_insert_id(7)',
+  );
+  const { status, stdout } = await create().run(['--check']);
+  assert.equal(status, 0);
+  const named = [...stdout.matchAll(/cannot see what (\w+ \w+) does/g)].map((match) => match[1]);
+  assert.deepEqual(named, ['trigger sets', 'view locks']);
+  const always = await create({ session_reset: 'always' }).run(['--check']);
+  assert.ok(!always.stdout.includes('cannot see'));
+});
