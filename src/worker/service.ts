@@ -17,6 +17,7 @@ import { Readiness } from './mysql/readiness.ts';
 import { prepareSession } from './mysql/session.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
+import { ResultHeads } from './reply/result-heads.ts';
 import { scanStatements } from './sql/statements.ts';
 
 /** What the service needs from the process it lives in. */
@@ -60,6 +61,7 @@ export function createService({ config, log, scrape }: Surroundings): Service {
     control,
     live,
     buffers: new BufferPool(config.bufferBytes),
+    heads: new ResultHeads(),
     holdBytes: config.bufferBytes,
     onEnd: (summary) => observeExchange(metrics, log, summary),
   });

@@ -94,7 +94,8 @@ function answerRequest(
       ),
       requestId,
       reply: {
-        section: config.section,
+        serverKey: `"SERVER":${JSON.stringify(config.section)}`,
+        heads: context.heads,
         exactAsStrings: request.exactNumbersAsStrings,
         maxRows: config.maxRows,
         maxResultBytes: config.maxResultBytes,
@@ -162,7 +163,7 @@ function createConclusion(config: Config, request: DbRequest, sql: string): Conc
       return { trailer: await fetchMetadata(config, metadata, connection), rolledBack: false };
     }
     if (!rollbackOnError) return { trailer: [], rolledBack: false };
-    await runTogether(connection, [statementCommand('ROLLBACK', connection.extendedMetadata)]);
+    await runTogether(connection, [statementCommand('ROLLBACK', connection.columns)]);
     const { applied, failedVerb } = mapResults(sql, results);
     const rolledBack = rollbackUndoesAll(applied, failedVerb);
     return {

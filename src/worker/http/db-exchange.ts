@@ -5,12 +5,19 @@ import type { Connection } from '../mysql/connection.ts';
 import type { Control } from '../mysql/control.ts';
 import type { ServerError } from '../mysql/packets.ts';
 import type { Pool } from '../mysql/pool.ts';
-import { type Afterwards, Run, type RunEnd, type Statement } from '../mysql/run.ts';
+import { type Afterwards, Run, type RunEnd, type RunOwner, type Statement } from '../mysql/run.ts';
 import type { BufferPool } from '../reply/buffers.ts';
-import { type DbEnding, DbReply, type DbReplyOptions, type ResultNote } from '../reply/db-reply.ts';
+import {
+  type DbEnding,
+  DbReply,
+  type DbReplyOptions,
+  type DbReplyOwner,
+  type ResultNote,
+} from '../reply/db-reply.ts';
+import type { ResultHeads } from '../reply/result-heads.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { type Failure, type Outcome, sendFailure } from './failure.ts';
-import { ReplyTransport } from './reply-transport.ts';
+import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { runFailure } from './run-failure.ts';
 
 /** A stream whose reader takes nothing for this long is given up; MySQL's own limit is 60 s. */
@@ -21,6 +28,7 @@ export type ExchangeContext = {
   readonly pool: Pool;
   readonly control: Control;
   readonly buffers: BufferPool;
+  readonly heads: ResultHeads;
   readonly holdBytes: number;
   /** The exchanges that are not over. */
   readonly live: Set<DbExchange>;
@@ -45,7 +53,7 @@ export type ExchangeRequest = {
   readonly statement: Statement;
   readonly timeoutMs: number;
   readonly requestId: string;
-  readonly reply: Omit<DbReplyOptions, 'onTooLarge'>;
+  readonly reply: DbReplyOptions;
   /** What else is to be asked of the connection, and how the document ends; null: nothing. */
   readonly conclude: Conclude | null;
 };
@@ -58,12 +66,13 @@ export type Conclude = (
 ) => Promise<DbEnding>;
 
 /** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
-export class DbExchange {
+export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
+  readonly sink: DbReply;
+  readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;
   readonly #request: ExchangeRequest;
   readonly #response: ServerResponse;
   readonly #writer: ReplyWriter;
-  readonly #reply: DbReply;
   readonly #run: Run;
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
@@ -76,19 +85,11 @@ export class DbExchange {
     this.#context = context;
     this.#request = request;
     this.#response = response;
-    const transport = new ReplyTransport(response, () => this.#headers());
-    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport, () =>
-      this.#pauseForReader(),
-    );
-    this.#reply = new DbReply(this.#writer, {
-      ...request.reply,
-      onTooLarge: () => this.#run.stop('too large'),
-    });
-    this.#run = new Run(context.pool, context.control, request.statement, {
-      sink: this.#reply,
-      afterwards: this.#afterwards(request.conclude),
-      onEnd: (end) => this.#ended(end),
-    });
+    const transport = new ReplyTransport(response, this);
+    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport);
+    this.sink = new DbReply(this.#writer, request.reply, this);
+    this.afterwards = this.#createAfterwards(request.conclude);
+    this.#run = new Run(context.pool, context.control, request.statement, this);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
     response.on('close', () => this.#closed());
   }
@@ -103,10 +104,10 @@ export class DbExchange {
     if (this.#request.statement.isRead || this.#writer.committed) this.#run.stop('stopping');
   }
 
-  #afterwards(conclude: Conclude | null): Afterwards | null {
+  #createAfterwards(conclude: Conclude | null): Afterwards | null {
     if (conclude === null) return null;
     return async (connection, error) => {
-      this.#ending = await conclude(connection, error, this.#reply.results);
+      this.#ending = await conclude(connection, error, this.sink.results);
     };
   }
 
@@ -115,7 +116,7 @@ export class DbExchange {
     if (!this.#writer.committed || this.#clientGone) this.#run.stop('deadline');
   }
 
-  #pauseForReader(): void {
+  readerIsSlow(): void {
     if (this.#readerIsSlow || this.#clientGone) return;
     this.#readerIsSlow = true;
     this.#run.pause();
@@ -142,7 +143,11 @@ export class DbExchange {
     this.#deadline = setTimeout(() => this.#deadlinePassed(), this.#request.timeoutMs);
   }
 
-  #ended(end: RunEnd): void {
+  replyTooLarge(): void {
+    this.#run.stop('too large');
+  }
+
+  runEnded(end: RunEnd): void {
     this.#over = true;
     this.#context.live.delete(this);
     clearTimeout(this.#deadline);
@@ -151,7 +156,7 @@ export class DbExchange {
       return;
     }
     if (this.#clientGone) this.#writer.abandon();
-    else this.#reply.finish(this.#ending);
+    else this.sink.finish(this.#ending);
     this.#tell(200, end.error === null ? 'ok' : 'error');
   }
 
@@ -160,12 +165,12 @@ export class DbExchange {
     this.#writer.abandon();
     if (!this.#response.destroyed) {
       if (this.#writer.committed) this.#response.socket?.resetAndDestroy();
-      else sendFailure(this.#response, failure, this.#headers());
+      else sendFailure(this.#response, failure, this.replyHeaders());
     }
     this.#tell(failure.status, failure.outcome);
   }
 
-  #headers(): readonly string[] {
+  replyHeaders(): readonly string[] {
     const queue = this.#run.queueMs.toFixed(1);
     const database = this.#run.databaseMs.toFixed(1);
     return [
@@ -183,7 +188,7 @@ export class DbExchange {
       outcome,
       clientGone: this.#clientGone,
       isRead: this.#request.statement.isRead,
-      rows: this.#reply.rowCount,
+      rows: this.sink.rowCount,
       bytes: this.#writer.totalBytes,
       queueMs: this.#run.queueMs,
       durationMs: performance.now() - this.#startedAt,

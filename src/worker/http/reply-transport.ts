@@ -7,38 +7,46 @@ import { jsonHeaders } from './failure.ts';
 /** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
 
-/** Sends one 200 reply. `headers` is asked for when the head is written, so that it can tell times. */
+/** Whose reply is sent. */
+export interface ReplyOwner {
+  /** Headers beyond those of every JSON reply; asked for when the head is written, so that they can tell times. */
+  replyHeaders(): readonly string[];
+  /** The reader does not keep up; `drain` of the response tells when it does again. */
+  readerIsSlow(): void;
+}
+
+/** Sends one reply of status 200. */
 export class ReplyTransport implements Transport {
   readonly #response: ServerResponse;
-  readonly #headers: () => readonly string[];
+  readonly #owner: ReplyOwner;
 
-  constructor(response: ServerResponse, headers: () => readonly string[]) {
+  constructor(response: ServerResponse, owner: ReplyOwner) {
     this.#response = response;
-    this.#headers = headers;
+    this.#owner = owner;
   }
 
   sendWhole(bytes: Buffer, sent: () => void): void {
     const response = this.#response;
-    response.writeHead(200, [
-      ...jsonHeaders,
-      ...this.#headers(),
-      'Content-Length',
-      String(bytes.length),
-    ]);
-    if (bytes.length <= oneWriteBytes) {
-      response.end(bytes.toString('latin1'), 'latin1');
-      sent();
-    } else {
+    const headers = [...jsonHeaders, ...this.#owner.replyHeaders()];
+    headers.push('Content-Length', String(bytes.length));
+    response.writeHead(200, headers);
+    if (bytes.length > oneWriteBytes) {
       response.end(bytes, sent);
+      return;
     }
+    // write, uncork, end: one write(2); end alone would add an empty chunk and make it a writev.
+    response.write(bytes.toString('latin1'), 'latin1');
+    response.socket?.uncork();
+    response.end();
+    sent();
   }
 
   begin(): void {
-    this.#response.writeHead(200, [...jsonHeaders, ...this.#headers()]);
+    this.#response.writeHead(200, [...jsonHeaders, ...this.#owner.replyHeaders()]);
   }
 
-  sendPart(bytes: Buffer, sent: () => void): boolean {
-    return this.#response.write(bytes, sent);
+  sendPart(bytes: Buffer, sent: () => void): void {
+    if (!this.#response.write(bytes, sent)) this.#owner.readerIsSlow();
   }
 
   finish(): void {

@@ -12,13 +12,17 @@ export function isBinaryCharset(charset: number): boolean {
   return charset === binaryCharset;
 }
 
+/** For each character set number its encoding; mysql2's table is loaded anew at each look, so look once. */
+const encodings = mysql.CharsetToEncoding.map((listed) => {
+  const encoding = corrections[listed] ?? listed;
+  if (encoding === 'utf8' || encoding === 'ascii' || encoding === 'binary') return null;
+  return iconv.encodingExists(encoding) ? encoding : 'win1252';
+});
+
 /**
  * The encoding of a column's text; null where its bytes are UTF-8 already (ASCII included), as they
  * are in every session whose character set the request did not change.
  */
 export function foreignEncoding(charset: number): string | null {
-  const listed = mysql.CharsetToEncoding[charset] ?? 'utf8';
-  const encoding = corrections[listed] ?? listed;
-  if (encoding === 'utf8' || encoding === 'ascii' || encoding === 'binary') return null;
-  return iconv.encodingExists(encoding) ? encoding : 'win1252';
+  return encodings[charset] ?? null;
 }

@@ -1,9 +1,10 @@
 // The small commands: those whose answer is one packet, and statements whose rows are not wanted.
 // Must not know the pool or who asks.
+import type { ColumnCache } from './column-cache.ts';
 import type { Command, Connection } from './connection.ts';
 import { commandCodes, encodeCommand } from './framing.ts';
 import { packetMarkers, parseError, type ServerError } from './packets.ts';
-import { discardResults, QueryCommand, type ResultSink } from './query.ts';
+import { discardResults, QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
 
 /** MySQL's refusal as an Error, for where a refusal is not an expected answer. */
 export class RefusedError extends Error {
@@ -59,14 +60,8 @@ export function fetchRows(connection: Connection, sql: string): Promise<(string 
   return new Promise((resolve, reject) => {
     const rows: (string | null)[][] = [];
     const sink = { ...discardResults, row: collectInto(rows) };
-    const command = new QueryCommand(
-      sql,
-      connection.extendedMetadata,
-      sink,
-      ({ error }) => (error === null ? resolve(rows) : reject(new RefusedError(error))),
-      reject,
-    );
-    connection.send(command);
+    const owner = settle(() => resolve(rows), reject);
+    connection.send(new QueryCommand(sql, connection.columns, sink, owner));
   });
 }
 
@@ -79,15 +74,15 @@ export function onePacketCommand(code: number, argument: string): CommandFactory
 }
 
 /** A statement of which only success or failure matters. */
-export function statementCommand(sql: string, extendedMetadata: boolean): CommandFactory {
-  return (done, failed) =>
-    new QueryCommand(
-      sql,
-      extendedMetadata,
-      discardResults,
-      ({ error }) => (error === null ? done() : failed(new RefusedError(error))),
-      failed,
-    );
+export function statementCommand(sql: string, columns: ColumnCache): CommandFactory {
+  return (done, failed) => new QueryCommand(sql, columns, discardResults, settle(done, failed));
+}
+
+function settle(done: () => void, failed: (error: Error) => void): QueryOwner {
+  return {
+    answered: (_flagsClean, error) => (error === null ? done() : failed(new RefusedError(error))),
+    lost: failed,
+  };
 }
 
 /** Sends commands in one write. Resolves when all have succeeded, rejects with the first failure. */

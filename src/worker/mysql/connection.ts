@@ -2,6 +2,7 @@
 // The only file that knows mysql2. Must not know what a command is for.
 import type { Socket } from 'node:net';
 import mysql from 'mysql2';
+import { ColumnCache } from './column-cache.ts';
 import { Framing } from './framing.ts';
 
 const maxPacketBytes = 0xffffff + 4;
@@ -67,7 +68,8 @@ type Mysql2Connection = {
 export class Connection {
   readonly threadId: number;
   readonly serverVersion: string;
-  readonly extendedMetadata: boolean;
+  /** The column definitions of this connection's results. */
+  readonly columns: ColumnCache;
   readonly #raw: Mysql2Connection;
   readonly #stream: Socket;
   readonly #framing: Framing;
@@ -80,7 +82,7 @@ export class Connection {
     this.#stream = raw.stream;
     this.threadId = raw.threadId;
     this.serverVersion = raw._handshakePacket.serverVersion;
-    this.extendedMetadata = raw._mariadbExtendedMetadata;
+    this.columns = new ColumnCache(raw._mariadbExtendedMetadata);
     this.#framing = new Framing(
       (bytes, start, end) => this.#handlePacket(bytes, start, end),
       (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),

@@ -1,13 +1,13 @@
 // COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
 
+import type { ColumnCache } from './column-cache.ts';
 import type { Command } from './connection.ts';
 import { commandCodes, encodeCommand } from './framing.ts';
 import {
   type Column,
   type OkPacket,
   packetMarkers,
-  parseColumn,
   parseColumnCount,
   parseEofStatus,
   parseError,
@@ -39,15 +39,17 @@ export const discardResults: ResultSink = {
   error: () => {},
 };
 
-/** How the answer ended. */
-export type QueryEnd = {
+/** Whoever sent the query; exactly one is called, once. */
+export interface QueryOwner {
   /**
-   * Whether the server's flags say that the session is as it was: no statement changed its state, no
-   * transaction is open, autocommit is on. An error packet carries no flags: never clean.
+   * The answer is complete.
+   * @param flagsClean whether the server's flags say that the session is as it was: no statement changed
+   *   its state, no transaction is open, autocommit is on. An error carries no flags: never clean.
    */
-  readonly flagsClean: boolean;
-  readonly error: ServerError | null;
-};
+  answered(flagsClean: boolean, error: ServerError | null): void;
+  /** The connection was lost before. */
+  lost(reason: Error): void;
+}
 
 type Stage = 'header' | 'column' | 'end of columns' | 'row';
 
@@ -55,35 +57,26 @@ type Stage = 'header' | 'column' | 'end of columns' | 'row';
 export class QueryCommand implements Command {
   readonly packet: Buffer;
   #sink: ResultSink;
-  readonly #extendedMetadata: boolean;
-  readonly #onEnd: (end: QueryEnd) => void;
-  readonly #onLost: (reason: Error) => void;
+  readonly #columns: ColumnCache;
+  readonly #owner: QueryOwner;
   #stage: Stage = 'header';
-  #columns: Column[] = [];
   #columnCount = 0;
   #stateChanged = false;
   #lastStatus = 0;
   #isOver = false;
-  #onOver: () => void = () => {};
+  #onOver: (() => void) | null = null;
 
-  constructor(
-    sql: string,
-    extendedMetadata: boolean,
-    sink: ResultSink,
-    onEnd: (end: QueryEnd) => void,
-    onLost: (reason: Error) => void,
-  ) {
+  constructor(sql: string, columns: ColumnCache, sink: ResultSink, owner: QueryOwner) {
     this.packet = encodeCommand(commandCodes.query, sql);
+    this.#columns = columns;
     this.#sink = sink;
-    this.#extendedMetadata = extendedMetadata;
-    this.#onEnd = onEnd;
-    this.#onLost = onLost;
+    this.#owner = owner;
   }
 
   lost(reason: Error): void {
     this.#isOver = true;
-    this.#onLost(reason);
-    this.#onOver();
+    this.#owner.lost(reason);
+    this.#onOver?.();
   }
 
   /** From here on results are forgotten. Resolves when the answer has ended or the connection is lost. */
@@ -125,14 +118,14 @@ export class QueryCommand implements Command {
       throw new Error('the server asked for a local file, which was never offered');
     }
     this.#columnCount = parseColumnCount(bytes, start, end);
-    this.#columns = [];
+    this.#columns.begin();
     this.#stage = 'column';
     return false;
   }
 
   #columnPacket(bytes: Buffer, start: number, end: number): boolean {
-    this.#columns.push(parseColumn(bytes, start, end, this.#extendedMetadata));
-    if (this.#columns.length === this.#columnCount) this.#stage = 'end of columns';
+    const count = this.#columns.add(bytes, start, end);
+    if (count === this.#columnCount) this.#stage = 'end of columns';
     return false;
   }
 
@@ -140,7 +133,7 @@ export class QueryCommand implements Command {
   #endOfColumnsPacket(bytes: Buffer, start: number): boolean {
     const more = (parseEofStatus(bytes, start) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
-    this.#sink.columns(this.#columns, more);
+    this.#sink.columns(this.#columns.finish(), more);
     return false;
   }
 
@@ -185,7 +178,7 @@ export class QueryCommand implements Command {
     const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
     const flagsClean = error === null && !this.#stateChanged && settled === serverStatus.autocommit;
     this.#isOver = true;
-    this.#onEnd({ flagsClean, error });
-    this.#onOver();
+    this.#owner.answered(flagsClean, error);
+    this.#onOver?.();
   }
 }

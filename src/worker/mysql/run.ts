@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import type { Control } from './control.ts';
 import type { ServerError } from './packets.ts';
 import type { Pool, Refusal, Waiter } from './pool.ts';
-import { QueryCommand, type QueryEnd, type ResultSink } from './query.ts';
+import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
 import type { Session } from './session.ts';
 
 /** What is to be run, and what is known about it. */
@@ -40,12 +40,12 @@ export type RunEnd =
 export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
 
 /** Whoever asks for a run. */
-export type RunOwner = {
+export interface RunOwner {
   readonly sink: ResultSink;
   readonly afterwards: Afterwards | null;
   /** Called exactly once. */
-  readonly onEnd: (end: RunEnd) => void;
-};
+  runEnded(end: RunEnd): void;
+}
 
 /** KILL's answer, the statement's answer and the reset together may take this long. */
 const killTimeoutMs = 1_000;
@@ -53,7 +53,7 @@ const killTimeoutMs = 1_000;
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
 /** One run. `start` asks for a session; `stop` may be called at any time. */
-export class Run implements Waiter {
+export class Run implements Waiter, QueryOwner {
   readonly #pool: Pool;
   readonly #control: Control;
   readonly #statement: Statement;
@@ -136,7 +136,7 @@ export class Run implements Waiter {
       if (needsFreshSession && !session.isFresh) await session.reset();
       if (isReadOnly) {
         session.isFresh = false;
-        const begin = statementCommand('START TRANSACTION READ ONLY', false);
+        const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
         await runTogether(session.connection, [begin]);
       }
     } catch {
@@ -169,48 +169,48 @@ export class Run implements Waiter {
     }
     this.#phase = 'running';
     if (sql === null) {
-      this.#answered(session, { flagsClean: true, error: null });
+      this.answered(true, null);
       return;
     }
     session.isFresh = false;
-    this.#command = new QueryCommand(
-      sql,
-      connection.extendedMetadata,
-      this.#owner.sink,
-      (end) => this.#answered(session, end),
-      () => this.#lost(session),
-    );
+    this.#command = new QueryCommand(sql, connection.columns, this.#owner.sink, this);
     connection.send(this.#command);
   }
 
-  #answered(session: Session, end: QueryEnd): void {
+  answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
-    if (this.#owner.afterwards === null) this.#finish(session, end);
-    else void this.#runAfterwards(session, end, this.#owner.afterwards);
+    const { afterwards } = this.#owner;
+    if (afterwards === null) this.#finish(flagsClean, error);
+    else void this.#runAfterwards(afterwards, flagsClean, error);
   }
 
-  async #runAfterwards(session: Session, end: QueryEnd, afterwards: Afterwards): Promise<void> {
+  lost(): void {
+    if (this.#phase !== 'running') return;
+    this.#end({ kind: 'lost' });
+    this.#pool.release(this.#session as Session, 'broken');
+  }
+
+  async #runAfterwards(
+    afterwards: Afterwards,
+    flagsClean: boolean,
+    error: ServerError | null,
+  ): Promise<void> {
     try {
-      await afterwards(session.connection, end.error);
+      await afterwards((this.#session as Session).connection, error);
     } catch {
-      this.#lost(session);
+      this.lost();
       return;
     }
-    if (this.#phase === 'running') this.#finish(session, end);
+    if (this.#phase === 'running') this.#finish(flagsClean, error);
   }
 
-  #finish(session: Session, { flagsClean, error }: QueryEnd): void {
+  #finish(flagsClean: boolean, error: ServerError | null): void {
+    const session = this.#session as Session;
     const { leavesSessionClean, isReadOnly } = this.#statement;
     this.#end({ kind: 'answered', error });
     session.connection.resume();
     const isClean = flagsClean && leavesSessionClean && !isReadOnly;
     this.#pool.release(session, isClean ? 'clean' : 'unclean');
-  }
-
-  #lost(session: Session): void {
-    if (this.#phase !== 'running') return;
-    this.#end({ kind: 'lost' });
-    this.#pool.release(session, 'broken');
   }
 
   /**
@@ -241,6 +241,6 @@ export class Run implements Waiter {
   #end(end: RunEnd): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
-    this.#owner.onEnd(end);
+    this.#owner.runEnded(end);
   }
 }

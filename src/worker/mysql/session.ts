@@ -66,6 +66,6 @@ export async function prepareSession(
 
 function settingCommands(connection: Connection, settings: SessionSettings) {
   return [gatewaySettings, ...settings.initStatements].map((sql) =>
-    statementCommand(sql, connection.extendedMetadata),
+    statementCommand(sql, connection.columns),
   );
 }

@@ -1,29 +1,28 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
-import {
-  type Column,
-  decodeText,
-  type OkPacket,
-  type ServerError,
-  serverStatus,
-} from '../mysql/packets.ts';
+import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
 import type { ResultSink } from '../mysql/query.ts';
-import { planRow, type RowPlan, writeRow } from './cells.ts';
-import { typeName } from './column-kinds.ts';
-import { writeAscii, writeString } from './text.ts';
+import { type RowPlan, writeRow } from './cells.ts';
+import type { ResultHeads } from './result-heads.ts';
+import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
 /** What one reply depends on. `maxRows` and `maxResultBytes` of 0 set no limit. */
 export type DbReplyOptions = {
-  readonly section: string;
+  /** `"SERVER":"…"` with the section's name. */
+  readonly serverKey: string;
+  readonly heads: ResultHeads;
   readonly exactAsStrings: boolean;
   readonly maxRows: number;
   readonly maxResultBytes: number;
   /** Which statement of the request failed, from what each result before the failure was. */
   readonly failedStatement: (results: readonly ResultNote[]) => number;
-  /** Called once when the body outgrows `maxResultBytes`. */
-  readonly onTooLarge: () => void;
 };
+
+/** Who is told, once, that the body has outgrown `maxResultBytes`. */
+export interface DbReplyOwner {
+  replyTooLarge(): void;
+}
 
 /** What is remembered of a complete result. */
 export type ResultNote = {
@@ -51,6 +50,7 @@ export class DbReply implements ResultSink {
   readonly results: ResultNote[] = [];
   readonly #out: ReplyWriter;
   readonly #options: DbReplyOptions;
+  readonly #owner: DbReplyOwner;
   #isArray = false;
   #begun = false;
   #plan = noColumns;
@@ -63,24 +63,17 @@ export class DbReply implements ResultSink {
   #error: ServerError | null = null;
   #tooLarge = false;
 
-  constructor(out: ReplyWriter, options: DbReplyOptions) {
+  constructor(out: ReplyWriter, options: DbReplyOptions, owner: DbReplyOwner) {
     this.#out = out;
+    this.#owner = owner;
     this.#options = options;
   }
 
   columns(columns: readonly Column[], more: boolean): void {
     this.#beginResult(more);
-    this.#plan = planRow(columns, this.#options.exactAsStrings);
-    writeAscii(this.#out, '{"HEADER":[');
-    columns.forEach((column, index) => {
-      if (index > 0) writeAscii(this.#out, ',');
-      writeString(this.#out, decodeText(column.name));
-    });
-    writeAscii(this.#out, '],"TYPES":[');
-    columns.forEach((column, index) => {
-      writeAscii(this.#out, `${index > 0 ? ',' : ''}"${typeName(column.type)}"`);
-    });
-    writeAscii(this.#out, '],"ROWS":[');
+    const { json, plan } = this.#options.heads.find(columns, this.#options.exactAsStrings);
+    this.#plan = plan;
+    writeBytes(this.#out, json);
     this.#inRows = true;
     this.#rowsInResult = 0;
     this.#truncated = false;
@@ -103,7 +96,7 @@ export class DbReply implements ResultSink {
     writeRow(out, this.#plan, bytes, start, end);
     if (maxResultBytes > 0 && out.totalBytes > maxResultBytes) {
       this.#tooLarge = true;
-      this.#options.onTooLarge();
+      this.#owner.replyTooLarge();
     }
   }
 
@@ -134,56 +127,49 @@ export class DbReply implements ResultSink {
 
   /** Ends the document and the reply. */
   finish({ trailer, rolledBack }: DbEnding): void {
-    if (this.#error !== null && !this.#out.committed && this.results.length === 0) {
-      this.#out.rollback(0);
-      this.#begun = false;
-      this.#isArray = false;
-    }
-    if (this.#isArray) writeAscii(this.#out, ']');
-    for (const [key, json] of [...this.#resultTrailer(rolledBack), ...trailer])
-      this.#writeKey(key, json);
-    writeAscii(this.#out, this.#begun ? '}' : '{}');
-    this.#out.end();
+    const out = this.#out;
+    const error = this.#error;
+    if (error !== null && !out.committed && this.results.length === 0) this.#startOver();
+    if (this.#isArray) writeAscii(out, ']');
+    if (error !== null) this.#writeError(error, rolledBack);
+    else if (this.results.length > 0) this.#writeRaw(this.#options.serverKey);
+    if (this.#anyTruncated) this.#writeKey('TRUNCATED', 'true');
+    for (const [key, json] of trailer) this.#writeKey(key, json);
+    writeAscii(out, this.#begun ? '}' : '{}');
+    out.end();
   }
 
-  #resultTrailer(rolledBack: boolean): Trailer {
-    const { section } = this.#options;
-    const error = this.#error;
-    if (error === null) {
-      if (this.results.length === 0) return [];
-      return [
-        ['SERVER', JSON.stringify(section)],
-        ...(this.#anyTruncated ? [['TRUNCATED', 'true'] as const] : []),
-      ];
-    }
+  /** The first statement failed: there is no RESULT. */
+  #startOver(): void {
+    this.#out.rollback(0);
+    this.#begun = false;
+    this.#isArray = false;
+  }
+
+  #writeError({ errno, message }: ServerError, rolledBack: boolean): void {
+    this.#writeKey('MYSQL_ERRNO', String(errno));
+    this.#writeKey('MYSQL_ERROR', JSON.stringify(message));
     const failed = this.#options.failedStatement(this.results);
-    return [
-      ['MYSQL_ERRNO', String(error.errno)],
-      ['MYSQL_ERROR', JSON.stringify(error.message)],
-      ...(failed > 0
-        ? ([
-            ['OUTCOME', rolledBack ? '"rolled_back"' : '"partial"'],
-            ['STATEMENT', String(failed)],
-          ] as const)
-        : []),
-      ['SERVER', JSON.stringify(section)],
-    ];
+    if (failed > 0) {
+      this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
+      this.#writeKey('STATEMENT', String(failed));
+    }
+    this.#writeRaw(this.#options.serverKey);
+  }
+
+  #writeKey(key: string, json: string): void {
+    this.#writeRaw(`"${key}":${json}`);
+  }
+
+  /** Writes a key with its value, which may be of any length. */
+  #writeRaw(member: string): void {
+    writeAscii(this.#out, this.#begun ? ',' : '{');
+    this.#begun = true;
+    writeBytes(this.#out, Buffer.from(member));
   }
 
   #note(isResultSet: boolean, status: number): void {
     this.results.push({ isResultSet, inTransaction: (status & serverStatus.inTransaction) !== 0 });
-  }
-
-  #writeKey(key: string, json: string): void {
-    writeAscii(this.#out, `${this.#begun ? ',' : '{'}"${key}":`);
-    this.#begun = true;
-    const text = Buffer.from(json);
-    for (let from = 0; from < text.length; from += 4096) {
-      const piece = text.subarray(from, from + 4096);
-      this.#out.reserve(piece.length);
-      piece.copy(this.#out.bytes, this.#out.length);
-      this.#out.length += piece.length;
-    }
   }
 
   #beginResult(more: boolean): void {

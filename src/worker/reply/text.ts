@@ -103,14 +103,17 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
   out.bytes[out.length++] = quote;
 }
 
-/** Writes a JavaScript string as a JSON string; for headers and messages, not for cells. */
-export function writeString(out: ReplyWriter, value: string): void {
-  const bytes = Buffer.from(value);
-  writeText(out, bytes, 0, bytes.length);
-}
-
 /** Writes ASCII as it stands; at most `slackBytes`. */
 export function writeAscii(out: ReplyWriter, value: string): void {
   out.reserve(value.length);
   out.length += out.bytes.write(value, out.length, 'latin1');
+}
+
+/** Writes bytes of any length as they stand. */
+export function writeBytes(out: ReplyWriter, source: Buffer): void {
+  for (let from = 0; from < source.length; from += pieceBytes) {
+    const to = Math.min(from + pieceBytes, source.length);
+    out.reserve(to - from);
+    out.length += source.copy(out.bytes, out.length, from, to);
+  }
 }

@@ -8,8 +8,8 @@ export interface Transport {
   sendWhole(bytes: Buffer, sent: () => void): void;
   /** Begins a reply of unknown length: from here on its status is fixed. */
   begin(): void;
-  /** Sends a part; returns false when the reader is slow and no more should come for now. */
-  sendPart(bytes: Buffer, sent: () => void): boolean;
+  /** Sends a part. It is the transport's to say that its reader is slow. */
+  sendPart(bytes: Buffer, sent: () => void): void;
   /** Ends what `begin` began. */
   finish(): void;
 }
@@ -31,14 +31,11 @@ export class ReplyWriter {
   readonly #buffers: BufferPool;
   readonly #transport: Transport;
   #limit: number;
-  readonly #onFull: () => void;
 
-  /** @param onFull called when the reader does not keep up; the transport's owner tells when it does again */
-  constructor(buffers: BufferPool, holdBytes: number, transport: Transport, onFull: () => void) {
+  constructor(buffers: BufferPool, holdBytes: number, transport: Transport) {
     this.#buffers = buffers;
     this.#transport = transport;
     this.#limit = holdBytes;
-    this.#onFull = onFull;
     this.bytes = buffers.acquire();
   }
 
@@ -85,12 +82,9 @@ export class ReplyWriter {
       this.#transport.begin();
     }
     this.#sentBytes += this.length;
-    const flowing = this.#transport.sendPart(bytes.subarray(0, this.length), () =>
-      this.#buffers.release(bytes),
-    );
+    this.#transport.sendPart(bytes.subarray(0, this.length), () => this.#buffers.release(bytes));
     this.bytes = this.#buffers.acquire();
     this.length = 0;
-    if (!flowing) this.#onFull();
   }
 
   /** A `buffer` setting above the usual size: the held-back part doubles as it is needed. */
