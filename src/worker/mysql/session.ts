@@ -1,6 +1,12 @@
 // A connection's session: brought to the gateway's state, and back to it after somebody used it.
 // Must not know who uses it, nor the pool.
-import { onePacketCommand, runTogether, statementCommand } from './commands.ts';
+import {
+  fetchRows,
+  onePacketCommand,
+  RefusedError,
+  runTogether,
+  statementCommand,
+} from './commands.ts';
 import type { Connection } from './connection.ts';
 import { commandCodes } from './framing.ts';
 import { fetchIdentity, type ServerIdentity } from './identity.ts';
@@ -18,30 +24,42 @@ export type SessionSettings = {
  */
 const gatewaySettings = 'SET NAMES utf8mb4, autocommit=1, session_track_state_change=1';
 
+/** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it anew. */
+const forgetFoundRows = 'SELECT 1 LIMIT 0';
+
 /** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
 export class Session {
   readonly connection: Connection;
   readonly identity: ServerIdentity;
   /** Whether nothing has run since it was prepared or reset. */
   isFresh = true;
-  readonly #settings: SessionSettings;
+  /** The settings that a reset sends again, in order. */
+  readonly #statements: readonly string[];
+  readonly #database: string;
 
-  constructor(connection: Connection, identity: ServerIdentity, settings: SessionSettings) {
+  constructor(
+    connection: Connection,
+    identity: ServerIdentity,
+    database: string,
+    statements: readonly string[],
+  ) {
     this.connection = connection;
     this.identity = identity;
-    this.#settings = settings;
+    this.#database = database;
+    this.#statements = statements;
   }
 
   /**
    * Takes the session back to the state after connecting. COM_RESET_CONNECTION leaves the database as
-   * `USE` has set it and brings the server's global settings, so both are set again. One write.
+   * `USE` has set it, the role as `SET ROLE` has (seen on MariaDB 10.11), and brings the server's global
+   * settings, so all are set again. One write.
    * Rejects when the connection is lost or a command refused: then it must be destroyed.
    */
   async reset(): Promise<void> {
     await runTogether(this.connection, [
       onePacketCommand(commandCodes.resetConnection, ''),
-      onePacketCommand(commandCodes.initDb, this.#settings.database),
-      ...settingCommands(this.connection, this.#settings),
+      onePacketCommand(commandCodes.initDb, this.#database),
+      ...statementCommands(this.connection, this.#statements),
     ]);
     this.isFresh = true;
   }
@@ -52,20 +70,35 @@ export async function prepareSession(
   connection: Connection,
   settings: SessionSettings,
 ): Promise<Session> {
+  const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
   try {
-    const [identity] = await Promise.all([
+    const [identity, role] = await Promise.all([
       fetchIdentity(connection),
-      runTogether(connection, settingCommands(connection, settings)),
+      fetchRoleStatement(connection),
+      runTogether(connection, statementCommands(connection, statements)),
     ]);
-    return new Session(connection, identity, settings);
+    const { database } = settings;
+    return new Session(connection, identity, database, [...role, ...statements]);
   } catch (cause) {
     connection.destroy(new Error('the session could not be prepared', { cause }));
     throw cause;
   }
 }
 
-function settingCommands(connection: Connection, settings: SessionSettings) {
-  return [gatewaySettings, ...settings.initStatements].map((sql) =>
-    statementCommand(sql, connection.columns),
-  );
+/** The statement that brings back the role in which the account has logged in; none before MySQL 8. */
+async function fetchRoleStatement(connection: Connection): Promise<readonly string[]> {
+  try {
+    const [row] = await fetchRows(connection, 'SELECT CURRENT_ROLE()');
+    const role = row?.[0] ?? 'NONE';
+    // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
+    const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
+    return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
+}
+
+function statementCommands(connection: Connection, statements: readonly string[]) {
+  return statements.map((sql) => statementCommand(sql, connection.columns));
 }
