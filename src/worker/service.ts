@@ -47,7 +47,8 @@ export function createService({ config, log, scrape }: Surroundings): Service {
   const settings = connectionSettings(config);
   const connect = (signal: AbortSignal) => openConnection(settings, signal);
   const session = { database: config.database, initStatements: initStatements(config) };
-  const open = async (signal: AbortSignal) => prepareSession(await connect(signal), session);
+  const open = async (signal: AbortSignal) =>
+    prepareSession(await connect(signal), session, signal);
   const pool = new Pool({ size: config.pool, queue: config.queue, open }, log);
   const control = new Control(connect, log);
   control.start();

@@ -3,9 +3,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Connection } from '../mysql/connection.ts';
 import type { Control } from '../mysql/control.ts';
+import type { RunEnd } from '../mysql/fate.ts';
 import type { ServerError } from '../mysql/packets.ts';
 import type { Pool } from '../mysql/pool.ts';
-import { type Afterwards, Run, type RunEnd, type RunOwner, type Statement } from '../mysql/run.ts';
+import { type Afterwards, Run, type RunOwner, type Statement } from '../mysql/run.ts';
 import type { BufferPool } from '../reply/buffers.ts';
 import {
   type DbEnding,

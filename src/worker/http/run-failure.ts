@@ -1,6 +1,6 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
-import type { RunEnd } from '../mysql/run.ts';
+import type { RunEnd } from '../mysql/fate.ts';
 import type { Failure } from './failure.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;

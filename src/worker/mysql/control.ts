@@ -2,6 +2,7 @@
 // Must not know requests. A KILL must never hit a stranger: see the conditions in `kill`.
 import type { Log } from '../../shared/log.ts';
 import { Backoff } from './backoff.ts';
+import { openWithin, prepare } from './bounded.ts';
 import { fetchRows, ping, quit } from './commands.ts';
 import type { Connection } from './connection.ts';
 import { fetchIdentity, isSameServer, type ServerIdentity } from './identity.ts';
@@ -79,9 +80,11 @@ export class Control {
 
   async #open(): Promise<void> {
     try {
-      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(10_000)]);
-      const connection = await this.#connect(signal);
-      this.#identity = await fetchIdentity(connection);
+      const [connection, identity] = await openWithin(this.#closing.signal, async (signal) => {
+        const opened = await this.#connect(signal);
+        return [opened, await prepare(opened, signal, () => fetchIdentity(opened))] as const;
+      });
+      this.#identity = identity;
       this.#connection = connection;
       this.#backoff.succeeded();
       this.observations.connected = true;

@@ -1,9 +1,10 @@
 // The worker's sessions and the bounded queue in front of them.
 // Must not know what a statement is, nor HTTP.
 import type { Log } from '../../shared/log.ts';
-import { Backoff } from './backoff.ts';
-import { quit, RefusedError } from './commands.ts';
+import { quit } from './commands.ts';
 import type { Session } from './session.ts';
+import { SessionResets } from './session-resets.ts';
+import { SessionSource, type SessionTaker } from './session-source.ts';
 
 /** Why a request did not get a session; its statement never reached MySQL. */
 export type Refusal = 'queue full' | 'database unreachable' | 'stopping';
@@ -38,26 +39,21 @@ export type PoolObservations = {
   readonly resetsFailed: number;
 };
 
-const resetTimeoutMs = 5_000;
-
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
-export class Pool {
+export class Pool implements SessionTaker {
   readonly #settings: PoolSettings;
-  readonly #log: Log;
+  readonly #source: SessionSource;
   readonly #idle: Session[] = [];
   readonly #busy = new Set<Session>();
   readonly #resetting = new Set<Session>();
   readonly #waiting = new Set<Waiter>();
-  readonly #closing = new AbortController();
-  readonly #backoff = new Backoff();
-  readonly #done = { connectsOk: 0, connectsFailed: 0, resetsOk: 0, resetsFailed: 0 };
-  #connecting = 0;
-  #retryTimer: NodeJS.Timeout | null = null;
+  readonly #resets = new SessionResets();
+  #isClosing = false;
   #onEmpty: (() => void) | null = null;
 
   constructor(settings: PoolSettings, log: Log) {
     this.#settings = settings;
-    this.#log = log;
+    this.#source = new SessionSource(settings.open, this, log);
   }
 
   observations(): PoolObservations {
@@ -65,15 +61,16 @@ export class Pool {
       idle: this.#idle.length,
       busy: this.#busy.size,
       resetting: this.#resetting.size,
-      connecting: this.#connecting,
+      connecting: this.#source.connecting,
       waiting: this.#waiting.size,
-      ...this.#done,
+      ...this.#source.done,
+      ...this.#resets.done,
     };
   }
 
   /** Asks for a session: granted at once, queued, or refused at once. */
   request(waiter: Waiter): void {
-    if (this.#closing.signal.aborted) {
+    if (this.#isClosing) {
       waiter.refused('stopping');
       return;
     }
@@ -85,7 +82,7 @@ export class Pool {
     } else {
       this.#waiting.add(waiter);
       this.#openWhereNeeded();
-      if (this.#waiting.size <= this.#settings.queue + this.#connecting) return;
+      if (this.#waiting.size <= this.#settings.queue + this.#source.connecting) return;
       this.#waiting.delete(waiter);
       waiter.refused('queue full');
     }
@@ -100,7 +97,7 @@ export class Pool {
    * Takes a session back. Whoever was granted it must call this once.
    * @param resetWithinMs the time that a reset may take; after it the connection is destroyed
    */
-  release(session: Session, verdict: Verdict, resetWithinMs = resetTimeoutMs): void {
+  release(session: Session, verdict: Verdict, resetWithinMs?: number): void {
     if (!this.#busy.delete(session)) return;
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
@@ -108,10 +105,15 @@ export class Pool {
     else this.#reset(session, resetWithinMs);
   }
 
+  /** Resets a session for whoever was granted it. Rejects when the connection is lost by it. */
+  refresh(session: Session): Promise<void> {
+    return this.#resets.reset(session);
+  }
+
   /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
   close(): Promise<void> {
-    this.#closing.abort(new Error('the pool is closing'));
-    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#isClosing = true;
+    this.#source.close();
     this.#refuseAll('stopping');
     for (const { connection } of this.#idle.splice(0)) quit(connection);
     return new Promise((resolve) => {
@@ -120,13 +122,31 @@ export class Pool {
     });
   }
 
+  opened(session: Session): void {
+    session.connection.watch(() => this.#lost(session));
+    this.#lend(session);
+    this.#openWhereNeeded();
+  }
+
+  failed(): void {
+    if (this.#isClosing) this.#tellIfEmpty();
+    else if (this.#open() === 0) this.#refuseAll('database unreachable');
+  }
+
+  /** Tries again without a request's help, so that service returns by itself. */
+  retry(): void {
+    const { connecting, mayConnect } = this.#source;
+    if (mayConnect && this.#open() + connecting < this.#settings.size) this.#source.connect();
+    this.#openWhereNeeded();
+  }
+
   #open(): number {
     return this.#idle.length + this.#busy.size + this.#resetting.size;
   }
 
   /** Nothing is open, and the last attempt failed: waiting would be for nothing. */
   #isDown(): boolean {
-    return this.#retryTimer !== null && this.#open() === 0;
+    return this.#source.isPausing && this.#open() === 0;
   }
 
   #refuseAll(reason: Refusal): void {
@@ -137,52 +157,14 @@ export class Pool {
   }
 
   #openWhereNeeded(): void {
-    if (this.#retryTimer !== null) return;
+    const source = this.#source;
     while (
-      this.#waiting.size > this.#connecting &&
-      this.#open() + this.#connecting < this.#settings.size
+      source.mayConnect &&
+      this.#waiting.size > source.connecting &&
+      this.#open() + source.connecting < this.#settings.size
     ) {
-      void this.#connect();
+      source.connect();
     }
-  }
-
-  async #connect(): Promise<void> {
-    this.#connecting += 1;
-    let session: Session;
-    try {
-      session = await this.#settings.open(this.#closing.signal);
-    } catch (error) {
-      this.#connecting -= 1;
-      this.#connectFailed(error);
-      return;
-    }
-    this.#connecting -= 1;
-    this.#done.connectsOk += 1;
-    this.#backoff.succeeded();
-    session.connection.watch(() => this.#lost(session));
-    this.#lend(session);
-    this.#openWhereNeeded();
-  }
-
-  #connectFailed(error: unknown): void {
-    if (this.#closing.signal.aborted) {
-      this.#tellIfEmpty();
-      return;
-    }
-    this.#done.connectsFailed += 1;
-    this.#log.warn('cannot connect to the database', {
-      attempt: this.#backoff.failures + 1,
-      error: errorCode(error),
-    });
-    this.#retryTimer ??= setTimeout(() => this.#retry(), this.#backoff.failed());
-    if (this.#open() === 0) this.#refuseAll('database unreachable');
-  }
-
-  /** Tries again without a request's help, so that service returns by itself. */
-  #retry(): void {
-    this.#retryTimer = null;
-    if (this.#open() + this.#connecting < this.#settings.size) void this.#connect();
-    this.#openWhereNeeded();
   }
 
   #grant(session: Session, waiter: Waiter): void {
@@ -191,12 +173,13 @@ export class Pool {
   }
 
   #lend(session: Session): void {
-    if (this.#closing.signal.aborted) {
+    if (this.#isClosing) {
       quit(session.connection);
       this.#tellIfEmpty();
       return;
     }
     if (this.#waiting.size === 0) {
+      session.idleSince = performance.now();
       this.#idle.push(session);
       return;
     }
@@ -205,26 +188,16 @@ export class Pool {
     this.#grant(session, waiter);
   }
 
-  #reset(session: Session, withinMs: number): void {
+  #reset(session: Session, withinMs?: number): void {
     this.#resetting.add(session);
-    const { connection } = session;
-    const timer = setTimeout(
-      () => connection.destroy(new Error('the session reset took too long')),
-      withinMs,
+    this.#resets.reset(session, withinMs).then(
+      () => {
+        if (this.#resetting.delete(session)) this.#lend(session);
+      },
+      () => {
+        // The connection is lost by now, and `#lost` has been told.
+      },
     );
-    session
-      .reset()
-      .then(
-        () => {
-          this.#done.resetsOk += 1;
-          if (this.#resetting.delete(session)) this.#lend(session);
-        },
-        (cause: unknown) => {
-          this.#done.resetsFailed += 1;
-          connection.destroy(new Error('the session could not be reset', { cause }));
-        },
-      )
-      .finally(() => clearTimeout(timer));
   }
 
   #lost(session: Session): void {
@@ -234,18 +207,11 @@ export class Pool {
   }
 
   #afterLoss(): void {
-    if (this.#closing.signal.aborted) this.#tellIfEmpty();
+    if (this.#isClosing) this.#tellIfEmpty();
     else this.#openWhereNeeded();
   }
 
   #tellIfEmpty(): void {
-    if (this.#open() + this.#connecting === 0) this.#onEmpty?.();
+    if (this.#open() + this.#source.connecting === 0) this.#onEmpty?.();
   }
-}
-
-/** A code only: messages of connect errors name hosts and users. */
-function errorCode(error: unknown): string {
-  if (error instanceof RefusedError) return String(error.errno);
-  if (error instanceof Error && 'code' in error) return String(error.code);
-  return error instanceof Error ? error.name : 'unknown';
 }

@@ -1,8 +1,11 @@
 // One request's statements from waiting for a session to a known end; sent once at most.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
+import { setImmediate } from 'node:timers/promises';
 import { runTogether, statementCommand } from './commands.ts';
 import type { Connection } from './connection.ts';
 import type { Control } from './control.ts';
+import type { RunEnd, StopReason } from './fate.ts';
+import { killRunning, killTimeoutMs } from './kill.ts';
 import type { ServerError } from './packets.ts';
 import type { Pool, Refusal, Waiter } from './pool.ts';
 import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
@@ -22,20 +25,6 @@ export type Statement = {
   readonly isReadOnly: boolean;
 };
 
-/** Why a run was stopped from outside. */
-export type StopReason = 'deadline' | 'client gone' | 'stalled' | 'too large' | 'stopping';
-
-/** What became of the statements. */
-export type RunEnd =
-  /** MySQL answered to the end; the error, if any, has been given to the sink. */
-  | { readonly kind: 'answered'; readonly error: ServerError | null }
-  /** Nothing was sent to MySQL. */
-  | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason }
-  /** Stopped while running; whatever MySQL may still answer is not trusted. */
-  | { readonly kind: 'stopped'; readonly reason: StopReason }
-  /** The connection was lost after the statement was sent. */
-  | { readonly kind: 'lost' };
-
 /** Work on the connection between the statements' end and the session's release. */
 export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
 
@@ -47,8 +36,8 @@ export interface RunOwner {
   runEnded(end: RunEnd): void;
 }
 
-/** KILL's answer, the statement's answer and the reset together may take this long. */
-const killTimeoutMs = 1_000;
+/** A session that lay idle for this long may have been closed by the server without our knowing yet. */
+const staleAfterMs = 1_000;
 
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
@@ -62,6 +51,8 @@ export class Run implements Waiter, QueryOwner {
   #session: Session | null = null;
   #command: QueryCommand | null = null;
   #mayTryAnother = true;
+  /** Set when the run was stopped while its session was being prepared. */
+  #preparingUntil: NodeJS.Timeout | undefined;
   readonly #askedAt = performance.now();
   #grantedAt = 0;
 
@@ -90,9 +81,10 @@ export class Run implements Waiter, QueryOwner {
     this.#session = session;
     this.#grantedAt = performance.now();
     const { needsFreshSession, isReadOnly } = this.#statement;
-    if (isReadOnly || (needsFreshSession && !session.isFresh)) {
+    const isStale = this.#grantedAt - session.idleSince > staleAfterMs;
+    if (isStale || isReadOnly || (needsFreshSession && !session.isFresh)) {
       this.#phase = 'preparing';
-      void this.#prepare(session);
+      void this.#prepare(session, isStale);
     } else {
       this.#send(session);
     }
@@ -124,16 +116,22 @@ export class Run implements Waiter, QueryOwner {
       this.#end({ kind: 'not executed', reason });
     } else if (this.#phase === 'preparing') {
       this.#end({ kind: 'not executed', reason });
+      this.#preparingUntil = setTimeout(
+        () => this.#session?.connection.destroy(new Error('the preparation did not end')),
+        killTimeoutMs,
+      );
     } else if (this.#phase === 'running') {
       this.#end({ kind: 'stopped', reason });
-      void this.#kill();
+      void killRunning(this.#pool, this.#control, this.#session as Session, this.#command);
     }
   }
 
-  async #prepare(session: Session): Promise<void> {
+  async #prepare(session: Session, isStale: boolean): Promise<void> {
     const { needsFreshSession, isReadOnly } = this.#statement;
     try {
-      if (needsFreshSession && !session.isFresh) await session.reset();
+      // What the server has closed is told in this turn of the event loop, before anything is sent.
+      if (isStale) await setImmediate();
+      if (needsFreshSession && !session.isFresh) await this.#pool.refresh(session);
       if (isReadOnly) {
         session.isFresh = false;
         const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
@@ -142,6 +140,8 @@ export class Run implements Waiter, QueryOwner {
     } catch {
       this.#tryAnother(session);
       return;
+    } finally {
+      clearTimeout(this.#preparingUntil);
     }
     if (this.#phase === 'preparing') this.#send(session);
     else this.#pool.release(session, session.isFresh ? 'clean' : 'unclean');
@@ -211,31 +211,6 @@ export class Run implements Waiter, QueryOwner {
     session.connection.resume();
     const isClean = flagsClean && leavesSessionClean && !isReadOnly;
     this.#pool.release(session, isClean ? 'clean' : 'unclean');
-  }
-
-  /**
-   * The run has ended for its owner. The connection goes back only when KILL and the statement have
-   * both been answered and the session is reset, so that no kill hits what comes next on it.
-   */
-  async #kill(): Promise<void> {
-    const session = this.#session as Session;
-    const { connection, identity } = session;
-    const givenUpAt = performance.now() + killTimeoutMs;
-    const timer = setTimeout(
-      () => connection.destroy(new Error('the killed statement did not end')),
-      killTimeoutMs,
-    );
-    const answer = this.#command?.discardResults() ?? Promise.resolve();
-    connection.resume();
-    const killed = await this.#control.kill(connection, identity);
-    if (killed) await answer;
-    clearTimeout(timer);
-    if (killed && !connection.isLost) {
-      this.#pool.release(session, 'unclean', Math.max(givenUpAt - performance.now(), 1));
-    } else {
-      this.#control.noteRunningOn(connection.threadId, identity);
-      this.#pool.release(session, 'broken');
-    }
   }
 
   #end(end: RunEnd): void {

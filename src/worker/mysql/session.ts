@@ -1,5 +1,6 @@
 // A connection's session: brought to the gateway's state, and back to it after somebody used it.
 // Must not know who uses it, nor the pool.
+import { prepare } from './bounded.ts';
 import {
   fetchRows,
   onePacketCommand,
@@ -33,6 +34,8 @@ export class Session {
   readonly identity: ServerIdentity;
   /** Whether nothing has run since it was prepared or reset. */
   isFresh = true;
+  /** When it was last put aside by its pool. */
+  idleSince = 0;
   /** The settings that a reset sends again, in order. */
   readonly #statements: readonly string[];
   readonly #database: string;
@@ -65,24 +68,24 @@ export class Session {
   }
 }
 
-/** Prepares the session of a connection that has just been opened; destroys the connection if it cannot. */
-export async function prepareSession(
+/**
+ * Prepares the session of a connection that has just been opened. A failure, or the abort of `signal`,
+ * destroys the connection.
+ */
+export function prepareSession(
   connection: Connection,
   settings: SessionSettings,
+  signal: AbortSignal,
 ): Promise<Session> {
   const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
-  try {
+  return prepare(connection, signal, async () => {
     const [identity, role] = await Promise.all([
       fetchIdentity(connection),
       fetchRoleStatement(connection),
       runTogether(connection, statementCommands(connection, statements)),
     ]);
-    const { database } = settings;
-    return new Session(connection, identity, database, [...role, ...statements]);
-  } catch (cause) {
-    connection.destroy(new Error('the session could not be prepared', { cause }));
-    throw cause;
-  }
+    return new Session(connection, identity, settings.database, [...role, ...statements]);
+  });
 }
 
 /** The statement that brings back the role in which the account has logged in; none before MySQL 8. */

@@ -1,0 +1,18 @@
+// What may become of a request's statements, and who may stop them.
+// Must not know how they are run.
+import type { ServerError } from './packets.ts';
+import type { Refusal } from './pool.ts';
+
+/** Why a run was stopped from outside. */
+export type StopReason = 'deadline' | 'client gone' | 'stalled' | 'too large' | 'stopping';
+
+/** What became of the statements. */
+export type RunEnd =
+  /** MySQL answered to the end; the error, if any, has been given to the sink. */
+  | { readonly kind: 'answered'; readonly error: ServerError | null }
+  /** Nothing was sent to MySQL. */
+  | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason }
+  /** Stopped while running; whatever MySQL may still answer is not trusted. */
+  | { readonly kind: 'stopped'; readonly reason: StopReason }
+  /** The connection was lost after the statement was sent. */
+  | { readonly kind: 'lost' };
