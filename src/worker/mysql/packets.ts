@@ -101,8 +101,11 @@ export function parseOk(bytes: Buffer, start: number, end: number): OkPacket {
 }
 
 /** The status flags of an EOF packet (marker 0xfe, shorter than 9 bytes). */
-export function parseEofStatus(bytes: Buffer, start: number): number {
-  return bytes.readUInt16LE(start + 3);
+export function parseEofStatus(bytes: Buffer, start: number, end: number): number {
+  const reader = new FieldReader(bytes, start, end);
+  if (reader.integer(1) !== packetMarkers.eof) throw new RangeError('no end where one was due');
+  reader.skip(2);
+  return reader.integer(2);
 }
 
 /** Parses an ERR packet. Before the handshake has ended there is no SQL state in it. */

@@ -98,7 +98,7 @@ export class QueryCommand implements Command {
       case 'column':
         return this.#columnPacket(bytes, start, end);
       case 'end of columns':
-        return this.#endOfColumnsPacket(bytes, start);
+        return this.#endOfColumnsPacket(bytes, start, end);
       default:
         this.#stage satisfies never;
         return true;
@@ -130,8 +130,8 @@ export class QueryCommand implements Command {
   }
 
   /** Says already here whether more results follow, so that an array of results can be opened in time. */
-  #endOfColumnsPacket(bytes: Buffer, start: number): boolean {
-    const more = (parseEofStatus(bytes, start) & serverStatus.moreResults) !== 0;
+  #endOfColumnsPacket(bytes: Buffer, start: number, end: number): boolean {
+    const more = (parseEofStatus(bytes, start, end) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
     this.#sink.columns(this.#columns.finish(), more);
     return false;
@@ -148,11 +148,11 @@ export class QueryCommand implements Command {
       this.#sink.row(bytes, start, end);
       return false;
     }
-    return this.#endOfRowsPacket(bytes, start);
+    return this.#endOfRowsPacket(bytes, start, end);
   }
 
-  #endOfRowsPacket(bytes: Buffer, start: number): boolean {
-    const status = parseEofStatus(bytes, start);
+  #endOfRowsPacket(bytes: Buffer, start: number, end: number): boolean {
+    const status = parseEofStatus(bytes, start, end);
     this.#noteStatus(status);
     this.#stage = 'header';
     this.#sink.endOfRows(status);

@@ -15,8 +15,12 @@ const comma = 0x2c;
 const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
+/** No type's text is longer: DOUBLE(255,30) has 255 digits, point and sign; 1e308 has 309. */
+const longestNumber = 1024;
 /** Comma, quotes and the letters of null that a cell may need beyond the bytes on the wire. */
 const cellOverhead = 8;
+/** A document made of such a row would show cells that the database does not hold. */
+const rowLengthFault = 'a row is not as long as its cells';
 
 /** What is known about a result set's columns before its first row. */
 export type RowPlan = {
@@ -73,7 +77,7 @@ function writeShortRow(
         position += 2;
       }
       const cellEnd = position + length;
-      if (cellEnd > end) throw new RangeError('row ends early');
+      if (cellEnd > end) throw new RangeError(rowLengthFault);
       const kind = kinds[index] as CellKind;
       if (kind === cellKinds.text) {
         out.bytes[out.length++] = quote;
@@ -88,6 +92,7 @@ function writeShortRow(
     }
     if (index < last) out.bytes[out.length++] = comma;
   }
+  if (position !== end) throw new RangeError(rowLengthFault);
   out.bytes[out.length++] = 0x5d;
 }
 
@@ -111,11 +116,12 @@ function writeLongRow(
     }
     const cellStart = position + lengthBytes(source, position);
     const cellEnd = cellStart + cellLength(source, position);
-    if (cellEnd > end) throw new RangeError('row ends early');
+    if (cellEnd > end) throw new RangeError(rowLengthFault);
     if (kinds[index] === cellKinds.text) writeText(out, source, cellStart, cellEnd);
     else writeRareCell(out, plan, index, source, cellStart, cellEnd);
     position = cellEnd;
   }
+  if (position !== end) throw new RangeError(rowLengthFault);
   out.reserve(1);
   out.bytes[out.length++] = 0x5d;
 }
@@ -154,7 +160,7 @@ function writeRareCell(
 ): void {
   switch (plan.kinds[index] as CellKind) {
     case cellKinds.number:
-      out.reserve(end - start + 2);
+      out.reserve(longestNumber);
       writeNumber(out, source, start, end);
       return;
     case cellKinds.digits:
@@ -173,11 +179,12 @@ function writeRareCell(
 
 /**
  * MySQL's digits, without ZEROFILL's zeros. What is no number to JSON (other servers of the protocol
- * send `inf` and `nan`) becomes a string, so that the document stays one.
+ * send `inf`, `-inf` and `nan`) becomes a string, so that the document stays one; so does what is longer
+ * than any number. The room must have been reserved.
  */
 function writeNumber(out: ReplyWriter, source: Buffer, start: number, end: number): void {
-  const first = source[start] as number;
-  if (start === end || (first !== minus && (first < zero || first > nine))) {
+  const digit = source[start] === minus ? start + 1 : start;
+  if (digit >= end || !isDigit(source[digit] as number) || end - start > longestNumber) {
     writeText(out, source, start, end);
     return;
   }

@@ -179,6 +179,7 @@ export class DbReply implements ResultSink {
       this.#isArray = more;
       writeAscii(this.#out, more ? '{"RESULT":[' : '{"RESULT":');
     } else {
+      if (!this.#isArray) throw new Error('a further result came unannounced');
       writeAscii(this.#out, ',');
     }
   }

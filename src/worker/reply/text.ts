@@ -11,8 +11,17 @@ const pieceBytes = 2048;
 /** From this length on, looking for a clean run and copying it at once beats copying byte by byte. */
 const bulkBytes = 64;
 
-/** For each byte: 0 copied as it is, 1 written as \u00XX, else the letter after the backslash. */
+/**
+ * U+D800 to U+DFFF, halves of surrogate pairs, would begin with this byte: no characters, and not allowed
+ * in UTF-8 (RFC 3629 section 3), but MariaDB lets them into its utf8mb4. U+D000 to U+D7FF begin so too.
+ */
+const leadOfHalf = 0xed;
+/** U+FFFD, which every reader understands, in as many bytes as a half takes. */
+const replacement = [0xef, 0xbf, 0xbd] as const;
+
+/** For each byte: 0 copied as it is, 1 written as \u00XX, 2 to be looked at, else the letter after the backslash. */
 const escapes = new Uint8Array(256);
+escapes[leadOfHalf] = 2;
 escapes.fill(1, 0, 0x20);
 for (const [byte, letter] of [
   [0x08, 'b'],
@@ -47,8 +56,12 @@ function escapeBytes(
   for (let from = start; from < end; from += 1) {
     const byte = source[from] as number;
     const letter = escapes[byte] as number;
-    if (letter === 0) target[to++] = byte;
-    else to = writeEscape(target, to, byte, letter);
+    if (letter === 0) {
+      target[to++] = byte;
+    } else {
+      to = writeEscape(target, to, source, from, end);
+      if (letter === 2 && target[to - 1] !== byte) from += 2;
+    }
   }
   return to;
 }
@@ -67,16 +80,26 @@ function escapeRuns(out: ReplyWriter, source: Buffer, start: number, end: number
     } else {
       while (from < clean) target[to++] = source[from++] as number;
     }
-    if (clean < end) {
-      const byte = source[clean++] as number;
-      to = writeEscape(target, to, byte, escapes[byte] as number);
-    }
     from = clean;
+    if (from < end) {
+      to = writeEscape(target, to, source, from, end);
+      from += source[from] === leadOfHalf && target[to - 1] !== leadOfHalf ? 3 : 1;
+    }
   }
   out.length = to;
 }
 
-function writeEscape(target: Buffer, at: number, byte: number, letter: number): number {
+/** Writes what stands at `from` and cannot be copied blindly; of a half it takes all three bytes. */
+function writeEscape(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  from: number,
+  end: number,
+): number {
+  const byte = source[from] as number;
+  const letter = escapes[byte] as number;
+  if (letter === 2) return writeMaybeHalf(target, at, source, from, end);
   target[at] = backslash;
   if (letter !== 1) {
     target[at + 1] = letter;
@@ -90,12 +113,30 @@ function writeEscape(target: Buffer, at: number, byte: number, letter: number): 
   return at + 6;
 }
 
+function writeMaybeHalf(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  from: number,
+  end: number,
+): number {
+  if (from + 2 >= end || (source[from + 1] as number) < 0xa0) {
+    target[at] = leadOfHalf;
+    return at + 1;
+  }
+  [target[at], target[at + 1], target[at + 2]] = replacement;
+  return at + 3;
+}
+
 /** Writes text of any length as a JSON string, quotes included. */
 export function writeText(out: ReplyWriter, source: Buffer, start: number, end: number): void {
   out.reserve(1);
   out.bytes[out.length++] = quote;
-  for (let from = start; from < end; from += pieceBytes) {
-    const to = Math.min(from + pieceBytes, end);
+  for (let from = start, to = start; from < end; from = to) {
+    to = Math.min(from + pieceBytes, end);
+    // A character's bytes stay together.
+    if (to < end && source[to - 1] === leadOfHalf) to -= 1;
+    else if (to < end && source[to - 2] === leadOfHalf) to -= 2;
     out.reserve((to - from) * maxExpansion);
     escapeInto(out, source, from, to);
   }

@@ -1,0 +1,95 @@
+// What the worker makes of bytes from MySQL: a connection without a network, a query, a reply without HTTP.
+// Must not know what the bytes say.
+import { Duplex } from 'node:stream';
+import { Connection } from '../../src/worker/mysql/connection.ts';
+import { QueryCommand } from '../../src/worker/mysql/query.ts';
+import { BufferPool } from '../../src/worker/reply/buffers.ts';
+import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
+import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
+
+/** A transport that keeps what it is given, copied before the writer may write on. */
+export type Collected = Transport & {
+  readonly body: () => Buffer;
+  readonly how: () => 'nothing' | 'whole' | 'begun' | 'finished';
+  readonly parts: readonly number[];
+};
+
+/** Creates one; `flowing` is what each part's reader answers. */
+export function collect(flowing = () => true): Collected {
+  const pieces: Buffer[] = [];
+  const parts: number[] = [];
+  let how: 'nothing' | 'whole' | 'begun' | 'finished' = 'nothing';
+  return {
+    body: () => Buffer.concat(pieces),
+    how: () => how,
+    parts,
+    sendWhole: (bytes, sent) => {
+      pieces.push(Buffer.from(bytes));
+      how = 'whole';
+      sent();
+    },
+    begin: () => {
+      how = 'begun';
+    },
+    sendPart: (bytes, sent) => {
+      pieces.push(Buffer.from(bytes));
+      parts.push(bytes.length);
+      sent();
+      return flowing();
+    },
+    finish: () => {
+      how = 'finished';
+    },
+  };
+}
+
+/** What became of an answer. */
+export type Transcript = {
+  /** The document, if it was ended as one. */
+  readonly document: Buffer | null;
+  readonly how: ReturnType<Collected['how']>;
+  /** Why the connection was given up, if it was. */
+  readonly lost: Error | null;
+};
+
+/** How the answer is read. */
+export type Reading = Partial<DbReplyOptions> & {
+  readonly holdBytes?: number;
+  readonly extended?: boolean;
+};
+
+/** Hands the chunks to a connection that waits for a query's answer. Whatever is thrown is thrown on. */
+export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
+  const { holdBytes = 65536, extended = false, ...options } = reading;
+  const transport = collect();
+  const writer = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport, () => {});
+  const reply = new DbReply(writer, {
+    section: 's',
+    exactAsStrings: false,
+    maxRows: 0,
+    maxResultBytes: 0,
+    failedStatement: (results) => results.length,
+    onTooLarge: () => {},
+    ...options,
+  });
+  let lost: Error | null = null;
+  const stream = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
+  const connection = new Connection({
+    stream,
+    threadId: 1,
+    _mariadbExtendedMetadata: extended,
+    _handshakePacket: { serverVersion: '10.11' },
+    on: () => {},
+    once: () => {},
+    destroy: () => {},
+  } as unknown as ConstructorParameters<typeof Connection>[0]);
+  const finish = () => reply.finish({ trailer: [], rolledBack: false });
+  const fail = (reason: Error) => {
+    lost = reason;
+  };
+  connection.send(new QueryCommand('select', extended, reply, finish, fail));
+  for (const chunk of chunks) stream.emit('data', chunk);
+  const how = transport.how();
+  const ended = how === 'whole' || how === 'finished';
+  return { document: ended ? transport.body() : null, how, lost };
+}

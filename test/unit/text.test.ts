@@ -1,0 +1,108 @@
+// The promise of text: any bytes of UTF-8 become a JSON string that says the same, in room that was asked for.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { writeBase64 } from '../../src/worker/reply/base64.ts';
+import { BufferPool } from '../../src/worker/reply/buffers.ts';
+import { writeAscii, writeString, writeText } from '../../src/worker/reply/text.ts';
+import { ReplyWriter } from '../../src/worker/reply/writer.ts';
+import { parseStrictJson } from '../support/strict-json.ts';
+import { collect } from '../support/transcript.ts';
+
+function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
+  const transport = collect();
+  const out = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport, () => {});
+  write(out);
+  out.end();
+  return transport.body();
+}
+
+const asText = (bytes: Buffer, holdBytes?: number) =>
+  written((out) => writeText(out, bytes, 0, bytes.length), holdBytes);
+
+test('says every character of Unicode, alone and among others', () => {
+  for (let from = 0; from < 0x110000; from += 1024) {
+    if (from >= 0xd800 && from < 0xe000) continue;
+    const text = String.fromCodePoint(...Array.from({ length: 1024 }, (_, index) => from + index));
+    assert.equal(parseStrictJson(asText(Buffer.from(text))), text, from.toString(16));
+    if (from >= 0x10000) continue;
+    for (const character of text) {
+      const padded = `${'p'.repeat(80)}${character}${'q'.repeat(80)}`;
+      assert.equal(parseStrictJson(asText(Buffer.from(padded))), padded);
+    }
+  }
+});
+
+test('escapes what RFC 8259 asks for, and nothing else', () => {
+  const ascii = Buffer.from(Array.from({ length: 128 }, (_, code) => code));
+  const expected = JSON.stringify(ascii.toString('latin1'));
+  assert.equal(asText(ascii).toString(), expected);
+  const long = Buffer.concat([ascii, Buffer.alloc(100, 'x'), ascii]);
+  assert.equal(asText(long).toString(), JSON.stringify(long.toString('latin1')));
+});
+
+test('says any text of any length, at any size held back', () => {
+  const part = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.integer({ min: 0, max: 9000 }).map((count) => 'a'.repeat(count)),
+    fc.integer({ min: 0, max: 9000 }).map((count) => '\u0001'.repeat(count)),
+    fc.integer({ min: 0, max: 3000 }).map((count) => '誠"'.repeat(count)),
+  );
+  const holds = fc.constantFrom(1, 1024, 65536, 200_000);
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 12 }), holds, (parts, hold) => {
+      const text = parts.join('');
+      assert.equal(parseStrictJson(asText(Buffer.from(text), hold)), text);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('puts U+FFFD where the bytes are half a surrogate pair, which is no character', () => {
+  for (const half of ['eda080', 'edafbf', 'edb080', 'edbfbf']) {
+    for (const around of ['', 'x'.repeat(100), '\n']) {
+      const bytes = Buffer.concat([
+        Buffer.from(around),
+        Buffer.from(half, 'hex'),
+        Buffer.from(around),
+      ]);
+      assert.equal(parseStrictJson(asText(bytes)), `${around}\ufffd${around}`);
+    }
+  }
+  for (let shift = 2040; shift < 2052; shift++) {
+    const bytes = Buffer.concat([
+      Buffer.alloc(shift, 'x'),
+      Buffer.from('eda080ed9fbfeda080', 'hex'),
+    ]);
+    const expected = `${'x'.repeat(shift)}\ufffd\ud7ff\ufffd`;
+    assert.equal(parseStrictJson(asText(bytes)), expected);
+  }
+});
+
+test('writes base64 of any length, whole or in pieces', () => {
+  for (const length of [0, 1, 2, 3, 6143, 6144, 6145, 6146, 12288, 100_000]) {
+    const bytes = Buffer.from(Array.from({ length }, (_, index) => (index * 7) & 255));
+    for (const hold of [1, 65536]) {
+      const document = written((out) => writeBase64(out, bytes, 0, length), hold);
+      assert.equal(document.toString(), `"${bytes.toString('base64')}"`);
+    }
+  }
+});
+
+test('writes a part of a buffer only', () => {
+  const source = Buffer.from('before"inside"after');
+  assert.equal(
+    written((out) => writeText(out, source, 6, 14)).toString(),
+    JSON.stringify('"inside"'),
+  );
+  assert.equal(
+    written((out) => writeBase64(out, source, 7, 13)).toString(),
+    `"${Buffer.from('inside').toString('base64')}"`,
+  );
+});
+
+test('writes names and ASCII as they stand', () => {
+  assert.equal(written((out) => writeString(out, 'é"😀\u0000')).toString(), '"é\\"😀\\u0000"');
+  assert.equal(written((out) => writeAscii(out, '{"a":1}')).toString(), '{"a":1}');
+});
