@@ -1,0 +1,285 @@
+// Every column type of MySQL and MariaDB with its extremes.
+// Must not know how they come out, beyond the kind that the contract promises.
+import type { TypeCase } from './column-truth.ts';
+
+const integers = (
+  [
+    ['tinyint', 'TINY', 8],
+    ['smallint', 'SHORT', 16],
+    ['mediumint', 'INT24', 24],
+    ['int', 'LONG', 32],
+    ['bigint', 'LONGLONG', 64],
+  ] as const
+).flatMap(([name, wire, bits]): TypeCase[] => {
+  const top = 2n ** BigInt(bits);
+  const half = top / 2n;
+  const exact = (value: bigint): [string, string] => [String(value), String(value)];
+  const unsigned = ['null', exact(0n), exact(half), exact(top - 1n)];
+  return [
+    {
+      type: name,
+      kind: 'number',
+      wire,
+      values: ['null', exact(-half), exact(-1n), exact(0n), exact(half - 1n)],
+    },
+    { type: `${name} unsigned`, kind: 'number', wire, values: unsigned },
+    {
+      type: `${name} zerofill`,
+      kind: 'number',
+      wire,
+      values: [...unsigned, exact(7n), exact(10n)],
+    },
+    { type: `${name}(30) unsigned zerofill`, kind: 'number', wire, values: unsigned },
+  ];
+});
+
+const nines = '9'.repeat(35);
+const decimals: readonly TypeCase[] = [
+  ['decimal(65,30)', [`${nines}.${'9'.repeat(30)}`, `-${nines}.${'9'.repeat(30)}`]],
+  ['decimal(65,0)', ['9'.repeat(65), `-${'9'.repeat(65)}`]],
+  ['decimal(30,30)', [`0.${'1'.repeat(30)}`, `-0.${'0'.repeat(29)}1`]],
+  ['decimal(10,2)', ['0.00', '-0.01', '12345678.90']],
+].map(([type, values]) => ({
+  type: String(type),
+  kind: 'number',
+  wire: 'NEWDECIMAL',
+  values: ['null', '0', '-0.0', ...(values as string[]).map((one) => [one, one] as const)],
+}));
+
+const approximate: readonly TypeCase[] = [
+  {
+    type: 'double',
+    kind: 'number',
+    wire: 'DOUBLE',
+    values: [
+      'null',
+      '0',
+      '-0e0',
+      ['1e308', '1e308'],
+      ['-1.7976931348623157e308', '-1.7976931348623157e308'],
+      ['2.2250738585072014e-308', '2.2250738585072014e-308'],
+      ['5e-324', '5e-324'],
+      ['0.1', '0.1'],
+      ['9007199254740993', '9.007199254740992e15'],
+      '1e15',
+      '1e14',
+      '-1e-5',
+      '123456789012345678',
+      'pi()',
+    ],
+  },
+  {
+    type: 'float',
+    kind: 'number',
+    wire: 'FLOAT',
+    values: ['null', '0', '-0e0', '3.402823466e38', '-3.402823466e38', '1.175494351e-38', '1e-45'],
+  },
+  {
+    type: 'float',
+    kind: 'number',
+    wire: 'FLOAT',
+    values: ['16777217', '0.1', '-123456.7', '1e10'],
+  },
+  { type: 'float unsigned', kind: 'number', wire: 'FLOAT', values: ['0', '0.5'] },
+  { type: 'double zerofill', kind: 'number', wire: 'DOUBLE', values: ['0', '0.5', '7', '1e300'] },
+  { type: 'double(20,5) zerofill', kind: 'number', wire: 'DOUBLE', values: ['0', '0.5', '1234.5'] },
+  { type: 'float zerofill', kind: 'number', wire: 'FLOAT', values: ['0', '0.5', '1e20', '42'] },
+  { type: 'double(255,30)', kind: 'number', wire: 'DOUBLE', values: ['0', '-1e200', '1e-20'] },
+  { type: 'decimal(20,5) zerofill', kind: 'number', wire: 'NEWDECIMAL', values: ['0', '0.5', '7'] },
+];
+
+const bits: readonly TypeCase[] = [1, 7, 8, 9, 33, 63, 64].map((size) => ({
+  type: `bit(${size})`,
+  kind: 'bit',
+  wire: 'BIT',
+  values: [
+    'null',
+    ["b'0'", '0'],
+    ["b'1'", '1'],
+    [`b'${'1'.repeat(size)}'`, String(2n ** BigInt(size) - 1n)],
+  ],
+}));
+
+const times: readonly TypeCase[] = [
+  {
+    type: 'date',
+    kind: 'plain',
+    wire: 'DATE',
+    values: [
+      'null',
+      ["'0000-00-00'", '0000-00-00'],
+      ["'2024-00-00'", '2024-00-00'],
+      ["'0001-01-01'", '0001-01-01'],
+      ["'2024-02-29'", '2024-02-29'],
+      ["'9999-12-31'", '9999-12-31'],
+    ],
+  },
+  ...['datetime', 'timestamp'].flatMap((name): TypeCase[] => {
+    const wire = name.toUpperCase();
+    const zero = '0000-00-00 00:00:00';
+    const late = name === 'datetime' ? '9999-12-31 23:59:59' : '2038-01-19 01:14:07';
+    return [
+      {
+        type: `${name} null`,
+        kind: 'plain',
+        wire,
+        values: ['null', [`'${zero}'`, zero], [`'${late}'`, late]],
+      },
+      {
+        type: `${name}(6) null`,
+        kind: 'plain',
+        wire,
+        values: [
+          [`'${zero}'`, `${zero}.000000`],
+          ["'2024-02-29 23:59:59.000001'", '2024-02-29 23:59:59.000001'],
+          [`'${late}.999999'`, `${late}.999999`],
+        ],
+      },
+    ];
+  }),
+  {
+    type: 'time',
+    kind: 'plain',
+    wire: 'TIME',
+    values: [
+      'null',
+      "'00:00:00'",
+      ["'-838:59:59'", '-838:59:59'],
+      ["'838:59:59'", '838:59:59'],
+      ["'-00:00:01'", '-00:00:01'],
+    ],
+  },
+  {
+    type: 'time(6)',
+    kind: 'plain',
+    wire: 'TIME',
+    values: [
+      ["'-01:02:03.000001'", '-01:02:03.000001'],
+      ["'-00:00:00.5'", '-00:00:00.500000'],
+    ],
+  },
+  { type: 'time(3)', kind: 'plain', wire: 'TIME', values: [["'837:59:59.999'", '837:59:59.999']] },
+  {
+    type: 'year',
+    kind: 'plain',
+    wire: 'YEAR',
+    values: ['null', ['0', '0000'], ['1901', '1901'], ['2155', '2155'], ["'00'", '2000']],
+  },
+];
+
+const strings = ['null', "''", "'a'", "'\\0'", "'a\\0b'", "'\\\\\\'\"/<'", "'é誠😀'", "' x'"];
+const bytes = ['null', "''", "x'00'", "x'00ff80'", "x'fffefb'", "'text'"];
+const texts: readonly TypeCase[] = [
+  { type: 'char(20)', kind: 'text', wire: 'STRING', values: strings },
+  { type: 'char(0)', kind: 'text', wire: 'STRING', values: ['null', "''"] },
+  { type: 'varchar(200)', kind: 'text', wire: 'VAR_STRING', values: strings },
+  { type: 'binary(5)', kind: 'binary', wire: 'STRING', values: bytes },
+  { type: 'varbinary(300)', kind: 'binary', wire: 'VAR_STRING', values: bytes },
+  ...['tiny', '', 'medium', 'long'].flatMap((size): TypeCase[] => [
+    { type: `${size}text`, kind: 'text', wire: 'BLOB', values: [...strings, "repeat('x', 255)"] },
+    { type: `${size}blob`, kind: 'binary', wire: 'BLOB', values: [...bytes, "repeat('x', 255)"] },
+  ]),
+  {
+    type: "enum('','é','a,b','1')",
+    kind: 'text',
+    wire: 'STRING',
+    values: ['null', "''", "'é'", "'a,b'", '4'],
+  },
+  {
+    type: "set('x','誠','z')",
+    kind: 'text',
+    wire: 'STRING',
+    values: ['null', "''", "'x,z'", "'誠'", '7'],
+  },
+];
+
+const json = [
+  'null',
+  "'null'",
+  `'{"a":18446744073709551615,"b":1e400}'`,
+  `'[1, "é\\\\u0000\\\\"", -0.0, 12345678901234567890123]'`,
+];
+const point = "ST_GeomFromText('POINT(1 -1.5)')";
+const special: readonly TypeCase[] = [
+  { type: 'json', kind: 'text', wire: 'BLOB', values: json, on: 'mariadb' },
+  {
+    type: 'json',
+    kind: 'text',
+    wire: 'JSON',
+    values: ['null', "'null'", `'{"a":18446744073709551615}'`, `'[1, "é\\\\u0000"]'`],
+    on: 'mysql',
+  },
+  ...['geometry', 'point'].map(
+    (type): TypeCase => ({ type, kind: 'binary', wire: 'GEOMETRY', values: ['null', point] }),
+  ),
+  {
+    type: 'polygon',
+    kind: 'binary',
+    wire: 'GEOMETRY',
+    values: ["ST_GeomFromText('POLYGON((0 0,0 1,1 1,0 0))')"],
+  },
+  {
+    type: 'geometrycollection',
+    kind: 'binary',
+    wire: 'GEOMETRY',
+    values: ["ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))')"],
+  },
+];
+
+/** All types that the servers of a flavour know; types of later versions stand in `newTypes`. */
+export const columnCases: readonly TypeCase[] = [
+  ...integers,
+  ...decimals,
+  ...approximate,
+  ...bits,
+  ...times,
+  ...texts,
+  ...special,
+];
+
+/** Types that not every version knows; the server is asked. */
+export const newTypes: readonly TypeCase[] = [
+  {
+    type: 'uuid',
+    kind: 'plain',
+    wire: 'STRING',
+    values: [
+      'null',
+      ["'123e4567-e89b-12d3-a456-426655440000'", '123e4567-e89b-12d3-a456-426655440000'],
+    ],
+    on: 'mariadb',
+  },
+  {
+    type: 'inet6',
+    kind: 'plain',
+    wire: 'STRING',
+    values: [
+      'null',
+      ["'::'", '::'],
+      ["'2001:db8::ff00:42:8329'", '2001:db8::ff00:42:8329'],
+      "'::ffff:1.2.3.4'",
+    ],
+    on: 'mariadb',
+  },
+  {
+    type: 'inet4',
+    kind: 'plain',
+    wire: 'STRING',
+    values: ['null', ["'255.255.255.255'", '255.255.255.255'], "'0.0.0.0'"],
+    on: 'mariadb',
+  },
+  {
+    type: 'vector(3)',
+    kind: 'binary',
+    wire: 'VECTOR',
+    values: ["to_vector('[1,-2.5,3e30]')"],
+    on: 'mysql',
+  },
+  {
+    type: 'vector(3)',
+    kind: 'binary',
+    wire: 'VAR_STRING',
+    values: ["vec_fromtext('[1,-2.5,3e30]')"],
+    on: 'mariadb',
+  },
+];

@@ -1,0 +1,44 @@
+// What the database itself says about a cell, and the same out of a reply, in one comparable form.
+// Must not know how the gateway writes cells: only what its contract promises.
+import { JsonNumber, type JsonValue } from './strict-json.ts';
+
+/** How a column's cells are promised to come out. */
+export type Kind = 'number' | 'plain' | 'text' | 'binary' | 'bit';
+
+/** A type under test, its cells as SQL literals; with `is`, what must come out beyond all doubt. */
+export type TypeCase = {
+  readonly type: string;
+  readonly kind: Kind;
+  /** The name in TYPES, without MYSQL_TYPE_. */
+  readonly wire: string;
+  readonly values: readonly (string | readonly [literal: string, is: string])[];
+  readonly on?: 'mariadb' | 'mysql';
+};
+
+/** The expression by which the server tells a column's content as ASCII or, for `plain`, as it is. */
+export const truthSql: Readonly<Record<Kind, (column: string) => string>> = {
+  number: (column) => `cast(${column} as char)`,
+  plain: (column) => `cast(${column} as char)`,
+  text: (column) => `hex(convert(${column} using utf8mb4))`,
+  binary: (column) => `hex(${column})`,
+  bit: (column) => `cast(${column} + 0 as char)`,
+};
+
+/** What the server said, without the zeros of ZEROFILL. */
+export function truth(kind: Kind, said: unknown): string | null {
+  if (said === null) return null;
+  return kind === 'number' ? String(said).replace(/^0+(?=\d)/, '') : String(said);
+}
+
+/** A cell of a reply in the same form. Throws when it is not of the JSON type that is promised. */
+export function shown(kind: Kind, cell: JsonValue): string | null {
+  if (cell === null) return null;
+  if (kind === 'number') {
+    if (cell instanceof JsonNumber) return cell.text;
+    throw new TypeError(`no number: ${JSON.stringify(cell)}`);
+  }
+  if (typeof cell !== 'string') throw new TypeError(`no string: ${JSON.stringify(cell)}`);
+  if (kind === 'text') return Buffer.from(cell).toString('hex').toUpperCase();
+  if (kind === 'binary') return Buffer.from(cell, 'base64').toString('hex').toUpperCase();
+  return cell;
+}
