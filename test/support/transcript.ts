@@ -5,6 +5,7 @@ import { Connection } from '../../src/worker/mysql/connection.ts';
 import { QueryCommand } from '../../src/worker/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
+import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
 
 /** A transport that keeps what it is given, copied before the writer may write on. */
@@ -14,8 +15,8 @@ export type Collected = Transport & {
   readonly parts: readonly number[];
 };
 
-/** Creates one; `flowing` is what each part's reader answers. */
-export function collect(flowing = () => true): Collected {
+/** Creates one. */
+export function collect(): Collected {
   const pieces: Buffer[] = [];
   const parts: number[] = [];
   let how: 'nothing' | 'whole' | 'begun' | 'finished' = 'nothing';
@@ -35,7 +36,6 @@ export function collect(flowing = () => true): Collected {
       pieces.push(Buffer.from(bytes));
       parts.push(bytes.length);
       sent();
-      return flowing();
     },
     finish: () => {
       how = 'finished';
@@ -62,16 +62,20 @@ export type Reading = Partial<DbReplyOptions> & {
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
   const { holdBytes = 65536, extended = false, ...options } = reading;
   const transport = collect();
-  const writer = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport, () => {});
-  const reply = new DbReply(writer, {
-    section: 's',
-    exactAsStrings: false,
-    maxRows: 0,
-    maxResultBytes: 0,
-    failedStatement: (results) => results.length,
-    onTooLarge: () => {},
-    ...options,
-  });
+  const writer = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport);
+  const reply = new DbReply(
+    writer,
+    {
+      serverKey: '"SERVER":"s"',
+      heads: new ResultHeads(),
+      exactAsStrings: false,
+      maxRows: 0,
+      maxResultBytes: 0,
+      failedStatement: (results) => results.length,
+      ...options,
+    },
+    { replyTooLarge: () => {} },
+  );
   let lost: Error | null = null;
   const stream = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
   const connection = new Connection({
@@ -83,11 +87,13 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     once: () => {},
     destroy: () => {},
   } as unknown as ConstructorParameters<typeof Connection>[0]);
-  const finish = () => reply.finish({ trailer: [], rolledBack: false });
-  const fail = (reason: Error) => {
-    lost = reason;
+  const owner = {
+    answered: () => reply.finish({ trailer: [], rolledBack: false }),
+    lost: (reason: Error) => {
+      lost = reason;
+    },
   };
-  connection.send(new QueryCommand('select', extended, reply, finish, fail));
+  connection.send(new QueryCommand('select', connection.columns, reply, owner));
   for (const chunk of chunks) stream.emit('data', chunk);
   const how = transport.how();
   const ended = how === 'whole' || how === 'finished';

@@ -76,10 +76,15 @@ test('loses the connection at packets that say too little or nothing that is kno
     'an error without number': [Buffer.from([0xff])],
     'a request for a local file': [Buffer.from('\xfb/etc/passwd', 'latin1')],
     'a column count that is cut': [Buffer.from([0xfc, 1])],
-    'a column definition that is cut': [lengthEncoded(1), columnPacket().subarray(0, -4)],
+    'a column definition that is cut': [
+      lengthEncoded(1),
+      columnPacket().subarray(0, -4),
+      eofPacket(),
+    ],
     'a name longer than its packet': [
       lengthEncoded(1),
       Buffer.from('\x03def\xfe\xff\xff\xff\xff\xff\xff\xff\x7f', 'latin1'),
+      eofPacket(),
     ],
     'an end of columns without status': [...begin, Buffer.from([0xfe, 0])],
     'no end of columns': [...begin, rowPacket(['abcdefgh'])],

@@ -21,8 +21,8 @@ function append(out: ReplyWriter, count: number): void {
   }
 }
 
-function create(holdBytes: number, transport: Collected, onFull = () => {}): ReplyWriter {
-  return new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport, onFull);
+function create(holdBytes: number, transport: Collected): ReplyWriter {
+  return new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport);
 }
 
 for (const hold of [1, 1024, 65536, 65537, 200_000]) {
@@ -76,15 +76,6 @@ test('takes back what was written after a mark while nothing has left', () => {
   assert.ok(transport.body().equals(pattern.subarray(0, 1010)));
 });
 
-test('says that the reader is slow each time a part does not flow', () => {
-  let full = 0;
-  const transport = collect(() => false);
-  const out = create(1024, transport, () => full++);
-  append(out, 200_000);
-  assert.ok(transport.parts.length >= 2);
-  assert.equal(full, transport.parts.length);
-});
-
 test('streams in parts of a buffer each, not in many small ones', () => {
   const transport = collect();
   const out = create(1024, transport);
@@ -107,7 +98,7 @@ test('lends a buffer again only after its bytes were sent', () => {
       return true;
     },
   };
-  const out = new ReplyWriter(pool, 1024, transport, () => {});
+  const out = new ReplyWriter(pool, 1024, transport);
   append(out, 150_000);
   assert.equal(new Set(lent.map((bytes) => bytes.buffer)).size, lent.length);
   const other = pool.acquire();
