@@ -79,6 +79,7 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
   #deadline: NodeJS.Timeout;
   #ending: DbEnding = { trailer: [], rolledBack: false };
   #readerIsSlow = false;
+  #watchesForStall = false;
   #clientGone = false;
   #over = false;
 
@@ -121,12 +122,19 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
     if (this.#readerIsSlow || this.#clientGone) return;
     this.#readerIsSlow = true;
     this.#run.pause();
-    this.#response.setTimeout(stallTimeoutMs, () => {
-      if (this.#readerIsSlow) this.#run.stop('stalled');
-    });
+    this.#watchForStall();
     this.#response.once('drain', () => {
       this.#readerIsSlow = false;
       this.#run.resume();
+    });
+  }
+
+  /** Once for a reply: the socket starts its timer anew with each progress, a listener would be one more. */
+  #watchForStall(): void {
+    if (this.#watchesForStall) return;
+    this.#watchesForStall = true;
+    this.#response.setTimeout(stallTimeoutMs, () => {
+      if (this.#readerIsSlow) this.#run.stop('stalled');
     });
   }
 
