@@ -37,6 +37,8 @@ export type Service = {
 };
 
 const connectTimeoutMs = 10_000;
+/** What one read from MySQL may bring. */
+const arenaBytes = 128 * 1024;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
@@ -136,6 +138,7 @@ function connectionSettings(config: Config): ConnectionSettings {
             key: read(config.tlsKey),
           },
     connectTimeoutMs,
+    arena: Buffer.allocUnsafeSlow(arenaBytes),
   };
 }
 

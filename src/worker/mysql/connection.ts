@@ -1,6 +1,6 @@
 // One MySQL connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours.
 // The only file that knows mysql2. Must not know what a command is for.
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import mysql from 'mysql2';
 import { ColumnCache } from './column-cache.ts';
 import { Framing } from './framing.ts';
@@ -33,6 +33,8 @@ export type ConnectionSettings = {
   readonly multiStatements: boolean;
   readonly tls: TlsSettings | null;
   readonly connectTimeoutMs: number;
+  /** Where all connections of a worker read into, one after the other; not used with TLS. */
+  readonly arena: Buffer;
 };
 
 /** TLS towards MySQL; PEM texts. `verify` checks the chain and the host name. */
@@ -64,6 +66,9 @@ type Mysql2Connection = {
   destroy(): void;
 };
 
+/** Who takes the bytes that were read into the arena; they are valid during the call only. */
+type Intake = { receive: (bytes: Buffer) => void };
+
 /** An authenticated connection. Commands are answered in the order in which they were sent. */
 export class Connection {
   readonly threadId: number;
@@ -77,7 +82,8 @@ export class Connection {
   #lostReason: Error | null = null;
   #onLost: (reason: Error) => void = () => {};
 
-  constructor(raw: Mysql2Connection) {
+  /** @param intake where the socket's bytes arrive when they do not come as events */
+  constructor(raw: Mysql2Connection, intake: Intake | null = null) {
     this.#raw = raw;
     this.#stream = raw.stream;
     this.threadId = raw.threadId;
@@ -88,7 +94,9 @@ export class Connection {
       (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),
     );
     this.#stream.removeAllListeners('data');
-    this.#stream.on('data', (chunk: Buffer) => this.#framing.feed(chunk));
+    const feed = (chunk: Buffer) => this.#framing.feed(chunk);
+    if (intake === null) this.#stream.on('data', feed);
+    else intake.receive = feed;
     this.#stream.on('error', (error) => this.#lose(error));
     this.#stream.on('end', () => this.#lose(new Error('the server closed the connection')));
     this.#stream.on('close', () => this.#lose(new Error('the connection was closed')));
@@ -121,9 +129,15 @@ export class Connection {
 
   /** Sends several commands in one write; they are answered in order. */
   sendTogether(commands: readonly Command[]): void {
-    this.#stream.cork();
-    for (const command of commands) this.send(command);
-    this.#stream.uncork();
+    const first = commands[0];
+    if (first === undefined) return;
+    if (this.#lostReason !== null) {
+      for (const command of commands) command.lost(this.#lostReason);
+      return;
+    }
+    if (this.#pending.length === 0) this.#framing.expectedSequence = firstSequence(first);
+    this.#pending.push(...commands);
+    this.#stream.write(Buffer.concat(commands.map(({ packet }) => packet)));
   }
 
   /** Stops reading; what one read has brought is still handed out. */
@@ -183,7 +197,9 @@ export function openConnection(
   signal: AbortSignal,
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
-    const raw = mysql.createConnection(mysql2Options(settings)) as unknown as Mysql2Connection;
+    const intake = settings.tls === null ? { receive: (_bytes: Buffer) => {} } : null;
+    const options = mysql2Options(settings, intake);
+    const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
     const abort = () => fail(signal.reason as Error);
     const fail = (error: Error) => {
       signal.removeEventListener('abort', abort);
@@ -195,12 +211,38 @@ export function openConnection(
     raw.on('error', fail);
     raw.once('connect', () => {
       signal.removeEventListener('abort', abort);
-      resolve(new Connection(raw));
+      resolve(new Connection(raw, intake));
     });
   });
 }
 
-function mysql2Options(settings: ConnectionSettings): mysql.ConnectionOptions {
+/**
+ * A socket that reads into the arena instead of allocating 64 KiB for each read. During the handshake
+ * mysql2 gets copies, as events. Otherwise each read leaves its buffer to the garbage collector.
+ */
+function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
+  const { host, port, socket: path, arena } = settings;
+  const socket = connect({
+    ...(path === null ? { host, port } : { path }),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+    onread: {
+      buffer: arena,
+      callback: (length) => {
+        intake.receive(arena.subarray(0, length));
+        return true;
+      },
+    },
+  });
+  intake.receive = (bytes) => socket.emit('data', Buffer.from(bytes));
+  return socket;
+}
+
+function mysql2Options(
+  settings: ConnectionSettings,
+  intake: Intake | null,
+): mysql.ConnectionOptions {
   const { tls } = settings;
   return {
     ...(settings.socket === null
@@ -216,6 +258,7 @@ function mysql2Options(settings: ConnectionSettings): mysql.ConnectionOptions {
     keepAliveInitialDelay: keepAliveDelayMs,
     flags: unwantedFlags,
     multipleStatements: settings.multiStatements,
+    ...(intake === null ? {} : { stream: () => openSocket(settings, intake) }),
     ...(tls === null
       ? {}
       : {
