@@ -12,8 +12,10 @@ import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
 import { type ConnectionSettings, openConnection } from './mysql/connection.ts';
 import { Control } from './mysql/control.ts';
+import { Lane } from './mysql/lane.ts';
 import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
+import { Runs } from './mysql/runs.ts';
 import { prepareSession } from './mysql/session.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
@@ -36,6 +38,8 @@ export type Service = {
   readonly drain: () => Promise<void>;
 };
 
+/** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
+const leastPoolForLane = 4;
 const connectTimeoutMs = 10_000;
 /** What one read from MySQL may bring. */
 const arenaBytes = 128 * 1024;
@@ -54,14 +58,14 @@ export function createService({ config, log, scrape }: Surroundings): Service {
   const pool = new Pool({ size: config.pool, queue: config.queue, open }, log);
   const control = new Control(connect, log);
   control.start();
+  const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
   const live = new Set<DbExchange>();
   let draining = false;
 
   const db = createDbEndpoint(config, {
-    pool,
-    control,
+    runs: new Runs(pool, control, lane),
     live,
     buffers: new BufferPool(config.bufferBytes),
     heads: new ResultHeads(),
@@ -99,6 +103,7 @@ export function createService({ config, log, scrape }: Surroundings): Service {
       clearTimeout(reads);
       clearTimeout(writes);
       readiness.close();
+      lane?.close();
       await pool.close();
       control.close();
     },

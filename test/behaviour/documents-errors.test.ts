@@ -142,9 +142,11 @@ test('resets when the connection is lost after rows have left: nothing that look
         const query = encodeURIComponent(JSON.stringify({ SQL: 'select * from numbers' }));
         client.send(`GET /db?${query} HTTP/${version}\r\nHost: localhost\r\n\r\n`);
         const error = await client.reply().then(
-          () => assert.fail('a whole reply'),
+          // An RST may overtake what was sent before it: then nothing had left yet, and 502 is right.
+          ({ status }) => assert.equal(`${how} ${status}`, 'reset 502'),
           (reason: unknown) => reason,
         );
+        if (error === undefined) return;
         assert.ok(error instanceof HttpReplyError, String(error));
         assert.equal(error.fault, 'reset');
         assert.throws(() => parseStrictJson(error.received));

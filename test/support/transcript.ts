@@ -2,6 +2,7 @@
 // Must not know what the bytes say.
 import { Duplex } from 'node:stream';
 import { Connection } from '../../src/worker/mysql/connection.ts';
+import type { ServerError } from '../../src/worker/mysql/packets.ts';
 import { QueryCommand } from '../../src/worker/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
@@ -88,7 +89,10 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     destroy: () => {},
   } as unknown as ConstructorParameters<typeof Connection>[0]);
   const owner = {
-    answered: () => reply.finish({ trailer: [], rolledBack: false }),
+    answered: (_flagsClean: boolean, error: ServerError | null) => {
+      if (error !== null) reply.error(error);
+      reply.finish({ trailer: [], rolledBack: false });
+    },
     lost: (reason: Error) => {
       lost = reason;
     },

@@ -8,6 +8,7 @@ import type { ResultNote } from '../reply/db-reply.ts';
 import { bind } from '../sql/bind.ts';
 import { classify } from '../sql/classify.ts';
 import { type Applied, rollbackUndoesAll } from '../sql/rollback.ts';
+import { shapeOf } from '../sql/shape.ts';
 import { createResultMap, scanStatements } from '../sql/statements.ts';
 import { announcesBody, readBody } from './body.ts';
 import { type Conclude, DbExchange, type ExchangeContext } from './db-exchange.ts';
@@ -118,7 +119,11 @@ const nothingToRun: Statement = {
   needsFreshSession: false,
   leavesSessionClean: true,
   isReadOnly: false,
+  shape: null,
 };
+
+/** Functions whose answer does not tell that they were ended early. */
+const takesTime = /sleep|benchmark/i;
 
 /** What is sent to MySQL for a request, and how; or why nothing is. */
 function decideStatement(config: Config, request: DbRequest): Decided {
@@ -142,14 +147,19 @@ function decideStatement(config: Config, request: DbRequest): Decided {
     const message = 'Only a single statement that reads, and does nothing else, is allowed here.';
     return { ok: false, failure: refusal(403, 'READ_ONLY', message) };
   }
+  const isRead = kind === 'read';
+  const isClean = leavesSessionClean && config.sessionReset === 'auto';
+  const maySharePlace =
+    isRead && isClean && !readsEarlierSession && !isReadOnly && !takesTime.test(bound.sql);
   return {
     ok: true,
     statement: {
       sql: bound.sql,
-      isRead: kind === 'read',
+      isRead,
       needsFreshSession: readsEarlierSession,
-      leavesSessionClean: leavesSessionClean && config.sessionReset === 'auto',
+      leavesSessionClean: isClean,
       isReadOnly,
+      shape: maySharePlace ? shapeOf(bound.sql) : null,
     },
   };
 }

@@ -2,11 +2,10 @@
 // Must not know how a request is decoded, nor how statements are run.
 import type { ServerResponse } from 'node:http';
 import type { Connection } from '../mysql/connection.ts';
-import type { Control } from '../mysql/control.ts';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { ServerError } from '../mysql/packets.ts';
-import type { Pool } from '../mysql/pool.ts';
-import { type Afterwards, Run, type RunOwner, type Statement } from '../mysql/run.ts';
+import type { Afterwards, RunOwner, Statement, StatementRun } from '../mysql/run.ts';
+import type { Runs } from '../mysql/runs.ts';
 import type { BufferPool } from '../reply/buffers.ts';
 import {
   type DbEnding,
@@ -26,8 +25,7 @@ const stallTimeoutMs = 30_000;
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
-  readonly pool: Pool;
-  readonly control: Control;
+  readonly runs: Runs;
   readonly buffers: BufferPool;
   readonly heads: ResultHeads;
   readonly holdBytes: number;
@@ -74,7 +72,7 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
   readonly #request: ExchangeRequest;
   readonly #response: ServerResponse;
   readonly #writer: ReplyWriter;
-  readonly #run: Run;
+  readonly #run: StatementRun;
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
   #ending: DbEnding = { trailer: [], rolledBack: false };
@@ -91,7 +89,7 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
     this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport);
     this.sink = new DbReply(this.#writer, request.reply, this);
     this.afterwards = this.#createAfterwards(request.conclude);
-    this.#run = new Run(context.pool, context.control, request.statement, this);
+    this.#run = context.runs.create(request.statement, this);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
     response.on('close', () => this.#closed());
   }

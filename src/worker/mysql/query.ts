@@ -26,8 +26,6 @@ export interface ResultSink {
   endOfRows(status: number): void;
   /** A statement without result set succeeded. `more`: further results follow. */
   ok(ok: OkPacket, more: boolean): void;
-  /** MySQL refused a statement; nothing follows. */
-  error(error: ServerError): void;
 }
 
 /** Takes results and forgets them. */
@@ -36,7 +34,6 @@ export const discardResults: ResultSink = {
   row: () => {},
   endOfRows: () => {},
   ok: () => {},
-  error: () => {},
 };
 
 /** Whoever sent the query; exactly one is called, once. */
@@ -162,9 +159,7 @@ export class QueryCommand implements Command {
   }
 
   #errorPacket(bytes: Buffer, start: number, end: number): boolean {
-    const error = parseError(bytes, start, end);
-    this.#sink.error(error);
-    this.#end(error);
+    this.#end(parseError(bytes, start, end));
     return true;
   }
 

@@ -9,6 +9,7 @@ import { killRunning, killTimeoutMs } from './kill.ts';
 import type { ServerError } from './packets.ts';
 import type { Pool, Refusal, Waiter } from './pool.ts';
 import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
+import type { Quickness } from './quickness.ts';
 import type { Session } from './session.ts';
 
 /** What is to be run, and what is known about it. */
@@ -23,14 +24,26 @@ export type Statement = {
   readonly leavesSessionClean: boolean;
   /** It runs inside a READ ONLY transaction. */
   readonly isReadOnly: boolean;
+  /** A number that statements like it share; null where it matters that it runs by itself. */
+  readonly shape: number | null;
 };
 
 /** Work on the connection between the statements' end and the session's release. */
 export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
 
+/** Takes the results of a run, and its error. */
+export interface RunSink extends ResultSink {
+  /** Bytes made of the results so far. */
+  readonly totalBytes: number;
+  /** MySQL refused a statement; no further result follows. */
+  error(error: ServerError): void;
+  /** Forgets the results so far; returns false when some have left already. */
+  restart(): boolean;
+}
+
 /** Whoever asks for a run. */
 export interface RunOwner {
-  readonly sink: ResultSink;
+  readonly sink: RunSink;
   readonly afterwards: Afterwards | null;
   /** Called exactly once. */
   runEnded(end: RunEnd): void;
@@ -39,14 +52,26 @@ export interface RunOwner {
 /** A session that lay idle for this long may have been closed by the server without our knowing yet. */
 const staleAfterMs = 1_000;
 
+/** A run as its owner sees it. `stop` may be called at any time. */
+export interface StatementRun {
+  readonly queueMs: number;
+  readonly databaseMs: number;
+  start(): void;
+  stop(reason: StopReason): void;
+  pause(): void;
+  resume(): void;
+  abandonResults(): void;
+}
+
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
 /** One run. `start` asks for a session; `stop` may be called at any time. */
-export class Run implements Waiter, QueryOwner {
+export class Run implements StatementRun, Waiter, QueryOwner {
   readonly #pool: Pool;
   readonly #control: Control;
   readonly #statement: Statement;
   readonly #owner: RunOwner;
+  readonly #quickness: Quickness | null;
   #phase: Phase = 'waiting';
   #session: Session | null = null;
   #command: QueryCommand | null = null;
@@ -56,7 +81,15 @@ export class Run implements Waiter, QueryOwner {
   readonly #askedAt = performance.now();
   #grantedAt = 0;
 
-  constructor(pool: Pool, control: Control, statement: Statement, owner: RunOwner) {
+  /** @param quickness told how long statements with a shape took; null: nobody wants to know */
+  constructor(
+    pool: Pool,
+    control: Control,
+    statement: Statement,
+    owner: RunOwner,
+    quickness: Quickness | null,
+  ) {
+    this.#quickness = quickness;
     this.#pool = pool;
     this.#control = control;
     this.#statement = statement;
@@ -179,6 +212,7 @@ export class Run implements Waiter, QueryOwner {
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
+    if (error !== null) this.#owner.sink.error(error);
     const { afterwards } = this.#owner;
     if (afterwards === null) this.#finish(flagsClean, error);
     else void this.#runAfterwards(afterwards, flagsClean, error);
@@ -206,10 +240,13 @@ export class Run implements Waiter, QueryOwner {
 
   #finish(flagsClean: boolean, error: ServerError | null): void {
     const session = this.#session as Session;
-    const { leavesSessionClean, isReadOnly } = this.#statement;
+    const { leavesSessionClean, isReadOnly, shape } = this.#statement;
+    const isClean = flagsClean && leavesSessionClean && !isReadOnly;
+    if (isClean && shape !== null) {
+      this.#quickness?.noteOutside(shape, this.databaseMs, this.#owner.sink.totalBytes);
+    }
     this.#end({ kind: 'answered', error });
     session.connection.resume();
-    const isClean = flagsClean && leavesSessionClean && !isReadOnly;
     this.#pool.release(session, isClean ? 'clean' : 'unclean');
   }
 

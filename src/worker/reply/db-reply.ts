@@ -1,7 +1,7 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
 import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
-import type { ResultSink } from '../mysql/query.ts';
+import type { RunSink } from '../mysql/run.ts';
 import { type RowPlan, writeRow } from './cells.ts';
 import type { ResultHeads } from './result-heads.ts';
 import { writeAscii, writeBytes } from './text.ts';
@@ -44,7 +44,7 @@ export type DbEnding = {
 const noColumns: RowPlan = { kinds: new Uint8Array(), encodings: [] };
 
 /** Writes one /db document. `finish` ends it; without it nothing whole ever leaves. */
-export class DbReply implements ResultSink {
+export class DbReply implements RunSink {
   rowCount = 0;
   /** The complete results so far, in order. */
   readonly results: ResultNote[] = [];
@@ -123,6 +123,20 @@ export class DbReply implements ResultSink {
     if (this.#out.committed) writeAscii(this.#out, ']}');
     else this.#out.rollback(this.#mark);
     this.#inRows = false;
+  }
+
+  get totalBytes(): number {
+    return this.#out.totalBytes;
+  }
+
+  restart(): boolean {
+    if (this.#out.committed) return false;
+    this.#startOver();
+    this.#inRows = false;
+    this.results.length = 0;
+    this.rowCount = 0;
+    this.#anyTruncated = false;
+    return true;
   }
 
   /** Ends the document and the reply. */

@@ -1,0 +1,61 @@
+// Which shapes of statements are known to be quick, from how long they took.
+// Pure but for its memory. Must not know connections.
+
+/** Answers slower or larger than this make a shape no candidate for the lane. */
+const quickMs = 10;
+const smallBytes = 16 * 1024;
+/** So many quick answers in a row make a shape quick. */
+const neededStreak = 8;
+/** In the lane others wait behind a statement: one this slow costs its shape the place at once. */
+const slowInLaneMs = 25;
+const banMs = { first: 1_000, most: 60_000 } as const;
+const mostShapes = 2_000;
+
+type Record = { streak: number; banMs: number; bannedUntil: number };
+
+/** Remembers shapes; the oldest are forgotten first. Times are performance.now()'s ms. */
+export class Quickness {
+  readonly #records = new Map<number, Record>();
+
+  isQuick(shape: number, now: number): boolean {
+    const record = this.#records.get(shape);
+    return record !== undefined && record.streak >= neededStreak && now >= record.bannedUntil;
+  }
+
+  /** Notes an answer outside of the lane. */
+  noteOutside(shape: number, ms: number, bytes: number): void {
+    const record = this.#recordOf(shape);
+    if (ms <= quickMs && bytes <= smallBytes) record.streak += 1;
+    else record.streak = 0;
+  }
+
+  /** Notes an answer in the lane; returns whether the shape may stay. */
+  noteInLane(shape: number, ms: number, bytes: number, now: number): boolean {
+    if (ms <= slowInLaneMs && bytes <= smallBytes) return true;
+    this.ban(shape, now);
+    return false;
+  }
+
+  /** Puts a shape out of the lane, each time for longer. */
+  ban(shape: number, now: number): void {
+    const record = this.#recordOf(shape);
+    record.streak = 0;
+    record.bannedUntil = now + record.banMs;
+    record.banMs = Math.min(record.banMs * 2, banMs.most);
+  }
+
+  #recordOf(shape: number): Record {
+    let record = this.#records.get(shape);
+    if (record === undefined) {
+      if (this.#records.size >= mostShapes) {
+        for (const oldest of this.#records.keys()) {
+          this.#records.delete(oldest);
+          break;
+        }
+      }
+      record = { streak: 0, banMs: banMs.first, bannedUntil: 0 };
+      this.#records.set(shape, record);
+    }
+    return record;
+  }
+}

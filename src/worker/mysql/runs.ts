@@ -1,0 +1,34 @@
+// How a statement is run: in the lane when its shape is known to be quick and there is room, else by itself.
+// Must not know requests or replies.
+import type { Control } from './control.ts';
+import type { Lane } from './lane.ts';
+import { LaneRun } from './lane-run.ts';
+import type { Pool } from './pool.ts';
+import { Run, type RunOwner, type Statement, type StatementRun } from './run.ts';
+
+/** Creates the runs of a worker. */
+export class Runs {
+  readonly #pool: Pool;
+  readonly #control: Control;
+  readonly #lane: Lane | null;
+
+  /** @param lane null: every statement runs by itself */
+  constructor(pool: Pool, control: Control, lane: Lane | null) {
+    this.#pool = pool;
+    this.#control = control;
+    this.#lane = lane;
+  }
+
+  /** Creates a run that its owner must start. */
+  create(statement: Statement, owner: RunOwner): StatementRun {
+    const { sql, shape } = statement;
+    const lane = this.#lane;
+    const outside = () =>
+      new Run(this.#pool, this.#control, statement, owner, lane?.quickness ?? null);
+    if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
+      return outside();
+    }
+    const place = lane.placeFor(shape, performance.now());
+    return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, outside);
+  }
+}
