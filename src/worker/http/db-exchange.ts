@@ -19,9 +19,7 @@ import { ReplyWriter } from '../reply/writer.ts';
 import { type Failure, type Outcome, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { runFailure } from './run-failure.ts';
-
-/** A stream whose reader takes nothing for this long is given up; MySQL's own limit is 60 s. */
-const stallTimeoutMs = 30_000;
+import { StallWatch } from './stall-watch.ts';
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
@@ -76,8 +74,9 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
   #ending: DbEnding = { trailer: [], rolledBack: false };
+  /** Runs while there is something that the reader has not taken. */
+  #stall: StallWatch | null = null;
   #readerIsSlow = false;
-  #watchesForStall = false;
   #clientGone = false;
   #over = false;
 
@@ -122,25 +121,30 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
     this.#run.pause();
     this.#watchForStall();
     this.#response.once('drain', () => {
+      this.#stall?.stop();
       this.#readerIsSlow = false;
       this.#run.resume();
     });
   }
 
-  /** Once for a reply: the socket starts its timer anew with each progress, a listener would be one more. */
   #watchForStall(): void {
-    if (this.#watchesForStall) return;
-    this.#watchesForStall = true;
-    this.#response.setTimeout(stallTimeoutMs, () => {
-      if (this.#readerIsSlow) this.#run.stop('stalled');
-    });
+    const { socket } = this.#response;
+    if (socket === null) return;
+    this.#stall ??= new StallWatch(socket, () => this.#stalled());
+    this.#stall.start();
   }
 
-  /** A read without its client is stopped; anything else runs on, to its end or its deadline. */
+  #stalled(): void {
+    if (this.#over) this.#response.socket?.resetAndDestroy();
+    else this.#run.stop('stalled');
+  }
+
+  /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
   #closed(): void {
+    this.#stall?.stop();
     if (this.#over) return;
     this.#clientGone = true;
-    if (this.#request.statement.isRead) {
+    if (this.#request.statement.isRead || !this.#run.isSent) {
       this.#run.stop('client gone');
       return;
     }
@@ -163,8 +167,14 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
       return;
     }
     if (this.#clientGone) this.#writer.abandon();
-    else this.sink.finish(this.#ending);
+    else this.#finish();
     this.#tell(200, end.error === null ? 'ok' : 'error');
+  }
+
+  #finish(): void {
+    this.#stall?.stop();
+    this.sink.finish(this.#ending);
+    if (this.#response.writableLength > 0) this.#watchForStall();
   }
 
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */

@@ -44,6 +44,10 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
     this.#lane.submit(this.#place, this);
   }
 
+  get isSent(): boolean {
+    return this.#outside === null ? this.#wasWritten : this.#outside.isSent;
+  }
+
   get queueMs(): number {
     return this.#outside === null ? 0 : this.#outside.queueMs;
   }

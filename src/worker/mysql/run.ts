@@ -54,6 +54,8 @@ const staleAfterMs = 1_000;
 
 /** A run as its owner sees it. `stop` may be called at any time. */
 export interface StatementRun {
+  /** Whether MySQL may have got the statements. */
+  readonly isSent: boolean;
   readonly queueMs: number;
   readonly databaseMs: number;
   start(): void;
@@ -98,6 +100,10 @@ export class Run implements StatementRun, Waiter, QueryOwner {
 
   start(): void {
     this.#pool.request(this);
+  }
+
+  get isSent(): boolean {
+    return this.#command !== null;
   }
 
   /** How long the run has waited for its session, ms. */

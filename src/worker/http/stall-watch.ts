@@ -1,0 +1,54 @@
+// Notices a reader that takes nothing: the only sign of it, since a paused connection hides its peer's death.
+// Must not know what is being read.
+import type { Socket } from 'node:net';
+
+const checkMs = 5_000;
+/** MySQL's own limit for a reader that stalls (net_write_timeout) is 60 s. */
+const stallChecks = 6;
+
+/** What libuv still holds of a write of which a part has left; node's own socket timeout asks it too. */
+type SocketWithQueue = { readonly _handle?: { readonly writeQueueSize?: number } | null };
+
+/**
+ * Calls `onStall` when a socket has had bytes to send for 30 to 35 s and none of them has left.
+ * Node's socket timeout would start over once when a part of a write has left. Its owner must stop it.
+ */
+export class StallWatch {
+  readonly #socket: Socket;
+  readonly #onStall: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #queued = 0;
+  #unchanged = 0;
+
+  constructor(socket: Socket, onStall: () => void) {
+    this.#socket = socket;
+    this.#onStall = onStall;
+  }
+
+  /** Starts watching; does nothing while it watches already. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    this.#queued = this.#measure();
+    this.#unchanged = 0;
+    this.#timer = setInterval(() => this.#check(), checkMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #measure(): number {
+    const { _handle } = this.#socket as unknown as SocketWithQueue;
+    return this.#socket.writableLength + (_handle?.writeQueueSize ?? 0);
+  }
+
+  #check(): void {
+    const queued = this.#measure();
+    this.#unchanged = queued === this.#queued ? this.#unchanged + 1 : 0;
+    this.#queued = queued;
+    if (this.#unchanged < stallChecks) return;
+    this.stop();
+    this.#onStall();
+  }
+}

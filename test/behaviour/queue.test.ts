@@ -1,0 +1,110 @@
+// The queue in front of the pool is bounded, and whoever does not fit into it is told at once.
+// Must not know how the queue is made.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fateOf } from '../support/db-results.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { openRaw } from '../support/http.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist, type Processlist } from '../support/processlist.ts';
+import { readMetric } from '../support/scrape.ts';
+
+let database: Database;
+let gateway: Gateway;
+let processlist: Processlist;
+
+before(async () => {
+  database = await startDatabase();
+  processlist = await openProcesslist(database);
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 4, queue: 8 } });
+});
+after(async () => {
+  processlist?.close();
+  await gateway?.stop();
+  await database.stop();
+});
+
+test('pool 4, queue 8, 100 × SLEEP(1): 12 are served, 88 refused at once, never more than 4 run', async () => {
+  const clients = await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)));
+  // Connections of the pool that are just being opened would let four more wait.
+  await Promise.all(Array.from({ length: 4 }, () => gateway.dbPost({ SQL: 'select sleep(0.1)' })));
+  const query = encodeURIComponent('{"SQL":"select sleep(1)"}');
+  let most = 0;
+  let open = true;
+  const watching = (async () => {
+    while (open) most = Math.max(most, (await processlist.running('sleep(1)')).length);
+  })();
+  const answers = await Promise.all(
+    clients.map(async (client) => {
+      const sentAt = performance.now();
+      client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const reply = await client.reply();
+      return { reply, tookMs: performance.now() - sentAt };
+    }),
+  );
+  open = false;
+  await watching;
+  for (const client of clients) client.close();
+
+  const refused = answers.filter(({ reply }) => reply.status === 503);
+  assert.equal(answers.filter(({ reply }) => reply.status === 200).length, 12);
+  assert.equal(refused.length, 88);
+  for (const { reply, tookMs } of refused) {
+    assert.match(reply.body.toString(), /"CODE":"QUEUE_FULL","OUTCOME":"not_executed"/);
+    assert.match(reply.header('retry-after') ?? '', /^\d+$/);
+    assert.ok(tookMs <= 100, `${tookMs} ms`);
+  }
+  assert.ok(most > 0 && most <= 4, `${most} at once`);
+});
+
+test('health and metrics never wait in that queue', async () => {
+  const busy = Array.from({ length: 12 }, () => gateway.dbPost({ SQL: 'select sleep(1)' }));
+  await processlist.started('sleep(1)', 4);
+  const from = performance.now();
+  assert.equal((await gateway.get('/livez')).status, 200);
+  assert.equal((await gateway.get('/readyz')).status, 200);
+  assert.equal(await readMetric(gateway, 'dbhttpd_queue_length'), 8);
+  assert.ok(performance.now() - from < 900);
+  for (const reply of await Promise.all(busy)) assert.equal(reply.status, 200);
+});
+
+test('requests are served in the order in which they came', async () => {
+  await database.query('create table turns (place int primary key auto_increment, n int)');
+  const busy = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: 'select sleep(1)' }));
+  await processlist.started('sleep(1)', 4);
+  // One free connection at a time: the others sleep on.
+  const blockers = Array.from({ length: 3 }, () => gateway.dbPost({ SQL: 'select sleep(2)' }));
+  await waiting(3);
+  const turns: Promise<unknown>[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    turns.push(gateway.dbPost({ SQL: `insert into turns (n) values (${n})` }));
+    await waiting(4 + n);
+  }
+  await Promise.all([...busy, ...blockers, ...turns]);
+  const rows = await database.query('select n from turns order by place');
+  assert.deepEqual(
+    rows.map(({ n }) => n),
+    [0, 1, 2, 3, 4],
+  );
+});
+
+async function waiting(count: number): Promise<void> {
+  await eventually(
+    `${count} wait`,
+    async () => (await readMetric(gateway, 'dbhttpd_queue_length')) === count,
+  );
+}
+
+test('a request that waited behind a deadline of its own leaves its place to others', async () => {
+  const busy = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: 'select sleep(1)' }));
+  await processlist.started('sleep(1)', 4);
+  const impatient = Array.from({ length: 8 }, () =>
+    gateway.dbPost({ SQL: 'select 1', TIMEOUT: 100 }),
+  );
+  for (const reply of await Promise.all(impatient)) {
+    assert.equal(fateOf(reply), '503 DEADLINE_WAITING not_executed');
+  }
+  assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
+  await Promise.all(busy);
+});
