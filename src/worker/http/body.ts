@@ -12,12 +12,6 @@ export type BodyReader = {
 const tooLarge = (maxBytes: number) =>
   refusal(413, 'BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
 
-/** Whether the head announces a body. Without one the request is complete with its head. */
-export function announcesBody(request: IncomingMessage): boolean {
-  const length = request.headers['content-length'];
-  return request.headers['transfer-encoding'] !== undefined || (length ?? '0') !== '0';
-}
-
 /** Reads the whole body. A body that is too long fails as soon as that is known. */
 export function readBody(request: IncomingMessage, maxBytes: number, reader: BodyReader): void {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) {

@@ -1,6 +1,7 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
 import type { ServerResponse } from 'node:http';
+import { endReply } from './linger.ts';
 
 /** What became of the statements of a request that got no result. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
@@ -51,5 +52,5 @@ export function sendFailure(
   }
   if (failure.allow !== undefined) headers.push('Allow', failure.allow);
   response.writeHead(failure.status, [...headers, ...moreHeaders]);
-  response.end(body);
+  endReply(response, body);
 }

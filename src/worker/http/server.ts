@@ -10,6 +10,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import { type Failure, failureBody, jsonHeaders, refusal, sendFailure } from './failure.ts';
+import { endSocket } from './linger.ts';
 
 export type HttpSettings = {
   readonly maxUrlBytes: number;
@@ -63,7 +64,7 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
   const begin = (socket: Socket, state: ClientState, exchange: Exchange): void => {
     state.current = exchange;
     inFlight += 1;
-    if (draining) exchange.response.shouldKeepAlive = false;
+    if (draining && state.waiting.length === 0) exchange.response.shouldKeepAlive = false;
     exchange.response.on('close', () => {
       inFlight -= 1;
       state.current = null;
@@ -73,7 +74,8 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
   };
 
   const advance = (socket: Socket, state: ClientState): void => {
-    if (socket.destroyed) return;
+    // After a reply that closes the connection nothing behind it is run: its answer could not be sent.
+    if (!socket.writable) return;
     const next = state.waiting.shift();
     if (next !== undefined) {
       if (state.waiting.length < maxWaitingPipelined && socket.isPaused()) socket.resume();
@@ -102,8 +104,9 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
     }
     const failure = syntaxFailure(error, settings.maxUrlBytes);
     const { current } = state;
-    if (current === null || !current.request.complete) endWithFailure(socket, failure);
-    else state.broken = failure;
+    if (current?.request.complete === true) state.broken = failure;
+    else if (current?.response.headersSent === true) current.response.end();
+    else endWithFailure(socket, failure);
   });
   server.on('connect', (_request, socket: Socket) =>
     endWithFailure(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.')),
@@ -114,8 +117,8 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
 
   const drain = (idleGraceMs: number): Promise<void> => {
     draining = true;
-    for (const { current } of clients.values()) {
-      if (current !== null) current.response.shouldKeepAlive = false;
+    for (const { current, waiting } of clients.values()) {
+      if (current !== null && waiting.length === 0) current.response.shouldKeepAlive = false;
     }
     const grace = setTimeout(() => server.closeIdleConnections(), idleGraceMs);
     return new Promise((resolve) => {
@@ -180,5 +183,5 @@ function endWithFailure(socket: Socket, failure: Failure): void {
   for (let index = 0; index < headers.length; index += 2) {
     head += `${headers[index]}: ${headers[index + 1]}\r\n`;
   }
-  socket.end(`${head}Connection: close\r\n\r\n${body}`);
+  endSocket(socket, `${head}Connection: close\r\n\r\n${body}`);
 }

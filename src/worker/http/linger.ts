@@ -1,0 +1,41 @@
+// The last reply on a connection whose client is still sending: it must reach the client all the same.
+// Must not know what is replied.
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { announcesBody } from './body-announcement.ts';
+
+/**
+ * Bytes that arrive at a closed socket are answered by RST, at which clients throw away what they have
+ * received (RFC 9112 section 9.6): so they are read and dropped, no longer than this.
+ */
+const lingerMs = 2_000;
+
+/** Ends a reply whose request may not have been read to its end. `body` is all of the body. */
+export function endReply(response: ServerResponse, body: string): void {
+  const request = response.req;
+  if (response.shouldKeepAlive || request.complete || !announcesBody(request)) {
+    response.end(body);
+    return;
+  }
+  response.write(body);
+  const timer = setTimeout(() => response.end(), lingerMs);
+  const end = () => {
+    clearTimeout(timer);
+    response.end();
+  };
+  request.once('close', end);
+  request.once('end', end);
+  request.resume();
+}
+
+/** Sends the last bytes on a socket that http's parser has given up. */
+export function endSocket(socket: Socket, bytes: string): void {
+  socket.end(bytes);
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+  // The parser's own listener goes, or it would object to every further piece.
+  socket.removeAllListeners('data');
+  socket.on('data', () => {});
+  socket.once('end', () => socket.destroySoon());
+  socket.resume();
+}
