@@ -66,6 +66,82 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
     'INSERT',
     false,
   ],
+  // A new transaction, and autocommit, commit the one before.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['START', true],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['SET', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['SET', true],
+    ],
+    'INSERT',
+    true,
+  ],
+  // What a ROLLBACK of the request itself has undone does not stand; after one to a savepoint some may.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', false],
+    ],
+    'CREATE',
+    true,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', false],
+      ['INSERT', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', true],
+    ],
+    'INSERT',
+    true,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', true],
+    ],
+    'CREATE',
+    false,
+  ],
   // DDL commits before it fails; of others nobody knows.
   [
     [

@@ -25,13 +25,23 @@ const harmless = new Set([
 /** Statements that, when they fail, have committed nothing of what came before them. */
 const neverCommitting = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'WITH', ...harmless]);
 
+/** Statements that commit the transaction they are run in, and open another. */
+const committing = new Set(['BEGIN', 'START']);
+
 /**
  * @param before the statements before the failed one, in order
  * @param failedVerb the first keyword of the statement that failed: DDL commits even when it fails
  * @see https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html
  */
 export function rollbackUndoesAll(before: readonly Applied[], failedVerb: string): boolean {
-  const changes = before.filter(({ verb }) => !harmless.has(verb));
-  if (changes.length === 0) return true;
-  return neverCommitting.has(failedVerb) && changes.every(({ inTransaction }) => inTransaction);
+  let hasOpenChanges = false;
+  for (const { verb, inTransaction } of before) {
+    const changes = !harmless.has(verb);
+    // A transaction that has ended since, or ends here, has taken its changes with it.
+    if (verb === 'ROLLBACK') hasOpenChanges &&= inTransaction;
+    else if (hasOpenChanges && (!inTransaction || committing.has(verb))) return false;
+    if (changes && !inTransaction) return false;
+    hasOpenChanges ||= changes;
+  }
+  return !hasOpenChanges || neverCommitting.has(failedVerb);
 }
