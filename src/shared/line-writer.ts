@@ -13,16 +13,21 @@ export type LineWriter = {
 
 const batchMs = 20;
 const mostBufferedBytes = 1024 * 1024;
+/** What several processes may write to one pipe at a time without mixing their bytes (PIPE_BUF). */
+const mostPipeBytes = 4096;
 
 /** Opens a writer on a path (appending; throws when that fails) or on a descriptor, which is not closed. */
 export function openLineWriter(target: string | number): LineWriter {
   const open = () => (typeof target === 'number' ? target : openSync(target, 'a', 0o640));
+  const mostPieceBytes = typeof target === 'number' ? mostPipeBytes : Number.POSITIVE_INFINITY;
   let fd = open();
   let lines: string[] = [];
   let length = 0;
   let lost = 0;
   let isScheduled = false;
   let isWriting = false;
+  /** The disk took the beginning of a line and no more: what comes next begins a line of its own. */
+  let isTorn = false;
   let retired: number | null = null;
 
   const take = (): readonly string[] => {
@@ -32,28 +37,48 @@ export function openLineWriter(target: string | number): LineWriter {
     return taken;
   };
 
-  const finishWrite = (count: number, error: Error | null) => {
+  const lose = (rest: Buffer, wasCut: boolean) => {
+    for (let at = rest.indexOf(lineFeed); at >= 0; at = rest.indexOf(lineFeed, at + 1)) lost += 1;
+    isTorn ||= wasCut;
+  };
+
+  const mend = (bytes: Buffer): Buffer => {
+    if (!isTorn) return bytes;
+    isTorn = false;
+    return Buffer.concat([Buffer.from('\n'), bytes]);
+  };
+
+  // A batch goes to one file to its end, also when another is opened meanwhile.
+  const writePiece = (to: number, bytes: Buffer, wasCut: boolean, later: readonly Buffer[]) => {
+    write(to, bytes, (error, written) => {
+      if (error === null && written < bytes.length) {
+        // A disk that fills up takes a piece first; the rest meets the error.
+        writePiece(to, bytes.subarray(written), wasCut || written > 0, later);
+      } else if (error?.code === 'EAGAIN') {
+        setTimeout(() => writePiece(to, bytes, wasCut, later), batchMs).unref();
+      } else {
+        if (error !== null) lose(bytes, wasCut);
+        writePieces(to, later);
+      }
+    });
+  };
+
+  const writePieces = (to: number, [first, ...later]: readonly Buffer[]) => {
+    if (first !== undefined) {
+      writePiece(to, mend(first), false, later);
+      return;
+    }
     isWriting = false;
-    if (error !== null) lost += count;
     if (retired !== null) closeSync(retired);
     retired = null;
     if (lines.length > 0) schedule();
-  };
-
-  const writeRest = (bytes: Buffer, count: number) => {
-    write(fd, bytes, (error, written) => {
-      // A disk that fills up takes a piece first; the rest meets the error.
-      if (error === null && written < bytes.length) writeRest(bytes.subarray(written), count);
-      else finishWrite(count, error);
-    });
   };
 
   const startWrite = () => {
     isScheduled = false;
     if (isWriting || lines.length === 0) return;
     isWriting = true;
-    const taken = take();
-    writeRest(Buffer.from(taken.join('')), taken.length);
+    writePieces(fd, cutIntoPieces(take(), mostPieceBytes));
   };
 
   const schedule = () => {
@@ -72,12 +97,14 @@ export function openLineWriter(target: string | number): LineWriter {
       if (!isWriting) schedule();
     },
     flush: () => {
-      const taken = take();
-      if (taken.length === 0) return;
-      try {
-        writeSync(fd, taken.join(''));
-      } catch {
-        lost += taken.length;
+      for (const piece of cutIntoPieces(take(), mostPieceBytes)) {
+        let rest = mend(piece);
+        const whole = rest.length;
+        try {
+          while (rest.length > 0) rest = rest.subarray(writeSync(fd, rest));
+        } catch {
+          lose(rest, rest.length < whole);
+        }
       }
     },
     reopen: () => {
@@ -95,4 +122,21 @@ export function openLineWriter(target: string | number): LineWriter {
     },
     lost: () => lost,
   };
+}
+
+const lineFeed = 0x0a;
+
+/** Whole lines together, as many as fit into `mostBytes`; a longer line stays in one piece all the same. */
+function cutIntoPieces(lines: readonly string[], mostBytes: number): readonly Buffer[] {
+  if (lines.length === 0) return [];
+  const all = Buffer.from(lines.join(''));
+  if (all.length <= mostBytes) return [all];
+  const pieces: Buffer[] = [];
+  for (let start = 0; start < all.length; ) {
+    const fitting = all.lastIndexOf(lineFeed, start + mostBytes - 1);
+    const end = fitting >= start ? fitting + 1 : all.indexOf(lineFeed, start) + 1;
+    pieces.push(all.subarray(start, end));
+    start = end;
+  }
+  return pieces;
 }
