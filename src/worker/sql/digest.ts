@@ -1,0 +1,164 @@
+// A statement's shape for the log: its text with every literal as `?`, lists of them as one, comments dropped.
+// Pure. Must not let a literal through: where servers may cut the text differently, the digest ends.
+import { Lexer } from './lexer.ts';
+import {
+  CLOSE,
+  DOT,
+  END,
+  EXECUTABLE_COMMENT,
+  NUMBER,
+  OPEN,
+  OPERATOR,
+  QUOTED_NAME,
+  SEMICOLON,
+  STRING,
+  SYSTEM_AT,
+  USER_AT,
+  WORD,
+} from './tokens.ts';
+
+const mostDigest = 1024;
+/** More of a long text is not read: its shape is known by then, and the reader has work to do. */
+const mostText = 64 * 1024;
+
+/** Words that carry a string: charset introducers, national, hexadecimal and bit strings. */
+const charset = /^_\w+$/;
+const stringPrefix = /^[nxb]$/i;
+const constant = /^(?:null|true|false|default)$/i;
+
+/** The digest of one statement or several: at most 1 KiB; what is left out at its end shows as `…`. */
+export function digest(sql: string): string {
+  const lexer = new Lexer(sql.length > mostText ? sql.slice(0, mostText) : sql);
+  const out = new Shape();
+  for (;;) {
+    const before = lexer.end;
+    lexer.next();
+    if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();
+    if (lexer.kind === END) return sql.length > mostText ? out.cut() : out.text();
+    out.add(lexer.kind, sql.slice(lexer.start, lexer.end), lexer.start === before);
+    if (out.length > mostDigest) return out.cut();
+  }
+}
+
+type Piece = { kind: number; text: string; touching: boolean };
+
+const placeholder = '?';
+const isLiteral = (piece: Piece | undefined) => piece?.text === placeholder;
+const isSign = (piece: Piece | undefined) => piece?.text === '-' || piece?.text === '+';
+
+/** The pieces of a digest so far; a piece may take back what it makes superfluous. */
+class Shape {
+  readonly #pieces: Piece[] = [];
+  length = 0;
+
+  add(kind: number, text: string, touching: boolean): void {
+    if (kind === NUMBER || kind === STRING) this.#addLiteral(kind, touching);
+    else if (kind === WORD && constant.test(text) && this.#isListed())
+      this.#addLiteral(kind, false);
+    else if (kind === WORD && touching && this.#isFraction()) this.#pop(1);
+    else if (kind === EXECUTABLE_COMMENT) this.#push({ kind: OPERATOR, text: '/*!*/', touching });
+    else this.#push({ kind, text, touching });
+    if (kind === CLOSE) this.#foldRows();
+  }
+
+  text(): string {
+    let text = '';
+    let before: Piece | undefined;
+    for (const piece of this.#pieces) {
+      text += before === undefined || joins(before, piece) ? piece.text : ` ${piece.text}`;
+      before = piece;
+    }
+    return text;
+  }
+
+  cut(): string {
+    return `${this.text().slice(0, mostDigest)}…`;
+  }
+
+  #at(back: number): Piece | undefined {
+    return this.#pieces.at(-back);
+  }
+
+  #push(piece: Piece): void {
+    this.#pieces.push(piece);
+    this.length += piece.text.length + 1;
+  }
+
+  #pop(count: number): void {
+    for (let index = 0; index < count; index += 1) {
+      this.length -= (this.#pieces.pop()?.text.length ?? -1) + 1;
+    }
+  }
+
+  /** Whether what comes next stands in a list, or begins one. */
+  #isListed(): boolean {
+    return this.#at(1)?.kind === OPEN || this.#at(1)?.text === ',';
+  }
+
+  #addLiteral(kind: number, touching: boolean): void {
+    const last = this.#at(1);
+    if (kind === STRING) this.#dropIntroducers(touching);
+    else if (touching && last?.kind === DOT && !this.#isQualified()) this.#pop(1);
+    else if (kind === NUMBER && isSign(last) && this.#isUnary()) this.#pop(1);
+    if (isLiteral(this.#at(1))) return;
+    if (this.#at(1)?.text === ',' && isLiteral(this.#at(2))) this.#pop(1);
+    else this.#push({ kind: NUMBER, text: placeholder, touching });
+  }
+
+  /** What says how a string is to be read, and belongs to it: N'…', _latin1 '…', _utf8mb4 X'…'. */
+  #dropIntroducers(touching: boolean): void {
+    if (touching && this.#endsInWord(stringPrefix)) this.#pop(1);
+    if (this.#endsInWord(charset)) this.#pop(1);
+  }
+
+  #endsInWord(pattern: RegExp): boolean {
+    const last = this.#at(1);
+    return last?.kind === WORD && pattern.test(last.text);
+  }
+
+  /** Behind the point of a name (t.1a), not of a number (.5). */
+  #isQualified(): boolean {
+    const owner = this.#at(2);
+    return this.#touches() && owner !== undefined && isName(owner);
+  }
+
+  /** Behind the point of a number: 1.e5 has a word for an exponent. */
+  #isFraction(): boolean {
+    return this.#at(1)?.kind === DOT && this.#touches() && isLiteral(this.#at(2));
+  }
+
+  /** A sign behind an operator, a comma or an opening parenthesis, or in an exponent (1e-5), is the number's. */
+  #isUnary(): boolean {
+    const before = this.#at(2);
+    if (before === undefined) return true;
+    return (
+      before.kind === OPEN || before.kind === OPERATOR || (isLiteral(before) && this.#touches())
+    );
+  }
+
+  #touches(): boolean {
+    return this.#at(1)?.touching === true;
+  }
+
+  /** (?), (?) are rows of one shape: one is enough. */
+  #foldRows(): void {
+    const isRow = (back: number) =>
+      this.#at(back)?.kind === CLOSE &&
+      isLiteral(this.#at(back + 1)) &&
+      this.#at(back + 2)?.kind === OPEN;
+    if (isRow(1) && this.#at(4)?.text === ',' && isRow(5)) this.#pop(4);
+  }
+}
+
+/** Whether two pieces stand together without a blank. */
+function joins(left: Piece, right: Piece): boolean {
+  if (left.kind === DOT || right.kind === DOT) return right.touching;
+  if (left.kind === OPEN || right.kind === CLOSE || right.kind === SEMICOLON) return true;
+  if (left.kind === USER_AT || left.kind === SYSTEM_AT || right.text === ',') return true;
+  if (right.kind === OPEN || right.kind === USER_AT) return right.touching && isName(left);
+  return left.kind === OPERATOR && right.kind === OPERATOR && left.text !== ',' && right.touching;
+}
+
+function isName({ kind }: Piece): boolean {
+  return kind === WORD || kind === QUOTED_NAME;
+}
