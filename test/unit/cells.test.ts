@@ -41,7 +41,7 @@ function write(
   asStrings = false,
 ): JsonValue[] {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(65536), 65536, transport, () => {});
+  const out = new ReplyWriter(new BufferPool(65536), 65536, transport);
   const packet = rowPacket(cells);
   // The row lies inside of a larger chunk.
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);
