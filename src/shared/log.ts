@@ -32,14 +32,26 @@ export type LogTarget = { readonly path: string } | 'stderr';
 
 const urgency: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
 
-/** Opens a log. `origin` names the process in each line. Throws when the file cannot be created or written. */
-export function openLog(target: LogTarget, level: LogLevel, origin: string): OwnedLog {
+/** When lines are written: in batches, which nobody waits for, or each before its call returns. */
+export type LogPace = 'batched' | 'at once';
+
+/**
+ * Opens a log. `origin` names the process in each line. A process that may exit in the next moment writes
+ * `at once`: a batch that is under way at the exit is lost. Throws when the file cannot be created or written.
+ */
+export function openLog(
+  target: LogTarget,
+  level: LogLevel,
+  origin: string,
+  pace: LogPace,
+): OwnedLog {
   if (target !== 'stderr') mkdirSync(dirname(target.path), { recursive: true });
   const writer = openLineWriter(target === 'stderr' ? 2 : target.path);
   const writeAt = (own: LogLevel) => {
     if (urgency[own] > urgency[level]) return () => {};
     return (message: string, fields?: LogFields) => {
       writer.write(formatLine(own, origin, message, fields));
+      if (pace === 'at once') writer.flush();
     };
   };
   const log = { error: writeAt('error'), warn: writeAt('warn'), info: writeAt('info') };

@@ -20,7 +20,7 @@ tell({ kind: 'ready' });
 
 async function run({ config, address }: ToDaemon): Promise<void> {
   process.title = `dbhttpd: supervisor ${config.section}`;
-  const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`);
+  const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`, 'at once');
   const claim = await inheritClaim(inherited.claim);
   let isOpen = true;
   const close = () => {

@@ -59,13 +59,12 @@ export async function prepare(
       logTo === 'stderr' ? logTo : { path: config.log },
       config.logLevel,
       `${process.pid}`,
+      'at once',
     );
   } catch (error) {
     complain([fallback()], `cannot create the log: ${(error as Error).message}`);
     return failed(exitCodes.cannotCreate);
   }
-  // Whoever fails here exits next: what was logged must be on disk by then.
-  process.on('exit', log.flush);
   const claimed = await claim(config, log);
   if (!claimed.ok) return failed(claimed.exitCode);
   const listener = await listen(config, claimed.instance, log);
@@ -77,9 +76,8 @@ export async function prepare(
 function complain(targets: readonly LogTarget[], ...lines: readonly string[]): void {
   for (const target of targets) {
     try {
-      const log = openLog(target, 'error', `${process.pid}`);
+      const log = openLog(target, 'error', `${process.pid}`, 'at once');
       for (const line of lines) log.error(line);
-      log.flush();
       return;
     } catch {
       // The next one.

@@ -69,7 +69,7 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
   try {
     process.title = `dbhttpd: worker ${slot} ${config.section}`;
     const target = logTo === 'stderr' ? logTo : { path: config.log };
-    const log = openLog(target, config.logLevel, `${process.pid} w${slot}`);
+    const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const service = createService({ config, log, scrape: scrapes.scrape });
     running = { service, log, scrapes, isDraining: false };

@@ -13,7 +13,7 @@ const read = (path: string) => readFileSync(path, 'utf8');
 
 test('control characters cannot forge a line or steer a terminal', () => {
   const path = join(directory, 'control.log');
-  const log = openLog({ path }, 'info', 'me');
+  const log = openLog({ path }, 'info', 'me', 'batched');
   log.info('a\nb\u001b[31m', { field: 'c d\r\n"\u0085' });
   log.flush();
   const text = read(path);
@@ -23,7 +23,7 @@ test('control characters cannot forge a line or steer a terminal', () => {
 
 test('less urgent lines than the level are left out', () => {
   const path = join(directory, 'level.log');
-  const log = openLog({ path }, 'warn', 'me');
+  const log = openLog({ path }, 'warn', 'me', 'batched');
   log.debug('a');
   log.info('b');
   log.warn('c');
@@ -38,7 +38,7 @@ test('less urgent lines than the level are left out', () => {
 test('a log is created with its directory, not for others to read, and appended to', () => {
   const path = join(directory, 'deep/er/x.log');
   for (const word of ['first', 'second']) {
-    const log = openLog({ path }, 'info', 'me');
+    const log = openLog({ path }, 'info', 'me', 'batched');
     log.info(word);
     log.flush();
   }
@@ -47,7 +47,7 @@ test('a log is created with its directory, not for others to read, and appended 
 
 test('no line is lost when the log is reopened under a stream of lines', async () => {
   const path = join(directory, 'rotated.log');
-  const log = openLog({ path }, 'info', 'me');
+  const log = openLog({ path }, 'info', 'me', 'batched');
   for (let line = 0; line < 1000; line += 1) {
     log.info(`line ${line} `);
     if (line % 100 === 50) {
@@ -65,7 +65,7 @@ test('no line is lost when the log is reopened under a stream of lines', async (
 });
 
 test('lines that a full disk refuses are counted, and nothing throws', () => {
-  const log = openLog({ path: '/dev/full' }, 'info', 'me');
+  const log = openLog({ path: '/dev/full' }, 'info', 'me', 'batched');
   log.info('a');
   log.info('b');
   log.flush();
@@ -73,7 +73,7 @@ test('lines that a full disk refuses are counted, and nothing throws', () => {
 });
 
 test('a buffer that the disk does not empty is bounded', () => {
-  const log = openLog({ path: join(directory, 'bounded.log') }, 'info', 'me');
+  const log = openLog({ path: join(directory, 'bounded.log') }, 'info', 'me', 'batched');
   for (let line = 0; line < 3000; line += 1) log.info('x'.repeat(1000));
   assert.ok(log.lost() > 1000);
 });
