@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openLog } from '../../src/shared/log.ts';
+import { eventually } from '../support/eventually.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-log-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -59,8 +60,14 @@ test('no line is lost when the log is reopened under a stream of lines', async (
   }
   log.flush();
   const files = [path, ...Array.from({ length: 10 }, (_, index) => `${path}.${index * 100 + 50}`)];
-  const all = files.map(read).join('');
-  for (let line = 0; line < 1000; line += 1) assert.ok(all.includes(`] line ${line} \n`));
+  const missing = () => {
+    const all = files.map(read).join('');
+    return Array.from({ length: 1000 }, (_, line) => line).filter(
+      (line) => !all.includes(`] line ${line} \n`),
+    );
+  };
+  // A batch that was under way when the rest was flushed ends by itself.
+  await eventually('every line is in a file', () => missing().length === 0);
   assert.equal(log.lost(), 0);
 });
 
