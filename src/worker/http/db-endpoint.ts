@@ -165,6 +165,9 @@ function decideStatement(config: Config, request: DbRequest): Decided {
   };
 }
 
+/** ER_PARSE_ERROR: the statement was not run, whatever its first word is. */
+const syntaxError = 1064;
+
 /** What follows the statements on their connection: metadata after success, ROLLBACK after an error. */
 function createConclusion(config: Config, request: DbRequest, sql: string): Conclude | null {
   const { metadata, rollbackOnError } = request;
@@ -176,7 +179,7 @@ function createConclusion(config: Config, request: DbRequest, sql: string): Conc
     if (!rollbackOnError) return { trailer: [], rolledBack: false };
     await runTogether(connection, [statementCommand('ROLLBACK', connection.columns)]);
     const { applied, failedVerb } = mapResults(sql, results);
-    const rolledBack = rollbackUndoesAll(applied, failedVerb);
+    const rolledBack = rollbackUndoesAll(applied, error.errno === syntaxError ? '' : failedVerb);
     return {
       trailer: [
         ['ROLLBACK_ON_ERROR', 'true'],

@@ -4,15 +4,12 @@
 /** A statement that succeeded: its first keyword, and whether a transaction was open after it. */
 export type Applied = { readonly verb: string; readonly inTransaction: boolean };
 
-/** Statements that apply nothing to the data themselves. */
-const harmless = new Set([
+/** Statements that apply nothing to the data themselves and leave an open transaction open. */
+const neutral = [
   '',
-  'BEGIN',
-  'START',
-  'ROLLBACK',
-  'SAVEPOINT',
-  'RELEASE',
   'SELECT',
+  'VALUES',
+  'TABLE',
   'SHOW',
   'SET',
   'USE',
@@ -20,28 +17,45 @@ const harmless = new Set([
   'EXPLAIN',
   'DESCRIBE',
   'DESC',
+  'SAVEPOINT',
+  'RELEASE',
+  'ROLLBACK',
+];
+
+/** Statements that change nothing while nothing was changed before them. */
+const harmless = new Set([...neutral, 'BEGIN', 'START', 'COMMIT']);
+
+/** Statements that commit nothing of what came before them, whether they succeed or fail. */
+const neverCommitting = new Set([...neutral, 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'WITH']);
+
+/** Statements that may have applied and committed a part of themselves when they fail. BEGIN: a block. */
+const failsInPart = new Set([
+  'CALL',
+  'EXECUTE',
+  'DROP',
+  'BEGIN',
+  'IF',
+  'CASE',
+  'FOR',
+  'WHILE',
+  'LOOP',
+  'REPEAT',
 ]);
-
-/** Statements that, when they fail, have committed nothing of what came before them. */
-const neverCommitting = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'WITH', ...harmless]);
-
-/** Statements that commit the transaction they are run in, and open another. */
-const committing = new Set(['BEGIN', 'START']);
 
 /**
  * @param before the statements before the failed one, in order
- * @param failedVerb the first keyword of the statement that failed: DDL commits even when it fails
+ * @param failedVerb the first keyword of the statement that failed (DDL commits even when it fails); ''
+ *   when it was not even understood
  * @see https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html
  */
 export function rollbackUndoesAll(before: readonly Applied[], failedVerb: string): boolean {
-  let hasOpenChanges = false;
+  let changed = false;
   for (const { verb, inTransaction } of before) {
-    const changes = !harmless.has(verb);
-    // A transaction that has ended since, or ends here, has taken its changes with it.
-    if (verb === 'ROLLBACK') hasOpenChanges &&= inTransaction;
-    else if (hasOpenChanges && (!inTransaction || committing.has(verb))) return false;
-    if (changes && !inTransaction) return false;
-    hasOpenChanges ||= changes;
+    if (verb === 'ROLLBACK' && !inTransaction) changed = false;
+    else if (changed || !harmless.has(verb)) {
+      if (!inTransaction || !neverCommitting.has(verb)) return false;
+      changed = true;
+    }
   }
-  return !hasOpenChanges || neverCommitting.has(failedVerb);
+  return changed ? neverCommitting.has(failedVerb) : !failsInPart.has(failedVerb);
 }
