@@ -127,6 +127,11 @@ export function encodeCommand(code: number, argument: string): Buffer {
   return packet;
 }
 
+/** How long a command is without the headers of its packets. */
+export function commandBytes(packet: Buffer): number {
+  return packet.length - headerBytes * Math.ceil(packet.length / (headerBytes + maxPayloadBytes));
+}
+
 function encodeLongCommand(code: number, argument: string): Buffer {
   const payload = Buffer.concat([Buffer.from([code]), Buffer.from(argument)]);
   const pieces: Buffer[] = [];

@@ -5,6 +5,7 @@ import { runTogether, statementCommand } from './commands.ts';
 import type { Connection } from './connection.ts';
 import type { Control } from './control.ts';
 import type { RunEnd, StopReason } from './fate.ts';
+import { commandBytes } from './framing.ts';
 import { killRunning, killTimeoutMs } from './kill.ts';
 import type { ServerError } from './packets.ts';
 import type { Pool, Refusal, Waiter } from './pool.ts';
@@ -64,6 +65,16 @@ export interface StatementRun {
   resume(): void;
   abandonResults(): void;
 }
+
+/**
+ * MySQL's own answer to a command over max_allowed_packet. It is given here, because MySQL closes the
+ * connection after it, and while we still write the answer is lost more often than not.
+ */
+const packetTooLarge: ServerError = {
+  errno: 1153,
+  sqlState: '08S01',
+  message: "Got a packet bigger than 'max_allowed_packet' bytes",
+};
 
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
@@ -211,9 +222,14 @@ export class Run implements StatementRun, Waiter, QueryOwner {
       this.answered(true, null);
       return;
     }
+    const command = new QueryCommand(sql, connection.columns, this.#owner.sink, this);
+    if (commandBytes(command.packet) >= session.commandLimitBytes) {
+      this.answered(true, packetTooLarge);
+      return;
+    }
     session.isFresh = false;
-    this.#command = new QueryCommand(sql, connection.columns, this.#owner.sink, this);
-    connection.send(this.#command);
+    this.#command = command;
+    connection.send(command);
   }
 
   answered(flagsClean: boolean, error: ServerError | null): void {

@@ -32,6 +32,8 @@ const forgetFoundRows = 'SELECT 1 LIMIT 0';
 export class Session {
   readonly connection: Connection;
   readonly identity: ServerIdentity;
+  /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */
+  readonly commandLimitBytes: number;
   /** Whether nothing has run since it was prepared or reset. */
   isFresh = true;
   /** When it was last put aside by its pool. */
@@ -42,12 +44,13 @@ export class Session {
 
   constructor(
     connection: Connection,
-    identity: ServerIdentity,
+    { identity, commandLimitBytes }: Pick<Session, 'identity' | 'commandLimitBytes'>,
     database: string,
     statements: readonly string[],
   ) {
     this.connection = connection;
     this.identity = identity;
+    this.commandLimitBytes = commandLimitBytes;
     this.#database = database;
     this.#statements = statements;
   }
@@ -79,12 +82,14 @@ export function prepareSession(
 ): Promise<Session> {
   const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
-    const [identity, role] = await Promise.all([
+    const [identity, limits, role] = await Promise.all([
       fetchIdentity(connection),
+      fetchRows(connection, 'SELECT @@max_allowed_packet'),
       fetchRoleStatement(connection),
       runTogether(connection, statementCommands(connection, statements)),
     ]);
-    return new Session(connection, identity, settings.database, [...role, ...statements]);
+    const facts = { identity, commandLimitBytes: Number(limits[0]?.[0]) };
+    return new Session(connection, facts, settings.database, [...role, ...statements]);
   });
 }
 
