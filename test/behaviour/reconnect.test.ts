@@ -48,6 +48,18 @@ test('wait_timeout passed: the next request works, and none is ever a 502', asyn
   });
 });
 
+test('an idle connection that a firewall has forgotten is replaced before a statement is sent on it', async () => {
+  await withGateway({ pool: 1 }, async (gateway) => {
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
+    await pause(1000);
+    // Only the open connections are cut off; new ones find their way.
+    proxy.partition();
+    proxy.admit();
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 6' })), 6);
+    proxy.heal();
+  });
+});
+
 test('killed by an administrator while idle: the next request works', async () => {
   await withGateway({ pool: 1 }, async (gateway) => {
     const id = cellOf(await gateway.dbPost({ SQL: 'select connection_id()' }));

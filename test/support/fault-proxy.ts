@@ -27,6 +27,8 @@ export type FaultProxy = {
   readonly release: () => void;
   /** Lets nothing pass in either direction; new connections are accepted and meet silence. */
   readonly partition: () => void;
+  /** Lets new connections pass again; those that were cut off stay cut off. */
+  readonly admit: () => void;
   readonly heal: () => void;
   /** Refuses new connections by RST right after they were accepted; `false` takes it back. */
   readonly refuse: (on: boolean) => void;
@@ -91,6 +93,9 @@ export async function startFaultProxy(
     partition: () => {
       partitioned = true;
       for (const link of links.values()) link.freeze();
+    },
+    admit: () => {
+      partitioned = false;
     },
     heal: () => {
       partitioned = false;

@@ -1,9 +1,13 @@
-// The opening of a connection, bounded in time and ended by a stop: a frozen server accepts and says nothing.
+// First steps on a connection, bounded in time and ended by a stop: a frozen server accepts and says nothing.
 // Must not know what the connection is for.
+import { ping } from './commands.ts';
 import type { Connection } from './connection.ts';
 
 /** How long connecting, authenticating and preparing may take together. */
 const openTimeoutMs = 10_000;
+
+/** How long a connection that lay idle may take to show that it is there. */
+const proofTimeoutMs = 1_000;
 
 /** Opens something by `open`, whose signal is aborted when it takes too long or `closing` is aborted. */
 export async function openWithin<Opened>(
@@ -39,5 +43,18 @@ export async function prepare<Result>(
     throw cause;
   } finally {
     signal.removeEventListener('abort', abort);
+  }
+}
+
+/** Asks whether the server is still there. Rejects when it does not answer: the connection is then lost. */
+export async function proveAlive(connection: Connection): Promise<void> {
+  const timer = setTimeout(
+    () => connection.destroy(new Error('an idle connection did not answer')),
+    proofTimeoutMs,
+  );
+  try {
+    await ping(connection);
+  } finally {
+    clearTimeout(timer);
   }
 }

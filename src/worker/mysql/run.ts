@@ -1,6 +1,6 @@
 // One request's statements from waiting for a session to a known end; sent once at most.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
-import { setImmediate } from 'node:timers/promises';
+import { proveAlive } from './bounded.ts';
 import { runTogether, statementCommand } from './commands.ts';
 import type { Connection } from './connection.ts';
 import type { Control } from './control.ts';
@@ -50,8 +50,11 @@ export interface RunOwner {
   runEnded(end: RunEnd): void;
 }
 
-/** A session that lay idle for this long may have been closed by the server without our knowing yet. */
-const staleAfterMs = 1_000;
+/**
+ * A session that lay idle for this long may be gone without our knowing: closed by the server in this very
+ * moment (wait_timeout is a second at least), or forgotten by a firewall. It is asked before it is used.
+ */
+const staleAfterMs = 500;
 
 /** A run as its owner sees it. `stop` may be called at any time. */
 export interface StatementRun {
@@ -179,9 +182,8 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   async #prepare(session: Session, isStale: boolean): Promise<void> {
     const { needsFreshSession, isReadOnly } = this.#statement;
     try {
-      // What the server has closed is told in this turn of the event loop, before anything is sent.
-      if (isStale) await setImmediate();
       if (needsFreshSession && !session.isFresh) await this.#pool.refresh(session);
+      else if (isStale) await proveAlive(session.connection);
       if (isReadOnly) {
         session.isFresh = false;
         const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
