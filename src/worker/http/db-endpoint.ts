@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { runTogether, statementCommand } from '../mysql/commands.ts';
-import type { Statement } from '../mysql/run.ts';
+import type { Statement } from '../mysql/preparation.ts';
 import type { ResultNote } from '../reply/db-reply.ts';
 import { bind } from '../sql/bind.ts';
 import { classify } from '../sql/classify.ts';

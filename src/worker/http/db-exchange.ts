@@ -4,8 +4,9 @@ import type { ServerResponse } from 'node:http';
 import type { Connection } from '../mysql/connection.ts';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { ServerError } from '../mysql/packets.ts';
-import type { Afterwards, RunOwner, Statement, StatementRun } from '../mysql/run.ts';
+import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
+import type { Afterwards, RunOwner, StatementRun } from '../mysql/statement-run.ts';
 import type { BufferPool } from '../reply/buffers.ts';
 import {
   type DbEnding,
@@ -19,7 +20,7 @@ import { ReplyWriter } from '../reply/writer.ts';
 import { type Failure, type Outcome, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { runFailure } from './run-failure.ts';
-import { StallWatch } from './stall-watch.ts';
+import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
@@ -63,7 +64,7 @@ export type Conclude = (
 ) => Promise<DbEnding>;
 
 /** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
-export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
+export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner {
   readonly sink: DbReply;
   readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;
@@ -71,12 +72,10 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
   readonly #response: ServerResponse;
   readonly #writer: ReplyWriter;
   readonly #run: StatementRun;
+  readonly #reader: SlowReader;
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
   #ending: DbEnding = { trailer: [], rolledBack: false };
-  /** Runs while there is something that the reader has not taken. */
-  #stall: StallWatch | null = null;
-  #readerIsSlow = false;
   #clientGone = false;
   #over = false;
 
@@ -89,6 +88,7 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
     this.sink = new DbReply(this.#writer, request.reply, this);
     this.afterwards = this.#createAfterwards(request.conclude);
     this.#run = context.runs.create(request.statement, this);
+    this.#reader = new SlowReader(response, this);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
     response.on('close', () => this.#closed());
   }
@@ -116,32 +116,22 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
   }
 
   readerIsSlow(): void {
-    if (this.#readerIsSlow || this.#clientGone) return;
-    this.#readerIsSlow = true;
+    if (this.#reader.isWaiting || this.#clientGone) return;
     this.#run.pause();
-    this.#watchForStall();
-    this.#response.once('drain', () => {
-      this.#stall?.stop();
-      this.#readerIsSlow = false;
-      this.#run.resume();
-    });
+    this.#reader.wait();
   }
 
-  #watchForStall(): void {
-    const { socket } = this.#response;
-    if (socket === null) return;
-    this.#stall ??= new StallWatch(socket, () => this.#stalled());
-    this.#stall.start();
+  readerFlows(): void {
+    this.#run.resume();
   }
 
-  #stalled(): void {
-    if (this.#over) this.#response.socket?.resetAndDestroy();
-    else this.#run.stop('stalled');
+  readerStalled(): void {
+    this.#run.stop('stalled');
   }
 
   /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
   #closed(): void {
-    this.#stall?.stop();
+    this.#reader.stop();
     if (this.#over) return;
     this.#clientGone = true;
     if (this.#request.statement.isRead || !this.#run.isSent) {
@@ -166,15 +156,13 @@ export class DbExchange implements RunOwner, ReplyOwner, DbReplyOwner {
       this.#fail(runFailure(end, this.#request.statement.isRead));
       return;
     }
-    if (this.#clientGone) this.#writer.abandon();
-    else this.#finish();
+    if (this.#clientGone) {
+      this.#writer.abandon();
+    } else {
+      this.sink.finish(this.#ending);
+      this.#reader.finish();
+    }
     this.#tell(200, end.error === null ? 'ok' : 'error');
-  }
-
-  #finish(): void {
-    this.#stall?.stop();
-    this.sink.finish(this.#ending);
-    if (this.#response.writableLength > 0) this.#watchForStall();
   }
 
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */

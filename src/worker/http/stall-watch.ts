@@ -25,17 +25,13 @@ export class StallWatch {
     this.#onStall = onStall;
   }
 
-  /** Starts watching; does nothing while it watches already. */
   start(): void {
-    if (this.#timer !== undefined) return;
     this.#queued = this.#measure();
-    this.#unchanged = 0;
     this.#timer = setInterval(() => this.#check(), checkMs);
   }
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   #measure(): number {

@@ -1,7 +1,7 @@
 // What may become of a request's statements, and who may stop them.
 // Must not know how they are run.
 import type { ServerError } from './packets.ts';
-import type { Refusal } from './pool.ts';
+import type { Refusal } from './waiter.ts';
 
 /** Why a run was stopped from outside. */
 export type StopReason = 'deadline' | 'client gone' | 'stalled' | 'too large' | 'stopping';

@@ -1,5 +1,6 @@
 // Ends a statement that runs: KILL QUERY, and the connection back to the pool only when that is safe.
 // Must not know why it is ended.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Control } from './control.ts';
 import type { Pool } from './pool.ts';
 import type { QueryCommand } from './query.ts';
@@ -7,6 +8,8 @@ import type { Session } from './session.ts';
 
 /** KILL's answer, the statement's answer and the reset together may take this long. */
 export const killTimeoutMs = 1_000;
+const repeatMs = 100;
+const unreferenced = { ref: false };
 
 /**
  * Kills what runs on a granted session and releases the session. It goes back only when KILL and the
@@ -27,8 +30,16 @@ export async function killRunning(
   );
   const answer = command?.discardResults() ?? Promise.resolve();
   connection.resume();
-  const killed = await control.kill(connection, identity);
-  if (killed) await answer;
+  let killed = false;
+  let hasEnded = false;
+  void answer.then(() => {
+    hasEnded = true;
+  });
+  do {
+    killed = await control.kill(connection, identity);
+    // A KILL between two statements of a request hits neither: once more while no answer has come.
+    if (killed && !hasEnded) await Promise.race([answer, pause(repeatMs, undefined, unreferenced)]);
+  } while (killed && !hasEnded && !connection.isLost);
   clearTimeout(timer);
   if (killed && !connection.isLost) {
     pool.release(session, 'unclean', Math.max(givenUpAt - performance.now(), 1));

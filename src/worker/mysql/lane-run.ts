@@ -5,7 +5,7 @@ import type { Lane } from './lane.ts';
 import { type LaneSession, type LaneStatement, laneLimitMs } from './lane-session.ts';
 import type { ServerError } from './packets.ts';
 import { QueryCommand, type QueryOwner } from './query.ts';
-import type { RunOwner, StatementRun } from './run.ts';
+import type { RunOwner, StatementRun } from './statement-run.ts';
 
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
 const limitErrors = new Set([1969, 3024]);

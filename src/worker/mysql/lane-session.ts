@@ -1,6 +1,7 @@
 // One session of the lane: statements written together, answered in order, ended by the server itself.
 // Must not know which statements belong here, nor replies.
 import { runTogether, statementCommand } from './commands.ts';
+import { staleAfterMs } from './preparation.ts';
 import type { QueryCommand } from './query.ts';
 import type { Session } from './session.ts';
 
@@ -42,6 +43,13 @@ export class LaneSession {
   /** Whether the statement at the head has been unanswered for longer than the server allows it. */
   isSilent(now: number): boolean {
     return this.#outstanding.length > 0 && now - this.headSince > laneLimitMs + silenceMs;
+  }
+
+  /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
+  isStale(now: number): boolean {
+    return (
+      this.session.connection.isLost || (this.depth === 0 && now - this.headSince > staleAfterMs)
+    );
   }
 
   add(statement: LaneStatement): void {

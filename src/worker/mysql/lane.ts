@@ -3,14 +3,13 @@
 // the server's own limit ends what is slow.
 import type { Log } from '../../shared/log.ts';
 import { LaneSession, type LaneStatement, limitStatements } from './lane-session.ts';
-import type { Pool, Waiter } from './pool.ts';
+import type { Pool } from './pool.ts';
 import { Quickness } from './quickness.ts';
 import type { Session } from './session.ts';
+import type { Waiter } from './waiter.ts';
 
 const mostSessions = 2;
 const mostOutstanding = 32;
-/** A lane without work gives its sessions back to the pool after this time. */
-const idleMs = 5_000;
 const checkMs = 500;
 
 export type LaneObservations = { statements: number; rerun: number };
@@ -25,7 +24,6 @@ export class Lane {
   #opening = 0;
   #flushDue = false;
   #isClosed = false;
-  #lastUse = 0;
   #check: NodeJS.Timeout | null = null;
 
   constructor(pool: Pool, log: Log) {
@@ -36,11 +34,10 @@ export class Lane {
   /** A session with room for a statement of this shape; null: it runs outside. Opens sessions when they are wanted. */
   placeFor(shape: number, now: number): LaneSession | null {
     if (this.#isClosed || !this.quickness.isQuick(shape, now)) return null;
-    this.#lastUse = now;
     if (this.#sessions.length + this.#opening < mostSessions) this.#open();
     let best: LaneSession | null = null;
     for (const candidate of this.#sessions) {
-      if (candidate.isRetiring || candidate.session.connection.isLost) continue;
+      if (candidate.isRetiring || candidate.isStale(now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
     return best !== null && best.depth < mostOutstanding ? best : null;
@@ -114,8 +111,7 @@ export class Lane {
       if (place.isSilent(now)) {
         place.session.connection.destroy(new Error('the server did not keep the time limit'));
       }
-      const isUseless = place.session.connection.isLost || now - this.#lastUse > idleMs;
-      if (isUseless) this.retire(place);
+      if (place.isStale(now)) this.retire(place);
     }
   }
 

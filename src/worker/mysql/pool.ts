@@ -5,19 +5,7 @@ import { quit } from './commands.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { SessionSource, type SessionTaker } from './session-source.ts';
-
-/** Why a request did not get a session; its statement never reached MySQL. */
-export type Refusal = 'queue full' | 'database unreachable' | 'stopping';
-
-/** Somebody who wants a session. Exactly one of the two is called, once, unless withdrawn. */
-export interface Waiter {
-  /** The session is the waiter's until it is released. */
-  granted(session: Session): void;
-  refused(reason: Refusal): void;
-}
-
-/** What the user of a session says about it: an `unclean` one is reset before it is lent again. */
-export type Verdict = 'clean' | 'unclean' | 'broken';
+import type { Refusal, Verdict, Waiter } from './waiter.ts';
 
 export type PoolSettings = {
   readonly size: number;

@@ -1,73 +1,17 @@
 // One request's statements from waiting for a session to a known end; sent once at most.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
-import { proveAlive } from './bounded.ts';
-import { runTogether, statementCommand } from './commands.ts';
-import type { Connection } from './connection.ts';
 import type { Control } from './control.ts';
 import type { RunEnd, StopReason } from './fate.ts';
 import { commandBytes } from './framing.ts';
 import { killRunning, killTimeoutMs } from './kill.ts';
 import type { ServerError } from './packets.ts';
-import type { Pool, Refusal, Waiter } from './pool.ts';
-import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
+import type { Pool } from './pool.ts';
+import { makeReady, needsPreparation, type Statement } from './preparation.ts';
+import { QueryCommand, type QueryOwner } from './query.ts';
 import type { Quickness } from './quickness.ts';
 import type { Session } from './session.ts';
-
-/** What is to be run, and what is known about it. */
-export type Statement = {
-  /** null: nothing to run, the session alone is wanted. */
-  readonly sql: string | null;
-  /** Killing it changes nothing. */
-  readonly isRead: boolean;
-  /** It reads what an earlier statement may have left in the session. */
-  readonly needsFreshSession: boolean;
-  /** It cannot have changed the session, as far as its text tells; the server's flags must agree. */
-  readonly leavesSessionClean: boolean;
-  /** It runs inside a READ ONLY transaction. */
-  readonly isReadOnly: boolean;
-  /** A number that statements like it share; null where it matters that it runs by itself. */
-  readonly shape: number | null;
-};
-
-/** Work on the connection between the statements' end and the session's release. */
-export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
-
-/** Takes the results of a run, and its error. */
-export interface RunSink extends ResultSink {
-  /** Bytes made of the results so far. */
-  readonly totalBytes: number;
-  /** MySQL refused a statement; no further result follows. */
-  error(error: ServerError): void;
-  /** Forgets the results so far; returns false when some have left already. */
-  restart(): boolean;
-}
-
-/** Whoever asks for a run. */
-export interface RunOwner {
-  readonly sink: RunSink;
-  readonly afterwards: Afterwards | null;
-  /** Called exactly once. */
-  runEnded(end: RunEnd): void;
-}
-
-/**
- * A session that lay idle for this long may be gone without our knowing: closed by the server in this very
- * moment (wait_timeout is a second at least), or forgotten by a firewall. It is asked before it is used.
- */
-const staleAfterMs = 500;
-
-/** A run as its owner sees it. `stop` may be called at any time. */
-export interface StatementRun {
-  /** Whether MySQL may have got the statements. */
-  readonly isSent: boolean;
-  readonly queueMs: number;
-  readonly databaseMs: number;
-  start(): void;
-  stop(reason: StopReason): void;
-  pause(): void;
-  resume(): void;
-  abandonResults(): void;
-}
+import type { Afterwards, RunOwner, StatementRun } from './statement-run.ts';
+import type { Refusal, Waiter } from './waiter.ts';
 
 /**
  * MySQL's own answer to a command over max_allowed_packet. It is given here, because MySQL closes the
@@ -133,11 +77,9 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   granted(session: Session): void {
     this.#session = session;
     this.#grantedAt = performance.now();
-    const { needsFreshSession, isReadOnly } = this.#statement;
-    const isStale = this.#grantedAt - session.idleSince > staleAfterMs;
-    if (isStale || isReadOnly || (needsFreshSession && !session.isFresh)) {
+    if (needsPreparation(session, this.#statement, this.#grantedAt)) {
       this.#phase = 'preparing';
-      void this.#prepare(session, isStale);
+      void this.#prepare(session);
     } else {
       this.#send(session);
     }
@@ -179,16 +121,9 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     }
   }
 
-  async #prepare(session: Session, isStale: boolean): Promise<void> {
-    const { needsFreshSession, isReadOnly } = this.#statement;
+  async #prepare(session: Session): Promise<void> {
     try {
-      if (needsFreshSession && !session.isFresh) await this.#pool.refresh(session);
-      else if (isStale) await proveAlive(session.connection);
-      if (isReadOnly) {
-        session.isFresh = false;
-        const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
-        await runTogether(session.connection, [begin]);
-      }
+      await makeReady(this.#pool, session, this.#statement);
     } catch {
       this.#tryAnother(session);
       return;

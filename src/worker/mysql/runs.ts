@@ -4,7 +4,9 @@ import type { Control } from './control.ts';
 import type { Lane } from './lane.ts';
 import { LaneRun } from './lane-run.ts';
 import type { Pool } from './pool.ts';
-import { Run, type RunOwner, type Statement, type StatementRun } from './run.ts';
+import type { Statement } from './preparation.ts';
+import { Run } from './run.ts';
+import type { RunOwner, StatementRun } from './statement-run.ts';
 
 /** Creates the runs of a worker. */
 export class Runs {

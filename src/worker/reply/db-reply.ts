@@ -1,7 +1,7 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
 import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
-import type { RunSink } from '../mysql/run.ts';
+import type { RunSink } from '../mysql/statement-run.ts';
 import { type RowPlan, writeRow } from './cells.ts';
 import type { ResultHeads } from './result-heads.ts';
 import { writeAscii, writeBytes } from './text.ts';

@@ -1,0 +1,53 @@
+// What is known about a statement, and what a session needs before it may be sent on it.
+// Must not know how it is sent, nor what becomes of it.
+import { proveAlive } from './bounded.ts';
+import { runTogether, statementCommand } from './commands.ts';
+import type { Pool } from './pool.ts';
+import type { Session } from './session.ts';
+
+/** What is to be run, and what is known about it. */
+export type Statement = {
+  /** null: nothing to run, the session alone is wanted. */
+  readonly sql: string | null;
+  /** Killing it changes nothing. */
+  readonly isRead: boolean;
+  /** It reads what an earlier statement may have left in the session. */
+  readonly needsFreshSession: boolean;
+  /** It cannot have changed the session, as far as its text tells; the server's flags must agree. */
+  readonly leavesSessionClean: boolean;
+  /** It runs inside a READ ONLY transaction. */
+  readonly isReadOnly: boolean;
+  /** A number that statements like it share; null where it matters that it runs by itself. */
+  readonly shape: number | null;
+};
+
+/**
+ * A session that lay idle for this long may be gone without our knowing: closed by the server in this very
+ * moment (wait_timeout is a second at least), or forgotten by a firewall. It is asked before it is used.
+ */
+export const staleAfterMs = 500;
+
+/** Whether `makeReady` has something to do; under load, for ordinary statements, it has not. */
+export function needsPreparation(session: Session, statement: Statement, now: number): boolean {
+  return (
+    now - session.idleSince > staleAfterMs ||
+    statement.isReadOnly ||
+    (statement.needsFreshSession && !session.isFresh)
+  );
+}
+
+/** Makes a granted session ready for the statement. Rejects when the connection is not to be used. */
+export async function makeReady(
+  pool: Pool,
+  session: Session,
+  { needsFreshSession, isReadOnly }: Statement,
+): Promise<void> {
+  if (needsFreshSession && !session.isFresh) await pool.refresh(session);
+  else if (performance.now() - session.idleSince > staleAfterMs) {
+    await proveAlive(session.connection);
+  }
+  if (!isReadOnly) return;
+  session.isFresh = false;
+  const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
+  await runTogether(session.connection, [begin]);
+}

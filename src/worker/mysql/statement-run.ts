@@ -1,0 +1,40 @@
+// What a run and whoever asked for it say to each other.
+// Must not know how statements are run, nor what is made of results.
+import type { Connection } from './connection.ts';
+import type { RunEnd, StopReason } from './fate.ts';
+import type { ServerError } from './packets.ts';
+import type { ResultSink } from './query.ts';
+
+/** Work on the connection between the statements' end and the session's release. */
+export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
+
+/** Takes the results of a run, and its error. */
+export interface RunSink extends ResultSink {
+  /** Bytes made of the results so far. */
+  readonly totalBytes: number;
+  /** MySQL refused a statement; no further result follows. */
+  error(error: ServerError): void;
+  /** Forgets the results so far; returns false when some have left already. */
+  restart(): boolean;
+}
+
+/** Whoever asks for a run. */
+export interface RunOwner {
+  readonly sink: RunSink;
+  readonly afterwards: Afterwards | null;
+  /** Called exactly once. */
+  runEnded(end: RunEnd): void;
+}
+
+/** A run as its owner sees it. `stop` may be called at any time. */
+export interface StatementRun {
+  /** Whether MySQL may have got the statements. */
+  readonly isSent: boolean;
+  readonly queueMs: number;
+  readonly databaseMs: number;
+  start(): void;
+  stop(reason: StopReason): void;
+  pause(): void;
+  resume(): void;
+  abandonResults(): void;
+}
