@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { cellOf, rowsOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import type { Settings } from '../support/ini-text.ts';
-import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { readMetric } from '../support/scrape.ts';
 
 let database: Database;
@@ -100,10 +100,7 @@ test('init_sql holds after the connect and after each reset, whatever a request 
 });
 
 test('a server whose global settings are odd serves as any other', async (t) => {
-  if (process.env.DBHTTPD_TEST_MYSQL !== undefined) {
-    t.skip('DBHTTPD_TEST_MYSQL names a server whose settings a test may not choose');
-    return;
-  }
+  if (!ownServerOnly(t)) return;
   const odd = await startDatabase({
     args: [
       '--autocommit=0',
@@ -125,4 +122,33 @@ test('a server whose global settings are odd serves as any other', async (t) => 
     await gateway.stop();
     await odd.stop();
   }
+});
+
+test('under load nothing is sent but the statements: no reset, no setting, no ping', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const own = await startDatabase({ own: true });
+  const gateway = await startGateway({ database: own, settings: { workers: 1, pool: 2 } });
+  const count = async () => {
+    const rows = await own.query(
+      "show global status where variable_name in ('Com_admin_commands', 'Com_set_option', 'Com_change_db')",
+    );
+    return rows.reduce((sum, { Value }) => sum + Number(Value), 0);
+  };
+  const load = (milliseconds: number) => {
+    const from = performance.now();
+    return Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (performance.now() - from < milliseconds) {
+          rowsOf(await gateway.dbPost({ SQL: 'select 1' }));
+        }
+      }),
+    );
+  };
+  await load(100);
+  const before_ = await count();
+  await load(1000);
+  // The second session is opened by the load, with one SET; the control connection pings every 5 s.
+  assert.ok((await count()) - before_ <= 2);
+  await gateway.stop();
+  await own.stop();
 });

@@ -166,8 +166,8 @@ export class Pool implements SessionTaker {
       this.#tellIfEmpty();
       return;
     }
+    session.aliveAt = performance.now();
     if (this.#waiting.size === 0) {
-      session.idleSince = performance.now();
       this.#idle.push(session);
       return;
     }

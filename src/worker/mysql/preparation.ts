@@ -30,7 +30,7 @@ export const staleAfterMs = 500;
 /** Whether `makeReady` has something to do; under load, for ordinary statements, it has not. */
 export function needsPreparation(session: Session, statement: Statement, now: number): boolean {
   return (
-    now - session.idleSince > staleAfterMs ||
+    now - session.aliveAt > staleAfterMs ||
     statement.isReadOnly ||
     (statement.needsFreshSession && !session.isFresh)
   );
@@ -43,7 +43,7 @@ export async function makeReady(
   { needsFreshSession, isReadOnly }: Statement,
 ): Promise<void> {
   if (needsFreshSession && !session.isFresh) await pool.refresh(session);
-  else if (performance.now() - session.idleSince > staleAfterMs) {
+  else if (performance.now() - session.aliveAt > staleAfterMs) {
     await proveAlive(session.connection);
   }
   if (!isReadOnly) return;

@@ -36,8 +36,8 @@ export class Session {
   readonly commandLimitBytes: number;
   /** Whether nothing has run since it was prepared or reset. */
   isFresh = true;
-  /** When it was last put aside by its pool. */
-  idleSince = 0;
+  /** When the server was last heard on it (performance.now). */
+  aliveAt = 0;
   /** The settings that a reset sends again, in order. */
   readonly #statements: readonly string[];
   readonly #database: string;
