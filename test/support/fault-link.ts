@@ -99,7 +99,8 @@ export class FaultLink {
 
   #endClient(how: 'fin' | 'reset'): void {
     for (const timer of this.#timers) clearTimeout(timer);
-    if (how === 'reset') this.#client.resetAndDestroy();
+    // A reset while the FIN is on its way fails inside libuv and leaves the handle open for ever.
+    if (how === 'reset' && !this.#client.writableEnded) this.#client.resetAndDestroy();
     else this.#client.destroy();
   }
 

@@ -19,6 +19,7 @@ import type { ResultHeads } from '../reply/result-heads.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { type Failure, type Outcome, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
+import { resetConnection } from './reset.ts';
 import { runFailure } from './run-failure.ts';
 import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 
@@ -169,7 +170,7 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
   #fail(failure: Failure): void {
     this.#writer.abandon();
     if (!this.#response.destroyed) {
-      if (this.#writer.committed) this.#response.socket?.resetAndDestroy();
+      if (this.#writer.committed) resetConnection(this.#response.socket);
       else sendFailure(this.#response, failure, this.replyHeaders());
     }
     this.#tell(failure.status, failure.outcome);

@@ -1,6 +1,7 @@
 // A reader that does not keep up with its reply: when it goes on, and when it has stalled.
 // Must not know what is sent to it.
 import type { ServerResponse } from 'node:http';
+import { resetConnection } from './reset.ts';
 import { StallWatch } from './stall-watch.ts';
 
 /** Who sends the reply. */
@@ -37,7 +38,7 @@ export class SlowReader {
   finish(): void {
     this.stop();
     if (this.#response.writableLength === 0) return;
-    this.#startWatch(() => this.#response.socket?.resetAndDestroy());
+    this.#startWatch(() => resetConnection(this.#response.socket));
   }
 
   /** Stops watching. */
