@@ -38,6 +38,21 @@ export const workerMetrics = {
     help: 'Requests being answered now.',
     labels: [],
   },
+  dbhttpd_client_connections: {
+    type: 'gauge',
+    help: 'Clients connected now, idle ones included.',
+    labels: [],
+  },
+  dbhttpd_client_connections_refused_total: {
+    type: 'counter',
+    help: 'Clients turned away because too many were connected.',
+    labels: [],
+  },
+  dbhttpd_descriptor_shortages_total: {
+    type: 'counter',
+    help: 'Seconds in which no file could be opened for want of descriptors, and accepts that failed.',
+    labels: [],
+  },
   dbhttpd_queue_length: {
     type: 'gauge',
     help: 'Requests waiting for a connection now.',
@@ -66,6 +81,16 @@ export const workerMetrics = {
   dbhttpd_log_lines_lost_total: {
     type: 'counter',
     help: 'Log lines that could not be written.',
+    labels: [],
+  },
+  dbhttpd_access_log_lines_lost_total: {
+    type: 'counter',
+    help: 'Lines of the access log that could not be written.',
+    labels: [],
+  },
+  dbhttpd_slow_statements_total: {
+    type: 'counter',
+    help: 'Requests whose statements ran longer than slow_query, or to their deadline.',
     labels: [],
   },
   dbhttpd_clients_gone_total: {

@@ -33,11 +33,13 @@ const youngGeneration = '--max-semi-space-size=2';
 export function prepareForks(listenFd: number, logTo: LogDestination): void {
   // What the runtime itself says when it dies (out of memory) goes to stderr: read into the log.
   const stderr = logTo === 'stderr' ? 'inherit' : 'pipe';
+  // The access log's place when there is no file.
+  const stdout = logTo === 'stderr' ? 'inherit' : 'ignore';
   cluster.setupPrimary({
     exec: workerEntry.pathname,
     args: [],
     execArgv: [...process.execArgv, youngGeneration],
-    stdio: ['ignore', 'ignore', stderr, 'ipc', listenFd],
+    stdio: ['ignore', stdout, stderr, 'ipc', listenFd],
   });
 }
 

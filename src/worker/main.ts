@@ -4,14 +4,15 @@ import '../shared/no-inspector.ts';
 import type { Config } from '../shared/config.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { listenOn } from '../shared/listening-socket.ts';
-import { type OwnedLog, openLog } from '../shared/log.ts';
+import { type Log, type OwnedLog, openLog } from '../shared/log.ts';
 import {
   inheritedSocket,
   type LogDestination,
   type ToSupervisor,
   type ToWorker,
 } from '../shared/messages.ts';
-import type { Snapshot } from '../shared/metrics.ts';
+import type { Sample, Snapshot } from '../shared/metrics.ts';
+import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { createScrapes, type Scrapes } from './scrapes.ts';
 import { createService, type Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
@@ -19,6 +20,7 @@ import { startWatchdog } from './watchdog.ts';
 type Running = {
   readonly service: Service;
   readonly log: OwnedLog;
+  readonly accessLog: AccessLog | null;
   readonly scrapes: Scrapes;
   isDraining: boolean;
 };
@@ -27,14 +29,17 @@ const crashStatus = 70;
 const snapshotMs = 1000;
 let running: Running | null = null;
 
-process.on('exit', () => running?.log.flush());
+process.on('exit', () => {
+  running?.accessLog?.flush();
+  running?.log.flush();
+});
 process.on('uncaughtException', (error) => crash('uncaught exception', error));
 process.on('unhandledRejection', (error) => crash('unhandled rejection', error));
 process.on('disconnect', () => process.exit(crashStatus));
 // Sent to the whole group by a terminal or a service manager: the same as the supervisor's word.
 process.on('SIGTERM', drain);
 process.on('SIGINT', drain);
-process.on('SIGHUP', () => running?.log.reopen());
+process.on('SIGHUP', reopenLogs);
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may be left behind that nobody watches.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
@@ -49,7 +54,7 @@ function receive(message: ToWorker): void {
       drain();
       return;
     case 'reopen':
-      running?.log.reopen();
+      reopenLogs();
       return;
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });
@@ -71,13 +76,28 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
     const target = logTo === 'stderr' ? logTo : { path: config.log };
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
-    const service = createService({ config, log, scrape: scrapes.scrape });
-    running = { service, log, scrapes, isDraining: false };
+    const accessLog = createAccessLog(config, log, logTo);
+    const service = createService({ config, log, accessLog, scrape: scrapes.scrape });
+    running = { service, log, accessLog, scrapes, isDraining: false };
     attach(service, log);
     setInterval(() => report(null), snapshotMs).unref();
   } catch (error) {
     fail(error);
   }
+}
+
+function createAccessLog(config: Config, log: Log, logTo: LogDestination): AccessLog | null {
+  if (config.accessLog === 'off') return null;
+  const target = logTo === 'stderr' ? stdout : accessLogPath(config.log);
+  return openAccessLog(config.accessLog, target, (reason) =>
+    log.warn('cannot open the access log: its lines are lost', { reason }),
+  );
+}
+
+function reopenLogs(): void {
+  running?.log.reopen();
+  const problem = running?.accessLog?.reopen() ?? null;
+  if (problem !== null) running?.log.warn('cannot reopen the access log', { reason: problem });
 }
 
 function attach({ server }: Service, log: OwnedLog): void {
@@ -117,12 +137,16 @@ function drain(): void {
 function report(scrapeId: number | null, sent?: () => void): void {
   if (running === null) return;
   const { samples, histograms } = running.service.snapshot();
-  const lost = {
-    metric: 'dbhttpd_log_lines_lost_total',
-    labels: {},
-    value: running.log.lost(),
-  } as const;
-  const snapshot: Snapshot = { samples: [...samples, lost], histograms };
+  const { log, accessLog } = running;
+  const own: readonly Sample[] = [
+    { metric: 'dbhttpd_log_lines_lost_total', labels: {}, value: log.lost() },
+    {
+      metric: 'dbhttpd_access_log_lines_lost_total',
+      labels: {},
+      value: accessLog?.lost() ?? 0,
+    },
+  ];
+  const snapshot: Snapshot = { samples: [...samples, ...own], histograms };
   tell({ kind: 'snapshot', scrapeId, snapshot }, sent);
 }
 

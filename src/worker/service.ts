@@ -5,8 +5,11 @@ import type { Server } from 'node:http';
 import type { Config } from '../shared/config.ts';
 import type { Log } from '../shared/log.ts';
 import type { Snapshot } from '../shared/metrics.ts';
+import { clientTimeouts } from './http/client-timeouts.ts';
+import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { createDbEndpoint } from './http/db-endpoint.ts';
-import type { DbExchange, ExchangeSummary } from './http/db-exchange.ts';
+import type { DbExchange } from './http/db-exchange.ts';
+import { DrainRate } from './http/drain-rate.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
@@ -17,6 +20,9 @@ import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
 import { prepareSession } from './mysql/session.ts';
+import type { AccessLog } from './observe/access-log.ts';
+import type { ExchangeSummary } from './observe/exchange-summary.ts';
+import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
 import { ResultHeads } from './reply/result-heads.ts';
@@ -26,6 +32,8 @@ import { scanStatements } from './sql/statements.ts';
 export type Surroundings = {
   readonly config: Config;
   readonly log: Log;
+  /** Null: requests are not logged. */
+  readonly accessLog: AccessLog | null;
   /** All workers' metrics as Prometheus text; rejects when the supervisor does not answer in time. */
   readonly scrape: () => Promise<string>;
 };
@@ -49,7 +57,7 @@ const idleGraceMs = 1_000;
 const writeGraceMs = 1_000;
 
 /** Creates the service of one worker. The caller must drain it. */
-export function createService({ config, log, scrape }: Surroundings): Service {
+export function createService({ config, log, accessLog, scrape }: Surroundings): Service {
   const settings = connectionSettings(config);
   const connect = (signal: AbortSignal) => openConnection(settings, signal);
   const session = { database: config.database, initStatements: initStatements(config) };
@@ -61,6 +69,8 @@ export function createService({ config, log, scrape }: Surroundings): Service {
   const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
+  const drainRate = new DrainRate(performance.now());
+  const noteSlow = createSlowStatements(log, config.slowQueryMs);
   const live = new Set<DbExchange>();
   let draining = false;
 
@@ -70,26 +80,48 @@ export function createService({ config, log, scrape }: Surroundings): Service {
     buffers: new BufferPool(config.bufferBytes),
     heads: new ResultHeads(),
     holdBytes: config.bufferBytes,
-    onEnd: (summary) => observeExchange(metrics, log, summary),
+    retryAfterSeconds: () =>
+      drainRate.retryAfterSeconds(pool.observations().waiting, performance.now()),
+    onEnd: (summary) => {
+      // What the lane ran has waited for nobody's connection.
+      if (summary.queueMs > 0 && summary.databaseMs > 0) drainRate.note(performance.now());
+      observeExchange(metrics, log, noteSlow, summary);
+    },
   });
   const readyz = createReadyz(async () => !draining && (await readiness.isReady()));
   const routes = createRoutes(
     config,
     { db, livez, readyz, metrics: createMetrics(scrape) },
-    (endpoint, status) => metrics.countRequest(endpoint, status),
+    {
+      answered: (endpoint, status) => metrics.countRequest(endpoint, status),
+      over: (visit) => accessLog?.visited(visit),
+    },
   );
   const http = createHttpServer(
     {
       maxUrlBytes: config.maxRequestBytes,
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
+      // Two more connections to the database than the pool's: control and readiness.
+      connections: decideConnectionLimit(openFilesLimit(), config.pool + 2),
+      timeouts: clientTimeouts,
       tls: readTls(config.httpsCert, config.httpsKey),
     },
     routes,
+    (client, status, bytes) => {
+      metrics.countRequest('other', status);
+      accessLog?.refused(client, status, bytes);
+    },
   );
+  http.server.on('error', () => {
+    metrics.descriptorShortages += 1;
+  });
 
   return {
     server: http.server,
-    snapshot: () => metrics.snapshot(pool.observations(), control.observations, http.inFlight()),
+    snapshot: () => {
+      const clients = { inFlight: http.inFlight(), ...http.connections() };
+      return metrics.snapshot(pool.observations(), control.observations, clients);
+    },
     drain: async () => {
       draining = true;
       const reads = setTimeout(() => {
@@ -110,11 +142,17 @@ export function createService({ config, log, scrape }: Surroundings): Service {
   };
 }
 
-function observeExchange(metrics: WorkerMetrics, log: Log, summary: ExchangeSummary): void {
+function observeExchange(
+  metrics: WorkerMetrics,
+  log: Log,
+  noteSlow: NoteSlow,
+  summary: ExchangeSummary,
+): void {
   if (summary.clientGone && !summary.isRead) {
     const { requestId, outcome } = summary;
     log.warn('a write went on after its client had gone', { requestId, outcome });
   }
+  if (noteSlow(summary)) metrics.slowStatements += 1;
   if (summary.clientGone) metrics.clientsGone += 1;
   metrics.rows += summary.rows;
   metrics.replyBytes += summary.bytes;

@@ -1,32 +1,15 @@
 // Lines reach their file whole or are counted as lost, on a disk that fills up and on a pipe that others write to.
 // Must not know what a line says.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openLineWriter } from '../../src/shared/line-writer.ts';
 import { eventually } from '../support/eventually.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
 
 const module_ = new URL('../../src/shared/line-writer.js', import.meta.url).href;
-
-/** A directory on a disk of 64 KiB; null, with the reason told, where none may be mounted. */
-function mountSmallDisk(t: TestContext): string | null {
-  const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', directory], { stdio: 'pipe' });
-  } catch {
-    rmSync(directory, { recursive: true });
-    t.skip('mounting a tmpfs is not allowed here');
-    return null;
-  }
-  t.after(() => {
-    execFileSync('umount', ['--lazy', directory]);
-    rmSync(directory, { recursive: true });
-  });
-  return directory;
-}
 
 test('on a full disk every line is either there or counted, and goes on when there is room', async (t) => {
   const disk = mountSmallDisk(t);

@@ -24,7 +24,7 @@ test('says what happened, and never more than is known', () => {
       [true, read],
       [false, write],
     ] as const) {
-      const failure = runFailure(end, isRead);
+      const failure = runFailure(end, isRead, () => 7);
       assert.deepEqual([failure.status, failure.outcome], [status, outcome], JSON.stringify(end));
       assert.match(failure.code, /^[A-Z_]+$/);
       assert.equal(failure.retryAfterSeconds !== undefined, status === 503);
@@ -35,6 +35,12 @@ test('says what happened, and never more than is known', () => {
 });
 
 test('gives each way a code of its own', () => {
-  const codes = table.map(([end]) => runFailure(end, true).code);
+  const codes = table.map(([end]) => runFailure(end, true, () => 7).code);
   assert.ok(new Set(codes).size >= codes.length - 1, codes.join());
+});
+
+test('sends a client back when the queue will have drained, where the queue is the reason', () => {
+  const wait = (reason: 'queue full' | 'deadline' | 'stopping') =>
+    runFailure({ kind: 'not executed', reason }, true, () => 7).retryAfterSeconds;
+  assert.deepEqual([wait('queue full'), wait('deadline'), wait('stopping')], [7, 7, 1]);
 });

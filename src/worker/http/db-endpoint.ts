@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { runTogether, statementCommand } from '../mysql/commands.ts';
 import type { Statement } from '../mysql/preparation.ts';
+import type { Visit } from '../observe/visit.ts';
 import type { ResultNote } from '../reply/db-reply.ts';
 import { bind } from '../sql/bind.ts';
 import { classify } from '../sql/classify.ts';
@@ -18,20 +19,21 @@ import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from 
 import { type Failure, jsonHeaders, refusal, sendFailure } from './failure.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** Answers one request to /db. `requestId` is repeated in the reply. */
+/** Answers one request to /db. The visit's id is repeated in the reply. */
 export type DbEndpoint = (
   request: IncomingMessage,
   response: ServerResponse,
   head: RequestHead,
-  requestId: string,
+  visit: Visit,
 ) => void;
 
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
-  return (request, response, head, requestId) => {
-    const fail = (failure: Failure) => sendFailure(response, failure, ['X-Request-ID', requestId]);
+  return (request, response, head, visit) => {
+    const fail = (failure: Failure) =>
+      sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
     const answer = (decoded: Decoded) => {
-      if (decoded.ok) answerRequest(config, context, response, requestId, decoded.request);
+      if (decoded.ok) answerRequest(config, context, response, visit, decoded.request);
       else fail({ ...decoded.failure, outcome: 'not_executed' });
     };
     if (request.method === 'GET') {
@@ -73,16 +75,16 @@ function answerRequest(
   config: Config,
   context: ExchangeContext,
   response: ServerResponse,
-  requestId: string,
+  visit: Visit,
   request: DbRequest,
 ): void {
   if (request.sql === null && !needsConnection(request.metadata)) {
-    sendMetadata(response, config, request, requestId);
+    sendMetadata(response, config, request, visit.requestId);
     return;
   }
   const decided = decideStatement(config, request);
   if (!decided.ok) {
-    sendFailure(response, decided.failure, ['X-Request-ID', requestId]);
+    sendFailure(response, decided.failure, ['X-Request-ID', visit.requestId]);
     return;
   }
   const { statement } = decided;
@@ -94,7 +96,7 @@ function answerRequest(
         request.timeoutMs ?? config.statementTimeoutMs,
         config.statementTimeoutMs,
       ),
-      requestId,
+      visit,
       reply: {
         serverKey: `"SERVER":${JSON.stringify(config.section)}`,
         heads: context.heads,

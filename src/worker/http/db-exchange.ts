@@ -7,6 +7,8 @@ import type { ServerError } from '../mysql/packets.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
 import type { Afterwards, RunOwner, StatementRun } from '../mysql/statement-run.ts';
+import type { ExchangeSummary } from '../observe/exchange-summary.ts';
+import type { Visit } from '../observe/visit.ts';
 import type { BufferPool } from '../reply/buffers.ts';
 import {
   type DbEnding,
@@ -17,7 +19,7 @@ import {
 } from '../reply/db-reply.ts';
 import type { ResultHeads } from '../reply/result-heads.ts';
 import { ReplyWriter } from '../reply/writer.ts';
-import { type Failure, type Outcome, sendFailure } from './failure.ts';
+import { type Failure, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
 import { runFailure } from './run-failure.ts';
@@ -29,29 +31,18 @@ export type ExchangeContext = {
   readonly buffers: BufferPool;
   readonly heads: ResultHeads;
   readonly holdBytes: number;
+  /** When those who wait for a connection will have had one. */
+  readonly retryAfterSeconds: () => number;
   /** The exchanges that are not over. */
   readonly live: Set<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
-};
-
-/** What is told about an exchange when it is over; times in ms. */
-export type ExchangeSummary = {
-  readonly requestId: string;
-  readonly status: number;
-  readonly outcome: 'ok' | 'error' | Outcome;
-  readonly clientGone: boolean;
-  readonly isRead: boolean;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly queueMs: number;
-  readonly durationMs: number;
 };
 
 /** What one exchange is asked to do. */
 export type ExchangeRequest = {
   readonly statement: Statement;
   readonly timeoutMs: number;
-  readonly requestId: string;
+  readonly visit: Visit;
   readonly reply: DbReplyOptions;
   /** What else is to be asked of the connection, and how the document ends; null: nothing. */
   readonly conclude: Conclude | null;
@@ -96,6 +87,7 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
 
   start(): void {
     this.#context.live.add(this);
+    this.#request.visit.statementsBegin();
     this.#run.start();
   }
 
@@ -154,7 +146,7 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
     this.#context.live.delete(this);
     clearTimeout(this.#deadline);
     if (end.kind !== 'answered') {
-      this.#fail(runFailure(end, this.#request.statement.isRead));
+      this.#fail(runFailure(end, this.#request.statement.isRead, this.#context.retryAfterSeconds));
       return;
     }
     if (this.#clientGone) {
@@ -181,15 +173,15 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
     const database = this.#run.databaseMs.toFixed(1);
     return [
       'X-Request-ID',
-      this.#request.requestId,
+      this.#request.visit.requestId,
       'Server-Timing',
       `queue;dur=${queue}, db;dur=${database}`,
     ];
   }
 
   #tell(status: number, outcome: ExchangeSummary['outcome']): void {
-    this.#context.onEnd({
-      requestId: this.#request.requestId,
+    const summary: ExchangeSummary = {
+      requestId: this.#request.visit.requestId,
       status,
       outcome,
       clientGone: this.#clientGone,
@@ -197,7 +189,11 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
       rows: this.sink.rowCount,
       bytes: this.#writer.totalBytes,
       queueMs: this.#run.queueMs,
+      databaseMs: this.#run.databaseMs,
       durationMs: performance.now() - this.#startedAt,
-    });
+      sql: this.#request.statement.sql,
+    };
+    this.#context.onEnd(summary);
+    this.#request.visit.statementsEnded(summary);
   }
 }

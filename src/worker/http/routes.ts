@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
+import { Visit } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
@@ -20,14 +21,25 @@ export type Endpoints = {
   readonly metrics: PlainEndpoint;
 };
 
-/** Told once for each request that was answered; `endpoint` is one of a fixed set. */
-export type RequestObserver = (endpoint: string, status: number) => void;
+/** Told of each request. */
+export type RequestObserver = {
+  /** Called once for each request that was answered; `endpoint` is one of a fixed set. */
+  readonly answered: (endpoint: string, status: number) => void;
+  /** Called once for each request, answered or not, when nothing of it goes on any more. */
+  readonly over: (visit: Visit) => void;
+};
 
 const plainPaths: ReadonlyMap<string, 'livez' | 'readyz' | 'metrics'> = new Map([
   ['/livez', 'livez'],
   ['/readyz', 'readyz'],
   ['/metrics', 'metrics'],
 ]);
+
+/** Most clients that find no room come again soon; how soon there will be room, nobody knows. */
+const tooManyConnections: Failure = {
+  ...refusal(503, 'TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
+  retryAfterSeconds: 1,
+};
 
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
@@ -42,13 +54,15 @@ export function createRoutes(
   const checkToken = createTokenGuard(config);
   const nextRequestId = createRequestIds();
 
-  return (request, response) => {
+  return (request, response, isBeyondLimit) => {
     const given = request.headers['x-request-id'];
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
     const read = readHead(request, config.maxRequestBytes);
     const endpoint = read.ok ? endpointOf(read.head) : 'other';
-    response.on('finish', () => observe(endpoint, response.statusCode));
+    const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
+    const visit = new Visit(request, response, { requestId, path }, observe.over);
+    response.on('finish', () => observe.answered(endpoint, response.statusCode));
     const fail = (failure: Failure) => {
       if (announcesBody(request)) response.shouldKeepAlive = false;
       sendFailure(response, failure, ['X-Request-ID', requestId]);
@@ -68,8 +82,12 @@ export function createRoutes(
       fail(refused);
       return;
     }
+    if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
+      fail(tooManyConnections);
+      return;
+    }
     if (endpoint === 'db') {
-      endpoints.db(request, response, head, requestId);
+      endpoints.db(request, response, head, visit);
       return;
     }
     if (endpoint === 'other') {
@@ -87,6 +105,11 @@ export function createRoutes(
     response.setHeader('X-Request-ID', requestId);
     endpoints[endpoint](request, response);
   };
+}
+
+function withoutQuery(target: string): string {
+  const mark = target.indexOf('?');
+  return mark < 0 ? target : target.slice(0, mark);
 }
 
 function endpointOf(head: RequestHead): 'db' | 'livez' | 'readyz' | 'metrics' | 'other' {

@@ -7,17 +7,23 @@ type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
 type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
 type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
 
-const retryAfterSeconds = 1;
 const fate = {
   read: 'It was stopped; reading has changed nothing.',
   write: 'It may or may not have been applied: look before you repeat it.',
 } as const;
 
-/** @param isRead whether stopping the statements cannot have left anything half done */
-export function runFailure(end: Unanswered, isRead: boolean): Failure {
+/**
+ * @param isRead whether stopping the statements cannot have left anything half done
+ * @param retryAfterSeconds asked for where the queue is the reason: when it will have drained
+ */
+export function runFailure(
+  end: Unanswered,
+  isRead: boolean,
+  retryAfterSeconds: () => number,
+): Failure {
   switch (end.kind) {
     case 'not executed':
-      return notExecuted(end);
+      return notExecuted(end, retryAfterSeconds);
     case 'stopped':
       return stopped(end, isRead);
     case 'lost':
@@ -43,14 +49,14 @@ const refusals: Readonly<Record<NotExecuted['reason'], readonly [code: string, m
     'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
   };
 
-function notExecuted({ reason }: NotExecuted): Failure {
+function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
   const [code, message] = refusals[reason];
   return {
     status: 503,
     code,
     message: `${message} Nothing was executed; it is safe to try again.`,
     outcome: 'not_executed',
-    retryAfterSeconds,
+    retryAfterSeconds: reason === 'queue full' || reason === 'deadline' ? retryAfterSeconds() : 1,
   };
 }
 

@@ -1,43 +1,37 @@
 // The HTTP server: limits, hostile syntax, pipelined requests in order, draining.
 // Must not know routes: it hands each request to one handler, one at a time for each connection.
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import { type Failure, failureBody, jsonHeaders, refusal, sendFailure } from './failure.ts';
-import { endSocket } from './linger.ts';
+import { endWithFailure, syntaxFailure } from './bare-failure.ts';
+import { type Failure, refusal, sendFailure } from './failure.ts';
+import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 
-export type HttpSettings = {
-  readonly maxUrlBytes: number;
-  readonly keepaliveTimeoutMs: number;
-  /** PEM texts; null serves plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | null;
-};
+/** `isBeyondLimit`: the connection is one too many, and only health and metrics are to be answered on it. */
+export type RequestHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  isBeyondLimit: boolean,
+) => void;
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+/** Told of what was answered though it was no HTTP: the client's address, our status, the body's bytes. */
+export type RefusalObserver = (client: string, status: number, bytes: number) => void;
 
 /** A server that is not listening yet. */
 export type HttpServer = {
   readonly server: Server;
   /** Requests being answered now. */
   readonly inFlight: () => number;
+  /** Clients connected now, and those turned away for their number so far. */
+  readonly connections: () => { readonly open: number; readonly refused: number };
   /** Stops listening; resolves when the last connection is gone. Idle ones get `idleGraceMs` more. */
   readonly drain: (idleGraceMs: number) => Promise<void>;
   /** Ends all connections at once. */
   readonly destroyConnections: () => void;
 };
 
-/** All headers together but for the URL, like node's own default. */
-const maxHeadersBytes = 16 * 1024;
 const maxWaitingPipelined = 16;
-const headersTimeoutMs = 20_000;
-const requestTimeoutMs = 60_000;
-const timeoutCheckMs = 2_000;
+/** URLs that wait behind a request hold memory: with this much of it the socket is paused too. */
+const maxWaitingBytes = 64 * 1024;
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
@@ -45,32 +39,67 @@ type Exchange = { readonly request: IncomingMessage; readonly response: ServerRe
 type ClientState = {
   current: Exchange | null;
   readonly waiting: Exchange[];
+  waitingBytes: number;
+  readonly isBeyondLimit: boolean;
   /** The bytes that came after the current request were no HTTP: answered when its turn comes. */
   broken: Failure | null;
 };
 
 /** Creates the server. Each request reaches `handle` after those before it on its connection were answered. */
-export function createHttpServer(settings: HttpSettings, handle: RequestHandler): HttpServer {
+export function createHttpServer(
+  settings: HttpSettings,
+  handle: RequestHandler,
+  onRefusal: RefusalObserver = () => {},
+): HttpServer {
+  const { connections, timeouts } = settings;
   const clients = new Map<Socket, ClientState>();
   let draining = false;
   let inFlight = 0;
+  let refused = 0;
 
   const server = createPlainOrTls(settings);
-  server.on('connection', (socket: Socket) => {
-    clients.set(socket, { current: null, waiting: [], broken: null });
+  // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
+  server.maxConnections = connections.served + connections.reserved;
+  server.on('drop', () => {
+    refused += 1;
+  });
+  // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
+  server.on(settings.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+    const isBeyondLimit = clients.size >= connections.served;
+    clients.set(socket, {
+      current: null,
+      waiting: [],
+      waitingBytes: 0,
+      isBeyondLimit,
+      broken: null,
+    });
     socket.on('close', () => clients.delete(socket));
+    if (!isBeyondLimit) return;
+    refused += 1;
+    endWithin(socket, timeouts.beyondLimitMs);
+  });
+
+  // Nothing was taken or sent for as long as the socket's timer says: idle between requests, or a reply not taken.
+  server.on('timeout', (socket: Socket) => {
+    const current = clients.get(socket)?.current ?? null;
+    if (current === null) socket.destroy();
+    else if (current.response.writableEnded) socket.resetAndDestroy();
   });
 
   const begin = (socket: Socket, state: ClientState, exchange: Exchange): void => {
     state.current = exchange;
     inFlight += 1;
-    if (draining && state.waiting.length === 0) exchange.response.shouldKeepAlive = false;
+    const closes = (draining && state.waiting.length === 0) || state.isBeyondLimit;
+    if (closes) exchange.response.shouldKeepAlive = false;
+    exchange.response.on('prefinish', () => {
+      if (socket.writableLength > 0) socket.setTimeout(timeouts.stallMs);
+    });
     exchange.response.on('close', () => {
       inFlight -= 1;
       state.current = null;
       advance(socket, state);
     });
-    handle(exchange.request, exchange.response);
+    handle(exchange.request, exchange.response, state.isBeyondLimit);
   };
 
   const advance = (socket: Socket, state: ClientState): void => {
@@ -78,11 +107,17 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
     if (!socket.writable) return;
     const next = state.waiting.shift();
     if (next !== undefined) {
-      if (state.waiting.length < maxWaitingPipelined && socket.isPaused()) socket.resume();
+      state.waitingBytes -= next.request.url?.length ?? 0;
+      if (!isFull(state) && socket.isPaused()) socket.resume();
       begin(socket, state, next);
     } else if (state.broken !== null) {
-      endWithFailure(socket, state.broken);
+      refuse(socket, state.broken);
     }
+  };
+
+  const refuse = (socket: Socket, failure: Failure): void => {
+    const bytes = endWithFailure(socket, failure);
+    onRefusal(socket.remoteAddress ?? '', failure.status, bytes);
   };
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -93,7 +128,9 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
       return;
     }
     state.waiting.push({ request, response });
-    if (state.waiting.length >= maxWaitingPipelined) socket.pause();
+    state.waitingBytes += request.url?.length ?? 0;
+    // Node resumes the socket at the end of each message: only then does a pause hold.
+    if (isFull(state)) process.nextTick(() => isFull(state) && socket.pause());
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -106,10 +143,10 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
     const { current } = state;
     if (current?.request.complete === true) state.broken = failure;
     else if (current?.response.headersSent === true) current.response.end();
-    else endWithFailure(socket, failure);
+    else refuse(socket, failure);
   });
   server.on('connect', (_request, socket: Socket) =>
-    endWithFailure(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.')),
+    refuse(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.')),
   );
   server.on('checkExpectation', (_request, response: ServerResponse) =>
     sendFailure(response, refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue is understood.')),
@@ -133,55 +170,17 @@ export function createHttpServer(settings: HttpSettings, handle: RequestHandler)
   return {
     server,
     inFlight: () => inFlight,
+    connections: () => ({ open: clients.size, refused }),
     drain,
     destroyConnections: () => server.closeAllConnections(),
   };
 }
 
-function createPlainOrTls(settings: HttpSettings): Server {
-  const options: ServerOptions = {
-    maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
-    keepAliveTimeout: settings.keepaliveTimeoutMs,
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: timeoutCheckMs,
-    requireHostHeader: false,
-    noDelay: true,
-  };
-  return settings.tls === null
-    ? createServer(options)
-    : createTlsServer({ ...options, ...settings.tls });
+function isFull({ waiting, waitingBytes }: ClientState): boolean {
+  return waiting.length >= maxWaitingPipelined || waitingBytes > maxWaitingBytes;
 }
 
-/** What node's parser objected to, as the status that says so. */
-function syntaxFailure(error: NodeJS.ErrnoException, maxUrlBytes: number): Failure {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return refusal(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');
-  }
-  if (error.code !== 'HPE_HEADER_OVERFLOW') {
-    return refusal(400, 'BAD_REQUEST', 'The request is not well-formed HTTP.');
-  }
-  const { rawPacket } = error as { rawPacket?: Buffer };
-  return rawPacket?.includes('\n') === false
-    ? refusal(414, 'URL_TOO_LONG', `The URL is longer than ${maxUrlBytes} bytes.`)
-    : refusal(431, 'HEADERS_TOO_LARGE', `The headers are longer than ${maxHeadersBytes} bytes.`);
-}
-
-const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  414: 'URI Too Long',
-  431: 'Request Header Fields Too Large',
-};
-
-/** Answers where no ServerResponse exists, and closes. */
-function endWithFailure(socket: Socket, failure: Failure): void {
-  const body = failureBody(failure);
-  const headers = [...jsonHeaders, 'Content-Length', String(Buffer.byteLength(body))];
-  let head = `HTTP/1.1 ${failure.status} ${reasons[failure.status] ?? 'Error'}\r\n`;
-  for (let index = 0; index < headers.length; index += 2) {
-    head += `${headers[index]}: ${headers[index + 1]}\r\n`;
-  }
-  endSocket(socket, `${head}Connection: close\r\n\r\n${body}`);
+function endWithin(socket: Socket, ms: number): void {
+  const timer = setTimeout(() => socket.destroy(), ms).unref();
+  socket.once('close', () => clearTimeout(timer));
 }

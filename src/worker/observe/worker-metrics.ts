@@ -13,14 +13,24 @@ import type { PoolObservations } from '../mysql/pool.ts';
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 const buckets = workerMetrics.dbhttpd_request_duration_seconds.buckets;
 
+/** The HTTP server's own figures: requests being answered, connections open, connections turned away so far. */
+export type ClientFigures = {
+  readonly inFlight: number;
+  readonly open: number;
+  readonly refused: number;
+};
+
 /** Counters of one worker. Everything is a field or a typed array, read only when a snapshot is asked for. */
 export class WorkerMetrics {
   rows = 0;
   replyBytes = 0;
   queueSeconds = 0;
   clientsGone = 0;
+  slowStatements = 0;
+  descriptorShortages = 0;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
+  #residentBytes = 0;
   readonly #requests = new Map<string, Float64Array>();
   readonly #outcomes = new Map<string, number>();
 
@@ -47,8 +57,9 @@ export class WorkerMetrics {
   }
 
   /** Everything counted so far, with the pool's and the process's own figures. */
-  snapshot(pool: PoolObservations, control: ControlObservations, inFlight: number): Snapshot {
+  snapshot(pool: PoolObservations, control: ControlObservations, clients: ClientFigures): Snapshot {
     const cpu = process.cpuUsage();
+    const residentBytes = this.#readResidentBytes();
     return {
       samples: [
         ...this.#requestSamples(),
@@ -58,15 +69,30 @@ export class WorkerMetrics {
         sample('dbhttpd_rows_total', this.rows),
         sample('dbhttpd_reply_bytes_total', this.replyBytes),
         sample('dbhttpd_queue_seconds_total', this.queueSeconds),
-        sample('dbhttpd_requests_in_flight', inFlight),
+        sample('dbhttpd_requests_in_flight', clients.inFlight),
+        sample('dbhttpd_client_connections', clients.open),
+        sample('dbhttpd_client_connections_refused_total', clients.refused),
         sample('dbhttpd_clients_gone_total', this.clientsGone),
+        sample('dbhttpd_slow_statements_total', this.slowStatements),
+        sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
         ...poolSamples(pool),
         ...controlSamples(control),
         sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
-        sample('process_resident_memory_bytes', process.memoryUsage.rss()),
+        sample('process_resident_memory_bytes', residentBytes),
       ],
       histograms: [this.#durationHistogram()],
     };
+  }
+
+  /** The system is asked by opening a file: without a descriptor the last answer has to do. */
+  #readResidentBytes(): number {
+    try {
+      this.#residentBytes = process.memoryUsage.rss();
+    } catch {
+      // EMFILE or ENFILE: the one sign of it, for libuv closes what it cannot accept without a word.
+      this.descriptorShortages += 1;
+    }
+    return this.#residentBytes;
   }
 
   #requestSamples(): Sample[] {

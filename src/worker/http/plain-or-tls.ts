@@ -1,0 +1,38 @@
+// Node's server of HTTP or HTTPS with our bounds in the place of its own.
+// Must not know what is done with a request.
+import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { maxHeadersBytes } from './bare-failure.ts';
+import type { ClientTimeouts } from './client-timeouts.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
+import { CountedResponse } from './counted-response.ts';
+
+export type HttpSettings = {
+  readonly maxUrlBytes: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly connections: ConnectionLimit;
+  readonly timeouts: ClientTimeouts;
+  /** PEM texts; null serves plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+};
+
+/** Creates the server; it does not listen yet. */
+export function createPlainOrTls(settings: HttpSettings): Server {
+  const options: ServerOptions = {
+    maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
+    keepAliveTimeout: settings.keepaliveTimeoutMs,
+    headersTimeout: settings.timeouts.headersMs,
+    requestTimeout: settings.timeouts.requestMs,
+    connectionsCheckingInterval: settings.timeouts.checkMs,
+    requireHostHeader: false,
+    noDelay: true,
+    ServerResponse: CountedResponse as typeof ServerResponse,
+  };
+  return settings.tls === null
+    ? createServer(options)
+    : createTlsServer({
+        ...options,
+        ...settings.tls,
+        handshakeTimeout: settings.timeouts.headersMs,
+      });
+}

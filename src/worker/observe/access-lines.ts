@@ -1,0 +1,132 @@
+// A request as one line of the access log: JSON, or Apache's Combined Log Format.
+// Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
+import type { Visit } from './visit.ts';
+
+/** Makes one line, its line feed included. */
+export type LineFormat = {
+  readonly visited: (visit: Visit, now: number) => string;
+  /** A request that was no HTTP: all that is known are the client, our status and the bytes of our reply. */
+  readonly refused: (client: string, status: number, bytes: number, now: number) => string;
+};
+
+/** Longest path, user agent or referer in a line, before escaping. */
+const mostCharacters = 256;
+
+/** One JSON object a line. What does not apply is null. */
+export function createJsonFormat(): LineFormat {
+  const clock = createClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
+  const time = (now: number) => `${clock(now)}.${fractions[now % 1000]}Z`;
+  const [quoteAgent, quoteReferer] = [remembering(quote), remembering(quote)];
+  return {
+    visited: (visit, now) => {
+      const { request, told } = visit;
+      const { 'user-agent': agent, referer } = request.headers;
+      const ran =
+        told === null
+          ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
+          : `"queue_ms":${ms(told.queueMs)},"db_ms":${ms(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
+      return (
+        `{"time":"${time(now)}","client":"${address(visit.client)}","method":"${request.method}",` +
+        `"path":${quote(visit.path)},"protocol":"HTTP/${request.httpVersion}","status":${visit.status},` +
+        `"bytes":${visit.bytes},"complete":${visit.isComplete},` +
+        `"duration_ms":${ms(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
+        `"user_agent":${agent === undefined ? null : quoteAgent(agent)},` +
+        `"referer":${referer === undefined ? null : quoteReferer(withoutQuery(referer))}}\n`
+      );
+    },
+    refused: (client, status, bytes, now) =>
+      `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
+      `"status":${status},"bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
+      '"outcome":null,"rows":null,"request_id":null,"user_agent":null,"referer":null}\n',
+  };
+}
+
+/** Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"`, in UTC. */
+export function createCombinedFormat(): LineFormat {
+  const clock = createClock(apacheTime);
+  const size = (bytes: number) => (bytes === 0 ? '-' : String(bytes));
+  return {
+    visited: (visit, now) => {
+      const { request } = visit;
+      const { 'user-agent': agent, referer } = request.headers;
+      const target = `${request.method} ${escapeCombined(visit.path)} HTTP/${request.httpVersion}`;
+      const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
+      return (
+        `${address(visit.client)} - - [${clock(now)}] "${target}" ${visit.status} ${size(visit.bytes)} ` +
+        `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
+      );
+    },
+    refused: (client, status, bytes, now) =>
+      `${address(client)} - - [${clock(now)}] "-" ${status} ${size(bytes)} "-" "-"\n`,
+  };
+}
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+function apacheTime(second: number): string {
+  const [date = '', time = ''] = new Date(second * 1000).toISOString().slice(0, 19).split('T');
+  const [year, month, day] = date.split('-');
+  return `${day}/${months[Number(month) - 1]}/${year}:${time} +0000`;
+}
+
+/** Formats each second once: most lines share theirs with the one before. */
+function createClock(format: (second: number) => string): (now: number) => string {
+  let last = -1;
+  let text = '';
+  return (now) => {
+    const second = Math.floor(now / 1000);
+    if (second !== last) text = format(second);
+    last = second;
+    return text;
+  };
+}
+
+/** Milliseconds with three digits of a fraction: from whole numbers, six times as fast as from a double. */
+function ms(value: number): string {
+  const micros = Math.round(value * 1000);
+  const whole = Math.floor(micros / 1000);
+  return `${whole}.${fractions[micros - whole * 1000]}`;
+}
+
+const fractions = Array.from({ length: 1000 }, (_, index) => String(index).padStart(3, '0'));
+
+function address(remote: string): string {
+  if (remote === '') return 'unix:';
+  return remote.startsWith('::ffff:') ? remote.slice(7) : remote;
+}
+
+function withoutQuery(url: string): string {
+  const end = url.search(/[?#]/);
+  return end < 0 ? url : url.slice(0, end);
+}
+
+/** The result for the text that came last: clients send the same again and again. */
+function remembering(make: (text: string) => string): (text: string) => string {
+  let last = '';
+  let made = make(last);
+  return (text) => {
+    if (text !== last) made = make(text);
+    last = text;
+    return made;
+  };
+}
+
+const plain = /^[ !#-[\]-~]*$/;
+const beyondAscii = /[^ -~]/g;
+
+function quote(text: string): string {
+  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  if (plain.test(short)) return `"${short}"`;
+  // JSON leaves DEL and the C1 controls as they are; a terminal obeys them.
+  return JSON.stringify(short).replace(beyondAscii, (c) => `\\u${hex(c, 4)}`);
+}
+
+function escapeCombined(text: string): string {
+  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  if (plain.test(short)) return short;
+  return short.replace(/["\\]/g, '\\$&').replace(beyondAscii, (c) => `\\x${hex(c, 2)}`);
+}
+
+function hex(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0');
+}

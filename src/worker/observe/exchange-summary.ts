@@ -1,0 +1,19 @@
+// What is told of one request's statements when they are over; logs and metrics each take their part.
+// Must not know who tells it.
+import type { Outcome } from '../http/failure.ts';
+
+/** What is told about an exchange when it is over; times in ms. */
+export type ExchangeSummary = {
+  readonly requestId: string;
+  readonly status: number;
+  readonly outcome: 'ok' | 'error' | Outcome;
+  readonly clientGone: boolean;
+  readonly isRead: boolean;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly queueMs: number;
+  readonly databaseMs: number;
+  readonly durationMs: number;
+  /** What was run, literals included: not to be logged as it is. Null: no statement. */
+  readonly sql: string | null;
+};

@@ -1,0 +1,172 @@
+// The access log of the real command: a line for every request, none lost in a rotation, no literal in any.
+// Must not know how lines are made.
+import assert from 'node:assert/strict';
+import { readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { createDaemon } from '../support/daemon.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { exchange, openRaw } from '../support/http.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+
+type Line = Readonly<Record<string, string | number | boolean | null>>;
+
+let database: Database;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  gateway = await startGateway({ database, settings: { access_log: 'json', workers: 1 } });
+});
+after(async () => {
+  await gateway.stop();
+  await database.stop();
+});
+
+const path = () => join(gateway.directory, 'log.access.log');
+const linesOf = (file: string) =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+
+/** The line of the request that had this id. */
+const lineOf = (id: string) =>
+  eventually(`the line of ${id}`, () => linesOf(path()).find((line) => line.request_id === id));
+
+test('tells of a request what was asked, answered, waited for and run', async () => {
+  const headers = { 'X-Request-ID': 'one', 'User-Agent': 'tester/1', Referer: 'http://a/b?secret' };
+  const reply = await gateway.db({ SQL: "select 'secret' union select 'b'" }, { headers });
+  assert.equal(reply.status, 200);
+  const { time, duration_ms, queue_ms, db_ms, ...rest } = await lineOf('one');
+  assert.ok(Math.abs(Date.parse(String(time)) - Date.now()) < 10_000);
+  assert.ok(Number(duration_ms) >= Number(queue_ms) + Number(db_ms) && Number(db_ms) > 0);
+  assert.deepEqual(rest, {
+    client: '127.0.0.1',
+    method: 'GET',
+    path: '/db',
+    protocol: 'HTTP/1.1',
+    status: 200,
+    bytes: reply.body.length,
+    complete: true,
+    outcome: 'ok',
+    rows: 2,
+    request_id: 'one',
+    user_agent: 'tester/1',
+    referer: 'http://a/b',
+  });
+});
+
+test('tells of refusals, health and what is no HTTP, with the bytes of their bodies', async () => {
+  const missing = await gateway.get('/no/where?secret', { headers: { 'X-Request-ID': 'two' } });
+  const { status, bytes, outcome, path: asked } = await lineOf('two');
+  assert.deepEqual([status, bytes, outcome, asked], [404, missing.body.length, null, '/no/where']);
+  await gateway.get('/livez', { headers: { 'X-Request-ID': 'three' } });
+  assert.equal((await lineOf('three')).status, 200);
+  const bad = await exchange(gateway.port, 'NO HTTP\r\n\r\n');
+  const line = await eventually('its line', () =>
+    linesOf(path()).find((one) => one.method === null),
+  );
+  assert.deepEqual([line.status, line.bytes], [400, bad.body.length]);
+});
+
+test('tells the fate of a write whose client had gone before its end', async () => {
+  await database.query('create table gone (a int)');
+  const connection = await openRaw(gateway.port);
+  const sql = 'insert into gone select sleep(0.5)';
+  const target = `/db?${encodeURIComponent(JSON.stringify({ SQL: sql }))}`;
+  connection.send(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: four\r\n\r\n`);
+  await eventually('it runs', async () =>
+    (await database.query('show processlist')).some((row) =>
+      String(row.Info).includes('gone select'),
+    ),
+  );
+  connection.reset();
+  const { status, complete, outcome } = await lineOf('four');
+  assert.deepEqual([status, complete, outcome], [499, false, 'ok']);
+});
+
+test('holds no literal and no control character', async () => {
+  const connection = await openRaw(gateway.port);
+  connection.send(
+    'GET /%1b[31m?secret HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: five\r\nUser-Agent: a\x9b\t"b\\\r\n\r\n',
+  );
+  await connection.reply();
+  connection.close();
+  await eventually('its line', () => readFileSync(path(), 'utf8').includes('%1b[31m'));
+  const text = readFileSync(path(), 'latin1');
+  assert.doesNotMatch(text, /secret/);
+  assert.doesNotMatch(text, /[^\n -~]/);
+});
+
+test('loses no line when it is rotated under load', async () => {
+  let asked = 0;
+  let rotating = true;
+  const client = async () => {
+    while (rotating) {
+      asked += 1;
+      await gateway.get('/livez', { headers: { 'X-Request-ID': `r${asked}` } });
+    }
+  };
+  const clients = [client(), client(), client(), client()];
+  const files: string[] = [];
+  for (let round = 0; round < 10; round += 1) {
+    const before_ = asked;
+    await eventually('some more requests', () => asked > before_ + 20);
+    const old = `${path()}.${round}`;
+    files.push(old);
+    renameSync(path(), old);
+    process.kill(gateway.pid, 'SIGHUP');
+    await eventually('a new file', () => readFileSync(path()) !== null);
+  }
+  rotating = false;
+  await Promise.all(clients);
+  await lineOf(`r${asked}`);
+  await eventually('every line is there', () => {
+    const ids = new Set([...files, path()].flatMap(linesOf).map((line) => line.request_id));
+    return Array.from({ length: asked }, (_, index) => `r${index + 1}`).every((id) => ids.has(id));
+  });
+});
+
+test('speaks Combined by choice', async () => {
+  const other = await startGateway({ database, settings: { access_log: 'combined', workers: 1 } });
+  try {
+    const headers = { 'User-Agent': 'a "b\\ é', Referer: 'http://a/?secret' };
+    const { body } = await other.db({ SQL: 'select 1' }, { headers });
+    const file = join(other.directory, 'log.access.log');
+    const line = await eventually('a line', () => /.+\n/.exec(readFileSync(file, 'latin1'))?.[0]);
+    const day = String.raw`\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000`;
+    assert.match(
+      line,
+      new RegExp(`^127\\.0\\.0\\.1 - - \\[${day}\\] "GET /db HTTP/1\\.1" 200 ${body.length} `),
+    );
+    assert.ok(line.endsWith(' "http://a/" "a \\"b\\\\ \\xe9"\n'), line);
+  } finally {
+    await other.stop();
+  }
+});
+
+test('goes to stdout in the foreground, the log to stderr', async () => {
+  const daemon = createDaemon({ access_log: 'json' });
+  const child = daemon.spawn(['--foreground']);
+  try {
+    let out = '';
+    let log = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log += text;
+    });
+    const address = await eventually('it listens', () => / listening (\S+)$/m.exec(log)?.[1]);
+    await fetch(`http://${address}/livez`);
+    await eventually('a line', () => out.endsWith('\n'));
+    assert.equal((JSON.parse(out) as Line).path, '/livez');
+  } finally {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await ended;
+    await daemon.dispose();
+  }
+});

@@ -1,0 +1,38 @@
+// Asks for paths again and again from a thread of its own, so that a busy test does not slow down what it measures.
+// Must not know what the paths are.
+import { get } from 'node:http';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+
+/** One answer; status 0: none within 10 s. */
+export type Probed = { readonly path: string; readonly status: number; readonly ms: number };
+
+type Order = { readonly port: number; readonly paths: readonly string[]; readonly rounds: number };
+
+/** Asks for every path in turn, `rounds` times, each on a connection of its own; resolves to all answers. */
+export function probe(order: Order): Promise<Probed[]> {
+  return new Promise((resolve, reject) => {
+    const thread = new Worker(new URL(import.meta.url), { workerData: order });
+    thread.once('message', resolve).once('error', reject);
+  });
+}
+
+function ask(port: number, path: string): Promise<Probed> {
+  const startedAt = performance.now();
+  return new Promise((resolve) => {
+    const end = (status: number) => resolve({ path, status, ms: performance.now() - startedAt });
+    const signal = AbortSignal.timeout(10_000);
+    get({ port, host: '127.0.0.1', path, agent: false, signal }, (response) => {
+      response.resume().once('end', () => end(response.statusCode ?? 0));
+    }).once('error', () => end(0));
+  });
+}
+
+if (!isMainThread) {
+  const { port, paths, rounds } = workerData as Order;
+  const all: Probed[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const path of paths) all.push(await ask(port, path));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  parentPort?.postMessage(all);
+}

@@ -1,0 +1,24 @@
+// A disk of 64 KiB for one test, where it may be mounted.
+// Must not know what is written to it.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** Mounts it for the time of the test; null, the test skipped and the reason told, where that is not allowed. */
+export function mountSmallDisk(t: TestContext): string | null {
+  const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', directory], { stdio: 'pipe' });
+  } catch {
+    rmSync(directory, { recursive: true });
+    t.skip('mounting a tmpfs is not allowed here');
+    return null;
+  }
+  t.after(() => {
+    execFileSync('umount', ['--lazy', directory]);
+    rmSync(directory, { recursive: true });
+  });
+  return directory;
+}
