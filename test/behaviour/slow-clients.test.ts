@@ -22,16 +22,23 @@ afterEach(() => {
 });
 after(() => assert.deepEqual(Object.keys(clientTimeouts), Object.keys(timeouts)));
 
-const echo: RequestHandler = (request, response) =>
+type Handler = (...request: Parameters<RequestHandler>) => void;
+
+const nobody = { closed: () => {} };
+
+const echo: Handler = (request, response) =>
   readBody(request, 1_000_000, {
     complete: (body) => response.end(`${body.length}`),
     failed: () => response.end('too long'),
   });
 
-async function serve(handle: RequestHandler = echo, keepaliveTimeoutMs = 60_000) {
+async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000) {
   const connections = { served: 2000, reserved: 16 };
   const settings = { maxUrlBytes: 1_000_000, keepaliveTimeoutMs, tls: null, connections, timeouts };
-  const http = createHttpServer(settings, handle);
+  const http = createHttpServer(settings, (...request) => {
+    handle(...request);
+    return nobody;
+  });
   const accepted: Socket[] = [];
   http.server.on('connection', (socket: Socket) => accepted.push(socket));
   http.server.listen(0, '127.0.0.1', 4096);

@@ -8,7 +8,7 @@ import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
 import type { Afterwards, RunOwner, StatementRun } from '../mysql/statement-run.ts';
 import type { ExchangeSummary } from '../observe/exchange-summary.ts';
-import type { Visit } from '../observe/visit.ts';
+import type { Attended, Visit } from '../observe/visit.ts';
 import type { BufferPool } from '../reply/buffers.ts';
 import {
   type DbEnding,
@@ -56,7 +56,7 @@ export type Conclude = (
 ) => Promise<DbEnding>;
 
 /** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
-export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner {
+export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner, Attended {
   readonly sink: DbReply;
   readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;
@@ -82,12 +82,11 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
     this.#run = context.runs.create(request.statement, this);
     this.#reader = new SlowReader(response, this);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
-    response.on('close', () => this.#closed());
   }
 
   start(): void {
     this.#context.live.add(this);
-    this.#request.visit.statementsBegin();
+    this.#request.visit.statementsBegin(this);
     this.#run.start();
   }
 
@@ -123,7 +122,7 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
   }
 
   /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
-  #closed(): void {
+  closed(): void {
     this.#reader.stop();
     if (this.#over) return;
     this.#clientGone = true;

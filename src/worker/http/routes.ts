@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
-import { Visit } from '../observe/visit.ts';
+import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, createTokenGuard } from './guard.ts';
-import { type RequestHead, readHead } from './request-head.ts';
+import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
 /** Answers a request that has no body and needs no SQL. */
@@ -19,14 +19,6 @@ export type Endpoints = {
   readonly livez: PlainEndpoint;
   readonly readyz: PlainEndpoint;
   readonly metrics: PlainEndpoint;
-};
-
-/** Told of each request. */
-export type RequestObserver = {
-  /** Called once for each request that was answered; `endpoint` is one of a fixed set. */
-  readonly answered: (endpoint: string, status: number) => void;
-  /** Called once for each request, answered or not, when nothing of it goes on any more. */
-  readonly over: (visit: Visit) => void;
 };
 
 const plainPaths: ReadonlyMap<string, 'livez' | 'readyz' | 'metrics'> = new Map([
@@ -47,22 +39,21 @@ const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 export function createRoutes(
   config: Config,
   endpoints: Endpoints,
-  observe: RequestObserver,
+  observer: VisitObserver,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
   const checkToken = createTokenGuard(config);
   const nextRequestId = createRequestIds();
 
-  return (request, response, isBeyondLimit) => {
-    const given = request.headers['x-request-id'];
-    const requestId =
-      typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
-    const read = readHead(request, config.maxRequestBytes);
-    const endpoint = read.ok ? endpointOf(read.head) : 'other';
-    const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
-    const visit = new Visit(request, response, { requestId, path }, observe.over);
-    response.on('finish', () => observe.answered(endpoint, response.statusCode));
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    read: HeadResult,
+    visit: Visit,
+    isBeyondLimit: boolean,
+  ): void => {
+    const { requestId, endpoint } = visit.head;
     const fail = (failure: Failure) => {
       if (announcesBody(request)) response.shouldKeepAlive = false;
       sendFailure(response, failure, ['X-Request-ID', requestId]);
@@ -80,30 +71,32 @@ export function createRoutes(
     if (refused !== null) {
       if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
       fail(refused);
-      return;
-    }
-    if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
+    } else if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
       fail(tooManyConnections);
-      return;
-    }
-    if (endpoint === 'db') {
+    } else if (endpoint === 'db') {
       endpoints.db(request, response, head, visit);
-      return;
-    }
-    if (endpoint === 'other') {
+    } else if (endpoint === 'other') {
       fail(refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.'));
-      return;
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      const failure = refusal(405, 'METHOD_NOT_ALLOWED', `${head.path} takes GET.`);
+      fail({ ...failure, allow: 'GET, HEAD' });
+    } else {
+      response.shouldKeepAlive = false;
+      response.setHeader('X-Request-ID', requestId);
+      endpoints[endpoint](request, response);
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      fail({
-        ...refusal(405, 'METHOD_NOT_ALLOWED', `${head.path} takes GET.`),
-        allow: 'GET, HEAD',
-      });
-      return;
-    }
-    response.shouldKeepAlive = false;
-    response.setHeader('X-Request-ID', requestId);
-    endpoints[endpoint](request, response);
+  };
+
+  return (request, response, isBeyondLimit) => {
+    const given = request.headers['x-request-id'];
+    const requestId =
+      typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
+    const read = readHead(request, config.maxRequestBytes);
+    const endpoint = read.ok ? endpointOf(read.head) : 'other';
+    const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
+    const visit = new Visit(request, response, { requestId, endpoint, path }, observer);
+    answer(request, response, read, visit, isBeyondLimit);
+    return visit;
   };
 }
 
@@ -112,7 +105,7 @@ function withoutQuery(target: string): string {
   return mark < 0 ? target : target.slice(0, mark);
 }
 
-function endpointOf(head: RequestHead): 'db' | 'livez' | 'readyz' | 'metrics' | 'other' {
+function endpointOf(head: RequestHead): Endpoint {
   if (head.path === '/db' || head.path === '/db/') return 'db';
   return plainPaths.get(head.path) ?? 'other';
 }

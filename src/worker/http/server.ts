@@ -5,13 +5,19 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
+import { resetConnection } from './reset.ts';
+
+/** Whoever answers a request; told when its reply has left, or its connection is gone. */
+export interface Answering {
+  closed(): void;
+}
 
 /** `isBeyondLimit`: the connection is one too many, and only health and metrics are to be answered on it. */
 export type RequestHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   isBeyondLimit: boolean,
-) => void;
+) => Answering;
 
 /** Told of what was answered though it was no HTTP: the client's address, our status, the body's bytes. */
 export type RefusalObserver = (client: string, status: number, bytes: number) => void;
@@ -58,6 +64,7 @@ export function createHttpServer(
   let refused = 0;
 
   const server = createPlainOrTls(settings);
+  server.timeout = timeouts.stallMs;
   // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
   server.maxConnections = connections.served + connections.reserved;
   server.on('drop', () => {
@@ -83,7 +90,7 @@ export function createHttpServer(
   server.on('timeout', (socket: Socket) => {
     const current = clients.get(socket)?.current ?? null;
     if (current === null) socket.destroy();
-    else if (current.response.writableEnded) socket.resetAndDestroy();
+    else if (current.response.writableEnded) resetConnection(socket);
   });
 
   const begin = (socket: Socket, state: ClientState, exchange: Exchange): void => {
@@ -91,15 +98,14 @@ export function createHttpServer(
     inFlight += 1;
     const closes = (draining && state.waiting.length === 0) || state.isBeyondLimit;
     if (closes) exchange.response.shouldKeepAlive = false;
-    exchange.response.on('prefinish', () => {
-      if (socket.writableLength > 0) socket.setTimeout(timeouts.stallMs);
-    });
+    const answering = handle(exchange.request, exchange.response, state.isBeyondLimit);
+    // The only listener of a reply: each further one is paid by every request.
     exchange.response.on('close', () => {
       inFlight -= 1;
       state.current = null;
+      answering.closed();
       advance(socket, state);
     });
-    handle(exchange.request, exchange.response, state.isBeyondLimit);
   };
 
   const advance = (socket: Socket, state: ClientState): void => {

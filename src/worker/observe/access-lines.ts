@@ -27,7 +27,7 @@ export function createJsonFormat(): LineFormat {
           : `"queue_ms":${ms(told.queueMs)},"db_ms":${ms(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
       return (
         `{"time":"${time(now)}","client":"${address(visit.client)}","method":"${request.method}",` +
-        `"path":${quote(visit.path)},"protocol":"HTTP/${request.httpVersion}","status":${visit.status},` +
+        `"path":${quote(visit.head.path)},"protocol":"HTTP/${request.httpVersion}","status":${visit.status},` +
         `"bytes":${visit.bytes},"complete":${visit.isComplete},` +
         `"duration_ms":${ms(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
         `"user_agent":${agent === undefined ? null : quoteAgent(agent)},` +
@@ -49,7 +49,7 @@ export function createCombinedFormat(): LineFormat {
     visited: (visit, now) => {
       const { request } = visit;
       const { 'user-agent': agent, referer } = request.headers;
-      const target = `${request.method} ${escapeCombined(visit.path)} HTTP/${request.httpVersion}`;
+      const target = `${request.method} ${escapeCombined(visit.head.path)} HTTP/${request.httpVersion}`;
       const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
       return (
         `${address(visit.client)} - - [${clock(now)}] "${target}" ${visit.status} ${size(visit.bytes)} ` +

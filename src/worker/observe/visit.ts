@@ -13,10 +13,32 @@ export type Told = {
 /** Nginx's status for a client that went before it had a reply. */
 const clientGoneStatus = 499;
 
-/** A request under way; `onOver` is called once. */
-export class Visit {
+/** The statements of a request, told when its client can no longer be answered. */
+export interface Attended {
+  closed(): void;
+}
+
+/** Told of a request. */
+export type VisitObserver = {
+  /** Called once for each request that was answered. */
+  readonly answered: (endpoint: Endpoint, status: number) => void;
+  /** Called once for each request, answered or not, when nothing of it goes on any more. */
+  readonly over: (visit: Visit) => void;
+};
+
+/** The fixed set of what answers. */
+export type Endpoint = 'db' | 'livez' | 'readyz' | 'metrics' | 'other';
+
+/** What is known of a request from its head. */
+export type VisitHead = {
   readonly requestId: string;
+  readonly endpoint: Endpoint;
   readonly path: string;
+};
+
+/** A request under way. */
+export class Visit {
+  readonly head: VisitHead;
   readonly request: IncomingMessage;
   /** Empty for a unix socket. Asked for at once: a socket that is gone no longer knows its peer. */
   readonly client: string;
@@ -24,23 +46,26 @@ export class Visit {
   /** Null while, and if, no statement was run. */
   told: Told | null = null;
   readonly #response: ServerResponse & { readonly bodyBytes?: number };
-  readonly #onOver: (visit: Visit) => void;
+  readonly #observer: VisitObserver;
+  #attended: Attended | null = null;
   #isRunning = false;
   #isClosed = false;
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    about: { readonly requestId: string; readonly path: string },
-    onOver: (visit: Visit) => void,
+    head: VisitHead,
+    observer: VisitObserver,
   ) {
     this.request = request;
     this.#response = response;
-    this.requestId = about.requestId;
-    this.path = about.path;
+    this.head = head;
     this.client = request.socket.remoteAddress ?? '';
-    this.#onOver = onOver;
-    response.on('close', () => this.#closed());
+    this.#observer = observer;
+  }
+
+  get requestId(): string {
+    return this.head.requestId;
   }
 
   get status(): number {
@@ -57,18 +82,22 @@ export class Visit {
   }
 
   /** Statements begin to wait and run; they may go on though the reply's connection is gone. */
-  statementsBegin(): void {
+  statementsBegin(attended: Attended): void {
+    this.#attended = attended;
     this.#isRunning = true;
   }
 
   statementsEnded(told: Told): void {
     this.told = told;
     this.#isRunning = false;
-    if (this.#isClosed) this.#onOver(this);
+    if (this.#isClosed) this.#observer.over(this);
   }
 
-  #closed(): void {
+  /** The reply has left, or its connection is gone. */
+  closed(): void {
     this.#isClosed = true;
-    if (!this.#isRunning) this.#onOver(this);
+    this.#attended?.closed();
+    if (this.isComplete) this.#observer.answered(this.head.endpoint, this.#response.statusCode);
+    if (!this.#isRunning) this.#observer.over(this);
   }
 }
