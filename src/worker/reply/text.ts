@@ -37,12 +37,24 @@ for (const [byte, letter] of [
 const hexDigits = Buffer.from('0123456789abcdef');
 
 /**
- * Writes text without quotes, escaped as RFC 8259 section 7 asks.
- * The room must have been reserved: `maxExpansion` bytes for each byte of the text.
+ * Writes text without quotes, escaped as RFC 8259 section 7 asks; returns where it ends in `target`.
+ * There must be room: `maxExpansion` bytes for each byte of the text.
  */
-export function escapeInto(out: ReplyWriter, source: Buffer, start: number, end: number): void {
-  if (end - start < bulkBytes) out.length = escapeBytes(out.bytes, out.length, source, start, end);
-  else escapeRuns(out, source, start, end);
+export function escapeInto(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  start: number,
+  end: number,
+): number {
+  if (end - start >= bulkBytes) return escapeRuns(target, at, source, start, end);
+  let to = at;
+  for (let from = start; from < end; from += 1) {
+    const byte = source[from] as number;
+    if (escapes[byte] !== 0) return escapeBytes(target, to, source, from, end);
+    target[to++] = byte;
+  }
+  return to;
 }
 
 function escapeBytes(
@@ -67,9 +79,14 @@ function escapeBytes(
 }
 
 /** Runs of clean bytes are copied at once when they are long. */
-function escapeRuns(out: ReplyWriter, source: Buffer, start: number, end: number): void {
-  const target = out.bytes;
-  let to = out.length;
+function escapeRuns(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  start: number,
+  end: number,
+): number {
+  let to = at;
   let from = start;
   while (from < end) {
     let clean = from;
@@ -86,7 +103,7 @@ function escapeRuns(out: ReplyWriter, source: Buffer, start: number, end: number
       from += source[from] === leadOfHalf && target[to - 1] !== leadOfHalf ? 3 : 1;
     }
   }
-  out.length = to;
+  return to;
 }
 
 /** Writes what stands at `from` and cannot be copied blindly; of a half it takes all three bytes. */
@@ -138,7 +155,7 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
     if (to < end && source[to - 1] === leadOfHalf) to -= 1;
     else if (to < end && source[to - 2] === leadOfHalf) to -= 2;
     out.reserve((to - from) * maxExpansion);
-    escapeInto(out, source, from, to);
+    out.length = escapeInto(out.bytes, out.length, source, from, to);
   }
   out.reserve(1);
   out.bytes[out.length++] = quote;
