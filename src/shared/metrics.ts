@@ -68,6 +68,21 @@ export const workerMetrics = {
     help: 'MySQL connections of the pool by state.',
     labels: ['state'],
   },
+  dbhttpd_lane_statements_total: {
+    type: 'counter',
+    help: 'Quick reads that were pipelined on a shared connection.',
+    labels: [],
+  },
+  dbhttpd_lane_reruns_total: {
+    type: 'counter',
+    help: 'Pipelined reads that ran once more by themselves: slow, large, or behind one that was no clean read.',
+    labels: [],
+  },
+  dbhttpd_lane_connections: {
+    type: 'gauge',
+    help: 'MySQL connections of the pool that are used for pipelining now.',
+    labels: [],
+  },
   dbhttpd_connects_total: {
     type: 'counter',
     help: 'MySQL connections opened, by result.',

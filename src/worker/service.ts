@@ -15,7 +15,7 @@ import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
 import { type ConnectionSettings, openConnection } from './mysql/connection.ts';
 import { Control } from './mysql/control.ts';
-import { Lane } from './mysql/lane.ts';
+import { Lane, type LaneObservations } from './mysql/lane.ts';
 import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
@@ -48,6 +48,7 @@ export type Service = {
 
 /** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
 const leastPoolForLane = 4;
+const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0 };
 const connectTimeoutMs = 10_000;
 /** What one read from MySQL may bring. */
 const arenaBytes = 128 * 1024;
@@ -120,7 +121,8 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     server: http.server,
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
-      return metrics.snapshot(pool.observations(), control.observations, clients);
+      const laneFigures = lane?.observations() ?? noLane;
+      return metrics.snapshot(pool.observations(), laneFigures, control.observations, clients);
     },
     drain: async () => {
       draining = true;

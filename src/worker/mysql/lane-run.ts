@@ -3,15 +3,19 @@
 import type { StopReason } from './fate.ts';
 import type { Lane } from './lane.ts';
 import { type LaneSession, type LaneStatement, laneLimitMs } from './lane-session.ts';
-import type { ServerError } from './packets.ts';
-import { QueryCommand, type QueryOwner } from './query.ts';
+import type { Column, OkPacket, ServerError } from './packets.ts';
+import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
 import type { RunOwner, StatementRun } from './statement-run.ts';
 
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
 const limitErrors = new Set([1969, 3024]);
 
+/** A row as JSON has at most so many times its bytes (a control character is six), and brackets. */
+const mostGrowth = 6;
+const rowBrackets = 8;
+
 /** A read that the lane has a place for. */
-export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
+export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultSink {
   readonly command: QueryCommand;
   readonly #lane: Lane;
   readonly #place: LaneSession;
@@ -20,10 +24,11 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
   readonly #createOutside: () => StatementRun;
   readonly #askedAt = performance.now();
   #wasWritten = false;
-  #isOver = false;
+  /** What the lane still answers does not matter: the run is over, or goes on outside. */
+  #isDetached = false;
   #outside: StatementRun | null = null;
 
-  /** @param createOutside the ordinary run, for when nothing was written or the lane's limit ended the read */
+  /** @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read */
   constructor(
     lane: Lane,
     place: LaneSession,
@@ -37,7 +42,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
     this.#shape = shape;
     this.#owner = owner;
     this.#createOutside = createOutside;
-    this.command = new QueryCommand(sql, place.session.connection.columns, owner.sink, this);
+    this.command = new QueryCommand(sql, place.session.connection.columns, this, this);
   }
 
   start(): void {
@@ -73,11 +78,36 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
   stop(reason: StopReason): void {
     if (this.#outside !== null) {
       this.#outside.stop(reason);
-    } else if (!this.#isOver) {
-      this.#isOver = true;
+    } else if (!this.#isDetached) {
+      const wasWaiting = this.#place.withdraw(this);
       void this.command.discardResults();
-      this.#owner.runEnded({ kind: 'stopped', reason });
+      this.#end({ kind: wasWaiting ? 'not executed' : 'stopped', reason });
+      if (wasWaiting) this.#lane.ended(this.#place);
     }
+  }
+
+  columns(columns: readonly Column[], more: boolean): void {
+    this.#owner.sink.columns(columns, more);
+  }
+
+  /** Before the reply is too large to be held back the read goes outside, where a slow reader can stop the flow. */
+  row(bytes: Buffer, start: number, end: number): void {
+    const { sink } = this.#owner;
+    const fits = sink.heldRoom >= mostGrowth * (end - start) + rowBrackets;
+    if (fits || !this.#moveOutside()) sink.row(bytes, start, end);
+    else this.#lane.quickness.ban(this.#shape, performance.now());
+  }
+
+  endOfRows(status: number): void {
+    this.#owner.sink.endOfRows(status);
+  }
+
+  ok(ok: OkPacket, more: boolean): void {
+    this.#owner.sink.ok(ok, more);
+  }
+
+  expelled(): void {
+    if (!this.#isDetached) this.#moveOutside();
   }
 
   written(): void {
@@ -88,45 +118,48 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner {
     const now = performance.now();
     const headMs = this.#place.headEnded(now);
     const wasLimited = headMs >= laneLimitMs || (error !== null && limitErrors.has(error.errno));
-    if (wasLimited || !flagsClean) this.#leave(now);
-    else this.#lane.quickness.noteInLane(this.#shape, headMs, this.#owner.sink.totalBytes, now);
-    if (!this.#isOver) this.#conclude(wasLimited, error);
+    const { quickness } = this.#lane;
+    if (wasLimited || !flagsClean) {
+      quickness.ban(this.#shape, now);
+      this.#lane.spoil(this.#place);
+    } else if (this.#isDetached) {
+      quickness.noteInLane(this.#shape, headMs, 0, now);
+    } else {
+      quickness.noteInLane(this.#shape, headMs, this.#owner.sink.totalBytes, now);
+    }
+    if (!this.#isDetached) this.#conclude(wasLimited, error);
     this.#lane.ended(this.#place);
   }
 
   lost(): void {
     this.#place.headEnded(performance.now());
-    if (!this.#isOver) {
+    if (!this.#isDetached) {
       if (this.#wasWritten) this.#end({ kind: 'lost' });
-      else this.#runOutside();
+      else this.#moveOutside();
     }
     this.#lane.ended(this.#place);
   }
 
   /** An answer that took the limit's time is not trusted: a SLEEP that was ended answers as if it had slept. */
   #conclude(wasLimited: boolean, error: ServerError | null): void {
-    if (wasLimited && this.#owner.sink.restart()) {
-      this.#lane.observations.rerun += 1;
-      this.#runOutside();
-      return;
-    }
+    if (wasLimited && this.#moveOutside()) return;
     if (error !== null) this.#owner.sink.error(error);
     this.#end({ kind: 'answered', error });
   }
 
-  /** The shape is no longer quick, and the session no longer known to be clean. */
-  #leave(now: number): void {
-    this.#lane.quickness.ban(this.#shape, now);
-    this.#lane.retire(this.#place);
-  }
-
-  #runOutside(): void {
+  /** Begins anew outside; returns false when part of the reply has left already. */
+  #moveOutside(): boolean {
+    if (!this.#owner.sink.restart()) return false;
+    void this.command.discardResults();
+    this.#isDetached = true;
+    if (this.#wasWritten) this.#lane.noteRerun();
     this.#outside = this.#createOutside();
     this.#outside.start();
+    return true;
   }
 
   #end(end: Parameters<RunOwner['runEnded']>[0]): void {
-    this.#isOver = true;
+    this.#isDetached = true;
     this.#owner.runEnded(end);
   }
 }

@@ -9,22 +9,35 @@ import type { Session } from './session.ts';
 export const laneLimitMs = 100;
 /** Beyond the limit and this, the server is no longer believed to answer. */
 const silenceMs = 1_000;
+/** Silence is found so often before it is believed: the first time it may be ours, with answers unread. */
+const looksForSilence = 2;
+/** How long a session may take to be limited. */
+const limitingTimeoutMs = 1_000;
+/** Longer statements have a session to themselves. */
+const longestSql = 8 * 1024;
+const mostBytesPerCharacter = 3;
 
 /** A statement in the lane. */
 export interface LaneStatement {
   readonly command: QueryCommand;
   /** It is about to be written: from here on it may have run. */
   written(): void;
+  /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
+  expelled(): void;
 }
 
-/** A session that answers several statements; `retire` it, and give it back when it is `isIdle`. */
+/** A session that answers several statements. */
 export class LaneSession {
   readonly session: Session;
+  /** Nothing is added any more. */
   isRetiring = false;
+  /** Statements may have left something behind in the session. */
+  isSpoiled = false;
   /** When the last answer ended, or the first of a batch was written; performance.now(). */
   headSince = performance.now();
   readonly #outstanding: LaneStatement[] = [];
   #batch: LaneStatement[] = [];
+  #silentLooks = 0;
 
   constructor(session: Session) {
     this.session = session;
@@ -40,9 +53,17 @@ export class LaneSession {
     return this.#outstanding.length + this.#batch.length;
   }
 
-  /** Whether the statement at the head has been unanswered for longer than the server allows it. */
-  isSilent(now: number): boolean {
-    return this.#outstanding.length > 0 && now - this.headSince > laneLimitMs + silenceMs;
+  /** To be called at intervals; returns whether the head has long been unanswered, and not because we did not read. */
+  lookForSilence(now: number): boolean {
+    const isSilent = this.#outstanding.length > 0 && now - this.headSince > laneLimitMs + silenceMs;
+    this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
+    return this.#silentLooks >= looksForSilence;
+  }
+
+  /** Whether a statement of so many characters is short enough, for the lane and for the server. */
+  takes(sqlLength: number): boolean {
+    const mostBytes = sqlLength * mostBytesPerCharacter + 1;
+    return sqlLength <= longestSql && mostBytes < this.session.commandLimitBytes;
   }
 
   /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
@@ -54,6 +75,20 @@ export class LaneSession {
 
   add(statement: LaneStatement): void {
     this.#batch.push(statement);
+  }
+
+  /** Takes a statement back; returns false when it has been written. */
+  withdraw(statement: LaneStatement): boolean {
+    const at = this.#batch.indexOf(statement);
+    if (at >= 0) this.#batch.splice(at, 1);
+    return at >= 0;
+  }
+
+  /** Sends all statements away: nothing more is written, and what is still answered counts for nothing. */
+  expelAll(): void {
+    const waiting = this.#batch;
+    this.#batch = [];
+    for (const statement of [...this.#outstanding, ...waiting]) statement.expelled();
   }
 
   /**
@@ -82,13 +117,21 @@ export class LaneSession {
   }
 }
 
-/** Puts the lane's limit on a session. Rejects when the server refuses or the connection is lost. */
-export function limitStatements(session: Session): Promise<void> {
+/** Puts the lane's limit on a session. Rejects when the server refuses, is silent, or the connection is lost. */
+export async function limitStatements(session: Session): Promise<void> {
   const { connection } = session;
   const sql =
     connection.flavour === 'mariadb'
       ? `SET SESSION max_statement_time=${laneLimitMs / 1000}`
       : `SET SESSION max_execution_time=${laneLimitMs}`;
   session.isFresh = false;
-  return runTogether(connection, [statementCommand(sql, connection.columns)]);
+  const timer = setTimeout(
+    () => connection.destroy(new Error('the session was not limited in time')),
+    limitingTimeoutMs,
+  );
+  try {
+    await runTogether(connection, [statementCommand(sql, connection.columns)]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -12,12 +12,18 @@ const mostSessions = 2;
 const mostOutstanding = 32;
 const checkMs = 500;
 
-export type LaneObservations = { statements: number; rerun: number };
+/** What the lane has done so far, and the sessions that it holds now. */
+export type LaneObservations = {
+  readonly statements: number;
+  readonly reruns: number;
+  readonly connections: number;
+};
 
 /** One worker's lane. Its owner must close it before the pool. */
 export class Lane {
   readonly quickness = new Quickness();
-  readonly observations: LaneObservations = { statements: 0, rerun: 0 };
+  #statements = 0;
+  #reruns = 0;
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #sessions: LaneSession[] = [];
@@ -31,13 +37,21 @@ export class Lane {
     this.#log = log;
   }
 
+  observations(): LaneObservations {
+    return {
+      statements: this.#statements,
+      reruns: this.#reruns,
+      connections: this.#sessions.length,
+    };
+  }
+
   /** A session with room for a statement of this shape; null: it runs outside. Opens sessions when they are wanted. */
-  placeFor(shape: number, now: number): LaneSession | null {
+  placeFor(shape: number, sqlLength: number, now: number): LaneSession | null {
     if (this.#isClosed || !this.quickness.isQuick(shape, now)) return null;
     if (this.#sessions.length + this.#opening < mostSessions) this.#open();
     let best: LaneSession | null = null;
     for (const candidate of this.#sessions) {
-      if (candidate.isRetiring || candidate.isStale(now)) continue;
+      if (candidate.isRetiring || candidate.isStale(now) || !candidate.takes(sqlLength)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
     return best !== null && best.depth < mostOutstanding ? best : null;
@@ -45,7 +59,7 @@ export class Lane {
 
   /** Has the statement written with all others of this turn of the event loop. */
   submit(place: LaneSession, statement: LaneStatement): void {
-    this.observations.statements += 1;
+    this.#statements += 1;
     place.add(statement);
     if (place.isDue) this.#flushSoon();
   }
@@ -61,23 +75,32 @@ export class Lane {
     });
   }
 
-  /** Takes a session out of the lane: nothing is added to it, and it goes back once it is idle. */
-  retire(place: LaneSession): void {
+  /**
+   * To be called after an answer that may have changed the session. What is behind it cannot be called back
+   * but might read what it left: all of it runs outside, and the session is reset before it serves again.
+   */
+  spoil(place: LaneSession): void {
     place.isRetiring = true;
-    this.#giveBackIfIdle(place);
+    place.isSpoiled = true;
+    place.expelAll();
   }
 
-  /** To be called after each answer or loss. */
+  /** Notes that a statement which had been written runs once more. */
+  noteRerun(): void {
+    this.#reruns += 1;
+  }
+
+  /** To be called after each answer, loss or withdrawal. */
   ended(place: LaneSession): void {
     if (place.isDue) this.#flushSoon();
-    if (place.isRetiring || place.session.connection.isLost) this.#giveBackIfIdle(place);
+    if (place.isRetiring || place.session.connection.isLost) this.#takeOutIfIdle(place);
   }
 
   /** Gives all sessions back as they become idle. */
   close(): void {
     this.#isClosed = true;
-    if (this.#check !== null) clearInterval(this.#check);
-    for (const place of [...this.#sessions]) this.retire(place);
+    for (const place of [...this.#sessions]) this.#retire(place);
+    this.#stopLookingIfEmpty();
   }
 
   #open(): void {
@@ -94,8 +117,11 @@ export class Lane {
   async #admit(session: Session): Promise<void> {
     try {
       await limitStatements(session);
-      if (this.#isClosed) this.#pool.release(session, 'unclean');
-      else this.#sessions.push(new LaneSession(session));
+      if (this.#isClosed) {
+        this.#pool.release(session, 'unclean');
+        return;
+      }
+      this.#sessions.push(new LaneSession(session));
       this.#check ??= setInterval(() => this.#look(), checkMs).unref();
     } catch {
       this.#log.warn('a session could not be prepared for pipelining');
@@ -105,21 +131,50 @@ export class Lane {
     }
   }
 
+  /** Resets a spoiled session and keeps it: in the pool it might be lent to what the lane has just got rid of. */
+  async #renew(session: Session): Promise<void> {
+    this.#opening += 1;
+    try {
+      await this.#pool.refresh(session);
+    } catch {
+      this.#opening -= 1;
+      this.#pool.release(session, 'broken');
+      return;
+    }
+    await this.#admit(session);
+  }
+
   #look(): void {
     const now = performance.now();
     for (const place of [...this.#sessions]) {
-      if (place.isSilent(now)) {
+      if (place.lookForSilence(now)) {
         place.session.connection.destroy(new Error('the server did not keep the time limit'));
       }
-      if (place.isStale(now)) this.retire(place);
+      if (place.isStale(now)) this.#retire(place);
     }
   }
 
-  #giveBackIfIdle(place: LaneSession): void {
-    if (place.depth > 0) return;
+  /** Nothing is added to the session, and it goes back once it is idle. */
+  #retire(place: LaneSession): void {
+    place.isRetiring = true;
+    this.#takeOutIfIdle(place);
+  }
+
+  #takeOutIfIdle(place: LaneSession): void {
     const at = this.#sessions.indexOf(place);
-    if (at < 0) return;
+    if (place.depth > 0 || at < 0) return;
     this.#sessions.splice(at, 1);
-    this.#pool.release(place.session, place.session.connection.isLost ? 'broken' : 'unclean');
+    const { session, isSpoiled } = place;
+    if (session.connection.isLost) this.#pool.release(session, 'broken');
+    else if (isSpoiled && !this.#isClosed) void this.#renew(session);
+    else this.#pool.release(session, 'unclean');
+    this.#stopLookingIfEmpty();
+  }
+
+  /** Until then a server that falls silent must be noticed, or the pool would wait for its session for ever. */
+  #stopLookingIfEmpty(): void {
+    if (!this.#isClosed || this.#sessions.length > 0 || this.#check === null) return;
+    clearInterval(this.#check);
+    this.#check = null;
   }
 }

@@ -3,7 +3,7 @@
 
 /** Answers slower or larger than this make a shape no candidate for the lane. */
 const quickMs = 10;
-const smallBytes = 16 * 1024;
+const smallBytes = 8 * 1024;
 /** So many quick answers in a row make a shape quick. */
 const neededStreak = 8;
 /** In the lane others wait behind a statement: one this slow costs its shape the place at once. */
@@ -36,10 +36,11 @@ export class Quickness {
     return false;
   }
 
-  /** Puts a shape out of the lane, each time for longer. */
+  /** Puts a shape out of the lane, each time for longer; what is still to come of one incident counts once. */
   ban(shape: number, now: number): void {
     const record = this.#recordOf(shape);
     record.streak = 0;
+    if (now < record.bannedUntil) return;
     record.bannedUntil = now + record.banMs;
     record.banMs = Math.min(record.banMs * 2, banMs.most);
   }

@@ -30,7 +30,7 @@ export class Runs {
     if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
       return outside();
     }
-    const place = lane.placeFor(shape, performance.now());
+    const place = lane.placeFor(shape, sql.length, performance.now());
     return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, outside);
   }
 }

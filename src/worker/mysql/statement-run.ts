@@ -12,6 +12,8 @@ export type Afterwards = (connection: Connection, error: ServerError | null) => 
 export interface RunSink extends ResultSink {
   /** Bytes made of the results so far. */
   readonly totalBytes: number;
+  /** Bytes that may still be made before the first ones leave; 0 once they have left. */
+  readonly heldRoom: number;
   /** MySQL refused a statement; no further result follows. */
   error(error: ServerError): void;
   /** Forgets the results so far; returns false when some have left already. */

@@ -8,6 +8,7 @@ import {
   workerMetrics,
 } from '../../shared/metrics.ts';
 import type { ControlObservations } from '../mysql/control.ts';
+import type { LaneObservations } from '../mysql/lane.ts';
 import type { PoolObservations } from '../mysql/pool.ts';
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
@@ -57,7 +58,12 @@ export class WorkerMetrics {
   }
 
   /** Everything counted so far, with the pool's and the process's own figures. */
-  snapshot(pool: PoolObservations, control: ControlObservations, clients: ClientFigures): Snapshot {
+  snapshot(
+    pool: PoolObservations,
+    lane: LaneObservations,
+    control: ControlObservations,
+    clients: ClientFigures,
+  ): Snapshot {
     const cpu = process.cpuUsage();
     const residentBytes = this.#readResidentBytes();
     return {
@@ -76,6 +82,7 @@ export class WorkerMetrics {
         sample('dbhttpd_slow_statements_total', this.slowStatements),
         sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
         ...poolSamples(pool),
+        ...laneSamples(lane),
         ...controlSamples(control),
         sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
         sample('process_resident_memory_bytes', residentBytes),
@@ -123,6 +130,14 @@ function controlSamples(control: ControlObservations): Sample[] {
     sample('dbhttpd_control_connected', control.connected ? 1 : 0),
     sample('dbhttpd_statements_running_on', control.runningOn),
     ...results('dbhttpd_kills_total', control.killsOk, control.killsFailed),
+  ];
+}
+
+function laneSamples(lane: LaneObservations): Sample[] {
+  return [
+    sample('dbhttpd_lane_statements_total', lane.statements),
+    sample('dbhttpd_lane_reruns_total', lane.reruns),
+    sample('dbhttpd_lane_connections', lane.connections),
   ];
 }
 

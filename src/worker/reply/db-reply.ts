@@ -129,6 +129,10 @@ export class DbReply implements RunSink {
     return this.#out.totalBytes;
   }
 
+  get heldRoom(): number {
+    return this.#out.heldRoom;
+  }
+
   restart(): boolean {
     if (this.#out.committed) return false;
     this.#startOver();

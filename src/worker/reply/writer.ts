@@ -43,6 +43,11 @@ export class ReplyWriter {
     return this.#sentBytes + this.length;
   }
 
+  /** What may still be written before the reply is committed. */
+  get heldRoom(): number {
+    return this.committed ? 0 : Math.max(0, this.#limit - this.length);
+  }
+
   /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply when it has outgrown what is held back. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;

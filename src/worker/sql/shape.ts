@@ -26,10 +26,13 @@ export function shapeOf(sql: string): number {
   return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
 }
 
+/** Where the string's last quote is; a doubled one does not end it. */
 function endOfString(sql: string, start: number, quote: number): number {
   let at = start + 1;
-  while (at < sql.length && sql.charCodeAt(at) !== quote) {
-    at += sql.charCodeAt(at) === backslash ? 2 : 1;
+  while (at < sql.length) {
+    const code = sql.charCodeAt(at);
+    if (code === quote && sql.charCodeAt(at + 1) !== quote) break;
+    at += code === backslash || code === quote ? 2 : 1;
   }
   return at;
 }
