@@ -1,0 +1,130 @@
+// Quick reads share connections: each reply belongs to its request, errors included; the lane opens and closes.
+// Must not know how statements are put together on a connection.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cellOf, documentOf, rowsOf } from '../support/db-results.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { enterLane, laneStatements, startLoad } from '../support/lane.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { readMetric } from '../support/scrape.ts';
+
+const rows = 5_000;
+const clients = 48;
+
+let database: Database;
+
+before(async () => {
+  database = await startDatabase();
+  await database.query('create table t (id int primary key, v varchar(40))');
+  const values = Array.from({ length: rows }, (_, id) => `(${id},'value of ${id}')`);
+  await database.query(`insert into t values ${values.join(',')}`);
+});
+after(() => database.stop());
+
+async function withGateway(
+  settings: { readonly workers: number; readonly pool: number },
+  use: (gateway: Gateway) => Promise<void>,
+): Promise<void> {
+  const gateway = await startGateway({ database, settings });
+  try {
+    await use(gateway);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+/** Calls `act` for each number below `count`, `clients` at a time. */
+async function forEach(count: number, act: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      while (next < count) await act(next++);
+    }),
+  );
+}
+
+test('thousands of different reads on two workers: every reply is the one that was asked for', () =>
+  withGateway({ workers: 2, pool: 4 }, async (gateway) => {
+    await forEach(rows, async (id) => {
+      const reply = await gateway.dbPost({ SQL: `select id, v from t where id = ${id}` });
+      assert.deepEqual(rowsOf(reply), [[id, `value of ${id}`]]);
+    });
+    const inLane = await laneStatements(gateway);
+    assert.ok(inLane > rows / 2, `${inLane} of ${rows} in the lane`);
+    assert.ok((await readMetric(gateway, 'dbhttpd_lane_connections')) <= 4);
+    assert.equal(await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'ok' }), rows);
+  }));
+
+test('errors among them reach only those who made them', () =>
+  withGateway({ workers: 2, pool: 4 }, async (gateway) => {
+    // Overflows with any number but 0, so that the shape can be quick before it fails.
+    const sum = (n: number, form: number) =>
+      `select 9223372036854775807 + ${n} as sum${'x'.repeat(form)}`;
+    let errors = 0;
+    await forEach(rows, async (n) => {
+      if (n % 5 > 0) {
+        const reply = await gateway.dbPost({ SQL: `select id, v from t where id = ${n}` });
+        assert.deepEqual(rowsOf(reply), [[n, `value of ${n}`]]);
+        return;
+      }
+      const addend = n % 100 === 0 ? 1 : 0;
+      const reply = documentOf(await gateway.dbPost({ SQL: sum(addend, 1 + Math.floor(n / 500)) }));
+      assert.equal(reply.MYSQL_ERRNO, addend === 1 ? 1690 : undefined, JSON.stringify(reply));
+      errors += addend;
+    });
+    assert.equal(await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'error' }), errors);
+    assert.ok((await laneStatements(gateway)) > rows / 3);
+  }));
+
+test('a pool too small for a lane has none', () =>
+  withGateway({ workers: 1, pool: 3 }, async (gateway) => {
+    await forEach(200, async (id) => {
+      const reply = await gateway.dbPost({ SQL: `select v from t where id = ${id}` });
+      assert.equal(cellOf(reply), `value of ${id}`);
+    });
+    assert.equal(await laneStatements(gateway), 0);
+    assert.equal(await readMetric(gateway, 'dbhttpd_lane_connections'), 0);
+  }));
+
+test('an idle lane gives its connections back, and they serve slow statements', () =>
+  withGateway({ workers: 1, pool: 4 }, async (gateway) => {
+    await enterLane(gateway, 'select v from t where id = 1');
+    assert.equal(await readMetric(gateway, 'dbhttpd_lane_connections'), 2);
+    const slow = Array.from({ length: 8 }, (_, n) =>
+      gateway.dbPost({ SQL: `select sleep(0.4), ${n}` }),
+    );
+    for (const [n, reply] of (await Promise.all(slow)).entries()) {
+      assert.deepEqual(rowsOf(reply), [[0, n]]);
+    }
+    await eventually(
+      'the lane is empty',
+      async () => (await readMetric(gateway, 'dbhttpd_lane_connections')) === 0,
+    );
+    await eventually(
+      'all are idle',
+      async () => (await readMetric(gateway, 'dbhttpd_pool_connections', { state: 'idle' })) === 4,
+    );
+    const from = performance.now();
+    const all = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: 'select sleep(0.4)' }));
+    for (const reply of await Promise.all(all)) assert.equal(cellOf(reply), 0);
+    const ms = performance.now() - from;
+    assert.ok(ms < 790, `${ms} ms: all four at once`);
+  }));
+
+test('a busy lane leaves the other connections to slow statements', () =>
+  withGateway({ workers: 1, pool: 4 }, async (gateway) => {
+    await enterLane(gateway, 'select v from t where id = 1');
+    const load = startLoad(
+      gateway,
+      (n) => `select v from t where id = ${n % rows}`,
+      (reply, n) => assert.equal(cellOf(reply), `value of ${n % rows}`),
+    );
+    const from = performance.now();
+    const slow = Array.from({ length: 2 }, () => gateway.dbPost({ SQL: 'select sleep(0.5)' }));
+    for (const reply of await Promise.all(slow)) assert.equal(cellOf(reply), 0);
+    const ms = performance.now() - from;
+    const { replies } = await load.stop();
+    assert.ok(ms < 1_500, `${ms} ms`);
+    assert.ok(replies > 50, `${replies} replies meanwhile`);
+  }));

@@ -1,0 +1,76 @@
+// Brings quick reads into a gateway's lane, and keeps it busy with them.
+// Must not know how the gateway decides what is quick, only that it learns from what it has seen.
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Ask, Reply } from './ask.ts';
+import { eventually } from './eventually.ts';
+import { readMetric } from './scrape.ts';
+
+const atOnce = 4;
+
+/** How many statements have run in the lane. */
+export function laneStatements(gateway: Ask): Promise<number> {
+  return readMetric(gateway, 'dbhttpd_lane_statements_total');
+}
+
+/** Asks for the statement until all of a burst run in the lane. Nothing else may be asked meanwhile. */
+export async function enterLane(gateway: Ask, sql: string): Promise<void> {
+  await eventually(
+    `the lane takes ${sql}`,
+    async () => {
+      const before = await laneStatements(gateway);
+      for (let round = 0; round < 2; round += 1) {
+        await Promise.all(Array.from({ length: atOnce }, () => gateway.dbPost({ SQL: sql })));
+      }
+      return (await laneStatements(gateway)) - before === 2 * atOnce;
+    },
+    { timeoutMs: 20_000, everyMs: 1 },
+  );
+}
+
+/** What a load has seen. */
+export type Seen = { readonly replies: number; readonly longestMs: number };
+
+/** A load that runs until it is stopped. */
+export type Load = {
+  /** Forgets how long replies took so far. */
+  readonly forget: () => void;
+  readonly seen: () => Seen;
+  /** Resolves to what was seen since the last `forget`. Rejects when a reply was wrong. */
+  readonly stop: () => Promise<Seen>;
+};
+
+/** Asks for one statement after the other, `clients` at a time; `check` throws on a wrong reply. */
+export function startLoad(
+  gateway: Ask,
+  sql: (n: number) => string,
+  check: (reply: Reply, n: number) => void,
+  clients = 4,
+): Load {
+  let isOver = false;
+  let next = 0;
+  let seen = { replies: 0, longestMs: 0 };
+  const loops = Array.from({ length: clients }, async () => {
+    while (!isOver) {
+      const n = next++;
+      const from = performance.now();
+      const reply = await gateway.dbPost({ SQL: sql(n) });
+      const ms = performance.now() - from;
+      check(reply, n);
+      seen = { replies: seen.replies + 1, longestMs: Math.max(seen.longestMs, ms) };
+      await turn();
+    }
+  });
+  const all = Promise.all(loops);
+  all.catch(() => undefined);
+  return {
+    forget: () => {
+      seen = { replies: 0, longestMs: 0 };
+    },
+    seen: () => seen,
+    stop: async () => {
+      isOver = true;
+      await all;
+      return seen;
+    },
+  };
+}
