@@ -1,0 +1,92 @@
+// Reads of one connection see nothing of each other, though the first has changed the session after all.
+// Must not know how sessions are reset.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cellOf } from '../support/db-results.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { openRaw, type RawConnection } from '../support/http.ts';
+import { enterLane } from '../support/lane.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { signal } from '../support/processes.ts';
+import { readMetric } from '../support/scrape.ts';
+
+/** Each view is a shape of its own: one that has left the lane would stay out for a while. */
+const views = 12;
+
+let database: Database;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  for (const sql of [
+    'create table t (id int primary key)',
+    'insert into t values (1), (7)',
+    `create function sets(id int) returns int begin
+       if id = 7 then set @left = 4711; end if; return id; end`,
+    `create function fails(id int) returns int begin
+       if id = 7 then set @left = 4711; signal sqlstate '45000'; end if; return id; end`,
+    'create function sees() returns int return coalesce(@left, 0)',
+    'create view seeing as select id, sees() as seen from t',
+  ]) {
+    await database.query(sql);
+  }
+  for (let n = 0; n < views; n += 1) {
+    await database.query(`create view ${view('sets', n)} as select id, sets(id) as v from t`);
+    await database.query(`create view ${view('fails', n)} as select id, fails(id) as v from t`);
+  }
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 4 } });
+});
+after(async () => {
+  await gateway?.stop();
+  await database.stop();
+});
+
+/** Letters only: digits are no part of a shape. */
+function view(what: string, n: number): string {
+  return `${what}_${String.fromCharCode(0x61 + n)}`;
+}
+
+function send(connection: RawConnection, SQL: string): void {
+  const body = JSON.stringify({ SQL });
+  connection.send(
+    `POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+}
+
+/** Sends all statements while the worker stands still, so that it finds them at once; resolves to the bodies. */
+async function askAtOnce(statements: readonly string[]): Promise<string[]> {
+  const connections = await Promise.all(statements.map(() => openRaw(gateway.port)));
+  // Answered once, the connections are known to the worker.
+  for (const connection of connections) send(connection, 'select 1');
+  for (const connection of connections) await connection.reply();
+  const [worker = 0] = gateway.workers();
+  signal(worker, 'SIGSTOP');
+  for (const [at, sql] of statements.entries()) send(connections[at] as RawConnection, sql);
+  signal(worker, 'SIGCONT');
+  const replies = await Promise.all(connections.map((connection) => connection.reply()));
+  for (const connection of connections) connection.close();
+  return replies.map(({ body }) => body.toString());
+}
+
+for (const [what, how] of [
+  ['sets', 'leaves a variable behind'],
+  ['fails', 'leaves a variable behind and fails'],
+] as const) {
+  test(`a read that ${how}: those behind it on the same connection see nothing`, async () => {
+    const rerunsBefore = await readMetric(gateway, 'dbhttpd_lane_reruns_total');
+    for (let n = 0; n < views; n += 1) {
+      await enterLane(gateway, `select v from ${view(what, n)} where id = 1`);
+      await enterLane(gateway, 'select seen from seeing where id = 1');
+      const attack = `select v from ${view(what, n)} where id = 7`;
+      const look = 'select seen from seeing where id = 7';
+      const bodies = await askAtOnce([attack, look, look, look, attack, look, look, look]);
+      for (const [at, body] of bodies.entries()) {
+        if (at % 4 > 0) assert.match(body, /"ROWS":\[\[0\]\]/, `view ${n}, reply ${at}: ${body}`);
+        else assert.match(body, what === 'sets' ? /"ROWS":\[\[7\]\]/ : /"MYSQL_ERRNO":1644/);
+      }
+      assert.equal(cellOf(await gateway.dbPost({ SQL: look })), 0);
+    }
+    const reruns = (await readMetric(gateway, 'dbhttpd_lane_reruns_total')) - rerunsBefore;
+    assert.ok(reruns >= views, `${reruns} were behind it`);
+  });
+}

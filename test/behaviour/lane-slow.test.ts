@@ -1,0 +1,194 @@
+// A read of a quick shape that is slow this once: it holds nobody up for long, is answered right, and nobody is killed in the lane.
+// Must not know how the lane notices.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Reply } from '../support/ask.ts';
+import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { openRaw } from '../support/http.ts';
+import { enterLane, type Load, laneStatements, startLoad } from '../support/lane.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist, type Processlist } from '../support/processlist.ts';
+import { readMetric } from '../support/scrape.ts';
+
+/** The lane's limit, and what a busy machine may add to it. */
+const heldUpMs = 100 + 400;
+const innocents = 50;
+
+let database: Database;
+let gateway: Gateway;
+let processlist: Processlist;
+
+before(async () => {
+  database = await startDatabase();
+  await database.query(`
+    create table innocent (id int primary key, v int);
+    create table many (n int primary key);
+    insert into many with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
+      select n from c;
+    insert into innocent select n, n * 3 from many where n <= ${innocents}`);
+  processlist = await openProcesslist(database);
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
+});
+after(async () => {
+  processlist?.close();
+  await gateway?.stop();
+  await database.stop();
+});
+
+const kills = () => readMetric(gateway, 'dbhttpd_kills_total');
+const reruns = () => readMetric(gateway, 'dbhttpd_lane_reruns_total');
+
+function innocentLoad(): Load {
+  const id = (n: number) => 1 + (n % innocents);
+  return startLoad(
+    gateway,
+    (n) => `select v from innocent where id = ${id(n)}`,
+    (reply: Reply, n) => assert.equal(cellOf(reply), 3 * id(n)),
+  );
+}
+
+/** Brings the innocent reads and `sql` into the lane, and goes on asking for the former. */
+async function beginWith(sql: string): Promise<Load> {
+  await enterLane(gateway, sql);
+  await enterLane(gateway, 'select v from innocent where id = 1');
+  return innocentLoad();
+}
+
+/** Creates a table of its own for each test: a shape that has left the lane stays out for a while. */
+async function createTable(name: string): Promise<string> {
+  await database.query(`create table ${name} (id int primary key, v int);
+    insert into ${name} values (1, 10), (7, 70)`);
+  return `select v from ${name} where id =`;
+}
+
+/** Holds a lock on the table, so that reads of it wait, while `act` goes on. */
+async function whileLocked(table: string, act: (unlock: () => Promise<void>) => Promise<void>) {
+  const locker = await database.connect();
+  const unlock = async () => void (await locker.query('unlock tables'));
+  try {
+    await locker.query(`lock tables ${table} write`);
+    await act(unlock);
+  } finally {
+    locker.destroy();
+  }
+}
+
+test('one id that computes for long: others wait no longer than the limit, and its answer is right', async () => {
+  await database.query(`
+    create table work (id int primary key, amount int);
+    insert into work values (1, 1), (7, 900);
+    create view heavy as select id,
+      (select count(*) from many a, many b where a.n <= work.amount and b.n <= work.amount and md5(a.n + b.n) <> 'x') as c
+      from work`);
+  const sql = (id: number) => `select id, c from heavy where id = ${id}`;
+  const load = await beginWith(sql(1));
+  const before_ = await reruns();
+  load.forget();
+  const reply = await gateway.dbPost({ SQL: sql(7) });
+  const { replies, longestMs } = await load.stop();
+  assert.deepEqual(rowsOf(reply), [[7, 900 * 900]]);
+  assert.ok((await reruns()) > before_, 'it was in the lane');
+  assert.ok(replies > 10, `${replies} others`);
+  assert.ok(longestMs < heldUpMs, `${longestMs} ms`);
+});
+
+test('a table that is locked: its reads leave the lane at once and wait by themselves; others do not', async () => {
+  const read = await createTable('locked_once');
+  const load = await beginWith(`${read} 1`);
+  await whileLocked('locked_once', async (unlock) => {
+    const before_ = await reruns();
+    load.forget();
+    const waiting = gateway.dbPost({ SQL: `${read} 7` });
+    await eventually('it runs outside', async () => (await reruns()) > before_);
+    const further = gateway.dbPost({ SQL: `${read} 1` });
+    await processlist.started('from locked_once', 2);
+    assert.equal((await processlist.running('from locked_once')).length, 2);
+    load.forget();
+    const { replies } = load.seen();
+    await eventually('others are answered', () => load.seen().replies > replies + 50);
+    const { longestMs } = await load.stop();
+    assert.ok(longestMs < heldUpMs, `${longestMs} ms`);
+    await unlock();
+    assert.equal(cellOf(await waiting), 70);
+    assert.equal(cellOf(await further), 10);
+  });
+});
+
+test('several reads that meet a lock at once: others are served while it is held, and all are answered after it', async () => {
+  const read = await createTable('locked_for_many');
+  const load = await beginWith(`${read} 1`);
+  await whileLocked('locked_for_many', async (unlock) => {
+    // Fewer than the pool has, so that others find a place.
+    const waiting = Array.from({ length: 3 }, () => gateway.dbPost({ SQL: `${read} 7` }));
+    await processlist.started('from locked_for_many', 3);
+    load.forget();
+    await eventually('others are answered', () => load.seen().replies > 50);
+    await unlock();
+    for (const reply of await Promise.all(waiting)) assert.equal(cellOf(reply), 70);
+  });
+  load.forget();
+  await eventually('others are answered', () => load.seen().replies > 100);
+  assert.ok((await load.stop()).longestMs < heldUpMs);
+});
+
+test('a deadline beyond the limit: 504 in time, the kill is for the connection outside, others do not feel it', async () => {
+  const read = await createTable('locked_to_deadline');
+  const load = await beginWith(`${read} 1`);
+  await whileLocked('locked_to_deadline', async () => {
+    const [killsBefore, rerunsBefore] = [await kills(), await reruns()];
+    const from = performance.now();
+    const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 300 });
+    const ms = performance.now() - from;
+    assert.equal(fateOf(reply), '504 DEADLINE_RUNNING failed');
+    assert.ok(ms >= 299 && ms < 900, `${ms} ms`);
+    assert.ok((await reruns()) > rerunsBefore, 'it was in the lane');
+    await eventually('one kill', async () => (await kills()) === killsBefore + 1);
+  });
+  await load.stop();
+  assert.equal(await readMetric(gateway, 'dbhttpd_statements_running_on'), 0);
+});
+
+test('a deadline within the limit: 504 in time, and nobody is killed', async () => {
+  const read = await createTable('locked_in_lane');
+  const load = await beginWith(`${read} 1`);
+  await whileLocked('locked_in_lane', async () => {
+    const killsBefore = await kills();
+    const from = performance.now();
+    const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 50 });
+    const ms = performance.now() - from;
+    assert.match(
+      fateOf(reply),
+      /^504 DEADLINE_RUNNING failed$|^503 DEADLINE_WAITING not_executed$/,
+    );
+    assert.ok(ms < 400, `${ms} ms`);
+    assert.equal((await processlist.ended('from locked_in_lane')) < 1_000, true);
+    assert.equal(await kills(), killsBefore);
+  });
+  load.forget();
+  await eventually('others are answered', () => load.seen().replies > 50);
+  await load.stop();
+});
+
+for (const leave of ['close', 'reset'] as const) {
+  test(`clients that ${leave} while their reads are in the lane harm nobody`, async () => {
+    const load = await beginWith('select v from innocent where id = 1');
+    const connects = await readMetric(gateway, 'dbhttpd_connects_total');
+    const killsBefore = await kills();
+    const inLaneBefore = await laneStatements(gateway);
+    const body = JSON.stringify({ SQL: 'select v from innocent where id = 2' });
+    const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    for (let round = 0; round < 100; round += 1) {
+      const connection = await openRaw(gateway.port);
+      connection.send(`POST /db HTTP/1.1\r\n${head}\r\n\r\n${body}`);
+      connection[leave]();
+    }
+    const { replies } = await load.stop();
+    assert.ok(replies > 10, `${replies} replies`);
+    assert.ok((await laneStatements(gateway)) > inLaneBefore);
+    assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connects);
+    // A read outside, before its place was there, may be killed; none in the lane is.
+    assert.ok((await kills()) - killsBefore <= 100);
+  });
+}
