@@ -31,7 +31,7 @@ test('eight quick answers in a row make a shape quick, seven do not', () => {
 });
 
 for (const [what, ms, bytes] of [
-  ['slow', 10.1, 100],
+  ['slow', 20.1, 100],
   ['large', 1, 8 * 1024 + 1],
 ] as const) {
   test(`a ${what} answer ends the streak`, () => {
@@ -47,24 +47,24 @@ for (const [what, ms, bytes] of [
 
 test('in the lane one slow or large answer costs the place at once', () => {
   for (const [ms, bytes] of [
-    [26, 100],
+    [51, 100],
     [1, 8 * 1024 + 1],
   ] as const) {
     const quickness = quick();
-    assert.equal(quickness.noteInLane(shape, 25, 8 * 1024, 1_000), true);
+    assert.equal(quickness.noteInLane(shape, 50, 8 * 1024, 1_000), true);
     assert.equal(quickness.isQuick(shape, 1_000), true);
     assert.equal(quickness.noteInLane(shape, ms, bytes, 1_000), false);
     assert.equal(quickness.isQuick(shape, 1_000), false);
     earn(quickness);
-    assert.equal(quickness.isQuick(shape, 1_999), false);
-    assert.equal(quickness.isQuick(shape, 2_000), true);
+    assert.equal(quickness.isQuick(shape, 1_249), false);
+    assert.equal(quickness.isQuick(shape, 1_250), true);
   }
 });
 
 test('each ban lasts twice as long as the one before it, up to a minute', () => {
   const quickness = quick();
   let now = 0;
-  for (const ms of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
+  for (const ms of [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
     quickness.ban(shape, now);
     earn(quickness);
     assert.equal(quickness.isQuick(shape, now + ms - 1), false, `${ms}`);
@@ -73,11 +73,21 @@ test('each ban lasts twice as long as the one before it, up to a minute', () => 
   }
 });
 
+test('ten seconds without a slow answer and the next ban is a short one', () => {
+  const quickness = quick();
+  quickness.ban(shape, 0);
+  quickness.ban(shape, 300);
+  quickness.ban(shape, 20_000);
+  earn(quickness);
+  assert.equal(quickness.isQuick(shape, 20_249), false);
+  assert.equal(quickness.isQuick(shape, 20_250), true);
+});
+
 test('many slow answers of one incident are one ban', () => {
   const quickness = quick();
-  for (let at = 0; at < 500; at += 10) quickness.ban(shape, at);
+  for (let at = 0; at < 250; at += 10) quickness.ban(shape, at);
   earn(quickness);
-  assert.equal(quickness.isQuick(shape, 1_000), true);
+  assert.equal(quickness.isQuick(shape, 250), true);
 });
 
 test('a ban leaves other shapes alone', () => {

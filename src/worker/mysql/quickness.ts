@@ -2,13 +2,16 @@
 // Pure but for its memory. Must not know connections.
 
 /** Answers slower or larger than this make a shape no candidate for the lane. */
-const quickMs = 10;
+const quickMs = 20;
 const smallBytes = 8 * 1024;
 /** So many quick answers in a row make a shape quick. */
 const neededStreak = 8;
 /** In the lane others wait behind a statement: one this slow costs its shape the place at once. */
-const slowInLaneMs = 25;
-const banMs = { first: 1_000, most: 60_000 } as const;
+const slowInLaneMs = 50;
+/** How long a shape stays away; longer each time, as long as it is slow again and again. */
+const banMs = { first: 250, most: 60_000 } as const;
+/** A machine that pauses makes every shape slow once: after this time without a further one it is forgotten. */
+const forgiveMs = 10_000;
 const mostShapes = 2_000;
 
 type Record = { streak: number; banMs: number; bannedUntil: number };
@@ -41,6 +44,7 @@ export class Quickness {
     const record = this.#recordOf(shape);
     record.streak = 0;
     if (now < record.bannedUntil) return;
+    if (now - record.bannedUntil > forgiveMs) record.banMs = banMs.first;
     record.bannedUntil = now + record.banMs;
     record.banMs = Math.min(record.banMs * 2, banMs.most);
   }
