@@ -143,7 +143,7 @@ test('brings any table out as the database holds it, buffered and streamed alike
         streaming.db({ SQL: sql }),
       ]);
       assert.ok(whole.body.equals(stream.body));
-      if (stream.headers['transfer-encoding'] === 'chunked') streamed++;
+      if (stream.headers['transfer-encoding'] === 'chunked') streamed += 1;
       const found = at(whole.exact(), 'RESULT', 'ROWS') as JsonValue[][];
       assert.deepEqual(
         found.map((row) => row.map((cell, index) => shown(chosen[index]?.kind as Kind, cell))),

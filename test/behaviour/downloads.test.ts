@@ -84,7 +84,7 @@ const downloading = async () =>
   );
 
 test('brings 100,000 rows to eight readers at once in flat memory', async (t) => {
-  for (let round = 0; round < 3; round++) await download(all);
+  for (let round = 0; round < 3; round += 1) await download(all);
   let lengths: number[] = [];
   const grown = await growth(async () => {
     lengths = await Promise.all(Array.from({ length: 8 }, () => download(all)));
@@ -135,7 +135,7 @@ test('keeps its pool whole when 200 downloads are aborted in the middle', async 
     if (index % 2 === 0) client.reset();
     else client.socket.destroy();
   };
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 20; round += 1) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => abort(index)));
   }
   const answered = await Promise.all(

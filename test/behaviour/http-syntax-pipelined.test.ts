@@ -48,7 +48,7 @@ test('answers 100 requests in the order in which they were sent', async () => {
     return n % 3 === 0 ? post(sql) : get(sql);
   });
   client.send(requests.join(''));
-  for (let n = 0; n < 100; n++) assert.equal(number(await client.reply()), n);
+  for (let n = 0; n < 100; n += 1) assert.equal(number(await client.reply()), n);
   assert.equal(client.unread(), 0);
   client.close();
 });
@@ -56,10 +56,10 @@ test('answers 100 requests in the order in which they were sent', async () => {
 test('runs a write before the read behind it', async () => {
   const client = await openRaw(gateway.port);
   const count = 40;
-  for (let n = 0; n < count; n++) {
+  for (let n = 0; n < count; n += 1) {
     client.send(post(`insert into log (n) values (${n})`) + get('select max(n) from log'));
   }
-  for (let n = 0; n < count; n++) {
+  for (let n = 0; n < count; n += 1) {
     assert.match(String((await client.reply()).body), /"AFFECTED_ROWS":1/);
     assert.equal(number(await client.reply()), n);
   }
@@ -132,7 +132,7 @@ test('goes on after refusals that leave no doubt where the next request begins',
     nothing + get('select 1') + post('') + get('select 2') + get('selec') + get('select 3'),
   );
   const statuses: number[] = [];
-  for (let n = 0; n < 6; n++) statuses.push((await client.reply()).status);
+  for (let n = 0; n < 6; n += 1) statuses.push((await client.reply()).status);
   assert.deepEqual(statuses, [404, 200, 400, 200, 200, 200]);
   client.close();
 });

@@ -5,7 +5,7 @@ import test, { after, before } from 'node:test';
 import { unsuspectedNames } from '../../src/worker/sql/vocabulary.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
-const FUNCTION_DOES_NOT_EXIST = 1305;
+const functionDoesNotExist = 1305;
 
 let database: Database;
 before(async () => {
@@ -21,7 +21,7 @@ test('no name that classification trusts can reach a stored function', async () 
         () => 0,
         (error: { errno: number }) => error.errno,
       );
-      assert.notEqual(errno, FUNCTION_DOES_NOT_EXIST, `${name} with ${count} arguments`);
+      assert.notEqual(errno, functionDoesNotExist, `${name} with ${count} arguments`);
     }
   }
   await connection.end();

@@ -102,7 +102,7 @@ async function answer(asked: Promise<unknown>): Promise<string> {
 
 /** Found by binding: more and more values until they fit; null when the text is refused for another reason. */
 function countByBinding(sql: string): number | null {
-  for (let count = 0; count <= 20; count++) {
+  for (let count = 0; count <= 20; count += 1) {
     const bound: Bound = bind(sql, Array(count).fill(1));
     if (bound.ok) return count;
     if (bound.failure.code !== 'PARAMS_COUNT') return null;
@@ -123,7 +123,7 @@ test('finds the placeholders that the server finds, and answers the same, under 
         if (ours === null) return;
         const theirs = await prepare(connection, sql);
         if (theirs === null) return;
-        compared++;
+        compared += 1;
         assert.equal(ours, theirs, JSON.stringify(sql));
         const values = Array.from({ length: ours }, (_, at) => `'"\`\\${at}`);
         const bound = bind(sql, values);

@@ -58,7 +58,7 @@ test('finds as many statements as the server, comments and spaces included', asy
       const sql = parts.join('');
       const found = await results(connection, sql);
       if (found === null) return;
-      compared++;
+      compared += 1;
       assert.equal(scanStatements(sql).length, found.length, JSON.stringify(sql));
     }),
     { numRuns: 2000 },

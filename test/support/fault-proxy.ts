@@ -60,11 +60,11 @@ export async function startFaultProxy(
     statements.push(statement);
     const rule = rules.find((one) => one.hits < one.times && one.matches(statement));
     if (rule === undefined) return null;
-    rule.hits++;
+    rule.hits += 1;
     return rule.fault;
   };
   const server = createServer((client) => {
-    total++;
+    total += 1;
     if (refusing) return void client.resetAndDestroy();
     const link = new FaultLink(client, upstream, faultFor);
     links.set(client, link);

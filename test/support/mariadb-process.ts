@@ -78,7 +78,7 @@ async function startOnFreePort(
   start: (port: number) => Promise<ChildProcess>,
   files: ServerFiles,
 ): Promise<{ port: number; server: ChildProcess }> {
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     try {
       return { port, server: await start(port) };

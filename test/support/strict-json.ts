@@ -83,9 +83,9 @@ class Parser {
 
   #nested<Value>(read: () => Value): Value {
     if (++this.#depth > deepest) throw this.#error('nested too deeply');
-    this.#at++;
+    this.#at += 1;
     const value = read();
-    this.#depth--;
+    this.#depth -= 1;
     return value;
   }
 
@@ -133,7 +133,7 @@ class Parser {
         if (byte === quote) return text;
         text += this.#escape();
         start = this.#at;
-      } else this.#at++;
+      } else this.#at += 1;
     }
   }
 
@@ -164,7 +164,7 @@ class Parser {
   #number(): JsonNumber {
     const start = this.#at;
     let end = start;
-    while (numberBytes.has(this.#bytes[end] ?? 0)) end++;
+    while (numberBytes.has(this.#bytes[end] ?? 0)) end += 1;
     const text = this.#bytes.toString('latin1', start, end);
     if (!numberGrammar.test(text)) throw this.#error('no value');
     this.#at = end;
@@ -181,7 +181,7 @@ class Parser {
 
   #skip(byte: number): boolean {
     if (this.#bytes[this.#at] !== byte) return false;
-    this.#at++;
+    this.#at += 1;
     return true;
   }
 
@@ -189,7 +189,7 @@ class Parser {
     for (;;) {
       const byte = this.#bytes[this.#at];
       if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
-      this.#at++;
+      this.#at += 1;
     }
   }
 

@@ -30,7 +30,7 @@ const sqlOf = (raw: string) => request(get(`{"SQL":"${raw}"}`)).sql;
 /** What JavaScript's old escape() makes of a text. */
 function oldEscape(text: string): string {
   let out = '';
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit > 0xff) out += `%u${unit.toString(16).toUpperCase().padStart(4, '0')}`;
     else if (/[\w@*_+\-./]/.test(text.charAt(at)) && text.charAt(at) !== '+')

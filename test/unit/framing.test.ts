@@ -36,7 +36,7 @@ for (const [what, bytes] of Object.entries({ mixed, failing })) {
     const whole = transcribe([bytes]).document?.toString();
     assert.ok(whole !== undefined);
     parseStrictJson(whole);
-    for (let cut = 0; cut <= bytes.length; cut++) {
+    for (let cut = 0; cut <= bytes.length; cut += 1) {
       assert.equal(transcribe(pieces(bytes, cut)).document?.toString(), whole, `cut at ${cut}`);
     }
     const single = Array.from(bytes, (byte) => Buffer.from([byte]));
@@ -50,7 +50,7 @@ for (const [what, bytes] of Object.entries({ mixed, failing })) {
   });
 
   test(`ends no document when the bytes stop early: ${what}`, () => {
-    for (let length = 0; length < bytes.length; length++) {
+    for (let length = 0; length < bytes.length; length += 1) {
       const { document } = transcribe([bytes.subarray(0, length)]);
       assert.equal(document, null, `stopped after ${length}`);
     }

@@ -2,33 +2,14 @@
 // Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import {
-  DOUBT_BACKSLASH,
-  DOUBT_COMMENT,
-  DOUBT_DOLLAR,
-  DOUBT_NUL,
-  Lexer,
-} from '../../src/worker/sql/lexer.ts';
-import {
-  COLON,
-  END,
-  EXECUTABLE_COMMENT,
-  NAMED_PLACEHOLDER,
-  NUMBER,
-  OPERATOR,
-  PLACEHOLDER,
-  QUOTED_NAME,
-  SEMICOLON,
-  STRING,
-  SYSTEM_AT,
-  USER_AT,
-  WORD,
-} from '../../src/worker/sql/tokens.ts';
+import { doubts, Lexer } from '../../src/worker/sql/lexer.ts';
+import { tokenKinds } from '../../src/worker/sql/tokens.ts';
 
 function tokens(sql: string, escapes = { single: true, double: true }): [number, string][] {
   const lexer = new Lexer(sql, escapes);
   const found: [number, string][] = [];
-  while (lexer.next() !== END) found.push([lexer.kind, sql.slice(lexer.start, lexer.end)]);
+  while (lexer.next() !== tokenKinds.end)
+    found.push([lexer.kind, sql.slice(lexer.start, lexer.end)]);
   return found;
 }
 
@@ -36,15 +17,15 @@ const texts = (sql: string) => tokens(sql).map(([, text]) => text);
 
 function doubt(sql: string): number {
   const lexer = new Lexer(sql);
-  while (lexer.next() !== END);
+  while (lexer.next() !== tokenKinds.end);
   return lexer.doubt;
 }
 
 test('keeps literals and quoted names whole, doubled and escaped quotes included', () => {
   assert.deepEqual(tokens(`'a''?\\\\' "b""?" \`c\`\`?\``), [
-    [STRING, `'a''?\\\\'`],
-    [STRING, `"b""?"`],
-    [QUOTED_NAME, '`c``?`'],
+    [tokenKinds.string, `'a''?\\\\'`],
+    [tokenKinds.string, `"b""?"`],
+    [tokenKinds.quotedName, '`c``?`'],
   ]);
   assert.deepEqual(texts("'a' 'b'"), ["'a'", "'b'"]);
   assert.deepEqual(texts("N'a?' X'41' _latin1'?'"), ['N', "'a?'", 'X', "'41'", '_latin1', "'?'"]);
@@ -53,12 +34,12 @@ test('keeps literals and quoted names whole, doubled and escaped quotes included
 test('reads a backslash as the session does', () => {
   assert.deepEqual(texts(`'\\' x'`), [`'\\' x'`]);
   assert.deepEqual(tokens(`'\\' x`, { single: false, double: false }), [
-    [STRING, `'\\'`],
-    [WORD, 'x'],
+    [tokenKinds.string, `'\\'`],
+    [tokenKinds.word, 'x'],
   ]);
   assert.deepEqual(tokens(`"\\" x`, { single: true, double: false }), [
-    [STRING, `"\\"`],
-    [WORD, 'x'],
+    [tokenKinds.string, `"\\"`],
+    [tokenKinds.word, 'x'],
   ]);
 });
 
@@ -80,39 +61,39 @@ test('skips comments where the server skips them, and nowhere else', () => {
 
 test('reports executable comments, which are SQL to some servers', () => {
   assert.deepEqual(tokens('a /*!50000 b */ c /*M! d */'), [
-    [WORD, 'a'],
-    [EXECUTABLE_COMMENT, '/*!50000 b */'],
-    [WORD, 'c'],
-    [EXECUTABLE_COMMENT, '/*M! d */'],
+    [tokenKinds.word, 'a'],
+    [tokenKinds.executableComment, '/*!50000 b */'],
+    [tokenKinds.word, 'c'],
+    [tokenKinds.executableComment, '/*M! d */'],
   ]);
 });
 
 test('finds placeholders, and none in assignments, labels and double colons', () => {
   assert.deepEqual(tokens('? :a :b_1 :größe'), [
-    [PLACEHOLDER, '?'],
-    [NAMED_PLACEHOLDER, ':a'],
-    [NAMED_PLACEHOLDER, ':b_1'],
-    [NAMED_PLACEHOLDER, ':größe'],
+    [tokenKinds.placeholder, '?'],
+    [tokenKinds.namedPlaceholder, ':a'],
+    [tokenKinds.namedPlaceholder, ':b_1'],
+    [tokenKinds.namedPlaceholder, ':größe'],
   ]);
-  assert.deepEqual(tokens('(:a)')[1], [NAMED_PLACEHOLDER, ':a']);
-  assert.deepEqual(tokens(':=')[0], [OPERATOR, ':=']);
+  assert.deepEqual(tokens('(:a)')[1], [tokenKinds.namedPlaceholder, ':a']);
+  assert.deepEqual(tokens(':=')[0], [tokenKinds.operator, ':=']);
   for (const sql of ['a:b', '1:b', '`a`:b', "'a':b", '::b', ': b', ':1', ':$', ':']) {
-    assert.ok(!tokens(sql).some(([kind]) => kind === NAMED_PLACEHOLDER), sql);
+    assert.ok(!tokens(sql).some(([kind]) => kind === tokenKinds.namedPlaceholder), sql);
   }
-  assert.deepEqual(tokens('::b')[0], [COLON, ':']);
+  assert.deepEqual(tokens('::b')[0], [tokenKinds.colon, ':']);
 });
 
 test('tells variables from words, and numbers from names', () => {
   assert.deepEqual(tokens('@a @@b 1a 2.5;'), [
-    [USER_AT, '@'],
-    [WORD, 'a'],
-    [SYSTEM_AT, '@@'],
-    [WORD, 'b'],
-    [NUMBER, '1a'],
-    [NUMBER, '2'],
+    [tokenKinds.userAt, '@'],
+    [tokenKinds.word, 'a'],
+    [tokenKinds.systemAt, '@@'],
+    [tokenKinds.word, 'b'],
+    [tokenKinds.number, '1a'],
+    [tokenKinds.number, '2'],
     [7, '.'],
-    [NUMBER, '5'],
-    [SEMICOLON, ';'],
+    [tokenKinds.number, '5'],
+    [tokenKinds.semicolon, ';'],
   ]);
 });
 
@@ -121,9 +102,9 @@ test('takes Unicode spaces for letters, as a utf8mb4 session does', () => {
 });
 
 test('doubts what another sql_mode, server or version would cut elsewhere', () => {
-  for (const sql of [`'\\''`, `"\\""`, `'a\\'`]) assert.equal(doubt(sql), DOUBT_BACKSLASH, sql);
+  for (const sql of [`'\\''`, `"\\""`, `'a\\'`]) assert.equal(doubt(sql), doubts.backslash, sql);
   for (const sql of ['`\0`', '"\0"', '# \0', '\0', '-- \0'])
-    assert.equal(doubt(sql), DOUBT_NUL, sql);
+    assert.equal(doubt(sql), doubts.nul, sql);
   for (const sql of [
     "/*! ' */",
     '/*!99999 ? */',
@@ -132,9 +113,9 @@ test('doubts what another sql_mode, server or version would cut elsewhere', () =
     "/*+ X('*/') */",
     '/*M! # */',
   ]) {
-    assert.ok(doubt(sql) & DOUBT_COMMENT, sql);
+    assert.ok(doubt(sql) & doubts.comment, sql);
   }
-  assert.equal(doubt('$a$ ? $a$'), DOUBT_DOLLAR);
+  assert.equal(doubt('$a$ ? $a$'), doubts.dollar);
   for (const sql of [
     `'\\\\' '\\n' '\0' "\\'" '\\"'`,
     'a$b$ $c',
@@ -149,7 +130,7 @@ test('doubts what another sql_mode, server or version would cut elsewhere', () =
 test('says when something was never closed', () => {
   for (const sql of ["'a", '"a', '`a', '/* a', "'a''", "'a\\'", '/*! a', '/*/']) {
     const lexer = new Lexer(sql);
-    while (lexer.next() !== END);
+    while (lexer.next() !== tokenKinds.end);
     assert.ok(lexer.unterminated, sql);
   }
 });
@@ -184,6 +165,6 @@ test('takes linear time on hostile text', () => {
 function tokensCount(sql: string): number {
   const lexer = new Lexer(sql);
   let count = 0;
-  while (lexer.next() !== END) count++;
+  while (lexer.next() !== tokenKinds.end) count += 1;
   return count;
 }

@@ -23,7 +23,7 @@ type Parser = (bytes: Buffer, start: number, end: number) => unknown;
 /** Every packet cut short, inside of a chunk that goes on, is an error and not a guess. */
 function refusesCut(parse: Parser, packet: Buffer, needed: number): void {
   const chunk = Buffer.concat([packet, Buffer.alloc(64)]);
-  for (let end = 0; end < needed; end++) {
+  for (let end = 0; end < needed; end += 1) {
     assert.throws(() => parse(chunk, 0, end), RangeError, `cut at ${end}`);
   }
   assert.doesNotThrow(() => parse(chunk, 0, packet.length));

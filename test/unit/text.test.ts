@@ -70,7 +70,7 @@ test('puts U+FFFD where the bytes are half a surrogate pair, which is no charact
       assert.equal(parseStrictJson(asText(bytes)), `${around}\ufffd${around}`);
     }
   }
-  for (let shift = 2040; shift < 2052; shift++) {
+  for (let shift = 2040; shift < 2052; shift += 1) {
     const bytes = Buffer.concat([
       Buffer.alloc(shift, 'x'),
       Buffer.from('eda080ed9fbfeda080', 'hex'),

@@ -79,7 +79,7 @@ test('takes back what was written after a mark while nothing has left', () => {
 test('streams in parts of a buffer each, not in many small ones', () => {
   const transport = collect();
   const out = create(1024, transport);
-  for (let index = 0; index < 2560; index++) append(out, 100);
+  for (let index = 0; index < 2560; index += 1) append(out, 100);
   out.end();
   assert.ok(
     transport.parts.slice(1, -1).every((part) => part > 65536 && part <= 65536 + slackBytes),

@@ -16,7 +16,7 @@ export type MetadataKey =
   | 'SERVER_NAME'
   | 'SLAYER_HELP';
 
-const METADATA_KEYS: readonly MetadataKey[] = [
+const metadataKeys: readonly MetadataKey[] = [
   'STAT',
   'CLIENT_INFO',
   'HOST_INFO',
@@ -51,8 +51,8 @@ export type Decoded =
   | { readonly ok: true; readonly request: DbRequest }
   | { readonly ok: false; readonly failure: RequestFailure };
 
-const NO_METADATA: readonly MetadataKey[] = [];
-const HINT = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
+const noMetadata: readonly MetadataKey[] = [];
+const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
 
 /**
  * Decodes a GET: everything behind the first `?`, one character a byte, is the JSON text.
@@ -71,14 +71,14 @@ export function decodeDbBody(body: Buffer, section: string): Decoded {
 
 function decodeText(text: string, section: string): Decoded {
   const parsed = parseObject(text);
-  if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${HINT}`);
+  if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
   const object = parsed.object;
   const fault = findFault(object, section);
   if (fault !== null) return fault;
   const sql = isBlank(object.SQL) ? null : (object.SQL as string);
   const metadata = readMetadata(object);
   if (sql === null && metadata.length === 0)
-    return failed('NO_SQL', `the request has no SQL; ${HINT}`);
+    return failed('NO_SQL', `the request has no SQL; ${hint}`);
   const hasParams = object.PARAMS !== undefined;
   return {
     ok: true,
@@ -110,7 +110,7 @@ function findFault(object: Readonly<Record<string, unknown>>, section: string): 
   if (ROLLBACK_ON_ERROR !== undefined && typeof ROLLBACK_ON_ERROR !== 'boolean') {
     return wrong('ROLLBACK_ON_ERROR', 'true or false');
   }
-  for (const key of METADATA_KEYS) {
+  for (const key of metadataKeys) {
     if (object[key] !== undefined && typeof object[key] !== 'boolean')
       return wrong(key, 'true or false');
   }
@@ -126,12 +126,12 @@ function isDuration(value: unknown): boolean {
 
 function readMetadata(object: Readonly<Record<string, unknown>>): readonly MetadataKey[] {
   let found: MetadataKey[] | null = null;
-  for (const key of METADATA_KEYS) {
+  for (const key of metadataKeys) {
     if (object[key] !== true) continue;
     found ??= [];
     found.push(key);
   }
-  return found ?? NO_METADATA;
+  return found ?? noMetadata;
 }
 
 /** Nothing but JSON's idea of space; an empty SQL is no SQL. */

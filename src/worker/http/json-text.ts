@@ -3,9 +3,9 @@
 import { parse as parseLossless } from 'lossless-json';
 
 /** Deeper than any request needs, far from the stack's end. */
-const MAX_DEPTH = 64;
+const mostDepth = 64;
 /** Integers of up to 15 digits are the same in a JavaScript number. */
-const EXACT_DIGITS = 15;
+const exactDigits = 15;
 
 /** A parsed object and, lazily, the same with every number as a LosslessNumber; or why there is none. */
 export type ParsedObject =
@@ -22,11 +22,11 @@ export type ParsedObject =
  */
 export function parseObject(text: string): ParsedObject {
   const shape = inspect(text);
-  if (shape.depth > MAX_DEPTH) {
+  if (shape.depth > mostDepth) {
     return {
       ok: false,
       code: 'BAD_JSON',
-      message: `the request is nested deeper than ${MAX_DEPTH} levels`,
+      message: `the request is nested deeper than ${mostDepth} levels`,
     };
   }
   let value: unknown;
@@ -61,11 +61,11 @@ function inspect(text: string): Shape {
   let depth = 0;
   let deepest = 0;
   let lossy = false;
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) at = endOfString(text, at);
     else if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
-    else if (code === 0x5d || code === 0x7d) depth--;
+    else if (code === 0x5d || code === 0x7d) depth -= 1;
     else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
       const end = endOfNumber(text, at);
       lossy ||= !isExact(text, at, end);
@@ -81,14 +81,14 @@ function endOfString(text: string, from: number): number {
     at = text.indexOf('"', at + 1);
     if (at < 0) return text.length;
     let before = at;
-    while (text.charCodeAt(before - 1) === 0x5c) before--;
+    while (text.charCodeAt(before - 1) === 0x5c) before -= 1;
     if ((at - before) % 2 === 0) return at;
   }
 }
 
 function endOfNumber(text: string, from: number): number {
   let at = from + 1;
-  for (; at < text.length; at++) {
+  for (; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const digit = code >= 0x30 && code <= 0x39;
     // + - . e E
@@ -101,8 +101,8 @@ function endOfNumber(text: string, from: number): number {
 function isExact(text: string, from: number, end: number): boolean {
   const minus = text.charCodeAt(from) === 0x2d;
   const first = minus ? from + 1 : from;
-  if (end - first > EXACT_DIGITS || (minus && text.charCodeAt(first) === 0x30)) return false;
-  for (let at = first; at < end; at++) {
+  if (end - first > exactDigits || (minus && text.charCodeAt(first) === 0x30)) return false;
+  for (let at = first; at < end; at += 1) {
     const code = text.charCodeAt(at);
     if (code < 0x30 || code > 0x39) return false;
   }

@@ -11,7 +11,7 @@ export function decodeQueryString(raw: string): string {
   const bytes = Buffer.allocUnsafe(raw.length);
   let length = 0;
   let seen = 0;
-  for (let at = 0; at < raw.length; at++) {
+  for (let at = 0; at < raw.length; at += 1) {
     let code = raw.charCodeAt(at);
     if (code === 0x2b) code = 0x20;
     else if (code === 0x25) {

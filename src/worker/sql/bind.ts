@@ -4,7 +4,7 @@ import { isSpaceCode } from './characters.ts';
 import { describeDoubt } from './doubt.ts';
 import { Lexer } from './lexer.ts';
 import { type BindFailure, encodeLiteral, type Literal } from './literal.ts';
-import { CLOSE, END, NAMED_PLACEHOLDER, OPEN, PLACEHOLDER, SEMICOLON, WORD } from './tokens.ts';
+import { tokenKinds } from './tokens.ts';
 
 /** Values for `?` in order, or for `:name` by name. */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>;
@@ -21,122 +21,122 @@ export type Bound =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly failure: BindFailure };
 
-const PLAIN: BindOptions = { allowLists: false, allowBinary: false };
+const plainValues: BindOptions = { allowLists: false, allowBinary: false };
 
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
  * numbers are counted and names matched exactly. Text whose literals another sql_mode or server would
  * cut elsewhere is refused, so that no value can end up inside a literal. Never throws.
  */
-export function bind(sql: string, params: Parameters, options: BindOptions = PLAIN): Bound {
+export function bind(sql: string, params: Parameters, options: BindOptions = plainValues): Bound {
   return new Binding(sql, params, options).run();
 }
 
 class Binding {
-  private readonly sql: string;
-  private readonly positional: readonly unknown[] | null;
-  private readonly named: Readonly<Record<string, unknown>> | null;
-  private readonly options: BindOptions;
-  private readonly lexer: Lexer;
-  private readonly used: Set<string> | null;
-  private count = 0;
-  private out = '';
-  private copied = 0;
+  readonly #sql: string;
+  readonly #positional: readonly unknown[] | null;
+  readonly #named: Readonly<Record<string, unknown>> | null;
+  readonly #options: BindOptions;
+  readonly #lexer: Lexer;
+  readonly #used: Set<string> | null;
+  #count = 0;
+  #out = '';
+  #copied = 0;
 
   constructor(sql: string, params: Parameters, options: BindOptions) {
-    this.sql = sql;
-    this.positional = Array.isArray(params) ? params : null;
-    this.named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
-    this.used = this.named === null ? null : new Set();
-    this.options = options;
-    this.lexer = new Lexer(sql);
+    this.#sql = sql;
+    this.#positional = Array.isArray(params) ? params : null;
+    this.#named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
+    this.#used = this.#named === null ? null : new Set();
+    this.#options = options;
+    this.#lexer = new Lexer(sql);
   }
 
   run(): Bound {
-    const lexer = this.lexer;
+    const lexer = this.#lexer;
     let inList = false;
     let afterIn = false;
     let listMustClose = false;
     let ended = false;
-    for (let kind = lexer.next(); kind !== END; kind = lexer.next()) {
-      if (listMustClose && kind !== CLOSE) return listMisplaced();
+    for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+      if (listMustClose && kind !== tokenKinds.close) return listMisplaced();
       listMustClose = false;
-      if (kind === SEMICOLON) ended = true;
-      if (kind === PLACEHOLDER || kind === NAMED_PLACEHOLDER) {
-        const value = kind === PLACEHOLDER ? this.nextValue() : this.namedValue();
+      if (kind === tokenKinds.semicolon) ended = true;
+      if (kind === tokenKinds.placeholder || kind === tokenKinds.namedPlaceholder) {
+        const value = kind === tokenKinds.placeholder ? this.#nextValue() : this.#namedValue();
         if (value !== null) {
           if (!value.ok) return value;
           listMustClose = Array.isArray(value.given);
           if (listMustClose && !inList) return listMisplaced();
-          const literal = this.encode(value.given);
+          const literal = this.#encode(value.given);
           if (!literal.ok) return literal;
-          this.insert(literal.sql);
+          this.#insert(literal.sql);
         }
       }
-      inList = afterIn && kind === OPEN;
-      afterIn = kind === WORD && isIn(this.sql, lexer.start, lexer.end);
+      inList = afterIn && kind === tokenKinds.open;
+      afterIn = kind === tokenKinds.word && isIn(this.#sql, lexer.start, lexer.end);
     }
     if (listMustClose) return listMisplaced();
-    return this.finish(ended);
+    return this.#finish(ended);
   }
 
-  private finish(ended: boolean): Bound {
-    const doubt = describeDoubt(this.lexer);
+  #finish(ended: boolean): Bound {
+    const doubt = describeDoubt(this.#lexer);
     if (doubt !== null) return failed('PARAMS_TEXT', doubt);
-    if (ended && hasSecondStatement(this.sql)) {
+    if (ended && hasSecondStatement(this.#sql)) {
       return failed('PARAMS_SEVERAL', 'PARAMS go with one statement; this text holds several');
     }
-    const unused = this.unused();
+    const unused = this.#unused();
     if (unused !== null) return unused;
-    return { ok: true, sql: this.out + this.sql.slice(this.copied) };
+    return { ok: true, sql: this.#out + this.#sql.slice(this.#copied) };
   }
 
-  private unused(): Bound | null {
-    if (this.positional !== null) {
-      if (this.count === this.positional.length) return null;
+  #unused(): Bound | null {
+    if (this.#positional !== null) {
+      if (this.#count === this.#positional.length) return null;
       return failed(
         'PARAMS_COUNT',
-        `the statement has ${this.count} placeholder(s), PARAMS has ${this.positional.length} value(s)`,
+        `the statement has ${this.#count} placeholder(s), PARAMS has ${this.#positional.length} value(s)`,
       );
     }
-    for (const name of Object.keys(this.named ?? {})) {
-      if (this.used?.has(name) !== true)
+    for (const name of Object.keys(this.#named ?? {})) {
+      if (this.#used?.has(name) !== true)
         return failed('PARAMS_NAME', 'PARAMS holds a name that the statement does not use');
     }
     return null;
   }
 
-  private nextValue(): Given {
-    if (this.positional === null) {
+  #nextValue(): Given {
+    if (this.#positional === null) {
       return failed(
         'PARAMS_COUNT',
         'PARAMS is an object, so placeholders are written :name, not ?',
       );
     }
-    const at = this.count++;
+    const at = this.#count++;
     // A missing value is reported at the end, with the full count.
-    return { ok: true, given: at < this.positional.length ? this.positional[at] : null };
+    return { ok: true, given: at < this.#positional.length ? this.#positional[at] : null };
   }
 
   /** Null when names are none of our business: with an array only `?` is a placeholder. */
-  private namedValue(): Given | null {
-    if (this.named === null) return null;
-    const name = this.sql.slice(this.lexer.start + 1, this.lexer.end);
-    if (!Object.hasOwn(this.named, name)) {
+  #namedValue(): Given | null {
+    if (this.#named === null) return null;
+    const name = this.#sql.slice(this.#lexer.start + 1, this.#lexer.end);
+    if (!Object.hasOwn(this.#named, name)) {
       return failed('PARAMS_NAME', `PARAMS has no value for :${name.slice(0, 64)}`);
     }
-    this.used?.add(name);
-    return { ok: true, given: this.named[name] };
+    this.#used?.add(name);
+    return { ok: true, given: this.#named[name] };
   }
 
-  private encode(value: unknown): Literal {
-    if (!Array.isArray(value) || !this.options.allowLists) {
-      return encodeLiteral(value, this.options.allowBinary);
+  #encode(value: unknown): Literal {
+    if (!Array.isArray(value) || !this.#options.allowLists) {
+      return encodeLiteral(value, this.#options.allowBinary);
     }
     if (value.length === 0) return failed('PARAMS_VALUE', 'the list for IN (?) is empty');
     const parts: string[] = [];
     for (const item of value) {
-      const literal = encodeLiteral(item, this.options.allowBinary);
+      const literal = encodeLiteral(item, this.#options.allowBinary);
       if (!literal.ok) return literal;
       parts.push(literal.sql);
     }
@@ -144,15 +144,15 @@ class Binding {
   }
 
   /** Puts the literal where the placeholder stood, apart from a word, quote or operator it could merge with. */
-  private insert(literal: string): void {
-    const { start, end } = this.lexer;
-    const before = start > 0 ? this.sql.charCodeAt(start - 1) : 0x20;
-    this.out += this.sql.slice(this.copied, start);
+  #insert(literal: string): void {
+    const { start, end } = this.#lexer;
+    const before = start > 0 ? this.#sql.charCodeAt(start - 1) : 0x20;
+    this.#out += this.#sql.slice(this.#copied, start);
     // Behind a minus neither a space nor a minus may come: both could make a comment of `--`.
-    if (before === 0x2d) this.out += `(${literal})`;
-    else this.out += separates(before) ? literal : ` ${literal}`;
-    if (end < this.sql.length && !separates(this.sql.charCodeAt(end))) this.out += ' ';
-    this.copied = end;
+    if (before === 0x2d) this.#out += `(${literal})`;
+    else this.#out += separates(before) ? literal : ` ${literal}`;
+    if (end < this.#sql.length && !separates(this.#sql.charCodeAt(end))) this.#out += ' ';
+    this.#copied = end;
   }
 }
 
@@ -177,8 +177,8 @@ function isIn(sql: string, start: number, end: number): boolean {
 /** The server drops semicolons and spaces at the very end; anything else behind a semicolon is a second statement. */
 function hasSecondStatement(sql: string): boolean {
   const lexer = new Lexer(sql);
-  while (lexer.next() !== SEMICOLON);
-  for (let at = lexer.end; at < sql.length; at++) {
+  while (lexer.next() !== tokenKinds.semicolon);
+  for (let at = lexer.end; at < sql.length; at += 1) {
     const code = sql.charCodeAt(at);
     if (code !== 0x3b && !isSpaceCode(code)) return true;
   }

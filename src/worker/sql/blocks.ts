@@ -1,6 +1,6 @@
 // Follows BEGIN … END and its kin, so that semicolons inside of a body do not cut the statement.
 // Must not know what the statements mean; when in doubt it sees no block.
-import { CLOSE, COLON, OPEN, QUOTED_NAME, SEMICOLON, WORD } from './tokens.ts';
+import { tokenKinds } from './tokens.ts';
 
 /** Watches the tokens of one statement. */
 export type Blocks = {
@@ -12,9 +12,9 @@ export type Blocks = {
   readonly reset: () => void;
 };
 
-const OPENERS = new Set(['IF', 'LOOP', 'REPEAT', 'WHILE', 'FOR', 'CASE', 'BEGIN']);
-const BEFORE_STATEMENT = new Set(['THEN', 'ELSE', 'DO', 'LOOP', 'REPEAT', 'BEGIN', 'ATOMIC']);
-const ROUTINES = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT', 'PACKAGE']);
+const openers = new Set(['IF', 'LOOP', 'REPEAT', 'WHILE', 'FOR', 'CASE', 'BEGIN']);
+const beforeStatement = new Set(['THEN', 'ELSE', 'DO', 'LOOP', 'REPEAT', 'BEGIN', 'ATOMIC']);
+const routines = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT', 'PACKAGE']);
 
 /** `plain`: ordinary statement; `definition`: CREATE or ALTER of a routine; `compound`: a block of its own. */
 type Mode = 'unknown' | 'plain' | 'create' | 'definition' | 'begin' | 'label' | 'compound';
@@ -29,8 +29,8 @@ export function createBlocks(sql: string): Blocks {
   const seeFirst = (kind: number, word: string): void => {
     if (word === 'CREATE' || word === 'ALTER') mode = 'create';
     else if (word === 'BEGIN') mode = 'begin';
-    else if (word !== '' && OPENERS.has(word)) enterCompound();
-    else mode = kind === WORD || kind === QUOTED_NAME ? 'label' : 'plain';
+    else if (word !== '' && openers.has(word)) enterCompound();
+    else mode = kind === tokenKinds.word || kind === tokenKinds.quotedName ? 'label' : 'plain';
   };
   const enterCompound = (): void => {
     mode = 'compound';
@@ -39,29 +39,29 @@ export function createBlocks(sql: string): Blocks {
   const seeInside = (word: string): void => {
     if (parentheses > 0) return;
     if (word === 'END') depth = Math.max(0, depth - 1);
-    else if (previous !== 'END' && opens(word)) depth++;
+    else if (previous !== 'END' && opens(word)) depth += 1;
   };
   const opens = (word: string): boolean => {
     if (word === 'BEGIN') return true;
     if (depth === 0) return false;
     if (word === 'CASE') return true;
     return (
-      OPENERS.has(word) && (previous === ';' || previous === ':' || BEFORE_STATEMENT.has(previous))
+      openers.has(word) && (previous === ';' || previous === ':' || beforeStatement.has(previous))
     );
   };
 
   return {
     see: (kind, start, end) => {
       if (mode === 'plain') return;
-      const word = kind === WORD ? sql.slice(start, end).toUpperCase() : '';
-      if (kind === OPEN) parentheses++;
-      if (kind === CLOSE) parentheses--;
+      const word = kind === tokenKinds.word ? sql.slice(start, end).toUpperCase() : '';
+      if (kind === tokenKinds.open) parentheses += 1;
+      if (kind === tokenKinds.close) parentheses -= 1;
       if (mode === 'unknown') seeFirst(kind, word);
       else if (mode === 'begin') seeAfterBegin(word);
       else if (mode === 'label') seeLabel(kind, word);
       else if (mode === 'create') seeDefinition(kind, word);
       else seeInside(word);
-      previous = kind === SEMICOLON ? ';' : kind === COLON ? ':' : word;
+      previous = kind === tokenKinds.semicolon ? ';' : kind === tokenKinds.colon ? ':' : word;
     },
     isOpen: () => depth > 0,
     isCompound: () => mode === 'compound',
@@ -79,13 +79,13 @@ export function createBlocks(sql: string): Blocks {
   }
 
   function seeDefinition(kind: number, word: string): void {
-    if (ROUTINES.has(word)) mode = 'definition';
-    else if (kind === OPEN) mode = 'plain';
+    if (routines.has(word)) mode = 'definition';
+    else if (kind === tokenKinds.open) mode = 'plain';
   }
 
   function seeLabel(kind: number, word: string): void {
-    if (kind === COLON && previous !== ':') return;
-    if (previous === ':' && OPENERS.has(word)) enterCompound();
+    if (kind === tokenKinds.colon && previous !== ':') return;
+    if (previous === ':' && openers.has(word)) enterCompound();
     else mode = 'plain';
   }
 }

@@ -2,8 +2,8 @@
 // Must not know connections: what the server's status flags say is judged elsewhere.
 import { isSpaceCode } from './characters.ts';
 import { Facts } from './facts.ts';
-import { DOUBT_BACKSLASH, type Escapes, Lexer } from './lexer.ts';
-import { END, SEMICOLON } from './tokens.ts';
+import { doubts, type Escapes, Lexer } from './lexer.ts';
+import { tokenKinds } from './tokens.ts';
 
 /** What the text of a request says about it. Views and triggers are invisible here. */
 export type Classification = {
@@ -25,7 +25,7 @@ export type Classification = {
   readonly single: boolean;
 };
 
-const WORST: Classification = {
+const worst: Classification = {
   kind: 'other',
   readOnlyAllowed: false,
   leavesSessionClean: false,
@@ -34,13 +34,13 @@ const WORST: Classification = {
 };
 
 /** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both. */
-const OTHER_ESCAPES: readonly Escapes[] = [
+const otherEscapes: readonly Escapes[] = [
   { single: true, double: false },
   { single: false, double: false },
 ];
 
 /** Other statements that look at nothing an earlier one left, unless by a function or a variable in them. */
-const BLIND_VERBS = new Set([
+const blindVerbs = new Set([
   'USE',
   'BEGIN',
   'START',
@@ -58,13 +58,13 @@ export function classify(sql: string): Classification {
   const lexer = new Lexer(sql);
   const found = read(sql, lexer);
   if (lexer.doubt === 0) return found;
-  if (lexer.doubt !== DOUBT_BACKSLASH) return WORST;
+  if (lexer.doubt !== doubts.backslash) return worst;
   // Where a literal ends depends on sql_mode: what holds must hold under each.
   let all = found;
-  for (const escapes of OTHER_ESCAPES) {
+  for (const escapes of otherEscapes) {
     const other = new Lexer(sql, escapes);
     all = both(all, read(sql, other));
-    if (other.doubt & ~DOUBT_BACKSLASH) return WORST;
+    if (other.doubt & ~doubts.backslash) return worst;
   }
   return all;
 }
@@ -73,8 +73,8 @@ function read(sql: string, lexer: Lexer): Classification {
   let facts = new Facts(sql);
   let earlier: Classification | null = null;
   let single = true;
-  for (let kind = lexer.next(); kind !== END; kind = lexer.next()) {
-    if (kind !== SEMICOLON) {
+  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+    if (kind !== tokenKinds.semicolon) {
       facts.see(kind, lexer.start, lexer.end);
       continue;
     }
@@ -93,7 +93,7 @@ function decide(facts: Facts, single: boolean): Classification {
   const writes = !reads && isWriting(facts.main);
   const tame = !facts.executableComment && !facts.intoElsewhere;
   const unseen = facts.unknownCall || facts.userVariable || facts.executableComment;
-  const known = reads || writes || BLIND_VERBS.has(facts.verb);
+  const known = reads || writes || blindVerbs.has(facts.verb);
   return {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
@@ -154,7 +154,7 @@ function both(one: Classification, other: Classification): Classification {
 
 /** Whether only what the server takes off the end follows: spaces and semicolons. */
 function isBlankFrom(sql: string, from: number): boolean {
-  for (let at = from; at < sql.length; at++) {
+  for (let at = from; at < sql.length; at += 1) {
     const code = sql.charCodeAt(at);
     if (code !== 0x3b && !isSpaceCode(code)) return false;
   }

@@ -9,13 +9,15 @@ export type SpecialComment = {
   readonly plain: boolean;
 };
 
-const ORDINARY: SpecialComment = { executable: false, plain: true };
+const quotes = '\'"`';
+const executableRisks = '\'"`#-?:;$\\\0/';
+const ordinary: SpecialComment = { executable: false, plain: true };
 
 /** The end of a `#` or `-- ` comment starting at `at`, its line feed excluded; -1 when none starts there. */
 export function endOfLineComment(sql: string, code: number, at: number): number {
   if (code !== 0x23 && !(code === 0x2d && startsDashComment(sql, at))) return -1;
   // A NUL ends a line comment too; the caller sees it there.
-  for (let end = at + 1; end < sql.length; end++) {
+  for (let end = at + 1; end < sql.length; end += 1) {
     const found = sql.charCodeAt(end);
     if (found === 0x0a || found === 0) return end;
   }
@@ -39,19 +41,16 @@ export function endOfBlockComment(sql: string, at: number): number {
 /** Tells ordinary comments from executable ones and optimizer hints. `end` is behind its first end mark. */
 export function inspectSpecialComment(sql: string, at: number, end: number): SpecialComment {
   const third = sql.charCodeAt(at + 2);
-  if (third === 0x2b) return { executable: false, plain: !hasAny(sql, at + 3, end, QUOTES) };
+  if (third === 0x2b) return { executable: false, plain: !hasAny(sql, at + 3, end, quotes) };
   const mariadb = (third | 0x20) === 0x6d && sql.charCodeAt(at + 3) === 0x21;
-  if (third !== 0x21 && !mariadb) return ORDINARY;
+  if (third !== 0x21 && !mariadb) return ordinary;
   // Read as SQL, a literal or a nested comment could carry it past the first end mark;
   // skipped for its version, a nested comment could too.
-  return { executable: true, plain: !hasAny(sql, at + 3, end - 2, EXECUTABLE_RISKS) };
+  return { executable: true, plain: !hasAny(sql, at + 3, end - 2, executableRisks) };
 }
 
-const QUOTES = '\'"`';
-const EXECUTABLE_RISKS = '\'"`#-?:;$\\\0/';
-
 function hasAny(sql: string, from: number, to: number, characters: string): boolean {
-  for (let at = from; at < to; at++) {
+  for (let at = from; at < to; at += 1) {
     if (characters.includes(sql.charAt(at))) return true;
   }
   return false;

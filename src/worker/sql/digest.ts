@@ -1,21 +1,7 @@
 // A statement's shape for the log: its text with every literal as `?`, lists of them as one, comments dropped.
 // Pure. Must not let a literal through: where servers may cut the text differently, the digest ends.
 import { Lexer } from './lexer.ts';
-import {
-  CLOSE,
-  DOT,
-  END,
-  EXECUTABLE_COMMENT,
-  NUMBER,
-  OPEN,
-  OPERATOR,
-  QUOTED_NAME,
-  SEMICOLON,
-  STRING,
-  SYSTEM_AT,
-  USER_AT,
-  WORD,
-} from './tokens.ts';
+import { tokenKinds } from './tokens.ts';
 
 const mostDigest = 1024;
 /** More of a long text is not read: its shape is known by then, and the reader has work to do. */
@@ -34,7 +20,7 @@ export function digest(sql: string): string {
     const before = lexer.end;
     lexer.next();
     if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();
-    if (lexer.kind === END) return sql.length > mostText ? out.cut() : out.text();
+    if (lexer.kind === tokenKinds.end) return sql.length > mostText ? out.cut() : out.text();
     out.add(lexer.kind, sql.slice(lexer.start, lexer.end), lexer.start === before);
     if (out.length > mostDigest) return out.cut();
   }
@@ -52,13 +38,14 @@ class Shape {
   length = 0;
 
   add(kind: number, text: string, touching: boolean): void {
-    if (kind === NUMBER || kind === STRING) this.#addLiteral(kind, touching);
-    else if (kind === WORD && constant.test(text) && this.#isListed())
+    if (kind === tokenKinds.number || kind === tokenKinds.string) this.#addLiteral(kind, touching);
+    else if (kind === tokenKinds.word && constant.test(text) && this.#isListed())
       this.#addLiteral(kind, false);
-    else if (kind === WORD && touching && this.#isFraction()) this.#pop(1);
-    else if (kind === EXECUTABLE_COMMENT) this.#push({ kind: OPERATOR, text: '/*!*/', touching });
+    else if (kind === tokenKinds.word && touching && this.#isFraction()) this.#pop(1);
+    else if (kind === tokenKinds.executableComment)
+      this.#push({ kind: tokenKinds.operator, text: '/*!*/', touching });
     else this.#push({ kind, text, touching });
-    if (kind === CLOSE) this.#foldRows();
+    if (kind === tokenKinds.close) this.#foldRows();
   }
 
   text(): string {
@@ -92,17 +79,17 @@ class Shape {
 
   /** Whether what comes next stands in a list, or begins one. */
   #isListed(): boolean {
-    return this.#at(1)?.kind === OPEN || this.#at(1)?.text === ',';
+    return this.#at(1)?.kind === tokenKinds.open || this.#at(1)?.text === ',';
   }
 
   #addLiteral(kind: number, touching: boolean): void {
     const last = this.#at(1);
-    if (kind === STRING) this.#dropIntroducers(touching);
-    else if (touching && last?.kind === DOT && !this.#isQualified()) this.#pop(1);
-    else if (kind === NUMBER && isSign(last) && this.#isUnary()) this.#pop(1);
+    if (kind === tokenKinds.string) this.#dropIntroducers(touching);
+    else if (touching && last?.kind === tokenKinds.dot && !this.#isQualified()) this.#pop(1);
+    else if (kind === tokenKinds.number && isSign(last) && this.#isUnary()) this.#pop(1);
     if (isLiteral(this.#at(1))) return;
     if (this.#at(1)?.text === ',' && isLiteral(this.#at(2))) this.#pop(1);
-    else this.#push({ kind: NUMBER, text: placeholder, touching });
+    else this.#push({ kind: tokenKinds.number, text: placeholder, touching });
   }
 
   /** What says how a string is to be read, and belongs to it: N'…', _latin1 '…', _utf8mb4 X'…'. */
@@ -113,7 +100,7 @@ class Shape {
 
   #endsInWord(pattern: RegExp): boolean {
     const last = this.#at(1);
-    return last?.kind === WORD && pattern.test(last.text);
+    return last?.kind === tokenKinds.word && pattern.test(last.text);
   }
 
   /** Behind the point of a name (t.1a), not of a number (.5). */
@@ -124,7 +111,7 @@ class Shape {
 
   /** Behind the point of a number: 1.e5 has a word for an exponent. */
   #isFraction(): boolean {
-    return this.#at(1)?.kind === DOT && this.#touches() && isLiteral(this.#at(2));
+    return this.#at(1)?.kind === tokenKinds.dot && this.#touches() && isLiteral(this.#at(2));
   }
 
   /** A sign behind an operator, a comma or an opening parenthesis, or in an exponent (1e-5), is the number's. */
@@ -132,7 +119,9 @@ class Shape {
     const before = this.#at(2);
     if (before === undefined) return true;
     return (
-      before.kind === OPEN || before.kind === OPERATOR || (isLiteral(before) && this.#touches())
+      before.kind === tokenKinds.open ||
+      before.kind === tokenKinds.operator ||
+      (isLiteral(before) && this.#touches())
     );
   }
 
@@ -143,22 +132,34 @@ class Shape {
   /** (?), (?) are rows of one shape: one is enough. */
   #foldRows(): void {
     const isRow = (back: number) =>
-      this.#at(back)?.kind === CLOSE &&
+      this.#at(back)?.kind === tokenKinds.close &&
       isLiteral(this.#at(back + 1)) &&
-      this.#at(back + 2)?.kind === OPEN;
+      this.#at(back + 2)?.kind === tokenKinds.open;
     if (isRow(1) && this.#at(4)?.text === ',' && isRow(5)) this.#pop(4);
   }
 }
 
 /** Whether two pieces stand together without a blank. */
 function joins(left: Piece, right: Piece): boolean {
-  if (left.kind === DOT || right.kind === DOT) return right.touching;
-  if (left.kind === OPEN || right.kind === CLOSE || right.kind === SEMICOLON) return true;
-  if (left.kind === USER_AT || left.kind === SYSTEM_AT || right.text === ',') return true;
-  if (right.kind === OPEN || right.kind === USER_AT) return right.touching && isName(left);
-  return left.kind === OPERATOR && right.kind === OPERATOR && left.text !== ',' && right.touching;
+  if (left.kind === tokenKinds.dot || right.kind === tokenKinds.dot) return right.touching;
+  if (
+    left.kind === tokenKinds.open ||
+    right.kind === tokenKinds.close ||
+    right.kind === tokenKinds.semicolon
+  )
+    return true;
+  if (left.kind === tokenKinds.userAt || left.kind === tokenKinds.systemAt || right.text === ',')
+    return true;
+  if (right.kind === tokenKinds.open || right.kind === tokenKinds.userAt)
+    return right.touching && isName(left);
+  return (
+    left.kind === tokenKinds.operator &&
+    right.kind === tokenKinds.operator &&
+    left.text !== ',' &&
+    right.touching
+  );
 }
 
 function isName({ kind }: Piece): boolean {
-  return kind === WORD || kind === QUOTED_NAME;
+  return kind === tokenKinds.word || kind === tokenKinds.quotedName;
 }

@@ -1,6 +1,6 @@
 // Says why no value can be put safely into a text: another server or sql_mode would cut it elsewhere.
 // Must not know the values.
-import { DOUBT_BACKSLASH, DOUBT_COMMENT, DOUBT_NUL, type Lexer } from './lexer.ts';
+import { doubts, type Lexer } from './lexer.ts';
 
 /** The reason in words for people, or null when the text, read to its end by `lexer`, leaves no doubt. */
 export function describeDoubt(lexer: Lexer): string | null {
@@ -8,11 +8,11 @@ export function describeDoubt(lexer: Lexer): string | null {
     return 'a literal, quoted name or comment in the statement is not closed';
   }
   if (lexer.doubt === 0) return null;
-  if (lexer.doubt & DOUBT_BACKSLASH) {
+  if (lexer.doubt & doubts.backslash) {
     return 'a backslash before a quote in a literal depends on sql_mode; double the quote, or make the literal a parameter';
   }
-  if (lexer.doubt & DOUBT_NUL) return 'the statement holds a NUL character outside of a literal';
-  if (lexer.doubt & DOUBT_COMMENT) {
+  if (lexer.doubt & doubts.nul) return 'the statement holds a NUL character outside of a literal';
+  if (lexer.doubt & doubts.comment) {
     return 'an executable comment or hint with quotes, placeholders or marks in it cannot go with PARAMS';
   }
   return 'a name of the form $…$ is a string to some servers and cannot go with PARAMS';

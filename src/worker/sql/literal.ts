@@ -10,20 +10,20 @@ export type Literal =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly failure: BindFailure };
 
-const NULL: Literal = { ok: true, sql: 'NULL' };
-const TRUE: Literal = { ok: true, sql: 'TRUE' };
-const FALSE: Literal = { ok: true, sql: 'FALSE' };
+const nullLiteral: Literal = { ok: true, sql: 'NULL' };
+const trueLiteral: Literal = { ok: true, sql: 'TRUE' };
+const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
 
 // The server cuts longer decimals without a word: 65 digits is its DECIMAL, 30 MySQL's fraction.
-const MAX_DIGITS = 65;
-const MAX_FRACTION_DIGITS = 30;
+const mostDigits = 65;
+const mostFractionDigits = 30;
 
 /** Encodes a string, number, boolean or null; with `allowBinary` also {"$binary": base64}. Never throws. */
 export function encodeLiteral(value: unknown, allowBinary: boolean): Literal {
   if (typeof value === 'string') return encodeString(value);
-  if (value === null) return NULL;
-  if (value === true) return TRUE;
-  if (value === false) return FALSE;
+  if (value === null) return nullLiteral;
+  if (value === true) return trueLiteral;
+  if (value === false) return falseLiteral;
   if (typeof value === 'number') return encodeNumber(String(value));
   if (isLosslessNumber(value)) return encodeNumber(value.value);
   if (allowBinary && isBinary(value)) return encodeBinary(value.$binary);
@@ -58,9 +58,9 @@ function encodeNumber(digits: string): Literal {
   if (found === null) return failed('a number parameter is not a JSON number');
   const [, whole = '', fraction = '', exponent] = found;
   if (exponent === undefined) {
-    if (whole.length + fraction.length > MAX_DIGITS || fraction.length > MAX_FRACTION_DIGITS) {
+    if (whole.length + fraction.length > mostDigits || fraction.length > mostFractionDigits) {
       return failed(
-        `a number parameter has more than ${MAX_DIGITS} digits, or ${MAX_FRACTION_DIGITS} after the point, and would be cut; send it as a string`,
+        `a number parameter has more than ${mostDigits} digits, or ${mostFractionDigits} after the point, and would be cut; send it as a string`,
       );
     }
   }

@@ -2,8 +2,8 @@
 // Must not know what a statement does, beyond its first keyword.
 import { createBlocks } from './blocks.ts';
 import { isSpaceCode } from './characters.ts';
-import { DEFAULT_ESCAPES, type Escapes, Lexer } from './lexer.ts';
-import { END, SEMICOLON, WORD } from './tokens.ts';
+import { defaultEscapes, type Escapes, Lexer } from './lexer.ts';
+import { tokenKinds } from './tokens.ts';
 
 /** One piece between semicolons, as positions in the text (`end` is exclusive, before the semicolon). */
 export type Statement = {
@@ -22,7 +22,7 @@ export type Statement = {
  */
 export function scanStatements(
   sql: string,
-  escapes: Escapes = DEFAULT_ESCAPES,
+  escapes: Escapes = defaultEscapes,
 ): readonly Statement[] {
   const limit = endOfText(sql);
   const found = scan(sql, limit, escapes, true);
@@ -41,10 +41,15 @@ function scan(
   const blocks = createBlocks(sql);
   let from = 0;
   let verb = '';
-  for (let kind = lexer.next(); kind !== END && lexer.start < limit; kind = lexer.next()) {
-    if (kind === WORD && verb === '') verb = sql.slice(lexer.start, lexer.end).toUpperCase();
+  for (
+    let kind = lexer.next();
+    kind !== tokenKinds.end && lexer.start < limit;
+    kind = lexer.next()
+  ) {
+    if (kind === tokenKinds.word && verb === '')
+      verb = sql.slice(lexer.start, lexer.end).toUpperCase();
     if (withBlocks) blocks.see(kind, lexer.start, lexer.end);
-    if (kind !== SEMICOLON || (withBlocks && blocks.isOpen())) continue;
+    if (kind !== tokenKinds.semicolon || (withBlocks && blocks.isOpen())) continue;
     statements.push(describe(sql, from, lexer.start, verb, withBlocks && blocks.isCompound()));
     from = lexer.end;
     verb = '';
@@ -64,7 +69,7 @@ function describe(
   compound: boolean,
 ): Statement {
   let start = from;
-  while (start < end && isSpaceCode(sql.charCodeAt(start))) start++;
+  while (start < end && isSpaceCode(sql.charCodeAt(start))) start += 1;
   return { start, end, verb, isCall: compound || verb === 'CALL' };
 }
 
@@ -74,7 +79,7 @@ function endOfText(sql: string): number {
   while (end > 0) {
     const code = sql.charCodeAt(end - 1);
     if (code !== 0x3b && !isSpaceCode(code)) break;
-    end--;
+    end -= 1;
   }
   return end;
 }
@@ -92,7 +97,7 @@ export function createResultMap(statements: readonly Statement[]): ResultMap {
     next: (isResultSet) => {
       const at = Math.min(index, Math.max(statements.length - 1, 0));
       const stays = isResultSet && statements[at]?.isCall === true;
-      if (!stays) index++;
+      if (!stays) index += 1;
       return at;
     },
   };

@@ -1,36 +1,39 @@
 // The words that tell what a statement may do to its session, and the functions known to do nothing to it.
 // Must not know how a text is read.
 
-/** May stand directly before a parenthesis without being a call: reserved words only, on both servers. */
-export const BEFORE_PARENTHESIS = 1;
-/** A built-in function, on MySQL 8.0.21 and MariaDB 10.5 alike, that leaves nothing behind in the session. */
-export const HARMLESS_FUNCTION = 2;
-/** A built-in that reads what an earlier statement left. */
-export const READING_FUNCTION = 4;
-/** A built-in that changes the session (locks, sequences), but no data. */
-export const SESSION_FUNCTION = 8;
-/** As a plain word, changes what the session will answer later. */
-export const SESSION_WORD = 16;
-/** As a plain word or a quoted name, may read what an earlier statement left. */
-export const READING_WORD = 32;
-/** Has a meaning of its own to the classification; `CLASSIFIED` words are compared by text. */
-export const CLASSIFIED = 64;
+/** What a word means; bits, since a word may mean several things. */
+export const wordFlags = {
+  /** May stand directly before a parenthesis without being a call: reserved words only, on both servers. */
+  beforeParenthesis: 1,
+  /** A built-in function, on MySQL 8.0.21 and MariaDB 10.5 alike, that leaves nothing behind in the session. */
+  harmlessFunction: 2,
+  /** A built-in that reads what an earlier statement left. */
+  readingFunction: 4,
+  /** A built-in that changes the session (locks, sequences), but no data. */
+  sessionFunction: 8,
+  /** As a plain word, changes what the session will answer later. */
+  sessionWord: 16,
+  /** As a plain word or a quoted name, may read what an earlier statement left. */
+  readingWord: 32,
+  /** Has a meaning of its own to the classification, which compares it by text. */
+  classified: 64,
+} as const;
 
-const LISTS: readonly (readonly [number, string])[] = [
+const lists: readonly (readonly [number, string])[] = [
   [
-    BEFORE_PARENTHESIS,
+    wordFlags.beforeParenthesis,
     `ALL AND AS BETWEEN BINARY BY CASE CHAR CHARACTER DECIMAL DISTINCT DISTINCTROW DIV DOUBLE ELSE EXCEPT EXISTS
      FLOAT FROM GROUP HAVING IN INDEX INSERT INTERSECT INTERVAL INTO JOIN KEY LIKE LIMIT MOD NOT ON OR PARTITION
      REGEXP REPLACE RLIKE SELECT STRAIGHT_JOIN THEN UNION USING VALUES VARBINARY VARCHAR WHEN WHERE XOR`,
   ],
   [
-    HARMLESS_FUNCTION,
+    wordFlags.harmlessFunction,
     `ABS ACOS ADDDATE ADDTIME AES_DECRYPT AES_ENCRYPT ASCII ASIN ATAN ATAN2 AVG BENCHMARK BIN BIT_AND BIT_COUNT
      BIT_LENGTH BIT_OR BIT_XOR CAST CEIL CEILING CHAR CHARACTER_LENGTH CHARSET CHAR_LENGTH COALESCE COERCIBILITY
      COLLATION COMPRESS CONCAT CONCAT_WS CONNECTION_ID CONV CONVERT CONVERT_TZ COS COT COUNT CRC32 CUME_DIST CURDATE
      CURRENT_DATE CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER CURTIME DATABASE DATE DATEDIFF DATE_ADD
      DATE_FORMAT DATE_SUB DAY DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR DEFAULT DEGREES DENSE_RANK ELT EXP EXPORT_SET
-     EXTRACT EXTRACTVALUE FIELD FIND_IN_SET FIRST_VALUE FLOOR FORMAT FROM_BASE64 FROM_DAYS FROM_UNIXTIME      GET_FORMAT GREATEST GROUP_CONCAT HEX HOUR IF IFNULL INET6_ATON INET6_NTOA INET_ATON INET_NTOA INSTR IS_FREE_LOCK
+     EXTRACT EXTRACTVALUE FIELD FIND_IN_SET FIRST_VALUE FLOOR FORMAT FROM_BASE64 FROM_DAYS FROM_UNIXTIME GET_FORMAT GREATEST GROUP_CONCAT HEX HOUR IF IFNULL INET6_ATON INET6_NTOA INET_ATON INET_NTOA INSTR IS_FREE_LOCK
      IS_IPV4 IS_IPV4_COMPAT IS_IPV4_MAPPED IS_IPV6 IS_USED_LOCK ISNULL JSON_ARRAY JSON_ARRAYAGG JSON_ARRAY_APPEND JSON_ARRAY_INSERT
      JSON_CONTAINS JSON_CONTAINS_PATH JSON_DEPTH JSON_EXTRACT JSON_INSERT JSON_KEYS JSON_LENGTH JSON_MERGE_PATCH
      JSON_MERGE_PRESERVE JSON_OBJECT JSON_OBJECTAGG JSON_QUOTE JSON_REMOVE JSON_REPLACE JSON_SEARCH JSON_SET JSON_TYPE JSON_UNQUOTE
@@ -47,46 +50,59 @@ const LISTS: readonly (readonly [number, string])[] = [
      UNCOMPRESS UNCOMPRESSED_LENGTH UNHEX UNIX_TIMESTAMP UPDATEXML UPPER USER UTC_DATE UTC_TIME UTC_TIMESTAMP UUID
      UUID_SHORT VALUES VARIANCE VAR_POP VAR_SAMP VERSION WEEK WEEKDAY WEEKOFYEAR WEIGHT_STRING YEAR YEARWEEK`,
   ],
-  [READING_FUNCTION, 'LAST_INSERT_ID ROW_COUNT FOUND_ROWS'],
+  [wordFlags.readingFunction, 'LAST_INSERT_ID ROW_COUNT FOUND_ROWS'],
   [
-    SESSION_FUNCTION,
+    wordFlags.sessionFunction,
     'GET_LOCK RELEASE_LOCK RELEASE_ALL_LOCKS MASTER_POS_WAIT MASTER_GTID_WAIT SOURCE_POS_WAIT WAIT_FOR_EXECUTED_GTID_SET',
   ],
-  [SESSION_WORD, 'SQL_CALC_FOUND_ROWS NEXTVAL SETVAL LASTVAL PREVIOUS OUTFILE DUMPFILE'],
+  [wordFlags.sessionWord, 'SQL_CALC_FOUND_ROWS NEXTVAL SETVAL LASTVAL PREVIOUS OUTFILE DUMPFILE'],
   [
-    READING_WORD,
+    wordFlags.readingWord,
     `INFORMATION_SCHEMA PERFORMANCE_SCHEMA SYS SESSION_STATUS SESSION_VARIABLES PROFILING LASTVAL NEXTVAL SETVAL
      PREVIOUS DIAGNOSTICS`,
   ],
   [
-    CLASSIFIED,
+    wordFlags.classified,
     `SELECT INSERT UPDATE DELETE REPLACE WITH SHOW EXPLAIN DESCRIBE DESC ANALYZE VALUES TABLE INTO FOR SHARE LOCK IN
      NEXT VALUE AS RECURSIVE LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE WARNINGS ERRORS STATUS VARIABLES PROFILE
      PROFILES COUNT`,
   ],
 ];
 
-const FLAGS = new Map<string, number>();
-for (const [flag, words] of LISTS) {
+const flagsByWord = new Map<string, number>();
+for (const [flag, words] of lists) {
   for (const word of words.split(/\s+/)) {
     // Both usual spellings are found without changing case; the table is complete before its first use.
     for (const spelling of [word, word.toLowerCase()])
-      FLAGS.set(spelling, (FLAGS.get(spelling) ?? 0) | flag);
+      flagsByWord.set(spelling, (flagsByWord.get(spelling) ?? 0) | flag);
   }
 }
 
-const SHORTEST = 2;
-const LONGEST = 32;
+/** Words of `SHOW …` that show the session's own past. */
+const pastWords = new Set([
+  'WARNINGS',
+  'ERRORS',
+  'COUNT',
+  'STATUS',
+  'VARIABLES',
+  'PROFILE',
+  'PROFILES',
+]);
+/** Verbs behind which the statement that acts follows. */
+const leadingVerbs = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
+
+const shortest = 2;
+const longest = 32;
 
 /** The flags of a word in any spelling; 0 for a word that means nothing here. */
 export function flagsOf(word: string): number {
-  if (word.length < SHORTEST || word.length > LONGEST) return 0;
-  return FLAGS.get(word) ?? FLAGS.get(toUpperAscii(word)) ?? 0;
+  if (word.length < shortest || word.length > longest) return 0;
+  return flagsByWord.get(word) ?? flagsByWord.get(toUpperAscii(word)) ?? 0;
 }
 
 /** Upper case for ASCII words; others stay, since ſ and ı would turn into S and I, which are other words. */
 export function toUpperAscii(word: string): string {
-  for (let at = 0; at < word.length; at++) {
+  for (let at = 0; at < word.length; at += 1) {
     if (word.charCodeAt(at) > 0x7f) return word;
   }
   return word.toUpperCase();
@@ -94,21 +110,19 @@ export function toUpperAscii(word: string): string {
 
 /** Whether `SHOW …` with this word shows the session's own past. */
 export function showsThePast(word: string): boolean {
-  return PAST.has(word);
+  return pastWords.has(word);
 }
 
 /** Whether the statement that acts comes behind this verb. */
 export function leadsToAnother(verb: string): boolean {
-  return LEADS.has(verb);
+  return leadingVerbs.has(verb);
 }
-
-const PAST = new Set(['WARNINGS', 'ERRORS', 'COUNT', 'STATUS', 'VARIABLES', 'PROFILE', 'PROFILES']);
-const LEADS = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
 
 /** Every word that may stand before a parenthesis without being suspected, for tests against a server. */
 export function unsuspectedNames(): readonly string[] {
-  const wanted = BEFORE_PARENTHESIS | HARMLESS_FUNCTION | READING_FUNCTION;
-  return [...FLAGS]
+  const wanted =
+    wordFlags.beforeParenthesis | wordFlags.harmlessFunction | wordFlags.readingFunction;
+  return [...flagsByWord]
     .filter(([word, flags]) => flags & wanted && word === word.toUpperCase())
     .map(([word]) => word);
 }
