@@ -78,7 +78,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const db = createDbEndpoint(config, {
     runs: new Runs(pool, control, lane),
     live,
-    buffers: new BufferPool(config.bufferBytes),
+    buffers: new BufferPool(),
     heads: new ResultHeads(),
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () =>

@@ -63,7 +63,7 @@ export type Reading = Partial<DbReplyOptions> & {
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
   const { holdBytes = 65536, extended = false, ...options } = reading;
   const transport = collect();
-  const writer = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport);
+  const writer = new ReplyWriter(new BufferPool(), holdBytes, transport);
   const reply = new DbReply(
     writer,
     {

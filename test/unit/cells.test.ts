@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { foreignEncoding } from '../../src/worker/mysql/charsets.ts';
 import type { Column } from '../../src/worker/mysql/packets.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
-import { planRow, writeRow } from '../../src/worker/reply/cells.ts';
 import { cellKind, cellKinds, typeName } from '../../src/worker/reply/column-kinds.ts';
+import { planRow, writeRow } from '../../src/worker/reply/rows.ts';
 import { ReplyWriter } from '../../src/worker/reply/writer.ts';
 import { rowPacket } from '../support/mysql-answer.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../support/strict-json.ts';
@@ -41,7 +41,7 @@ function write(
   asStrings = false,
 ): JsonValue[] {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(65536), 65536, transport);
+  const out = new ReplyWriter(new BufferPool(), 65536, transport);
   const packet = rowPacket(cells);
   // The row lies inside of a larger chunk.
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);

@@ -12,7 +12,7 @@ import { collect } from '../support/transcript.ts';
 
 function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport);
+  const out = new ReplyWriter(new BufferPool(), holdBytes, transport);
   write(out);
   out.end();
   return transport.body();

@@ -22,7 +22,7 @@ function append(out: ReplyWriter, count: number): void {
 }
 
 function create(holdBytes: number, transport: Collected): ReplyWriter {
-  return new ReplyWriter(new BufferPool(holdBytes), holdBytes, transport);
+  return new ReplyWriter(new BufferPool(), holdBytes, transport);
 }
 
 for (const hold of [1, 1024, 65536, 65537, 200_000]) {
@@ -87,7 +87,7 @@ test('streams in parts of a buffer each, not in many small ones', () => {
 });
 
 test('lends a buffer again only after its bytes were sent', () => {
-  const pool = new BufferPool(65536);
+  const pool = new BufferPool();
   const unsent: (() => void)[] = [];
   const lent: Buffer[] = [];
   const transport = {

@@ -32,11 +32,9 @@ export class Quickness {
     else record.streak = 0;
   }
 
-  /** Notes an answer in the lane; returns whether the shape may stay. */
-  noteInLane(shape: number, ms: number, bytes: number, now: number): boolean {
-    if (ms <= slowInLaneMs && bytes <= smallBytes) return true;
-    this.ban(shape, now);
-    return false;
+  /** Notes an answer in the lane. */
+  noteInLane(shape: number, ms: number, bytes: number, now: number): void {
+    if (ms > slowInLaneMs || bytes > smallBytes) this.ban(shape, now);
   }
 
   /** Puts a shape out of the lane, each time for longer; what is still to come of one incident counts once. */

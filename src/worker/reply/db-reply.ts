@@ -2,8 +2,8 @@
 // Must not know HTTP statuses, the pool or how bytes leave.
 import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
 import type { RunSink } from '../mysql/statement-run.ts';
-import { type RowPlan, writeRow } from './cells.ts';
 import type { ResultHeads } from './result-heads.ts';
+import { type RowPlan, writeRow } from './rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 

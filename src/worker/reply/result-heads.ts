@@ -1,8 +1,8 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
 import { type Column, decodeText } from '../mysql/packets.ts';
-import { planRow, type RowPlan } from './cells.ts';
 import { typeName } from './column-kinds.ts';
+import { planRow, type RowPlan } from './rows.ts';
 
 /** One kind of result set. */
 export type ResultHead = {

@@ -5,7 +5,7 @@ import type { ReplyWriter } from './writer.ts';
 const quote = 0x22;
 const backslash = 0x5c;
 /** Each byte becomes six at most: \u00XX. */
-export const maxExpansion = 6;
+export const mostExpansion = 6;
 /** How much of a long text is written between two looks at the room left. */
 const pieceBytes = 2048;
 /** From this length on, looking for a clean run and copying it at once beats copying byte by byte. */
@@ -38,7 +38,7 @@ const hexDigits = Buffer.from('0123456789abcdef');
 
 /**
  * Writes text without quotes, escaped as RFC 8259 section 7 asks; returns where it ends in `target`.
- * There must be room: `maxExpansion` bytes for each byte of the text.
+ * There must be room: `mostExpansion` bytes for each byte of the text.
  */
 export function escapeInto(
   target: Buffer,
@@ -154,7 +154,7 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
     // A character's bytes stay together.
     if (to < end && source[to - 1] === leadOfHalf) to -= 1;
     else if (to < end && source[to - 2] === leadOfHalf) to -= 2;
-    out.reserve((to - from) * maxExpansion);
+    out.reserve((to - from) * mostExpansion);
     out.length = escapeInto(out.bytes, out.length, source, from, to);
   }
   out.reserve(1);

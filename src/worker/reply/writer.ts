@@ -1,6 +1,6 @@
 // Gathers a reply's bytes: holds them back until the status can no longer change, streams after that.
 // Must not know JSON or MySQL; HTTP only as a Transport.
-import { type BufferPool, slackBytes } from './buffers.ts';
+import { type BufferPool, slackBytes, streamBytes } from './buffers.ts';
 
 /** How the bytes leave. */
 export interface Transport {
@@ -83,7 +83,7 @@ export class ReplyWriter {
     const bytes = this.bytes;
     if (!this.committed) {
       this.committed = true;
-      this.#limit = this.#buffers.size - slackBytes;
+      this.#limit = streamBytes;
       this.#transport.begin();
     }
     this.#sentBytes += this.length;

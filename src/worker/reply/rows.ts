@@ -1,0 +1,146 @@
+// One row of MySQL's text protocol as a JSON array, from bytes to bytes. Hot: nothing is allocated here.
+// Must not know sockets, nor the shape of the reply around a row.
+import { foreignEncoding } from '../mysql/charsets.ts';
+import type { Column } from '../mysql/packets.ts';
+import { slackBytes } from './buffers.ts';
+import { isPlainNumber, writeCell, writeNull } from './cells.ts';
+import { type CellKind, cellKind, cellKinds } from './column-kinds.ts';
+import { escapeInto, mostExpansion } from './text.ts';
+import type { ReplyWriter } from './writer.ts';
+
+const nullMarker = 0xfb;
+const quote = 0x22;
+const comma = 0x2c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+/** Comma, quotes and the letters of null that a cell may need beyond the bytes on the wire. */
+const cellOverhead = 8;
+/** A document made of such a row would show cells that the database does not hold. */
+const rowLengthFault = 'a row is not as long as its cells';
+
+/** What is known about a result set's columns before its first row. */
+export type RowPlan = {
+  readonly kinds: Uint8Array;
+  /** For each column of foreign text its encoding, else null. */
+  readonly encodings: readonly (string | null)[];
+};
+
+/** Decides for each column how its cells are written. */
+export function planRow(columns: readonly Column[], exactAsStrings: boolean): RowPlan {
+  return {
+    kinds: Uint8Array.from(columns, (column) => cellKind(column, exactAsStrings)),
+    encodings: columns.map((column) => foreignEncoding(column.charset)),
+  };
+}
+
+/** Writes a row packet as `[cell,…]`. @throws RangeError when the packet does not hold what the plan says */
+export function writeRow(
+  out: ReplyWriter,
+  plan: RowPlan,
+  source: Buffer,
+  start: number,
+  end: number,
+): void {
+  const columnCount = plan.kinds.length;
+  const worstCase = (end - start) * mostExpansion + columnCount * cellOverhead + 2;
+  if (worstCase <= slackBytes) {
+    out.reserve(worstCase);
+    writeShortRow(out, plan, source, start, end);
+  } else {
+    writeLongRow(out, plan, source, start, end);
+  }
+}
+
+/**
+ * All the room is reserved, and no cell is longer than two length bytes can say. What most cells are made
+ * of is written here without a call, with the positions in local variables.
+ */
+function writeShortRow(
+  out: ReplyWriter,
+  plan: RowPlan,
+  source: Buffer,
+  start: number,
+  end: number,
+): void {
+  const { kinds } = plan;
+  const columnCount = kinds.length;
+  let target = out.bytes;
+  let to = out.length;
+  let position = start;
+  for (let index = 0; index < columnCount; index += 1) {
+    target[to++] = index === 0 ? openBracket : comma;
+    let length = source[position++] as number;
+    if (length === nullMarker) {
+      to = writeNull(target, to);
+      continue;
+    }
+    if (length > nullMarker) {
+      length = (source[position] as number) | ((source[position + 1] as number) << 8);
+      position += 2;
+    }
+    const cellEnd = position + length;
+    if (cellEnd > end) throw new RangeError(rowLengthFault);
+    const kind = kinds[index] as CellKind;
+    if (kind === cellKinds.number && isPlainNumber(source, position, cellEnd)) {
+      while (position < cellEnd) target[to++] = source[position++] as number;
+    } else if (kind === cellKinds.text) {
+      target[to++] = quote;
+      to = escapeInto(target, to, source, position, cellEnd);
+      target[to++] = quote;
+      position = cellEnd;
+    } else {
+      out.length = to;
+      writeCell(out, kind, plan.encodings[index] ?? null, source, position, cellEnd);
+      target = out.bytes;
+      to = out.length;
+      position = cellEnd;
+    }
+  }
+  if (position !== end) throw new RangeError(rowLengthFault);
+  target[to++] = closeBracket;
+  out.length = to;
+}
+
+/** Any row: room is asked for cell by cell, and long cells are written piece by piece. */
+function writeLongRow(
+  out: ReplyWriter,
+  plan: RowPlan,
+  source: Buffer,
+  start: number,
+  end: number,
+): void {
+  const { kinds } = plan;
+  let position = start;
+  for (let index = 0; index < kinds.length; index += 1) {
+    out.reserve(cellOverhead);
+    out.bytes[out.length++] = index === 0 ? openBracket : comma;
+    if (source[position] === nullMarker) {
+      out.length = writeNull(out.bytes, out.length);
+      position += 1;
+      continue;
+    }
+    const cellStart = position + lengthBytes(source, position);
+    const cellEnd = cellStart + cellLength(source, position);
+    if (cellEnd > end) throw new RangeError(rowLengthFault);
+    const kind = kinds[index] as CellKind;
+    writeCell(out, kind, plan.encodings[index] ?? null, source, cellStart, cellEnd);
+    position = cellEnd;
+  }
+  if (position !== end) throw new RangeError(rowLengthFault);
+  out.reserve(1);
+  out.bytes[out.length++] = closeBracket;
+}
+
+function lengthBytes(source: Buffer, position: number): number {
+  const first = source[position] as number;
+  if (first < nullMarker) return 1;
+  return first === 0xfc ? 3 : first === 0xfd ? 4 : 9;
+}
+
+function cellLength(source: Buffer, position: number): number {
+  const first = source[position] as number;
+  if (first < nullMarker) return first;
+  if (first === 0xfc) return source.readUInt16LE(position + 1);
+  if (first === 0xfd) return source.readUIntLE(position + 1, 3);
+  return Number(source.readBigUInt64LE(position + 1));
+}
