@@ -1,4 +1,5 @@
-// What connection.ts relies on beyond mysql2's documented interface, pinned to the version it was read from.
+// What opening a connection relies on beyond mysql2's documented interface, pinned to the version it was read from.
+// Must not know the worker's code: it asks mysql2 itself.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';

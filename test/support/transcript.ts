@@ -1,5 +1,6 @@
 // What the worker makes of bytes from MySQL: a connection without a network, a query, a reply without HTTP.
 // Must not know what the bytes say.
+import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Connection } from '../../src/worker/mysql/connection.ts';
 import type { ServerError } from '../../src/worker/mysql/packets.ts';
@@ -78,16 +79,15 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     { replyTooLarge: () => {} },
   );
   let lost: Error | null = null;
-  const stream = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
+  const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
   const connection = new Connection({
-    stream,
+    socket: socket as Socket,
     threadId: 1,
-    _mariadbExtendedMetadata: extended,
-    _handshakePacket: { serverVersion: '10.11' },
-    on: () => {},
-    once: () => {},
-    destroy: () => {},
-  } as unknown as ConstructorParameters<typeof Connection>[0]);
+    serverVersion: '10.11',
+    extendedMetadata: extended,
+    intake: null,
+    end: () => {},
+  });
   const owner = {
     answered: (_flagsClean: boolean, error: ServerError | null) => {
       if (error !== null) reply.error(error);
@@ -98,7 +98,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     },
   };
   connection.send(new QueryCommand('select', connection.columns, reply, owner));
-  for (const chunk of chunks) stream.emit('data', chunk);
+  for (const chunk of chunks) socket.emit('data', chunk);
   const how = transport.how();
   const ended = how === 'whole' || how === 'finished';
   return { document: ended ? transport.body() : null, how, lost };

@@ -13,7 +13,7 @@ export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
  * are gathered once, into a buffer of their exact size.
  */
 export class Framing {
-  /** The sequence number that the next packet must carry; the owner sets it to 1 before each answer. */
+  /** The sequence number that the next packet must carry; the owner sets it before each answer. */
   expectedSequence = 0;
   readonly #onPacket: PacketHandler;
   readonly #onViolation: (reason: string) => void;
@@ -129,7 +129,16 @@ export function encodeCommand(code: number, argument: string): Buffer {
 
 /** How long a command is without the headers of its packets. */
 export function commandBytes(packet: Buffer): number {
-  return packet.length - headerBytes * Math.ceil(packet.length / (headerBytes + maxPayloadBytes));
+  return packet.length - headerBytes * countPackets(packet);
+}
+
+/** The number of the first packet of a command's answer, which continues the command's own numbering. */
+export function answerSequence(packet: Buffer): number {
+  return countPackets(packet) & 0xff;
+}
+
+function countPackets(packet: Buffer): number {
+  return Math.ceil(packet.length / (headerBytes + maxPayloadBytes));
 }
 
 function encodeLongCommand(code: number, argument: string): Buffer {
