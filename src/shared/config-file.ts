@@ -18,7 +18,8 @@ export type Loaded =
   | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[]; readonly log: string | null };
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** A process's environment: the main files hand it down. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 type Addition = { readonly key: OptionKey; readonly problem: string };
 
 const mostWorkers = 8;

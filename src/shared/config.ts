@@ -6,8 +6,6 @@ import { isLocal, type ListenAddress } from './listen-address.ts';
 import { parseValue, type ValueOf } from './option-values.ts';
 import { isOptionKey, type Option, type OptionKey, optionKeys, options } from './options.ts';
 
-export type { ListenAddress } from './listen-address.ts';
-
 /** The effective settings of one section; durations in ms, sizes in bytes. `null` means: not set. */
 export type Config = {
   readonly section: string;

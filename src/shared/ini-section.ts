@@ -12,6 +12,7 @@ export type TextFault = {
   readonly problem: string;
 };
 
+/** What stands in a section, and what is wrong with how it is written. */
 export type Section = { readonly entries: readonly Entry[]; readonly faults: readonly TextFault[] };
 
 type Line = { readonly text: string; readonly line: number };

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type LineWriter, openLineWriter } from './line-writer.ts';
 
+/** How urgent a line is; the most urgent first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
 /** Fields of a log line, written as key=value after the message. Never SQL literals, never secrets. */

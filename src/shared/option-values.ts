@@ -2,7 +2,7 @@
 // Must not know the table of keys, nor what a value means. Problems never repeat the value: it may be a secret.
 import { isAbsolute, normalize } from 'node:path';
 import { type ListenAddress, parseListenAddress } from './listen-address.ts';
-import type { ValueType } from './options.ts';
+import type { ValueType } from './option-types.ts';
 
 /** The type that a key's value has once parsed. */
 export type ValueOf<T extends ValueType> = T extends {

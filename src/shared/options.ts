@@ -1,19 +1,16 @@
 // The one table of configuration keys: type, range, default, meaning. Validation, --check and the reference come from it.
 // Must not know how a value is read or what is done with it.
-
-/** What a key's value may be, with its range; durations in ms, sizes in bytes. */
-export type ValueType =
-  | { readonly kind: 'text' }
-  | { readonly kind: 'sql' }
-  | { readonly kind: 'path' }
-  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
-  | { readonly kind: 'duration'; readonly min: number; readonly max: number }
-  | { readonly kind: 'size'; readonly min: number; readonly max: number }
-  | { readonly kind: 'mode' }
-  | { readonly kind: 'flag' }
-  | { readonly kind: 'choice'; readonly choices: readonly string[] }
-  | { readonly kind: 'list' }
-  | { readonly kind: 'address' };
+import {
+  choice,
+  duration,
+  flag,
+  integer,
+  list,
+  path,
+  size,
+  text,
+  type ValueType,
+} from './option-types.ts';
 
 /** One key. `initial` is the default as one would write it; null: none, or computed as `computed` says. */
 export type Option = {
@@ -24,17 +21,6 @@ export type Option = {
   readonly mayBeEmpty?: true;
   readonly meaning: string;
 };
-
-const text = { kind: 'text' } as const;
-const path = { kind: 'path' } as const;
-const flag = { kind: 'flag' } as const;
-const list = { kind: 'list' } as const;
-const integer = <const T extends number>(min: T, max: number) =>
-  ({ kind: 'integer', min, max }) as const;
-const duration = (min: number, max: number) => ({ kind: 'duration', min, max }) as const;
-const size = (min: number, max: number) => ({ kind: 'size', min, max }) as const;
-const choice = <const C extends readonly string[]>(...choices: C) =>
-  ({ kind: 'choice', choices }) as const;
 
 const second = 1000;
 const hour = 3600 * second;
@@ -198,6 +184,7 @@ export const options = {
   },
 } as const satisfies Record<string, Option>;
 
+/** The name of a key. */
 export type OptionKey = keyof typeof options;
 
 /** All keys, in the table's order. */

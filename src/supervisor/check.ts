@@ -3,7 +3,7 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../shared/config.ts';
-import { formatFault, loadConfig } from '../shared/config-file.ts';
+import { type Environment, formatFault, loadConfig } from '../shared/config-file.ts';
 import { currentPlace } from '../shared/default-paths.ts';
 import { describeConfig } from '../shared/describe.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
@@ -12,7 +12,6 @@ import { escapeControl } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
 import { holderOf, instanceOf } from './claim.ts';
 import { bindListener } from './listener.ts';
-import type { Environment } from './prepare.ts';
 import { askServer, type ServerFacts } from './server-facts.ts';
 
 type Finding = { readonly exitCode: ExitCode; readonly problem: string };

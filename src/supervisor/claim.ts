@@ -20,6 +20,7 @@ export type Claim = {
   readonly close: () => void;
 };
 
+/** The claim, or why somebody else's stands. */
 export type Claimed =
   | { readonly kind: 'held'; readonly claim: Claim }
   | { readonly kind: 'taken'; readonly reason: string };

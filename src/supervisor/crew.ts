@@ -10,6 +10,7 @@ export type Boot =
   | { readonly kind: 'listening' }
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string };
 
+/** All workers of one instance. */
 export type Crew = {
   /** Fills every slot; resolves when all listen, or when that is given up. */
   readonly boot: () => Promise<Boot>;

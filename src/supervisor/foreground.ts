@@ -1,9 +1,10 @@
 // Runs an instance in this very process, for service managers and containers.
 // Must not know the detached way.
+import type { Environment } from '../shared/config-file.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import type { Target } from './arguments.ts';
 import { live } from './lifetime.ts';
-import { type Environment, prepare } from './prepare.ts';
+import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';
 
 /** Runs until it is stopped; the exit status of the instance, or of a start that failed. */

@@ -1,12 +1,13 @@
 // Starts an instance in the background, waits for its report, and prints nothing.
 // Must not know how an instance lives.
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Environment } from '../shared/config-file.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import type { Log } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';
 import { endOrphans } from './orphans.ts';
-import { type Environment, prepare, withoutSecrets } from './prepare.ts';
+import { prepare, withoutSecrets } from './prepare.ts';
 
 const startBoundMs = 15_000;
 

@@ -13,6 +13,7 @@ export type Listener = {
   readonly close: () => void;
 };
 
+/** The bound socket, or why there is none. */
 export type Bound =
   | { readonly ok: true; readonly listener: Listener }
   | { readonly ok: false; readonly reason: string };

@@ -1,7 +1,7 @@
 // Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
 // Must not know what is started, nor how it is left.
 import type { Config } from '../shared/config.ts';
-import { formatFault, loadConfig } from '../shared/config-file.ts';
+import { type Environment, formatFault, loadConfig } from '../shared/config-file.ts';
 import { currentPlace, fallbackLog } from '../shared/default-paths.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
@@ -11,8 +11,6 @@ import type { Target } from './arguments.ts';
 import { type Claim, claimInstance, instanceOf } from './claim.ts';
 import { type Bound, bindListener, type Listener } from './listener.ts';
 import { endOrphans } from './orphans.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a start needs, or the exit status of one that cannot be; its reason is logged. */
 export type Prepared =

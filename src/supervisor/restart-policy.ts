@@ -7,8 +7,10 @@ export type History = { readonly failures: number };
 /** One death: how long the worker had been listening, null if it never did. */
 export type Death = { readonly servedMs: number | null };
 
+/** What is remembered from here on, and when the slot is filled again. */
 export type Decision = { readonly history: History; readonly delayMs: number };
 
+/** A slot whose workers have not died yet. */
 export const noHistory: History = { failures: 0 };
 
 const shortestMs = 100;

@@ -21,6 +21,7 @@ export type ServerFacts = {
   readonly blindSpots: readonly string[] | null;
 };
 
+/** What the server said, or why it could not be asked. */
 export type Asked =
   | { readonly ok: true; readonly facts: ServerFacts }
   | { readonly ok: false; readonly reason: string };

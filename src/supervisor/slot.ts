@@ -19,6 +19,7 @@ export type Making = {
 };
 
 /** What a slot tells its crew. */
+/** A slot as its crew sees it. */
 export type SlotEvents = {
   readonly onListening: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;

@@ -27,6 +27,7 @@ export type Totals = {
   readonly render: (state: SupervisorState) => Promise<string>;
 };
 
+/** The supervisor's own figures. */
 export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;

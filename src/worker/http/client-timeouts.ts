@@ -15,6 +15,7 @@ export type ClientTimeouts = {
   readonly checkMs: number;
 };
 
+/** The gateway's own. */
 export const clientTimeouts: ClientTimeouts = {
   headersMs: 20_000,
   requestMs: 60_000,

@@ -5,7 +5,7 @@ import { clientInfo, versionNumber } from '../mysql/client-library.ts';
 import { fetchStatistics } from '../mysql/commands.ts';
 import type { Connection } from '../mysql/connection.ts';
 import type { Trailer } from '../reply/db-reply.ts';
-import type { MetadataKey } from './db-request.ts';
+import { type MetadataKey, metadataKeys } from './db-request.ts';
 
 type MetadataSettings = Pick<Config, 'section' | 'host' | 'socket'>;
 
@@ -26,17 +26,6 @@ const help: Readonly<Record<string, string>> = {
   SLAYER_HELP: 'in(boolean) out(object): this text',
 };
 
-/** The order of DBSlayer's replies. */
-const order: readonly MetadataKey[] = [
-  'STAT',
-  'CLIENT_INFO',
-  'HOST_INFO',
-  'SERVER_VERSION',
-  'CLIENT_VERSION',
-  'SERVER_NAME',
-  'SLAYER_HELP',
-];
-
 /** Whether answering needs a connection to MySQL. */
 export function needsConnection(keys: readonly MetadataKey[]): boolean {
   return keys.includes('STAT') || keys.includes('SERVER_VERSION');
@@ -44,7 +33,7 @@ export function needsConnection(keys: readonly MetadataKey[]): boolean {
 
 /** The keys that need no connection, answered. */
 export function localMetadata(settings: MetadataSettings, keys: readonly MetadataKey[]): Trailer {
-  return order
+  return metadataKeys
     .filter((key) => keys.includes(key) && !needsConnection([key]))
     .map((key) => [key, JSON.stringify(localAnswer(settings, key))] as const);
 }
@@ -62,7 +51,7 @@ export async function fetchMetadata(
   if (keys.includes('SERVER_VERSION')) {
     answers.set('SERVER_VERSION', String(versionNumber(connection.serverVersion)));
   }
-  return order.flatMap((key) => {
+  return metadataKeys.flatMap((key) => {
     const json = answers.get(key);
     return json === undefined ? [] : [[key, json] as const];
   });

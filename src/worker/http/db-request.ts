@@ -6,17 +6,8 @@ import { isWellFormed } from '../sql/literal.ts';
 import { parseObject } from './json-text.ts';
 import { decodeQueryString } from './query-string.ts';
 
-/** DBSlayer's questions about the server and the gateway. */
-export type MetadataKey =
-  | 'STAT'
-  | 'CLIENT_INFO'
-  | 'HOST_INFO'
-  | 'SERVER_VERSION'
-  | 'CLIENT_VERSION'
-  | 'SERVER_NAME'
-  | 'SLAYER_HELP';
-
-const metadataKeys: readonly MetadataKey[] = [
+/** DBSlayer's questions about the server and the gateway, in the order of its replies. */
+export const metadataKeys = [
   'STAT',
   'CLIENT_INFO',
   'HOST_INFO',
@@ -24,7 +15,10 @@ const metadataKeys: readonly MetadataKey[] = [
   'CLIENT_VERSION',
   'SERVER_NAME',
   'SLAYER_HELP',
-];
+] as const;
+
+/** One of them. */
+export type MetadataKey = (typeof metadataKeys)[number];
 
 /** A request to /db whose every key has the right type. */
 export type DbRequest = {
@@ -41,12 +35,14 @@ export type DbRequest = {
   readonly metadata: readonly MetadataKey[];
 };
 
+/** Why a request cannot be understood; `message` is for people and holds no value. */
 export type RequestFailure = {
   readonly status: 400;
   readonly code: string;
   readonly message: string;
 };
 
+/** What is asked for, or why it cannot be told. */
 export type Decoded =
   | { readonly ok: true; readonly request: DbRequest }
   | { readonly ok: false; readonly failure: RequestFailure };

@@ -7,6 +7,7 @@ import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { CountedResponse } from './counted-response.ts';
 
+/** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
   readonly maxUrlBytes: number;
   readonly keepaliveTimeoutMs: number;

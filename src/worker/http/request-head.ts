@@ -12,6 +12,7 @@ export type RequestHead = {
   readonly authority: string | null;
 };
 
+/** The head, or why it is none. */
 export type HeadResult =
   | { readonly ok: true; readonly head: RequestHead }
   | { readonly ok: false; readonly failure: Failure };

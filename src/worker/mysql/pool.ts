@@ -7,6 +7,7 @@ import { SessionResets } from './session-resets.ts';
 import { SessionSource, type SessionTaker } from './session-source.ts';
 import type { Refusal, Verdict, Waiter } from './waiter.ts';
 
+/** How many sessions, how many may wait for one, and where sessions come from. */
 export type PoolSettings = {
   readonly size: number;
   readonly queue: number;

@@ -2,8 +2,8 @@
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import type { Control } from './control.ts';
 import type { RunEnd, StopReason } from './fate.ts';
-import { commandBytes } from './framing.ts';
 import { killRunning, killTimeoutMs } from './kill.ts';
+import { isTooLarge, packetTooLarge } from './packet-limit.ts';
 import type { ServerError } from './packets.ts';
 import type { Pool } from './pool.ts';
 import { makeReady, needsPreparation, type Statement } from './preparation.ts';
@@ -13,19 +13,9 @@ import type { Session } from './session.ts';
 import type { Afterwards, RunOwner, StatementRun } from './statement-run.ts';
 import type { Refusal, Waiter } from './waiter.ts';
 
-/**
- * MySQL's own answer to a command over max_allowed_packet. It is given here, because MySQL closes the
- * connection after it, and while we still write the answer is lost more often than not.
- */
-const packetTooLarge: ServerError = {
-  errno: 1153,
-  sqlState: '08S01',
-  message: "Got a packet bigger than 'max_allowed_packet' bytes",
-};
-
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
-/** One run. `start` asks for a session; `stop` may be called at any time. */
+/** The ordinary run: on a session of its own. */
 export class Run implements StatementRun, Waiter, QueryOwner {
   readonly #pool: Pool;
   readonly #control: Control;
@@ -49,11 +39,11 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     owner: RunOwner,
     quickness: Quickness | null,
   ) {
-    this.#quickness = quickness;
     this.#pool = pool;
     this.#control = control;
     this.#statement = statement;
     this.#owner = owner;
+    this.#quickness = quickness;
   }
 
   start(): void {
@@ -64,12 +54,10 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     return this.#command !== null;
   }
 
-  /** How long the run has waited for its session, ms. */
   get queueMs(): number {
     return (this.#grantedAt === 0 ? performance.now() : this.#grantedAt) - this.#askedAt;
   }
 
-  /** How long the statements have been running, ms. */
   get databaseMs(): number {
     return this.#grantedAt === 0 ? 0 : performance.now() - this.#grantedAt;
   }
@@ -89,7 +77,6 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     this.#end({ kind: 'not executed', reason });
   }
 
-  /** The reader does not keep up: no more rows for now. */
   pause(): void {
     if (this.#phase === 'running') this.#session?.connection.pause();
   }
@@ -98,13 +85,11 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     if (this.#phase === 'running') this.#session?.connection.resume();
   }
 
-  /** Lets the statements run to their end though nobody wants the results any more. */
   abandonResults(): void {
     void this.#command?.discardResults();
     this.resume();
   }
 
-  /** Ends the run: withdraws it from the queue, or kills what runs. */
   stop(reason: StopReason): void {
     if (this.#phase === 'waiting') {
       this.#pool.withdraw(this);
@@ -160,7 +145,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
       return;
     }
     const command = new QueryCommand(sql, connection.columns, this.#owner.sink, this);
-    if (commandBytes(command.packet) >= session.commandLimitBytes) {
+    if (isTooLarge(command.packet, session)) {
       this.answered(true, packetTooLarge);
       return;
     }

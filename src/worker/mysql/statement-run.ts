@@ -32,11 +32,17 @@ export interface RunOwner {
 export interface StatementRun {
   /** Whether MySQL may have got the statements. */
   readonly isSent: boolean;
+  /** How long the statements have waited for their session, ms. */
   readonly queueMs: number;
+  /** How long they have been running, ms. */
   readonly databaseMs: number;
+  /** Asks for a session; what follows is told to the owner. */
   start(): void;
+  /** Ends the run: withdraws it from the queue, or kills what runs. */
   stop(reason: StopReason): void;
+  /** The reader does not keep up: no more rows for now. */
   pause(): void;
   resume(): void;
+  /** Lets the statements run to their end though nobody wants the results any more. */
   abandonResults(): void;
 }

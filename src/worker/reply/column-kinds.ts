@@ -19,6 +19,7 @@ export const cellKinds = {
   bit: 5,
 } as const;
 
+/** One of them. */
 export type CellKind = (typeof cellKinds)[keyof typeof cellKinds];
 
 const types: Readonly<Record<number, string>> = {

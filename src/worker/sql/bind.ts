@@ -17,6 +17,7 @@ export type BindOptions = {
   readonly allowBinary: boolean;
 };
 
+/** The text with its values in it, or why they cannot be put there. */
 export type Bound =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly failure: BindFailure };

@@ -9,6 +9,7 @@ export const doubts = { backslash: 1, nul: 2, comment: 4, dollar: 8 } as const;
 
 /** How the session reads a backslash in '…' and in "…". NO_BACKSLASH_ESCAPES turns both off, ANSI_QUOTES the second. */
 export type Escapes = { readonly single: boolean; readonly double: boolean };
+/** How a session reads them unless its sql_mode says otherwise. */
 export const defaultEscapes: Escapes = { single: true, double: true };
 
 /** Walks over one SQL text: call `next()` until it answers `end`; never throws. */
