@@ -9,7 +9,7 @@ export type ListenAddress =
   | { readonly kind: 'unix'; readonly path: string };
 
 // sun_path has 108 bytes, one of them NUL; a socket is bound under a longer temporary name first.
-const maxPathBytes = 96;
+const mostPathBytes = 96;
 
 /** Parses `address:port`, `[v6]:port`, `*:port`, `localhost:port` or an absolute path; else the problem. */
 export function parseListenAddress(text: string): ListenAddress | string {
@@ -29,8 +29,8 @@ export function parseListenAddress(text: string): ListenAddress | string {
 
 function parsePath(path: string): ListenAddress | string {
   if (!isAbsolute(path) || path.endsWith('/')) return 'must be the absolute path of a socket';
-  if (Buffer.byteLength(path) > maxPathBytes)
-    return `must be a path of at most ${maxPathBytes} bytes`;
+  if (Buffer.byteLength(path) > mostPathBytes)
+    return `must be a path of at most ${mostPathBytes} bytes`;
   return { kind: 'unix', path };
 }
 

@@ -5,7 +5,7 @@ import { type Failure, failureBody, jsonHeaders, refusal } from './failure.ts';
 import { endSocket } from './linger.ts';
 
 /** All headers together but for the URL, like node's own default. */
-export const maxHeadersBytes = 16 * 1024;
+export const mostHeadersBytes = 16 * 1024;
 
 /** What node's parser objected to, as the status that says so. */
 export function syntaxFailure(error: NodeJS.ErrnoException, maxUrlBytes: number): Failure {
@@ -18,7 +18,7 @@ export function syntaxFailure(error: NodeJS.ErrnoException, maxUrlBytes: number)
   const { rawPacket } = error as { rawPacket?: Buffer };
   return rawPacket?.includes('\n') === false
     ? refusal(414, 'URL_TOO_LONG', `The URL is longer than ${maxUrlBytes} bytes.`)
-    : refusal(431, 'HEADERS_TOO_LARGE', `The headers are longer than ${maxHeadersBytes} bytes.`);
+    : refusal(431, 'HEADERS_TOO_LARGE', `The headers are longer than ${mostHeadersBytes} bytes.`);
 }
 
 const reasons: Readonly<Record<number, string>> = {

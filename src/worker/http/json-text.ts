@@ -3,7 +3,7 @@
 import { parse as parseLossless } from 'lossless-json';
 
 /** Deeper than any request needs, far from the stack's end. */
-const mostDepth = 64;
+const mostLevels = 64;
 /** Integers of up to 15 digits are the same in a JavaScript number. */
 const exactDigits = 15;
 
@@ -22,11 +22,11 @@ export type ParsedObject =
  */
 export function parseObject(text: string): ParsedObject {
   const shape = inspect(text);
-  if (shape.depth > mostDepth) {
+  if (shape.depth > mostLevels) {
     return {
       ok: false,
       code: 'BAD_JSON',
-      message: `the request is nested deeper than ${mostDepth} levels`,
+      message: `the request is nested deeper than ${mostLevels} levels`,
     };
   }
   let value: unknown;

@@ -2,7 +2,7 @@
 // Must not know what is done with a request.
 import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { maxHeadersBytes } from './bare-failure.ts';
+import { mostHeadersBytes } from './bare-failure.ts';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { CountedResponse } from './counted-response.ts';
@@ -20,7 +20,7 @@ export type HttpSettings = {
 /** Creates the server; it does not listen yet. */
 export function createPlainOrTls(settings: HttpSettings): Server {
   const options: ServerOptions = {
-    maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
+    maxHeaderSize: settings.maxUrlBytes + mostHeadersBytes,
     keepAliveTimeout: settings.keepaliveTimeoutMs,
     headersTimeout: settings.timeouts.headersMs,
     requestTimeout: settings.timeouts.requestMs,

@@ -35,9 +35,9 @@ export type HttpServer = {
   readonly destroyConnections: () => void;
 };
 
-const maxWaitingPipelined = 16;
+const mostWaitingPipelined = 16;
 /** URLs that wait behind a request hold memory: with this much of it the socket is paused too. */
-const maxWaitingBytes = 64 * 1024;
+const mostWaitingBytes = 64 * 1024;
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
@@ -183,7 +183,7 @@ export function createHttpServer(
 }
 
 function isFull({ waiting, waitingBytes }: ClientState): boolean {
-  return waiting.length >= maxWaitingPipelined || waitingBytes > maxWaitingBytes;
+  return waiting.length >= mostWaitingPipelined || waitingBytes > mostWaitingBytes;
 }
 
 function endWithin(socket: Socket, ms: number): void {

@@ -3,7 +3,7 @@
 
 const headerBytes = 4;
 /** A packet of this length is continued in the next one (MySQL protocol, "sending more than 16 MiB"). */
-const maxPayloadBytes = 0xffffff;
+const mostPayloadBytes = 0xffffff;
 
 /** Receives each whole payload: the bytes from `start` to `end` of `bytes`, valid during the call only. */
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
@@ -80,7 +80,7 @@ export class Framing {
       return;
     }
     this.expectedSequence = (sequence + 1) & 0xff;
-    if (end - start === maxPayloadBytes) {
+    if (end - start === mostPayloadBytes) {
       this.#parts.push(Buffer.from(bytes.subarray(start, end)));
       return;
     }
@@ -118,7 +118,7 @@ export const commandCodes = {
  */
 export function encodeCommand(code: number, argument: string): Buffer {
   const payloadLength = 1 + Buffer.byteLength(argument);
-  if (payloadLength >= maxPayloadBytes) return encodeLongCommand(code, argument);
+  if (payloadLength >= mostPayloadBytes) return encodeLongCommand(code, argument);
   const packet = Buffer.allocUnsafe(headerBytes + payloadLength);
   packet.writeUIntLE(payloadLength, 0, 3);
   packet[3] = 0;
@@ -138,14 +138,14 @@ export function answerSequence(packet: Buffer): number {
 }
 
 function countPackets(packet: Buffer): number {
-  return Math.ceil(packet.length / (headerBytes + maxPayloadBytes));
+  return Math.ceil(packet.length / (headerBytes + mostPayloadBytes));
 }
 
 function encodeLongCommand(code: number, argument: string): Buffer {
   const payload = Buffer.concat([Buffer.from([code]), Buffer.from(argument)]);
   const pieces: Buffer[] = [];
-  for (let start = 0, sequence = 0; start <= payload.length; start += maxPayloadBytes) {
-    const piece = payload.subarray(start, start + maxPayloadBytes);
+  for (let start = 0, sequence = 0; start <= payload.length; start += mostPayloadBytes) {
+    const piece = payload.subarray(start, start + mostPayloadBytes);
     const header = Buffer.alloc(headerBytes);
     header.writeUIntLE(piece.length, 0, 3);
     header[3] = sequence++ & 0xff;

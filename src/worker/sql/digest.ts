@@ -3,9 +3,9 @@
 import { Lexer } from './lexer.ts';
 import { tokenKinds } from './tokens.ts';
 
-const mostDigest = 1024;
+const mostDigestCharacters = 1024;
 /** More of a long text is not read: its shape is known by then, and the reader has work to do. */
-const mostText = 64 * 1024;
+const mostTextCharacters = 64 * 1024;
 
 /** Words that carry a string: charset introducers, national, hexadecimal and bit strings. */
 const charset = /^_\w+$/;
@@ -14,15 +14,16 @@ const constant = /^(?:null|true|false|default)$/i;
 
 /** The digest of one statement or several: at most 1 KiB; what is left out at its end shows as `…`. */
 export function digest(sql: string): string {
-  const lexer = new Lexer(sql.length > mostText ? sql.slice(0, mostText) : sql);
+  const lexer = new Lexer(sql.length > mostTextCharacters ? sql.slice(0, mostTextCharacters) : sql);
   const out = new Shape();
   for (;;) {
     const before = lexer.end;
     lexer.next();
     if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();
-    if (lexer.kind === tokenKinds.end) return sql.length > mostText ? out.cut() : out.text();
+    if (lexer.kind === tokenKinds.end)
+      return sql.length > mostTextCharacters ? out.cut() : out.text();
     out.add(lexer.kind, sql.slice(lexer.start, lexer.end), lexer.start === before);
-    if (out.length > mostDigest) return out.cut();
+    if (out.length > mostDigestCharacters) return out.cut();
   }
 }
 
@@ -59,7 +60,7 @@ class Shape {
   }
 
   cut(): string {
-    return `${this.text().slice(0, mostDigest)}…`;
+    return `${this.text().slice(0, mostDigestCharacters)}…`;
   }
 
   #at(back: number): Piece | undefined {
