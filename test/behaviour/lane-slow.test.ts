@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from '../support/ask.ts';
-import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, fateOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -75,20 +75,15 @@ async function whileLocked(table: string, act: (unlock: () => Promise<void>) => 
   }
 }
 
-test('one id that computes for long: others wait no longer than the limit, and its answer is right', async () => {
-  await database.query(`
-    create table work (id int primary key, amount int);
-    insert into work values (1, 1), (7, 900);
-    create view heavy as select id,
-      (select count(*) from many a, many b where a.n <= work.amount and b.n <= work.amount and md5(a.n + b.n) <> 'x') as c
-      from work`);
-  const sql = (id: number) => `select id, c from heavy where id = ${id}`;
+test('one literal that makes it compute for long: others wait no longer than the limit, its answer is right', async () => {
+  const sql = (amount: number) =>
+    `select count(*) from many a, many b where a.n <= ${amount} and b.n <= ${amount} and md5(a.n + b.n) <> 'x'`;
   const load = await beginWith(sql(1));
   const before_ = await reruns();
   load.forget();
-  const reply = await gateway.dbPost({ SQL: sql(7) });
+  const reply = await gateway.dbPost({ SQL: sql(900) });
   const { replies, longestMs } = await load.stop();
-  assert.deepEqual(rowsOf(reply), [[7, 900 * 900]]);
+  assert.equal(cellOf(reply), 900 * 900);
   assert.ok((await reruns()) > before_, 'it was in the lane');
   assert.ok(replies > 10, `${replies} others`);
   assert.ok(longestMs < heldUpMs, `${longestMs} ms`);
