@@ -1,5 +1,5 @@
 // The promise of exactness for tables that nobody thought of: random columns, random rows, any buffer.
-// The database says by CAST and HEX what it holds.
+// Must not know how cells are written: the database says by CAST and HEX what it holds.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import fc from 'fast-check';

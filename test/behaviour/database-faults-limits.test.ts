@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../support/ask.ts';
 import { cellOf, documentOf, fateOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { startProxiedDatabase } from '../support/proxied-database.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const external = process.env.DBHTTPD_TEST_MYSQL !== undefined;
@@ -33,9 +33,9 @@ async function serverConnections(): Promise<number> {
 }
 
 test('partitioned: deadlines hold, and the heal is enough', options, async () => {
-  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const proxy = await startProxiedDatabase(database);
   const gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 2, statement_timeout: '500ms' },
   });
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
@@ -56,10 +56,10 @@ test('partitioned: deadlines hold, and the heal is enough', options, async () =>
 });
 
 test('a handshake that takes its time is waited for within the deadline', options, async () => {
-  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const proxy = await startProxiedDatabase(database);
   proxy.partition();
   const gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 1 },
   });
   const asked = gateway.dbPost({ SQL: 'select 5' });

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
+import { startProxiedDatabase } from '../support/proxied-database.ts';
 import { readMetric } from '../support/scrape.ts';
 
 let database: Database;
@@ -101,9 +101,9 @@ test('a deadline that passes while waiting is a 503, and the statement never run
 });
 
 test('an answer that comes after the kill is not trusted, be it a success', async () => {
-  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const proxy = await startProxiedDatabase(database);
   const slow = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 1 },
   });
   // The statement takes no time, its answer is held back: to the gateway it looks like a SLEEP that says 1.
@@ -122,9 +122,9 @@ test('an answer that comes after the kill is not trusted, be it a success', asyn
 });
 
 test('without a control connection the 504 is in time all the same, and a gauge tells what runs on', async () => {
-  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const proxy = await startProxiedDatabase(database);
   const blind = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 1 },
   });
   const gauge = () => readMetric(blind, 'dbhttpd_statements_running_on');

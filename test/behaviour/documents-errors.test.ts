@@ -3,15 +3,16 @@
 // Must not test statuses of refusals.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import type { Document } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawReply } from '../support/http.ts';
 import { HttpReplyError } from '../support/http-error.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
 
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 let gateway: Gateway;
 before(async () => {
   database = await startDatabase();
@@ -26,9 +27,9 @@ before(async () => {
   await database.query('create procedure fails() begin select 1; select n from nowhere; end');
   await database.query('create procedure works() begin select 1; select 2; end');
   await database.query('create table written (v int primary key)');
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  proxy = await startProxiedDatabase(database);
   gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 2 },
   });
 });
@@ -37,14 +38,6 @@ after(async () => {
   await proxy?.stop();
   await database?.stop();
 });
-
-type Document = {
-  readonly RESULT?: { readonly ROWS?: readonly (readonly unknown[])[] } | readonly unknown[];
-  readonly MYSQL_ERRNO?: number;
-  readonly MYSQL_ERROR?: string;
-  readonly OUTCOME?: string;
-  readonly STATEMENT?: number;
-};
 
 async function ask(SQL: string) {
   const reply = await gateway.dbPost({ SQL });

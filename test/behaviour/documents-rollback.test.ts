@@ -1,5 +1,5 @@
 // The promise of ROLLBACK_ON_ERROR_SUCCESS: it says true exactly when nothing of the request stands.
-// The table is looked at, not the code.
+// Must not know how it is decided: the table is looked at.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Gateway, startGateway } from '../support/gateway.ts';

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cellOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fault, startFaultProxy } from '../support/fault-proxy.ts';
+import type { Fault } from '../support/fault-proxy.ts';
 import { startGateway } from '../support/gateway.ts';
 import { contradictions, summary, type Told, toldBy } from '../support/history.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { startProxiedDatabase } from '../support/proxied-database.ts';
 
 /** Numbers that look random and are the same in each run. */
 function createRandom(seed: number): () => number {
@@ -45,9 +46,9 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
   const database = await startDatabase({ own });
   // No unique key: what is written twice shows as two rows.
   await database.query('create table t (id int, index (id)) engine = InnoDB');
-  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const proxy = await startProxiedDatabase(database);
   const gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 2, pool: 4, statement_timeout: '2s' },
   });
   const random = createRandom(20_260_119);

@@ -2,23 +2,22 @@
 // is unaffected. Must not test the guard's parts: see the unit tests.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
 
 const token = 'a-token-of-the-tests';
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 let open: Gateway;
 let guarded: Gateway;
 before(async () => {
   database = await startDatabase();
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
-  const target = { ...database, host: proxy.host, port: proxy.port };
-  open = await startGateway({ database: target, settings: { workers: 1 } });
+  proxy = await startProxiedDatabase(database);
+  open = await startGateway({ database: proxy.target, settings: { workers: 1 } });
   guarded = await startGateway({
-    database: target,
+    database: proxy.target,
     settings: {
       workers: 1,
       token: `first-token-of-two,${token}`,

@@ -3,21 +3,21 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawReply } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
 
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 let gateway: Gateway;
 before(async () => {
   database = await startDatabase();
   await database.query('create table log (id int auto_increment primary key, n int)');
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  proxy = await startProxiedDatabase(database);
   gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 5, buffer: '1KiB' },
   });
 });

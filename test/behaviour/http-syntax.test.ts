@@ -2,21 +2,21 @@
 // Must not test refusals, nor who may ask.
 import assert from 'node:assert/strict';
 import test, { after, afterEach, before } from 'node:test';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { exchange, openRaw, type RawReply } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 import { at, parseStrictJson } from '../support/strict-json.ts';
 
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 let gateway: Gateway;
 let worker: number | undefined;
 before(async () => {
   database = await startDatabase();
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  proxy = await startProxiedDatabase(database);
   gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 2 },
   });
   [worker] = gateway.workers();

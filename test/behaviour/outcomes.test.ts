@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { cellOf, documentOf, fateOf, resultsOf } from '../support/db-results.ts';
-import { type Fault, type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import type { Fault } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 let gateway: Gateway;
 
 const ask = (SQL: string) => gateway.dbPost({ SQL });
@@ -19,9 +20,9 @@ const timesSent = (text: string) => proxy.statements.filter((sql) => sql.include
 before(async () => {
   database = await startDatabase();
   await database.query('create table t (id int primary key) engine = InnoDB');
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  proxy = await startProxiedDatabase(database);
   gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 1 },
   });
 });

@@ -5,19 +5,19 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cellOf, fateOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import type { Settings } from '../support/ini-text.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { openProcesslist } from '../support/processlist.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 import { readMetric } from '../support/scrape.ts';
 
 let database: Database;
-let proxy: FaultProxy;
+let proxy: ProxiedDatabase;
 
 before(async () => {
   database = await startDatabase();
-  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  proxy = await startProxiedDatabase(database);
 });
 after(async () => {
   await proxy.stop();
@@ -26,7 +26,7 @@ after(async () => {
 
 async function withGateway(settings: Settings, use: (gateway: Gateway) => Promise<void>) {
   const gateway = await startGateway({
-    database: { ...database, host: proxy.host, port: proxy.port },
+    database: proxy.target,
     settings: { workers: 1, pool: 3, ...settings },
   });
   try {

@@ -1,5 +1,5 @@
 // Clients that are slow on purpose, in headers, body or reading, lose their connection in time; others notice nothing.
-// Real sockets on the worker's server; its timeouts are handed in, for those of every day would make this last minutes.
+// Must not know what is answered. Timeouts are handed in: those of every day would make this last minutes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';

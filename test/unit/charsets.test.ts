@@ -1,4 +1,5 @@
 // Every character set that MySQL can name has a decoder.
+// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import iconv from 'iconv-lite';

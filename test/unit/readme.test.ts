@@ -1,4 +1,5 @@
 // The README says what the program's own tables say.
+// Must not judge the rest of it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

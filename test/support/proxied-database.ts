@@ -1,0 +1,15 @@
+// A database with a fault proxy before it: what a gateway is pointed at when its line to the database is to fail.
+// Must not know the gateway, nor which faults there are.
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import type { Database } from './mariadb.ts';
+
+/** The proxy, and the database as it is reached through it. Whoever started it must stop it. */
+export type ProxiedDatabase = FaultProxy & {
+  readonly target: Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
+};
+
+/** Starts a fault proxy before a database that runs. */
+export async function startProxiedDatabase(database: Database): Promise<ProxiedDatabase> {
+  const proxy = await startFaultProxy({ host: database.host, port: database.port });
+  return { ...proxy, target: { ...database, host: proxy.host, port: proxy.port } };
+}
