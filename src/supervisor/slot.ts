@@ -19,7 +19,6 @@ export type Making = {
 };
 
 /** What a slot tells its crew. */
-/** A slot as its crew sees it. */
 export type SlotEvents = {
   readonly onListening: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;
@@ -29,6 +28,7 @@ export type SlotEvents = {
   readonly onEmpty: (slot: Slot, delayMs: number) => void;
 };
 
+/** A slot as its crew sees it. */
 export type Slot = {
   readonly number: number;
   readonly fill: () => void;

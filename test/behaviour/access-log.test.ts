@@ -112,8 +112,8 @@ test('loses no line when it is rotated under load', async () => {
   const clients = [client(), client(), client(), client()];
   const files: string[] = [];
   for (let round = 0; round < 10; round += 1) {
-    const before_ = asked;
-    await eventually('some more requests', () => asked > before_ + 20);
+    const askedBefore = asked;
+    await eventually('some more requests', () => asked > askedBefore + 20);
     const old = `${path()}.${round}`;
     files.push(old);
     renameSync(path(), old);

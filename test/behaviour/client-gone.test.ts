@@ -70,7 +70,7 @@ for (const leave of ['close', 'reset'] as const) {
   });
 
   test(`a write runs to its end after its client's ${how}, and is logged without its text`, async () => {
-    const before_ = Number((await database.query('select v from t where id = 1'))[0]?.v);
+    const valueBefore = Number((await database.query('select v from t where id = 1'))[0]?.v);
     const told = () => gateway.log().match(/a write went on.*outcome/g)?.length ?? 0;
     const linesBefore = told();
     const sql = 'update t set v = v + 1 + sleep(0.5) where id = 1';
@@ -79,7 +79,7 @@ for (const leave of ['close', 'reset'] as const) {
     connection[leave]();
     await eventually('the log tells it', () => told() === linesBefore + 1);
     const [row] = await database.query('select v from t where id = 1');
-    assert.equal(Number(row?.v), before_ + 1);
+    assert.equal(Number(row?.v), valueBefore + 1);
     assert.doesNotMatch(gateway.log(), /sleep\(0\.5\)/);
     assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
   });

@@ -41,7 +41,7 @@ async function assertTimely(SQL: string, expected: string, on: Gateway = gateway
 
 test('a read that runs too long is a 504 in time, killed, and its connection is kept', async () => {
   await Promise.all([0, 1].map(() => gateway.dbPost({ SQL: 'select sleep(0.2)' })));
-  const before_ = await readMetric(gateway, 'dbhttpd_connects_total');
+  const connectsBefore = await readMetric(gateway, 'dbhttpd_connects_total');
   for (const SQL of [
     'select sleep(1000)',
     'select count(*) from many a, many b, many c, many d',
@@ -53,7 +53,7 @@ test('a read that runs too long is a 504 in time, killed, and its connection is 
     assert.ok((await processlist.ended(SQL.slice(0, 20))) < 1000);
   }
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
-  assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), before_);
+  assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connectsBefore);
 });
 
 test('a write that runs too long is unknown, and the database decides what became of it', async () => {

@@ -86,7 +86,7 @@ test('a database that is away is not stormed: one attempt at a time, at growing 
       Array.from({ length: 10 }, () => gateway.dbPost({ SQL: 'select sleep(0.1)' })),
     );
     proxy.refuse(true);
-    const before_ = proxy.connections().total;
+    const connectionsBefore = proxy.connections().total;
     proxy.cutAll();
     const from = performance.now();
     let asked = 0;
@@ -97,7 +97,7 @@ test('a database that is away is not stormed: one attempt at a time, at growing 
       for (const reply of replies) assert.match(fateOf(reply), /^503 \w+ not_executed$/);
       asked += replies.length;
     }
-    const attempts = proxy.connections().total - before_;
+    const attempts = proxy.connections().total - connectionsBefore;
     assert.ok(asked > 100);
     // Ten at once at first; then pool and control back off: 50 ms, 100 ms, … 1 s.
     assert.ok(attempts <= 40, `${attempts} attempts in 3 s, ${asked} requests`);

@@ -145,10 +145,10 @@ test('under load nothing is sent but the statements: no reset, no setting, no pi
     );
   };
   await load(100);
-  const before_ = await count();
+  const countBefore = await count();
   await load(1000);
   // The second session is opened by the load, with one SET; the control connection pings every 5 s.
-  assert.ok((await count()) - before_ <= 2);
+  assert.ok((await count()) - countBefore <= 2);
   await gateway.stop();
   await own.stop();
 });

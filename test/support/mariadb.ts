@@ -66,9 +66,9 @@ export function ownServerOnly(t: TestContext): boolean {
 export async function startDatabase(
   wish: { readonly args?: readonly string[]; readonly own?: boolean } = {},
 ): Promise<Database> {
-  const private_ = wish.own === true || wish.args !== undefined;
+  const isPrivate = wish.own === true || wish.args !== undefined;
   const given =
-    process.env[externalVariable] ?? (private_ ? undefined : process.env[sharedVariable]);
+    process.env[externalVariable] ?? (isPrivate ? undefined : process.env[sharedVariable]);
   const server = given === undefined ? await startServer(wish.args ?? []) : parseServer(given);
   const name = `dbhttpd_test_${process.pid}_${randomBytes(4).toString('hex')}`;
   const connect = (options: mysql.ConnectionOptions = {}) => openConnection(server, name, options);

@@ -9,7 +9,7 @@ import { openLineWriter } from '../../src/shared/line-writer.ts';
 import { eventually } from '../support/eventually.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 
-const module_ = new URL('../../src/shared/line-writer.js', import.meta.url).href;
+const lineWriterUrl = new URL('../../src/shared/line-writer.js', import.meta.url).href;
 
 test('on a full disk every line is either there or counted, and goes on when there is room', async (t) => {
   const disk = mountSmallDisk(t);
@@ -39,7 +39,7 @@ test('lines of several processes on one pipe are not mixed', async () => {
     for (let line = 0; line < 3000; line += 1) writer.write(process.argv[2].repeat(99) + '\\n');
     setTimeout(() => writer.flush(), 200);`;
   const shell = '"$0" -e "$1" "$2" a & "$0" -e "$1" "$2" b & wait';
-  const child = spawn('sh', ['-c', shell, process.execPath, write, module_], {
+  const child = spawn('sh', ['-c', shell, process.execPath, write, lineWriterUrl], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';

@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 /** `served` connections may ask for anything; `reserved` more only whether the worker lives, and its metrics. */
 export type ConnectionLimit = { readonly served: number; readonly reserved: number };
 
-/** Logs, channel, watchdog, runtime: 30 were counted in a worker without clients. */
+/** Logs, channel, watchdog, runtime: more than a worker without clients holds open (/proc/<pid>/fd). */
 const ownDescriptors = 64;
-/** An idle connection costs about 10 KiB: this many come to 160 MiB. */
+/** Each costs memory, idle or not: less than 20 KiB, as the test of idle connections measures. */
 const mostServed = 16_384;
 const fewestServed = 8;
 const mostReserved = 256;
