@@ -28,7 +28,7 @@ export const workerMetrics = {
   },
   dbhttpd_outcomes_total: {
     type: 'counter',
-    help: 'Database requests by what became of their statements.',
+    help: 'Database requests: ok, error (MySQL refused a statement), or the OUTCOME of an ERROR reply.',
     labels: ['outcome'],
   },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },

@@ -154,7 +154,11 @@ export const options = {
     initial: 'off',
     meaning: 'must be `on` to listen beyond loopback without token',
   },
-  console: { type: flag, initial: 'on', meaning: 'the web page at `/console`' },
+  console: {
+    type: flag,
+    initial: 'on',
+    meaning: 'the web page at `/console`, which is not there yet',
+  },
   log: {
     type: path,
     initial: null,

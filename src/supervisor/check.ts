@@ -12,7 +12,7 @@ import { escapeControl } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
 import { holderOf, instanceOf } from './claim.ts';
 import { bindListener } from './listener.ts';
-import { askServer, type ServerFacts } from './server-facts.ts';
+import { askServer, type ServerFacts, type Unanswered } from './server-facts.ts';
 
 type Finding = { readonly exitCode: ExitCode; readonly problem: string };
 
@@ -104,13 +104,20 @@ async function findHolder(config: Config): Promise<string | null> {
 async function findDatabase(config: Config): Promise<readonly Finding[]> {
   const asked = await askServer(config);
   if (!asked.ok) {
-    return [{ exitCode: exitCodes.unavailable, problem: `database unreachable: ${asked.reason}` }];
+    return [{ exitCode: exitCodes.unavailable, problem: describeFailure(config, asked) }];
   }
   for (const line of describeServer(config, asked.facts)) print(line);
   const { initSqlProblem } = asked.facts;
   if (initSqlProblem === null) return [];
   const problem = `init_sql is refused by the server: ${initSqlProblem}`;
   return [{ exitCode: exitCodes.configInvalid, problem }];
+}
+
+function describeFailure(config: Config, { isRefused, reason }: Unanswered): string {
+  const where = config.socket ?? `${config.host}:${config.port}`;
+  return isRefused
+    ? `database ${where} refuses the connection: ${reason}`
+    : `database unreachable: ${where}: ${reason}`;
 }
 
 /** The server and the connection budget, in lines. */

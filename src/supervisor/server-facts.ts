@@ -22,13 +22,18 @@ export type ServerFacts = {
 };
 
 /** What the server said, or why it could not be asked. */
-export type Asked =
-  | { readonly ok: true; readonly facts: ServerFacts }
-  | { readonly ok: false; readonly reason: string };
+export type Asked = { readonly ok: true; readonly facts: ServerFacts } | Unanswered;
+
+/** `isRefused`: the server is there, and its own words say why it will not have us. */
+export type Unanswered = {
+  readonly ok: false;
+  readonly isRefused: boolean;
+  readonly reason: string;
+};
 
 const boundMs = 5000;
 
-/** Connects as a worker would, asks, and leaves. The reason names neither account nor password. */
+/** Connects as a worker would, asks, and leaves. The reason never holds the password. */
 export async function askServer(config: Config): Promise<Asked> {
   try {
     const connection = await createConnection(connectionOptions(config));
@@ -59,7 +64,7 @@ export async function askServer(config: Config): Promise<Asked> {
       connection.destroy();
     }
   } catch (error) {
-    return { ok: false, reason: nameOf(error) };
+    return describeError(error);
   }
 }
 
@@ -92,7 +97,16 @@ async function tryOut(connection: Connection, sql: string): Promise<string | nul
   }
 }
 
-/** An error by its code and number: messages name accounts and hosts. */
+function describeError(error: unknown): Unanswered {
+  const { code, errno, message } = error as { code?: string; errno?: number; message?: string };
+  // Numbers above 0 are MySQL's own; the system's are below.
+  if (errno !== undefined && errno > 0) {
+    return { ok: false, isRefused: true, reason: `${message ?? code} (${errno})` };
+  }
+  return { ok: false, isRefused: false, reason: code ?? 'connection lost' };
+}
+
+/** An error by its code and number: the message of a statement's error quotes the statement. */
 function nameOf(error: unknown): string {
   const { code, errno } = error as { code?: string; errno?: number };
   const number = errno !== undefined && errno > 0 ? ` (${errno})` : '';

@@ -54,7 +54,13 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
     }
     if (!isJson(request.headers['content-type'])) {
       response.shouldKeepAlive = false;
-      fail(refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.'));
+      fail(
+        refusal(
+          415,
+          'UNSUPPORTED_MEDIA_TYPE',
+          'The body must be application/json (with curl: --json).',
+        ),
+      );
       return;
     }
     readBody(request, config.maxRequestBytes, {

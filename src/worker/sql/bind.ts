@@ -187,7 +187,10 @@ function hasSecondStatement(sql: string): boolean {
 }
 
 function listMisplaced(): Bound & { readonly ok: false } {
-  return failed('PARAMS_VALUE', 'an array is no parameter value, except for IN (?) on /v1');
+  return failed(
+    'PARAMS_VALUE',
+    'an array is no parameter value: write one placeholder for each value',
+  );
 }
 
 function failed(code: string, message: string): Bound & { readonly ok: false } {
