@@ -1,0 +1,67 @@
+// What is sent to MySQL for a request to /db: bound, classified, allowed or refused. Pure.
+// Must not know the reply, nor how a statement is run.
+import type { Config } from '../../shared/config.ts';
+import type { Statement } from '../mysql/preparation.ts';
+import { bind } from '../sql/bind.ts';
+import { classify } from '../sql/classify.ts';
+import { shapeOf } from '../sql/shape.ts';
+import type { DbRequest } from './db-request.ts';
+import { type Failure, refusal } from './failure.ts';
+
+type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset'>;
+
+/** A statement to run, or why nothing is run. */
+export type Decided =
+  | { readonly ok: true; readonly statement: Statement }
+  | { readonly ok: false; readonly failure: Failure };
+
+const nothingToRun: Statement = {
+  sql: null,
+  isRead: true,
+  needsFreshSession: false,
+  leavesSessionClean: true,
+  isReadOnly: false,
+  shape: null,
+};
+
+/** Functions whose answer does not tell that they were ended early. */
+const takesTime = /sleep|benchmark/i;
+
+/** What is sent to MySQL for a request, and how; or why nothing is. */
+export function decideStatement(config: StatementSettings, request: DbRequest): Decided {
+  if (request.sql === null) return { ok: true, statement: nothingToRun };
+  const bound =
+    request.params === null
+      ? ({ ok: true, sql: request.sql } as const)
+      : bind(request.sql, request.params);
+  if (!bound.ok) {
+    return { ok: false, failure: refusal(400, bound.failure.code, bound.failure.message) };
+  }
+  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classify(
+    bound.sql,
+  );
+  if (!config.multiStatements && !single) {
+    const message = 'Several statements in one request are switched off here.';
+    return { ok: false, failure: refusal(400, 'MULTI_STATEMENTS_OFF', message) };
+  }
+  const isReadOnly = config.readOnly || request.readOnly;
+  if (isReadOnly && !readOnlyAllowed) {
+    const message = 'Only a single statement that reads, and does nothing else, is allowed here.';
+    return { ok: false, failure: refusal(403, 'READ_ONLY', message) };
+  }
+  const isRead = kind === 'read';
+  const isClean = leavesSessionClean && config.sessionReset === 'auto';
+  const maySharePlace =
+    isRead && isClean && !readsEarlierSession && !isReadOnly && !takesTime.test(bound.sql);
+  return {
+    ok: true,
+    statement: {
+      sql: bound.sql,
+      isRead,
+      needsFreshSession: readsEarlierSession,
+      leavesSessionClean: isClean,
+      isReadOnly,
+      shape: maySharePlace ? shapeOf(bound.sql) : null,
+    },
+  };
+}
