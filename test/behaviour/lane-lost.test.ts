@@ -1,12 +1,14 @@
 // The lane's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
 // Must not know how the gateway connects.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fateOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { enterLane, startLoad } from '../support/lane.ts';
+import { openRaw } from '../support/http.ts';
+import { enterLane } from '../support/lane.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
@@ -58,7 +60,8 @@ async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gat
     } else {
       assert.equal(fateOf(reply), '502 CONNECTION_LOST unknown');
     }
-    assert.equal(timesSeen(id), 1, `${id}: ${reply.text}`);
+    // What was written as the connection was cut may have come nowhere.
+    assert.ok(timesSeen(id) <= 1, `${id}: sent ${timesSeen(id)} times`);
   }
   return answered;
 }
@@ -82,7 +85,7 @@ for (const how of ['reset', 'fin'] as const) {
 }
 
 test('cut in the midst of the answers: what came before has its result, the rest is unknown, nothing twice', async () => {
-  let answeredInAll = 0;
+  let [answeredInAll, lostInAll] = [0, 0];
   for (const [round, afterBytes] of [1, 60, 200, 500, 900].entries()) {
     await enterLane(gateway, read(900));
     const ids = Array.from({ length: 40 }, (_, n) => 300 + round * 50 + n);
@@ -92,11 +95,11 @@ test('cut in the midst of the answers: what came before has its result, the rest
     });
     const pending = await askAtOnce(ids);
     const answered = await checkAll(ids, pending);
-    assert.ok(answered < ids.length, 'some were lost');
     answeredInAll += answered;
+    lostInAll += ids.length - answered;
     rule.remove();
   }
-  assert.ok(answeredInAll > 0, 'some were answered');
+  assert.ok(answeredInAll > 0 && lostInAll > 0, `${answeredInAll} answered, ${lostInAll} lost`);
 });
 
 test('a database that freezes under a busy lane: all is answered in its deadline, and served again after it', async (t) => {
@@ -129,36 +132,32 @@ test('a database that freezes under a busy lane: all is answered in its deadline
   }
 });
 
-test('a stop with the lane busy: every request is answered, the pidfile goes', async () => {
+test('a stop with the lane busy: every request is answered, nothing is lost, the pidfile goes', async () => {
   const target = { ...database, host: proxy.host, port: proxy.port };
   const stopping = await startGateway({ database: target, settings: { workers: 1, pool: 4 } });
-  await enterLane(stopping, read(900));
-  let refused = 0;
-  const asking = {
-    ...stopping,
-    dbPost: async (request: object) => {
-      try {
-        return await stopping.dbPost(request);
-      } catch (error) {
-        // Once the listener is closed.
-        assert.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED');
-        refused += 1;
-        throw error;
-      }
-    },
+  const connections = await Promise.all(Array.from({ length: 40 }, () => openRaw(stopping.port)));
+  const send = (at: number, sql: string) => {
+    const body = JSON.stringify({ SQL: sql });
+    connections[at]?.send(
+      `POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
   };
-  const load = startLoad(
-    asking,
-    (n) => read(1 + (n % 900)),
-    (reply, n) => assert.deepEqual(rowsOf(reply), rowOf(1 + (n % 900))),
-    8,
-  );
-  await eventually('the load runs', () => load.seen().replies > 100);
-  const from = performance.now();
-  await stopping.stop();
-  const ms = performance.now() - from;
-  await assert.rejects(load.stop(), { code: 'ECONNREFUSED' });
-  assert.ok(refused > 0);
-  assert.ok(ms < 5_000, `${ms} ms`);
-  assert.doesNotMatch(stopping.log(), / (warn|error) /);
+  for (const [at, connection] of connections.entries()) {
+    send(at, read(1));
+    await connection.reply();
+  }
+  await enterLane(stopping, read(900));
+  const [worker = 0] = stopping.workers();
+  signal(worker, 'SIGSTOP');
+  for (const at of connections.keys()) send(at, read(1 + at));
+  signal(worker, 'SIGCONT');
+  const stopped = stopping.stop();
+  for (const [at, connection] of connections.entries()) {
+    const { status, body } = await connection.reply();
+    assert.equal(status, 200);
+    assert.match(body.toString(), new RegExp(`"ROWS":\\[\\[${1 + at},${3 * (1 + at)}\\]\\]`));
+  }
+  await stopped;
+  assert.equal(existsSync(stopping.pidfile), false);
+  for (const connection of connections) connection.close();
 });
