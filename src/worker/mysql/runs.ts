@@ -8,12 +8,6 @@ import type { Statement } from './preparation.ts';
 import { Run } from './run.ts';
 import type { RunOwner, StatementRun } from './statement-run.ts';
 
-/**
- * The others of a batch wait while a statement is sent and parsed, and one over max_allowed_packet would
- * cost all of them their connection.
- */
-const mostCharacters = 4096;
-
 /** Creates the runs of a worker. */
 export class Runs {
   readonly #pool: Pool;
@@ -36,7 +30,6 @@ export class Runs {
     if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
       return outside();
     }
-    if (sql.length > mostCharacters) return outside();
     const place = lane.placeFor(shape, sql.length, performance.now());
     return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, outside);
   }
