@@ -128,7 +128,9 @@ export function createHttpServer(
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    const state = clients.get(socket) as ClientState;
+    const state = clients.get(socket);
+    // Read after the connection's end, from what had come before: what waited ahead of it was not run either.
+    if (state === undefined || !socket.writable) return;
     if (state.current === null) {
       begin(socket, state, { request, response });
       return;

@@ -1,0 +1,48 @@
+// What the HTTP server hands to its handler, and what not.
+// Must not know routes or SQL.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test from 'node:test';
+import { clientTimeouts } from '../../src/worker/http/client-timeouts.ts';
+import { createHttpServer } from '../../src/worker/http/server.ts';
+import { openRaw } from '../support/http.ts';
+
+for (const [when, event] of [
+  ['while its connection ends', null],
+  ['after its connection has ended', 'close'],
+] as const) {
+  test(`a request that is read ${when} is not run`, async (t) => {
+    const handled: IncomingMessage[] = [];
+    const http = createHttpServer(
+      {
+        maxUrlBytes: 1000,
+        keepaliveTimeoutMs: 1000,
+        connections: { served: 10, reserved: 1 },
+        timeouts: clientTimeouts,
+        tls: null,
+      },
+      (request) => handled.push(request),
+    );
+    t.after(() => http.server.close());
+    http.server.listen(0, '127.0.0.1');
+    await once(http.server, 'listening');
+    const client = await openRaw((http.server.address() as AddressInfo).port);
+    client.send('GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [request, response] = await once(http.server, 'request');
+    const ended = Promise.all([once(request.socket, 'close'), once(response, 'close')]);
+    if (event === null) {
+      response.emit('close');
+      request.socket.destroy();
+    } else {
+      request.socket.destroy();
+      await ended;
+    }
+    http.server.emit('request', request, new ServerResponse(request));
+    await ended;
+    assert.equal(handled.length, 1);
+    client.socket.destroy();
+  });
+}
