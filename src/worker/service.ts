@@ -150,8 +150,9 @@ function observeExchange(
   noteSlow: NoteSlow,
   summary: ExchangeSummary,
 ): void {
-  if (summary.clientGone && !summary.isRead) {
-    const { requestId, outcome } = summary;
+  const { requestId, outcome } = summary;
+  // What was not sent when its client left has been withdrawn.
+  if (summary.clientGone && !summary.isRead && outcome !== 'not_executed') {
     log.warn('a write went on after its client had gone', { requestId, outcome });
   }
   if (noteSlow(summary)) metrics.slowStatements += 1;

@@ -112,6 +112,7 @@ test('a request whose client leaves while it waits is never run', async () => {
   );
   await busy;
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select count(*) from t where id = 4711' })), 0);
+  assert.doesNotMatch(gateway.log(), /a write went on.*not_executed/);
 });
 
 test('a reader that takes nothing for 30 s is reset and its statement killed', async () => {

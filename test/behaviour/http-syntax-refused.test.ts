@@ -73,6 +73,14 @@ const refused: readonly (readonly [what: string, bytes: string, status: number])
     400,
   ],
   ['another coding', post(`${json}Transfer-Encoding: gzip\r\n`, sql), 400],
+  [
+    'another coding inside of chunks',
+    post(
+      `${json}Transfer-Encoding: gzip, chunked\r\n`,
+      `${sql.length.toString(16)}\r\n${sql}\r\n0\r\n\r\n`,
+    ),
+    400,
+  ],
   ['a broken chunk', post(`${json}Transfer-Encoding: chunked\r\n`, `5\r\n{"SQL\r\nzz\r\n`), 400],
   [
     'a chunk longer than said',

@@ -12,10 +12,21 @@ export type BodyReader = {
 const tooLarge = (maxBytes: number) =>
   refusal(413, 'BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
 
+const codedBody = refusal(
+  400,
+  'TRANSFER_CODING',
+  'No transfer coding but chunked is understood here.',
+);
+
 /** Reads the whole body. A body that is too long fails as soon as that is known. */
 export function readBody(request: IncomingMessage, maxBytes: number, reader: BodyReader): void {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) {
     reader.failed(tooLarge(maxBytes));
+    return;
+  }
+  // Node takes any coding before chunked off the frame only: the body would be read as what it is not.
+  if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    reader.failed(codedBody);
     return;
   }
   const chunks: Buffer[] = [];
