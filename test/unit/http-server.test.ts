@@ -24,7 +24,10 @@ for (const [when, event] of [
         timeouts: clientTimeouts,
         tls: null,
       },
-      (request) => handled.push(request),
+      (request) => {
+        handled.push(request);
+        return { closed: () => {} };
+      },
     );
     t.after(() => http.server.close());
     http.server.listen(0, '127.0.0.1');
