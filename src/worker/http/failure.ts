@@ -1,10 +1,8 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
 import type { ServerResponse } from 'node:http';
+import type { Outcome } from '../mysql/fate.ts';
 import { endReply } from './linger.ts';
-
-/** What became of the statements of a request that got no result. */
-export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
 
 /** A reply that is no result. `message` is for people: no host, no user, no SQL. */
 export type Failure = {

@@ -16,3 +16,6 @@ export type RunEnd =
   | { readonly kind: 'stopped'; readonly reason: StopReason }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost' };
+
+/** What became of the statements of a request that got no result. */
+export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';

@@ -1,6 +1,6 @@
 // What is told of one request's statements when they are over; logs and metrics each take their part.
 // Must not know who tells it.
-import type { Outcome } from '../http/failure.ts';
+import type { Outcome } from '../mysql/fate.ts';
 
 /** What is told about an exchange when it is over; times in ms. */
 export type ExchangeSummary = {
