@@ -1,37 +1,13 @@
 // The promise about what is no good request: answered in JSON, no SQL run, the worker alive afterwards.
 // Must not test who may ask.
 import assert from 'node:assert/strict';
-import test, { after, afterEach, before } from 'node:test';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import test from 'node:test';
 import { exchange, openRaw, type RawReply } from '../support/http.ts';
-import { type Database, startDatabase } from '../support/mariadb.ts';
-import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
+import { observeGateway } from '../support/observed-gateway.ts';
 import { at, parseStrictJson } from '../support/strict-json.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-let worker: number | undefined;
-before(async () => {
-  database = await startDatabase();
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 2 },
-  });
-  [worker] = gateway.workers();
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database?.stop();
-});
-afterEach(async () => {
-  assert.equal((await gateway.db({ SQL: 'select 1' })).status, 200);
-  assert.deepEqual(gateway.workers(), [worker]);
-});
-
-const ask = (bytes: string | Buffer) => exchange(gateway.port, bytes);
+const observed = observeGateway();
+const ask = (bytes: string | Buffer) => exchange(observed().gateway.port, bytes);
 
 const json = 'Content-Type: application/json\r\n';
 const sql = '{"SQL":"select /* never */ 1"}';
@@ -109,7 +85,7 @@ test('answers whatever is no good request in JSON, and runs nothing', async (t) 
       if (status === 405 && !what.startsWith('CONNECT')) assert.ok(reply.header('allow'));
     });
   }
-  assert.ok(proxy.statements.every((statement) => !statement.includes('never')));
+  assert.ok(observed().proxy.statements.every((statement) => !statement.includes('never')));
 });
 
 test('runs nothing of a body that ends early, however it ends', async () => {
@@ -118,15 +94,15 @@ test('runs nothing of a body that ends early, however it ends', async () => {
       post(`${json}Content-Length: ${sql.length + 1}\r\n`, sql),
       post(`${json}Transfer-Encoding: chunked\r\n`, `${sql.length.toString(16)}\r\n${sql}\r\n`),
     ]) {
-      const client = await openRaw(gateway.port);
+      const client = await openRaw(observed().gateway.port);
       client.send(start);
       await new Promise<void>((resolve) => client.socket.write('', () => resolve()));
       client[ending]();
       if (ending === 'close') await client.ended();
     }
   }
-  await gateway.db({ SQL: 'select 1' });
-  assert.ok(proxy.statements.every((statement) => !statement.includes('never')));
+  await observed().gateway.db({ SQL: 'select 1' });
+  assert.ok(observed().proxy.statements.every((statement) => !statement.includes('never')));
 });
 
 test('lets a client that sends too much read why', async () => {
@@ -149,7 +125,7 @@ test('lets a client that sends too much read why', async () => {
 
 /** Writes everything before it reads, as simple clients do. */
 async function sendAll(start: string, body: Buffer): Promise<RawReply> {
-  const client = await openRaw(gateway.port);
+  const client = await openRaw(observed().gateway.port);
   client.send(start);
   await new Promise<void>((resolve) => client.socket.write(body, () => resolve()));
   const reply = await client.reply();
