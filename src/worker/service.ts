@@ -25,7 +25,6 @@ import type { ExchangeSummary } from './observe/exchange-summary.ts';
 import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
-import { ResultHeads } from './reply/result-heads.ts';
 import { scanStatements } from './sql/statements.ts';
 
 /** What the service needs from the process it lives in. */
@@ -48,7 +47,7 @@ export type Service = {
 
 /** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
 const leastPoolForLane = 4;
-const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0 };
+const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
 const connectTimeoutMs = 10_000;
 /** What one read from MySQL may bring. */
 const arenaBytes = 128 * 1024;
@@ -64,13 +63,14 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const session = { database: config.database, initStatements: initStatements(config) };
   const open = async (signal: AbortSignal) =>
     prepareSession(await connect(signal), session, signal);
-  const pool = new Pool({ size: config.pool, queue: config.queue, open }, log);
+  const drainRate = new DrainRate(performance.now());
+  const onRelease = () => drainRate.note(performance.now());
+  const pool = new Pool({ size: config.pool, queue: config.queue, open, onRelease }, log);
   const control = new Control(connect, log);
   control.start();
   const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
-  const drainRate = new DrainRate(performance.now());
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
   const live = new Set<DbExchange>();
   let draining = false;
@@ -79,15 +79,10 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     runs: new Runs(pool, control, lane),
     live,
     buffers: new BufferPool(),
-    heads: new ResultHeads(),
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () =>
       drainRate.retryAfterSeconds(pool.observations().waiting, performance.now()),
-    onEnd: (summary) => {
-      // What the lane ran has waited for nobody's connection.
-      if (summary.queueMs > 0 && summary.databaseMs > 0) drainRate.note(performance.now());
-      observeExchange(metrics, log, noteSlow, summary);
-    },
+    onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const readyz = createReadyz(async () => !draining && (await readiness.isReady()));
   const routes = createRoutes(

@@ -68,15 +68,14 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
   const reply = new DbReply(
     writer,
     {
-      serverKey: '"SERVER":"s"',
+      serverKey: Buffer.from('"SERVER":"s"'),
       heads: new ResultHeads(),
       exactAsStrings: false,
       maxRows: 0,
       maxResultBytes: 0,
-      failedStatement: (results) => results.length,
       ...options,
     },
-    { replyTooLarge: () => {} },
+    { replyTooLarge: () => {}, failedStatement: (results) => results.length },
   );
   let lost: Error | null = null;
   const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });

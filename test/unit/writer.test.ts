@@ -115,3 +115,16 @@ test('sends nothing after it was abandoned', () => {
   out.abandon();
   assert.equal(transport.how(), 'nothing');
 });
+
+test('holds no buffer until something is written', () => {
+  const pool = new BufferPool();
+  const kept = pool.acquire();
+  pool.release(kept);
+  const waiting = new ReplyWriter(pool, 65536, collect());
+  assert.equal(pool.acquire(), kept);
+  pool.release(kept);
+  append(waiting, 1);
+  assert.notEqual(pool.acquire(), kept);
+  waiting.abandon();
+  assert.equal(pool.acquire(), kept);
+});

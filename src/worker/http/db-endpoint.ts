@@ -3,9 +3,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import type { Visit } from '../observe/visit.ts';
+import type { DbReplyOptions } from '../reply/db-reply.ts';
+import { ResultHeads } from '../reply/result-heads.ts';
 import { readBody } from './body.ts';
 import { announcesBody } from './body-announcement.ts';
-import { createConclusion, mapResults } from './db-conclusion.ts';
+import { createConclusion } from './db-conclusion.ts';
 import { DbExchange, type ExchangeContext } from './db-exchange.ts';
 import { localMetadata, needsConnection } from './db-metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './db-request.ts';
@@ -23,11 +25,12 @@ export type DbEndpoint = (
 
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
+  const replies = createReplyOptions(config);
   return (request, response, head, visit) => {
     const fail = (failure: Failure) =>
       sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
     const answer = (decoded: Decoded) => {
-      if (decoded.ok) answerRequest(config, context, response, visit, decoded.request);
+      if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
       else fail({ ...decoded.failure, outcome: 'not_executed' });
     };
     if (request.method === 'GET') {
@@ -71,9 +74,24 @@ function isJson(contentType: string | undefined): boolean {
   return /^application\/json[ \t]*(;.*)?$/i.test(contentType ?? '');
 }
 
+/** How replies are written: exact numbers as JSON's own, or as strings. */
+type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
+
+function createReplyOptions(config: Config): ReplyVariants {
+  const numbers: DbReplyOptions = {
+    serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
+    heads: new ResultHeads(),
+    exactAsStrings: false,
+    maxRows: config.maxRows,
+    maxResultBytes: config.maxResultBytes,
+  };
+  return { numbers, strings: { ...numbers, exactAsStrings: true } };
+}
+
 function answerRequest(
   config: Config,
   context: ExchangeContext,
+  replies: ReplyVariants,
   response: ServerResponse,
   visit: Visit,
   request: DbRequest,
@@ -97,14 +115,7 @@ function answerRequest(
         config.statementTimeoutMs,
       ),
       visit,
-      reply: {
-        serverKey: `"SERVER":${JSON.stringify(config.section)}`,
-        heads: context.heads,
-        exactAsStrings: request.exactNumbersAsStrings,
-        maxRows: config.maxRows,
-        maxResultBytes: config.maxResultBytes,
-        failedStatement: (results) => mapResults(statement.sql ?? '', results).failedIndex,
-      },
+      reply: request.exactNumbersAsStrings ? replies.strings : replies.numbers,
       conclude: createConclusion(config, request, statement.sql ?? ''),
     },
     response,

@@ -17,8 +17,8 @@ import {
   type DbReplyOwner,
   type ResultNote,
 } from '../reply/db-reply.ts';
-import type { ResultHeads } from '../reply/result-heads.ts';
 import { ReplyWriter } from '../reply/writer.ts';
+import { mapResults } from './db-conclusion.ts';
 import { type Failure, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
@@ -29,7 +29,6 @@ import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 export type ExchangeContext = {
   readonly runs: Runs;
   readonly buffers: BufferPool;
-  readonly heads: ResultHeads;
   readonly holdBytes: number;
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
@@ -138,6 +137,10 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
 
   replyTooLarge(): void {
     this.#run.stop('too large');
+  }
+
+  failedStatement(results: readonly ResultNote[]): number {
+    return mapResults(this.#request.statement.sql ?? '', results).failedIndex;
   }
 
   runEnded(end: RunEnd): void {

@@ -2,7 +2,12 @@
 // Must not know queries. Hot: a result whose columns are known costs one look-up, whatever their number.
 import { type Column, parseColumn } from './packets.ts';
 
+/** Definitions as they came, and what they say. */
+type Known = { readonly bytes: Buffer; readonly columns: readonly Column[] };
+
 const mostEntries = 256;
+/** More columns than a result can have (4,096 in MySQL): their number and their length make one key. */
+const countSpan = 1 << 16;
 /** Longer definitions are parsed each time. */
 const mostBytes = 4096;
 
@@ -13,9 +18,11 @@ const mostBytes = 4096;
 export class ColumnCache {
   readonly #extended: boolean;
   readonly #known = new Map<string, readonly Column[]>();
+  /** Of each number of columns and bytes the definitions seen last: compared, they need no string as their key. */
+  readonly #latest = new Map<number, Known>();
   #bytes = Buffer.allocUnsafe(mostBytes);
   #length = 0;
-  #ends: number[] = [];
+  readonly #ends: number[] = [];
 
   /** @param extended whether MariaDB's extended metadata was negotiated */
   constructor(extended: boolean) {
@@ -24,7 +31,7 @@ export class ColumnCache {
 
   begin(): void {
     this.#length = 0;
-    this.#ends = [];
+    this.#ends.length = 0;
   }
 
   /** Adds a definition's payload; returns how many there are now. */
@@ -38,7 +45,18 @@ export class ColumnCache {
 
   /** @throws RangeError where a definition ends early */
   finish(): readonly Column[] {
-    if (this.#length > mostBytes) return this.#parse();
+    const length = this.#length;
+    if (length > mostBytes) return this.#parse();
+    const size = length * countSpan + this.#ends.length;
+    const latest = this.#latest.get(size);
+    if (latest?.bytes.compare(this.#bytes, 0, length) === 0) return latest.columns;
+    const columns = this.#find();
+    if (this.#latest.size >= mostEntries) this.#latest.clear();
+    this.#latest.set(size, { bytes: Buffer.from(this.#bytes.subarray(0, length)), columns });
+    return columns;
+  }
+
+  #find(): readonly Column[] {
     const key = `${this.#ends.length}:${this.#bytes.toString('latin1', 0, this.#length)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;

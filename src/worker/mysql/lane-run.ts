@@ -23,7 +23,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   readonly #owner: RunOwner;
   readonly #createOutside: () => StatementRun;
   readonly #askedAt = performance.now();
-  #wasWritten = false;
+  /** When it was written; 0 while it waits. */
+  #writtenAt = 0;
   /** What the lane still answers does not matter: the run is over, or goes on outside. */
   #isDetached = false;
   #outside: StatementRun | null = null;
@@ -50,15 +51,17 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   }
 
   get isSent(): boolean {
-    return this.#outside === null ? this.#wasWritten : this.#outside.isSent;
+    return this.#outside === null ? this.#writtenAt > 0 : this.#outside.isSent;
   }
 
   get queueMs(): number {
-    return this.#outside === null ? 0 : this.#outside.queueMs;
+    if (this.#outside !== null) return this.#outside.queueMs;
+    return (this.#writtenAt === 0 ? performance.now() : this.#writtenAt) - this.#askedAt;
   }
 
   get databaseMs(): number {
-    return this.#outside === null ? performance.now() - this.#askedAt : this.#outside.databaseMs;
+    if (this.#outside !== null) return this.#outside.databaseMs;
+    return this.#writtenAt === 0 ? 0 : performance.now() - this.#writtenAt;
   }
 
   /** Not in the lane, where others wait behind: small results are what it is for. */
@@ -110,8 +113,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     if (!this.#isDetached) this.#moveOutside();
   }
 
-  written(): void {
-    this.#wasWritten = true;
+  written(now: number): void {
+    this.#writtenAt = now;
   }
 
   answered(flagsClean: boolean, error: ServerError | null): void {
@@ -134,7 +137,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   lost(): void {
     this.#place.headEnded(performance.now());
     if (!this.#isDetached) {
-      if (this.#wasWritten) this.#end({ kind: 'lost' });
+      if (this.#writtenAt > 0) this.#end({ kind: 'lost' });
       else this.#moveOutside();
     }
     this.#lane.ended(this.#place);
@@ -152,7 +155,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     if (!this.#owner.sink.restart()) return false;
     void this.command.discardResults();
     this.#isDetached = true;
-    if (this.#wasWritten) this.#lane.noteRerun();
+    if (this.#writtenAt > 0) this.#lane.noteRerun();
     this.#outside = this.#createOutside();
     this.#outside.start();
     return true;

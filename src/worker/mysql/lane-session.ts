@@ -5,6 +5,10 @@ import { staleAfterMs } from './preparation.ts';
 import type { QueryCommand } from './query.ts';
 import type { Session } from './session.ts';
 
+/** So many are written together: behind a slow one they cannot be called back. */
+const mostTogether = 32;
+/** Where no answer has come for so long, what is not written yet is better off elsewhere. */
+export const heldUpMs = 30;
 /** What the server allows a statement of the lane: others wait behind it. */
 export const laneLimitMs = 100;
 /** Beyond the limit and this, the server is no longer believed to answer. */
@@ -21,7 +25,7 @@ const mostBytesPerCharacter = 3;
 export interface LaneStatement {
   readonly command: QueryCommand;
   /** It is about to be written: from here on it may have run. */
-  written(): void;
+  written(now: number): void;
   /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
   expelled(): void;
 }
@@ -36,7 +40,7 @@ export class LaneSession {
   /** When the last answer ended, or the first of a batch was written; performance.now(). */
   headSince = performance.now();
   readonly #outstanding: LaneStatement[] = [];
-  #batch: LaneStatement[] = [];
+  #waiting: LaneStatement[] = [];
   #silentLooks = 0;
 
   constructor(session: Session) {
@@ -45,12 +49,17 @@ export class LaneSession {
 
   /** Whether statements wait to be written, and nothing is in their way. */
   get isDue(): boolean {
-    return this.#batch.length > 0 && this.#outstanding.length === 0;
+    return this.#waiting.length > 0 && this.#outstanding.length === 0;
+  }
+
+  /** Statements that are not written yet. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** Statements written or about to be. */
   get depth(): number {
-    return this.#outstanding.length + this.#batch.length;
+    return this.#outstanding.length + this.#waiting.length;
   }
 
   /** To be called at intervals; returns whether the head has long been unanswered, and not because we did not read. */
@@ -60,8 +69,18 @@ export class LaneSession {
     return this.#silentLooks >= looksForSilence;
   }
 
-  /** Whether a statement of so many characters is short enough, for the lane and for the server. */
-  takes(sqlLength: number): boolean {
+  /** Whether what was written last has been without an answer for longer than is usual here. */
+  isHeldUp(now: number): boolean {
+    return this.#outstanding.length > 0 && now - this.headSince > heldUpMs;
+  }
+
+  /** Whether a statement of so many characters may be added. */
+  isOpenTo(sqlLength: number, now: number): boolean {
+    return !this.isRetiring && !this.isStale(now) && !this.isHeldUp(now) && this.#takes(sqlLength);
+  }
+
+  /** Whether it is short enough, for the lane and for the server. */
+  #takes(sqlLength: number): boolean {
     const mostBytes = sqlLength * mostBytesPerCharacter + 1;
     return sqlLength <= longestSql && mostBytes < this.session.commandLimitBytes;
   }
@@ -74,38 +93,48 @@ export class LaneSession {
   }
 
   add(statement: LaneStatement): void {
-    this.#batch.push(statement);
+    this.#waiting.push(statement);
   }
 
   /** Takes a statement back; returns false when it has been written. */
   withdraw(statement: LaneStatement): boolean {
-    const at = this.#batch.indexOf(statement);
-    if (at >= 0) this.#batch.splice(at, 1);
+    const at = this.#waiting.indexOf(statement);
+    if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
   }
 
   /** Sends all statements away: nothing more is written, and what is still answered counts for nothing. */
   expelAll(): void {
-    const waiting = this.#batch;
-    this.#batch = [];
-    for (const statement of [...this.#outstanding, ...waiting]) statement.expelled();
+    for (const statement of this.#outstanding.slice()) statement.expelled();
+    this.expelWaiting();
+  }
+
+  /** Sends away what is not written yet. */
+  expelWaiting(): void {
+    for (const statement of this.#waiting.splice(0)) statement.expelled();
   }
 
   /**
-   * Writes what has been added, in one write, once all that was written before is answered: while a
-   * batch runs the next one gathers. On a lost connection nothing is written.
+   * Writes what has been added, as much as goes together, in one write, once all that was written before
+   * is answered: while a batch runs the next one gathers. On a lost connection nothing is written.
    */
   flush(now: number): void {
-    const batch = this.#batch;
-    if (batch.length === 0 || this.#outstanding.length > 0) return;
-    this.#batch = [];
+    if (!this.isDue) return;
+    const batch = this.#takeBatch();
     this.headSince = now;
     if (!this.session.connection.isLost) {
-      for (const statement of batch) statement.written();
+      for (const statement of batch) statement.written(now);
     }
     this.#outstanding.push(...batch);
     this.session.isFresh = false;
     this.session.connection.sendTogether(batch.map(({ command }) => command));
+  }
+
+  #takeBatch(): readonly LaneStatement[] {
+    if (this.#waiting.length > mostTogether) return this.#waiting.splice(0, mostTogether);
+    const batch = this.#waiting;
+    this.#waiting = [];
+    return batch;
   }
 
   /** Notes that the head's answer has ended; returns how long it was the head, ms. */

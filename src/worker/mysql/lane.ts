@@ -2,14 +2,16 @@
 // Must not know replies or HTTP. A connection with several statements outstanding is never sent a KILL:
 // the server's own limit ends what is slow.
 import type { Log } from '../../shared/log.ts';
-import { LaneSession, type LaneStatement, limitStatements } from './lane-session.ts';
+import { Gathering } from './gathering.ts';
+import { heldUpMs, LaneSession, type LaneStatement, limitStatements } from './lane-session.ts';
 import type { Pool } from './pool.ts';
 import { Quickness } from './quickness.ts';
 import type { Session } from './session.ts';
 import type { Waiter } from './waiter.ts';
 
 const mostSessions = 2;
-const mostOutstanding = 32;
+/** Statements that a session may have, written or waiting to be: more than that go to sessions of their own. */
+const mostDepth = 256;
 const checkMs = 500;
 
 /** What the lane has done so far, and the sessions that it holds now. */
@@ -17,6 +19,8 @@ export type LaneObservations = {
   readonly statements: number;
   readonly reruns: number;
   readonly connections: number;
+  /** Statements that wait to be written. */
+  readonly waiting: number;
 };
 
 /** One worker's lane. Its owner must close it before the pool. */
@@ -27,10 +31,14 @@ export class Lane {
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #sessions: LaneSession[] = [];
+  readonly #gathering = new Gathering(
+    () => this.#countDue(),
+    () => this.#writeDue(),
+  );
   #opening = 0;
-  #flushDue = false;
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
+  #relief: NodeJS.Timeout | null = null;
 
   constructor(pool: Pool, log: Log) {
     this.#pool = pool;
@@ -42,6 +50,7 @@ export class Lane {
       statements: this.#statements,
       reruns: this.#reruns,
       connections: this.#sessions.length,
+      waiting: this.#sessions.reduce((sum, place) => sum + place.waiting, 0),
     };
   }
 
@@ -51,28 +60,38 @@ export class Lane {
     if (this.#sessions.length + this.#opening < mostSessions) this.#open();
     let best: LaneSession | null = null;
     for (const candidate of this.#sessions) {
-      if (candidate.isRetiring || candidate.isStale(now) || !candidate.takes(sqlLength)) continue;
+      if (!candidate.isOpenTo(sqlLength, now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
-    return best !== null && best.depth < mostOutstanding ? best : null;
+    return best !== null && best.depth < mostDepth ? best : null;
   }
 
-  /** Has the statement written with all others of this turn of the event loop. */
+  /** Has the statement written with others that come about now. */
   submit(place: LaneSession, statement: LaneStatement): void {
     this.#statements += 1;
     place.add(statement);
-    if (place.isDue) this.#flushSoon();
+    if (place.isDue) this.#gathering.begin();
+    else this.#relief ??= setTimeout(() => this.#relieve(), heldUpMs);
   }
 
-  /** At the end of this turn of the event loop, so that its other requests go along. */
-  #flushSoon(): void {
-    if (this.#flushDue) return;
-    this.#flushDue = true;
-    setImmediate(() => {
-      this.#flushDue = false;
-      const now = performance.now();
-      for (const place of [...this.#sessions]) place.flush(now);
-    });
+  #countDue(): number {
+    let count = 0;
+    for (const place of this.#sessions) if (place.isDue) count += place.waiting;
+    return count;
+  }
+
+  #writeDue(): void {
+    const now = performance.now();
+    for (const place of [...this.#sessions]) place.flush(now);
+  }
+
+  /** What waits behind a statement that takes its time runs outside instead. */
+  #relieve(): void {
+    this.#relief = null;
+    const now = performance.now();
+    for (const place of [...this.#sessions]) if (place.isHeldUp(now)) place.expelWaiting();
+    const isAnyWaiting = this.#sessions.some(({ waiting }) => waiting > 0);
+    if (isAnyWaiting) this.#relief = setTimeout(() => this.#relieve(), heldUpMs);
   }
 
   /**
@@ -92,7 +111,7 @@ export class Lane {
 
   /** To be called after each answer, loss or withdrawal. */
   ended(place: LaneSession): void {
-    if (place.isDue) this.#flushSoon();
+    if (place.isDue) this.#gathering.begin();
     if (place.isRetiring || place.session.connection.isLost) this.#takeOutIfIdle(place);
   }
 

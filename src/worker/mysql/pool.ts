@@ -13,6 +13,8 @@ export type PoolSettings = {
   readonly queue: number;
   /** Opens a connection and prepares its session. */
   readonly open: (signal: AbortSignal) => Promise<Session>;
+  /** Called whenever a session is given back, well or broken. */
+  readonly onRelease: () => void;
 };
 
 /** What the pool holds now, and what it has done so far. */
@@ -88,6 +90,7 @@ export class Pool implements SessionTaker {
    */
   release(session: Session, verdict: Verdict, resetWithinMs?: number): void {
     if (!this.#busy.delete(session)) return;
+    this.#settings.onRelease();
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
     else if (verdict === 'clean') this.#lend(session);

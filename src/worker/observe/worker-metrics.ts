@@ -81,6 +81,7 @@ export class WorkerMetrics {
         sample('dbhttpd_clients_gone_total', this.clientsGone),
         sample('dbhttpd_slow_statements_total', this.slowStatements),
         sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
+        sample('dbhttpd_queue_length', pool.waiting + lane.waiting),
         ...poolSamples(pool),
         ...laneSamples(lane),
         ...controlSamples(control),
@@ -145,7 +146,6 @@ function poolSamples(pool: PoolObservations): Sample[] {
   const state = (name: string, value: number) =>
     sample('dbhttpd_pool_connections', value, { state: name });
   return [
-    sample('dbhttpd_queue_length', pool.waiting),
     state('idle', pool.idle),
     state('busy', pool.busy),
     state('resetting', pool.resetting),

@@ -7,21 +7,22 @@ import { type RowPlan, writeRow } from './rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
-/** What one reply depends on. `maxRows` and `maxResultBytes` of 0 set no limit. */
+/** What a reply depends on. `maxRows` and `maxResultBytes` of 0 set no limit. */
 export type DbReplyOptions = {
   /** `"SERVER":"…"` with the section's name. */
-  readonly serverKey: string;
+  readonly serverKey: Buffer;
   readonly heads: ResultHeads;
   readonly exactAsStrings: boolean;
   readonly maxRows: number;
   readonly maxResultBytes: number;
-  /** Which statement of the request failed, from what each result before the failure was. */
-  readonly failedStatement: (results: readonly ResultNote[]) => number;
 };
 
-/** Who is told, once, that the body has outgrown `maxResultBytes`. */
+/** Whose reply it is. */
 export interface DbReplyOwner {
+  /** The body has outgrown `maxResultBytes`; called once. */
   replyTooLarge(): void;
+  /** Which statement of the request failed, from what each result before the failure was. */
+  failedStatement(results: readonly ResultNote[]): number;
 }
 
 /** What is remembered of a complete result. */
@@ -150,7 +151,7 @@ export class DbReply implements RunSink {
     if (error !== null && !out.committed && this.results.length === 0) this.#startOver();
     if (this.#isArray) writeAscii(out, ']');
     if (error !== null) this.#writeError(error, rolledBack);
-    else if (this.results.length > 0) this.#writeRaw(this.#options.serverKey);
+    else if (this.results.length > 0) this.#writeMember(this.#options.serverKey);
     if (this.#anyTruncated) this.#writeKey('TRUNCATED', 'true');
     for (const [key, json] of trailer) this.#writeKey(key, json);
     writeAscii(out, this.#begun ? '}' : '{}');
@@ -167,23 +168,23 @@ export class DbReply implements RunSink {
   #writeError({ errno, message }: ServerError, rolledBack: boolean): void {
     this.#writeKey('MYSQL_ERRNO', String(errno));
     this.#writeKey('MYSQL_ERROR', JSON.stringify(message));
-    const failed = this.#options.failedStatement(this.results);
+    const failed = this.#owner.failedStatement(this.results);
     if (failed > 0) {
       this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
       this.#writeKey('STATEMENT', String(failed));
     }
-    this.#writeRaw(this.#options.serverKey);
+    this.#writeMember(this.#options.serverKey);
   }
 
   #writeKey(key: string, json: string): void {
-    this.#writeRaw(`"${key}":${json}`);
+    this.#writeMember(Buffer.from(`"${key}":${json}`));
   }
 
   /** Writes a key with its value, which may be of any length. */
-  #writeRaw(member: string): void {
+  #writeMember(member: Buffer): void {
     writeAscii(this.#out, this.#begun ? ',' : '{');
     this.#begun = true;
-    writeBytes(this.#out, Buffer.from(member));
+    writeBytes(this.#out, member);
   }
 
   #note(isResultSet: boolean, status: number): void {

@@ -14,6 +14,9 @@ export interface Transport {
   finish(): void;
 }
 
+/** What a reply has before anything is written: one that waits for its turn holds no memory. */
+const nothing = Buffer.alloc(0);
+
 /**
  * One reply. Encoders write into `bytes` at `length` after `reserve`; nobody else moves `length`.
  *
@@ -23,7 +26,7 @@ export interface Transport {
  * Past `holdBytes` the reply is committed: it streams from then on.
  */
 export class ReplyWriter {
-  bytes: Buffer;
+  bytes: Buffer = nothing;
   length = 0;
   committed = false;
   /** Bytes of the body so far, those that have left included. */
@@ -36,7 +39,6 @@ export class ReplyWriter {
     this.#buffers = buffers;
     this.#transport = transport;
     this.#limit = holdBytes;
-    this.bytes = buffers.acquire();
   }
 
   get totalBytes(): number {
@@ -51,7 +53,8 @@ export class ReplyWriter {
   /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply when it has outgrown what is held back. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;
-    if (this.length > this.#limit) this.#flush();
+    if (this.bytes === nothing) this.bytes = this.#buffers.acquire();
+    else if (this.length > this.#limit) this.#flush();
     else this.#grow();
   }
 
