@@ -89,6 +89,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     config,
     { db, livez, readyz, metrics: createMetrics(scrape) },
     {
+      namesClients: accessLog !== null,
       answered: (endpoint, status) => metrics.countRequest(endpoint, status),
       over: (visit) => accessLog?.visited(visit),
     },

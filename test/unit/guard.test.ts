@@ -10,17 +10,22 @@ import {
   type Visitor,
 } from '../../src/worker/http/guard.ts';
 
-const visitor = (headers: IncomingHttpHeaders = {}, authority: string | null = 'here:9090') =>
-  ({ host: authority?.split(':')[0] ?? null, authority, headers }) satisfies Visitor;
+const visitor = (
+  headers: IncomingHttpHeaders = {},
+  authority: string | null = 'here:9090',
+): [Visitor, IncomingHttpHeaders] => [
+  { host: authority?.split(':')[0] ?? null, authority },
+  headers,
+];
 const settings = { tokens: [], allowHosts: null, allowOrigins: [] };
 
 test('lets any host pass without a list, and only listed ones with it', () => {
-  assert.equal(createHostGuard(settings)(visitor({}, 'anything')), null);
+  assert.equal(createHostGuard(settings)(...visitor({}, 'anything')), null);
   const check = createHostGuard({ ...settings, allowHosts: ['here', '[::1]'] });
-  assert.equal(check(visitor()), null);
-  assert.equal(check(visitor({}, null)), null);
-  assert.equal(check(visitor({}, 'there'))?.status, 421);
-  assert.equal(check(visitor({}, 'here.there'))?.status, 421);
+  assert.equal(check(...visitor()), null);
+  assert.equal(check(...visitor({}, null)), null);
+  assert.equal(check(...visitor({}, 'there'))?.status, 421);
+  assert.equal(check(...visitor({}, 'here.there'))?.status, 421);
 });
 
 test('takes an origin for its own only with the same host and port', () => {
@@ -37,13 +42,17 @@ test('takes an origin for its own only with the same host and port', () => {
     ['no url', 'here:9090', 403],
     ['http://here:9090@there', 'here:9090', 403],
   ] as const) {
-    assert.equal(check(visitor({ origin }, authority))?.status, status, `${origin} ${authority}`);
+    assert.equal(
+      check(...visitor({ origin }, authority))?.status,
+      status,
+      `${origin} ${authority}`,
+    );
   }
 });
 
 test('lets listed origins pass from any site, to the letter', () => {
   const check = createBrowserGuard({ ...settings, allowOrigins: ['https://app.example'] });
-  const from = (origin: string) => check(visitor({ origin, 'sec-fetch-site': 'cross-site' }));
+  const from = (origin: string) => check(...visitor({ origin, 'sec-fetch-site': 'cross-site' }));
   assert.equal(from('https://app.example'), null);
   for (const other of [
     'https://app.example:444',
@@ -56,17 +65,17 @@ test('lets listed origins pass from any site, to the letter', () => {
 
 test('refuses prefetches by each of their names', () => {
   const check = createBrowserGuard(settings);
-  assert.equal(check(visitor({ purpose: 'prefetch' }))?.status, 403);
-  assert.equal(check(visitor({ 'sec-purpose': 'prefetch;prerender' }))?.status, 403);
-  assert.equal(check(visitor({ 'x-moz': 'Prefetch' }))?.status, 403);
-  assert.equal(check(visitor({ purpose: 'other' })), null);
+  assert.equal(check(...visitor({ purpose: 'prefetch' }))?.status, 403);
+  assert.equal(check(...visitor({ 'sec-purpose': 'prefetch;prerender' }))?.status, 403);
+  assert.equal(check(...visitor({ 'x-moz': 'Prefetch' }))?.status, 403);
+  assert.equal(check(...visitor({ purpose: 'other' })), null);
 });
 
 test('lets everybody pass without tokens, and only holders of a whole one with them', () => {
-  assert.equal(createTokenGuard(settings)(visitor()), null);
+  assert.equal(createTokenGuard(settings)(...visitor()), null);
   const check = createTokenGuard({ ...settings, tokens: ['one', 'two'] });
   const by = (authorization?: string) =>
-    check(visitor(authorization === undefined ? {} : { authorization }))?.status;
+    check(...visitor(authorization === undefined ? {} : { authorization }))?.status;
   for (const good of ['Bearer one', 'bearer two', 'BEARER   two '])
     assert.equal(by(good), undefined);
   for (const bad of [

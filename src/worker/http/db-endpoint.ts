@@ -23,51 +23,55 @@ export type DbEndpoint = (
   visit: Visit,
 ) => void;
 
+const bodyOfGet = refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.');
+const otherMethod: Failure = {
+  ...refusal(405, 'METHOD_NOT_ALLOWED', '/db takes GET and POST.'),
+  allow: 'GET, POST',
+};
+const otherType = refusal(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be application/json (with curl: --json).',
+);
+
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
   const replies = createReplyOptions(config);
+  const answer = (response: ServerResponse, visit: Visit, decoded: Decoded) => {
+    if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
+    else refuse(response, visit, { ...decoded.failure, outcome: 'not_executed' });
+  };
   return (request, response, head, visit) => {
-    const fail = (failure: Failure) =>
-      sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
-    const answer = (decoded: Decoded) => {
-      if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
-      else fail({ ...decoded.failure, outcome: 'not_executed' });
-    };
     if (request.method === 'GET') {
       if (announcesBody(request)) {
         response.shouldKeepAlive = false;
-        fail(refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.'));
+        refuse(response, visit, bodyOfGet);
       } else {
-        answer(decodeDbQueryString(head.query ?? '', config.section));
+        answer(response, visit, decodeDbQueryString(head.query ?? '', config.section));
       }
       return;
     }
     if (request.method !== 'POST') {
-      fail({
-        ...refusal(405, 'METHOD_NOT_ALLOWED', '/db takes GET and POST.'),
-        allow: 'GET, POST',
-      });
+      refuse(response, visit, otherMethod);
       return;
     }
     if (!isJson(request.headers['content-type'])) {
       response.shouldKeepAlive = false;
-      fail(
-        refusal(
-          415,
-          'UNSUPPORTED_MEDIA_TYPE',
-          'The body must be application/json (with curl: --json).',
-        ),
-      );
+      refuse(response, visit, otherType);
       return;
     }
     readBody(request, config.maxRequestBytes, {
-      complete: (body) => answer(decodeDbBody(body, config.section)),
+      complete: (body) => answer(response, visit, decodeDbBody(body, config.section)),
       failed: (failure) => {
         response.shouldKeepAlive = false;
-        fail(failure);
+        refuse(response, visit, failure);
       },
     });
   };
+}
+
+function refuse(response: ServerResponse, visit: Visit, failure: Failure): void {
+  sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
 }
 
 function isJson(contentType: string | undefined): boolean {
@@ -102,7 +106,7 @@ function answerRequest(
   }
   const decided = decideStatement(config, request);
   if (!decided.ok) {
-    sendFailure(response, decided.failure, ['X-Request-ID', visit.requestId]);
+    refuse(response, visit, decided.failure);
     return;
   }
   const { statement } = decided;

@@ -163,27 +163,25 @@ export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwn
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */
   #fail(failure: Failure): void {
     this.#writer.abandon();
+    const timing = ['Server-Timing', this.serverTiming()];
     if (!this.#response.destroyed) {
       if (this.#writer.committed) resetConnection(this.#response.socket);
-      else sendFailure(this.#response, failure, this.replyHeaders());
+      else sendFailure(this.#response, failure, ['X-Request-ID', this.requestId, ...timing]);
     }
     this.#tell(failure.status, failure.outcome);
   }
 
-  replyHeaders(): readonly string[] {
-    const queue = this.#run.queueMs.toFixed(1);
-    const database = this.#run.databaseMs.toFixed(1);
-    return [
-      'X-Request-ID',
-      this.#request.visit.requestId,
-      'Server-Timing',
-      `queue;dur=${queue}, db;dur=${database}`,
-    ];
+  get requestId(): string {
+    return this.#request.visit.requestId;
+  }
+
+  serverTiming(): string {
+    return `queue;dur=${this.#run.queueMs.toFixed(1)}, db;dur=${this.#run.databaseMs.toFixed(1)}`;
   }
 
   #tell(status: number, outcome: ExchangeSummary['outcome']): void {
     const summary: ExchangeSummary = {
-      requestId: this.#request.visit.requestId,
+      requestId: this.requestId,
       status,
       outcome,
       clientGone: this.#clientGone,

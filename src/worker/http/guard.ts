@@ -7,15 +7,14 @@ import { type Failure, refusal } from './failure.ts';
 
 type GuardSettings = Pick<Config, 'tokens' | 'allowHosts' | 'allowOrigins'>;
 
-/** What the guard looks at. */
+/** What a request's head says of where it was sent to. */
 export type Visitor = {
   readonly host: string | null;
   readonly authority: string | null;
-  readonly headers: IncomingHttpHeaders;
 };
 
 /** Refuses or lets pass (null). */
-export type Guard = (visitor: Visitor) => Failure | null;
+export type Guard = (visitor: Visitor, headers: IncomingHttpHeaders) => Failure | null;
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
@@ -37,7 +36,7 @@ export function createHostGuard(settings: GuardSettings): Guard {
 export function createBrowserGuard(settings: GuardSettings): Guard {
   const origins = new Set(settings.allowOrigins);
   const refused = (message: string) => refusal(403, 'CROSS_SITE', message);
-  return ({ authority, headers }) => {
+  return ({ authority }, headers) => {
     const { origin } = headers;
     if (origin !== undefined && origins.has(origin)) return null;
     if (origin !== undefined && !isOwnOrigin(origin, authority)) {
@@ -59,7 +58,7 @@ export function createBrowserGuard(settings: GuardSettings): Guard {
 export function createTokenGuard(settings: GuardSettings): Guard {
   const digests = settings.tokens.map(digest);
   if (digests.length === 0) return () => null;
-  return ({ headers }) => {
+  return (_visitor, headers) => {
     const given = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
     const asked = digest(given ?? '');
     let known = false;

@@ -9,8 +9,9 @@ const oneWriteBytes = 16 * 1024;
 
 /** Whose reply is sent. */
 export interface ReplyOwner {
-  /** Headers beyond those of every JSON reply; asked for when the head is written, so that they can tell times. */
-  replyHeaders(): readonly string[];
+  readonly requestId: string;
+  /** Server-Timing's value, as of when the head is written. */
+  serverTiming(): string;
   /** The reader does not keep up; `drain` of the response tells when it does again. */
   readerIsSlow(): void;
 }
@@ -27,9 +28,7 @@ export class ReplyTransport implements Transport {
 
   sendWhole(bytes: Buffer, sent: () => void): void {
     const response = this.#response;
-    const headers = [...jsonHeaders, ...this.#owner.replyHeaders()];
-    headers.push('Content-Length', String(bytes.length));
-    response.writeHead(200, headers);
+    response.writeHead(200, [...this.#headers(), 'Content-Length', String(bytes.length)]);
     if (bytes.length > oneWriteBytes) {
       response.end(bytes, sent);
       return;
@@ -42,7 +41,7 @@ export class ReplyTransport implements Transport {
   }
 
   begin(): void {
-    this.#response.writeHead(200, [...jsonHeaders, ...this.#owner.replyHeaders()]);
+    this.#response.writeHead(200, this.#headers());
   }
 
   sendPart(bytes: Buffer, sent: () => void): void {
@@ -51,5 +50,11 @@ export class ReplyTransport implements Transport {
 
   finish(): void {
     this.#response.end();
+  }
+
+  #headers(): string[] {
+    const { requestId } = this.#owner;
+    const timing = this.#owner.serverTiming();
+    return [...jsonHeaders, 'X-Request-ID', requestId, 'Server-Timing', timing];
   }
 }

@@ -1,7 +1,7 @@
 // Which path is answered by whom, and who may ask.
 // Must not know how any of them answers.
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
@@ -33,6 +33,8 @@ const tooManyConnections: Failure = {
   retryAfterSeconds: 1,
 };
 
+const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.');
+
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
 /** Creates the handler of all requests. */
@@ -46,6 +48,16 @@ export function createRoutes(
   const checkToken = createTokenGuard(config);
   const nextRequestId = createRequestIds();
 
+  const guard = (
+    head: RequestHead,
+    headers: IncomingHttpHeaders,
+    endpoint: Endpoint,
+  ): Failure | null => {
+    const unknownHost = checkHost(head, headers);
+    if (unknownHost !== null || endpoint === 'livez' || endpoint === 'readyz') return unknownHost;
+    return checkBrowser(head, headers) ?? checkToken(head, headers);
+  };
+
   const answer = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -54,32 +66,25 @@ export function createRoutes(
     isBeyondLimit: boolean,
   ): void => {
     const { requestId, endpoint } = visit.head;
-    const fail = (failure: Failure) => {
-      if (announcesBody(request)) response.shouldKeepAlive = false;
-      sendFailure(response, failure, ['X-Request-ID', requestId]);
-    };
     if (!read.ok) {
       response.shouldKeepAlive = false;
-      fail(read.failure);
+      refuse(request, response, requestId, read.failure);
       return;
     }
     const { head } = read;
-    const visitor = { host: head.host, authority: head.authority, headers: request.headers };
-    const open = endpoint === 'livez' || endpoint === 'readyz';
-    const refused =
-      checkHost(visitor) ?? (open ? null : (checkBrowser(visitor) ?? checkToken(visitor)));
+    const refused = guard(head, request.headers, endpoint);
     if (refused !== null) {
       if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
-      fail(refused);
+      refuse(request, response, requestId, refused);
     } else if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
-      fail(tooManyConnections);
+      refuse(request, response, requestId, tooManyConnections);
     } else if (endpoint === 'db') {
       endpoints.db(request, response, head, visit);
     } else if (endpoint === 'other') {
-      fail(refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.'));
+      refuse(request, response, requestId, nothingHere);
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
       const failure = refusal(405, 'METHOD_NOT_ALLOWED', `${head.path} takes GET.`);
-      fail({ ...failure, allow: 'GET, HEAD' });
+      refuse(request, response, requestId, { ...failure, allow: 'GET, HEAD' });
     } else {
       response.shouldKeepAlive = false;
       response.setHeader('X-Request-ID', requestId);
@@ -98,6 +103,16 @@ export function createRoutes(
     answer(request, response, read, visit, isBeyondLimit);
     return visit;
   };
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  failure: Failure,
+): void {
+  if (announcesBody(request)) response.shouldKeepAlive = false;
+  sendFailure(response, failure, ['X-Request-ID', requestId]);
 }
 
 function withoutQuery(target: string): string {

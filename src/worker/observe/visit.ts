@@ -20,6 +20,8 @@ export interface Attended {
 
 /** Told of a request. */
 export type VisitObserver = {
+  /** Whether clients' addresses are wanted: each is a question to the system. */
+  readonly namesClients: boolean;
   /** Called once for each request that was answered. */
   readonly answered: (endpoint: Endpoint, status: number) => void;
   /** Called once for each request, answered or not, when nothing of it goes on any more. */
@@ -40,7 +42,7 @@ export type VisitHead = {
 export class Visit {
   readonly head: VisitHead;
   readonly request: IncomingMessage;
-  /** Empty for a unix socket. Asked for at once: a socket that is gone no longer knows its peer. */
+  /** Empty where it is not wanted, and for a unix socket. A socket that is gone no longer knows its peer. */
   readonly client: string;
   readonly startedAt = performance.now();
   /** Null while, and if, no statement was run. */
@@ -60,7 +62,7 @@ export class Visit {
     this.request = request;
     this.#response = response;
     this.head = head;
-    this.client = request.socket.remoteAddress ?? '';
+    this.client = observer.namesClients ? (request.socket.remoteAddress ?? '') : '';
     this.#observer = observer;
   }
 
