@@ -27,6 +27,7 @@ export type Config = {
   readonly workers: number;
   readonly pool: number;
   readonly queue: number;
+  readonly coalesce: boolean;
   readonly statementTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly keepaliveTimeoutMs: number;
@@ -127,6 +128,7 @@ export function composeConfig(
     workers: values.workers ?? around.workers,
     pool: values.pool,
     queue: values.queue,
+    coalesce: values.coalesce,
     statementTimeoutMs: values.statement_timeout,
     drainTimeoutMs: values.drain_timeout,
     keepaliveTimeoutMs: values.keepalive_timeout,

@@ -66,6 +66,7 @@ const fields = {
   workers: 'workers',
   pool: 'pool',
   queue: 'queue',
+  coalesce: 'coalesce',
   statement_timeout: 'statementTimeoutMs',
   drain_timeout: 'drainTimeoutMs',
   keepalive_timeout: 'keepaliveTimeoutMs',

@@ -83,6 +83,11 @@ export const workerMetrics = {
     help: 'MySQL connections of the pool that are used for pipelining now.',
     labels: [],
   },
+  dbhttpd_coalesced_requests_total: {
+    type: 'counter',
+    help: 'Requests answered by the execution of an identical one.',
+    labels: [],
+  },
   dbhttpd_connects_total: {
     type: 'counter',
     help: 'MySQL connections opened, by result.',

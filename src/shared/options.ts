@@ -83,6 +83,11 @@ export const options = {
     initial: '1000',
     meaning: 'requests that may wait for a connection, per worker',
   },
+  coalesce: {
+    type: flag,
+    initial: 'off',
+    meaning: 'identical reads that wait at the same time share one execution',
+  },
   statement_timeout: {
     type: duration(1, 24 * hour),
     initial: '30s',

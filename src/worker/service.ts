@@ -14,6 +14,7 @@ import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
 import { Control } from './mysql/control.ts';
+import { Flights } from './mysql/flights.ts';
 import { Lane, type LaneObservations } from './mysql/lane.ts';
 import { type ConnectionSettings, openConnection } from './mysql/open-connection.ts';
 import { Pool } from './mysql/pool.ts';
@@ -69,6 +70,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const control = new Control(connect, log);
   control.start();
   const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
+  const flights = config.coalesce ? new Flights(pool) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
@@ -76,7 +78,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   let draining = false;
 
   const db = createDbEndpoint(config, {
-    runs: new Runs(pool, control, lane),
+    runs: new Runs(pool, control, lane, flights),
     live,
     buffers: new BufferPool(),
     holdBytes: config.bufferBytes,
@@ -118,6 +120,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
       const laneFigures = lane?.observations() ?? noLane;
+      metrics.coalesced = flights?.coalesced ?? 0;
       return metrics.snapshot(pool.observations(), laneFigures, control.observations, clients);
     },
     drain: async () => {

@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import { decodeDbBody } from '../../src/worker/http/db-request.ts';
 import { decideStatement } from '../../src/worker/http/db-statement.ts';
 
-const settings = { multiStatements: true, readOnly: false, sessionReset: 'auto' } as const;
+const settings = {
+  multiStatements: true,
+  readOnly: false,
+  sessionReset: 'auto',
+  coalesce: false,
+} as const;
 
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
   const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), 's');
@@ -60,4 +65,27 @@ test('refuses what the settings or the request do not allow, before any SQL', ()
   assert.deepEqual(refusalOf({ SQL: 'delete from t', READ_ONLY: true }), readOnly);
   assert.deepEqual(refusalOf({ SQL: 'delete from t' }, { readOnly: true }), readOnly);
   assert.deepEqual(refusalOf({ SQL: 'select ?', PARAMS: [] }).slice(0, 1), [400]);
+});
+
+test('identical reads have one key, whatever decides their reply being equal; without coalesce none has', () => {
+  const on = { coalesce: true };
+  const keyOf = (request: object, changed: object = on) => statementOf(request, changed).flightKey;
+  const read = { SQL: 'select d from t where id = ?', PARAMS: [7] };
+  const key = keyOf(read);
+  assert.notEqual(key, null);
+  assert.equal(keyOf({ SQL: 'select d from t where id = 7', TIMEOUT: 100 }), key);
+  assert.equal(keyOf(read, { ...on, sessionReset: 'always' }), key);
+  const others = [
+    { ...read, PARAMS: ['7'] },
+    { ...read, PARAMS: [8] },
+    { ...read, NUMBERS: 'string' },
+    { ...read, READ_ONLY: true },
+    { ...read, READ_ONLY: true, NUMBERS: 'string' },
+    { SQL: 'select d from t where id = 7 ' },
+  ].map((request) => keyOf(request));
+  assert.equal(new Set([key, ...others]).size, others.length + 1);
+  assert.equal(keyOf(read, {}), null);
+  for (const SQL of ['select now()', 'delete from t', 'select 1; select 2']) {
+    assert.equal(keyOf({ SQL }), null, SQL);
+  }
 });

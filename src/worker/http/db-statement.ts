@@ -8,7 +8,7 @@ import { shapeOf } from '../sql/shape.ts';
 import type { DbRequest } from './db-request.ts';
 import { type Failure, refusal } from './failure.ts';
 
-type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset'>;
+type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'>;
 
 /** A statement to run, or why nothing is run. */
 export type Decided =
@@ -22,6 +22,7 @@ const nothingToRun: Statement = {
   leavesSessionClean: true,
   isReadOnly: false,
   shape: null,
+  flightKey: null,
 };
 
 /** Functions whose answer does not tell that they were ended early. */
@@ -37,9 +38,8 @@ export function decideStatement(config: StatementSettings, request: DbRequest): 
   if (!bound.ok) {
     return { ok: false, failure: refusal(400, bound.failure.code, bound.failure.message) };
   }
-  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classify(
-    bound.sql,
-  );
+  const classified = classify(bound.sql);
+  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
   if (!config.multiStatements && !single) {
     const message = 'Several statements in one request are switched off here.';
     return { ok: false, failure: refusal(400, 'MULTI_STATEMENTS_OFF', message) };
@@ -62,6 +62,15 @@ export function decideStatement(config: StatementSettings, request: DbRequest): 
       leavesSessionClean: isClean,
       isReadOnly,
       shape: maySharePlace ? shapeOf(bound.sql) : null,
+      flightKey:
+        config.coalesce && classified.repeatable
+          ? keyOf(bound.sql, isReadOnly, request.exactNumbersAsStrings)
+          : null,
     },
   };
+}
+
+/** All that decides what is sent to MySQL and what the reply's body is, beside this worker's settings. */
+function keyOf(sql: string, isReadOnly: boolean, exactNumbersAsStrings: boolean): string {
+  return `${isReadOnly ? 'read-only' : 'plain'} ${exactNumbersAsStrings ? 'strings' : 'numbers'} ${sql}`;
 }

@@ -115,6 +115,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
 
   written(now: number): void {
     this.#writtenAt = now;
+    this.#owner.runBegins?.();
   }
 
   answered(flagsClean: boolean, error: ServerError | null): void {

@@ -38,6 +38,8 @@ export class Pool implements SessionTaker {
   readonly #busy = new Set<Session>();
   readonly #resetting = new Set<Session>();
   readonly #waiting = new Set<Waiter>();
+  /** Those who wait behind one of them, for what it will get. */
+  #guests = 0;
   readonly #resets = new SessionResets();
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
@@ -53,7 +55,7 @@ export class Pool implements SessionTaker {
       busy: this.#busy.size,
       resetting: this.#resetting.size,
       connecting: this.#source.connecting,
-      waiting: this.#waiting.size,
+      waiting: this.#waiting.size + this.#guests,
       ...this.#source.done,
       ...this.#resets.done,
     };
@@ -73,10 +75,22 @@ export class Pool implements SessionTaker {
     } else {
       this.#waiting.add(waiter);
       this.#openWhereNeeded();
-      if (this.#waiting.size <= this.#settings.queue + this.#source.connecting) return;
+      if (this.#freePlaces() >= 0) return;
       this.#waiting.delete(waiter);
       waiter.refused('queue full');
     }
+  }
+
+  /** Takes a place in the queue for somebody who waits for no session; false: there is none. */
+  admit(): boolean {
+    if (this.#freePlaces() <= 0) return false;
+    this.#guests += 1;
+    return true;
+  }
+
+  /** Gives back so many of the places that `admit` has taken. */
+  leave(count: number): void {
+    this.#guests -= count;
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
@@ -134,6 +148,12 @@ export class Pool implements SessionTaker {
 
   #open(): number {
     return this.#idle.length + this.#busy.size + this.#resetting.size;
+  }
+
+  /** Waiting for a session that is just being opened does not count. */
+  #freePlaces(): number {
+    const places = this.#settings.queue + this.#source.connecting;
+    return places - this.#waiting.size - this.#guests;
   }
 
   /** Nothing is open, and the last attempt failed: waiting would be for nothing. */

@@ -19,6 +19,8 @@ export type Statement = {
   readonly isReadOnly: boolean;
   /** A number that statements like it share; null where it matters that it runs by itself. */
   readonly shape: number | null;
+  /** Reads with an equal one have the same reply, whoever runs them; null: it runs for its own request alone. */
+  readonly flightKey: string | null;
 };
 
 /**

@@ -65,6 +65,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   granted(session: Session): void {
     this.#session = session;
     this.#grantedAt = performance.now();
+    this.#owner.runBegins?.();
     if (needsPreparation(session, this.#statement, this.#grantedAt)) {
       this.#phase = 'preparing';
       void this.#prepare(session);

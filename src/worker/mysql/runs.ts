@@ -1,6 +1,8 @@
-// How a statement is run: in the lane when its shape is known to be quick and there is room, else by itself.
+// How a statement is run: in a flight with identical ones, in the lane when its shape is known to be quick and there
+// is room, else by itself.
 // Must not know requests or replies.
 import type { Control } from './control.ts';
+import type { Flights } from './flights.ts';
 import type { Lane } from './lane.ts';
 import { LaneRun } from './lane-run.ts';
 import type { Pool } from './pool.ts';
@@ -13,16 +15,29 @@ export class Runs {
   readonly #pool: Pool;
   readonly #control: Control;
   readonly #lane: Lane | null;
+  readonly #flights: Flights | null;
 
-  /** @param lane null: every statement runs by itself */
-  constructor(pool: Pool, control: Control, lane: Lane | null) {
+  /**
+   * @param lane null: every statement runs by itself
+   * @param flights null: every request has its statements run, whatever others ask for
+   */
+  constructor(pool: Pool, control: Control, lane: Lane | null, flights: Flights | null) {
     this.#pool = pool;
     this.#control = control;
     this.#lane = lane;
+    this.#flights = flights;
   }
 
   /** Creates a run that its owner must start. */
   create(statement: Statement, owner: RunOwner): StatementRun {
+    const { flightKey } = statement;
+    if (this.#flights === null || flightKey === null || owner.afterwards !== null) {
+      return this.#createOwn(statement, owner);
+    }
+    return this.#flights.create(flightKey, owner, (of) => this.#createOwn(statement, of));
+  }
+
+  #createOwn(statement: Statement, owner: RunOwner): StatementRun {
     const { sql, shape } = statement;
     const lane = this.#lane;
     const outside = () =>

@@ -8,6 +8,13 @@ import type { ResultSink } from './query.ts';
 /** Work on the connection between the statements' end and the session's release. */
 export type Afterwards = (connection: Connection, error: ServerError | null) => Promise<void>;
 
+/** What a sink has made of all results, none of which has left; the bytes are valid during the call only. */
+export type HeldResults = {
+  readonly bytes: Buffer;
+  readonly rows: number;
+  readonly isTruncated: boolean;
+};
+
 /** Takes the results of a run, and its error. */
 export interface RunSink extends ResultSink {
   /** Bytes made of the results so far. */
@@ -18,12 +25,18 @@ export interface RunSink extends ResultSink {
   error(error: ServerError): void;
   /** Forgets the results so far; returns false when some have left already. */
   restart(): boolean;
+  /** What was made of one complete result set; null when some of it has left already. */
+  held(): HeldResults | null;
+  /** Takes what another sink has made of the results that this one would have got. */
+  adopt(held: HeldResults): void;
 }
 
 /** Whoever asks for a run. */
 export interface RunOwner {
   readonly sink: RunSink;
   readonly afterwards: Afterwards | null;
+  /** Called, where there is such a method, before the first byte on behalf of the statements may be written. */
+  runBegins?(): void;
   /** Called exactly once. */
   runEnded(end: RunEnd): void;
 }

@@ -28,6 +28,7 @@ export class WorkerMetrics {
   queueSeconds = 0;
   clientsGone = 0;
   slowStatements = 0;
+  coalesced = 0;
   descriptorShortages = 0;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
@@ -84,6 +85,7 @@ export class WorkerMetrics {
         sample('dbhttpd_queue_length', pool.waiting + lane.waiting),
         ...poolSamples(pool),
         ...laneSamples(lane),
+        sample('dbhttpd_coalesced_requests_total', this.coalesced),
         ...controlSamples(control),
         sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
         sample('process_resident_memory_bytes', residentBytes),

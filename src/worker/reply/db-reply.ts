@@ -1,7 +1,7 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
 import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
-import type { RunSink } from '../mysql/statement-run.ts';
+import type { HeldResults, RunSink } from '../mysql/statement-run.ts';
 import type { ResultHeads } from './result-heads.ts';
 import { type RowPlan, writeRow } from './rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
@@ -142,6 +142,21 @@ export class DbReply implements RunSink {
     this.rowCount = 0;
     this.#anyTruncated = false;
     return true;
+  }
+
+  held(): HeldResults | null {
+    const out = this.#out;
+    if (out.committed || this.#isArray || this.#tooLarge) return null;
+    const bytes = out.bytes.subarray(0, out.length);
+    return { bytes, rows: this.rowCount, isTruncated: this.#anyTruncated };
+  }
+
+  adopt({ bytes, rows, isTruncated }: HeldResults): void {
+    writeBytes(this.#out, bytes);
+    this.#begun = true;
+    this.rowCount = rows;
+    this.#anyTruncated = isTruncated;
+    this.results.push({ isResultSet: true, inTransaction: false });
   }
 
   /** Ends the document and the reply. */

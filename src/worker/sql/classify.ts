@@ -23,6 +23,11 @@ export type Classification = {
   readonly readsEarlierSession: boolean;
   /** At most one statement; a comment behind a semicolon is a second, as on the server. */
   readonly single: boolean;
+  /**
+   * One plain read that takes no lock, and whose answer follows from the tables alone: whoever else asks for it may
+   * have the same.
+   */
+  readonly repeatable: boolean;
 };
 
 const worst: Classification = {
@@ -31,6 +36,7 @@ const worst: Classification = {
   leavesSessionClean: false,
   readsEarlierSession: true,
   single: false,
+  repeatable: false,
 };
 
 /** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both. */
@@ -38,6 +44,9 @@ const otherEscapes: readonly Escapes[] = [
   { single: true, double: false },
   { single: false, double: false },
 ];
+
+/** Reads of tables; what SHOW and EXPLAIN tell is the server's, and may be another the next moment. */
+const tableVerbs = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 
 /** Other statements that look at nothing an earlier one left, unless by a function or a variable in them. */
 const blindVerbs = new Set([
@@ -94,20 +103,29 @@ function decide(facts: Facts, single: boolean): Classification {
   const tame = !facts.executableComment && !facts.intoElsewhere;
   const unseen = facts.unknownCall || facts.userVariable || facts.executableComment;
   const known = reads || writes || blindVerbs.has(facts.verb);
+  const leavesSessionClean =
+    single &&
+    (reads || writes) &&
+    tame &&
+    !unseen &&
+    !facts.sessionCall &&
+    !facts.leavesTraces &&
+    !facts.sequence;
+  const readsEarlierSession = facts.readsSession || unseen || !known;
   return {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
       single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
-    leavesSessionClean:
-      single &&
-      (reads || writes) &&
-      tame &&
-      !unseen &&
-      !facts.sessionCall &&
-      !facts.leavesTraces &&
-      !facts.sequence,
-    readsEarlierSession: facts.readsSession || unseen || !known,
+    leavesSessionClean,
+    readsEarlierSession,
     single,
+    repeatable:
+      reads &&
+      leavesSessionClean &&
+      !readsEarlierSession &&
+      !facts.lockingRead &&
+      !facts.fickle &&
+      tableVerbs.has(facts.verb),
   };
 }
 
@@ -149,6 +167,7 @@ function both(one: Classification, other: Classification): Classification {
     leavesSessionClean: one.leavesSessionClean && other.leavesSessionClean,
     readsEarlierSession: one.readsEarlierSession || other.readsEarlierSession,
     single: one.single && other.single,
+    repeatable: one.repeatable && other.repeatable,
   };
 }
 

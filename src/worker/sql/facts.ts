@@ -35,6 +35,8 @@ export class Facts {
   userVariable = false;
   executableComment = false;
   readsSession = false;
+  /** NOW(), RAND() and their kin: it may answer differently though nothing has changed. */
+  fickle = false;
 
   readonly #sql: string;
   #depth = 0;
@@ -97,6 +99,7 @@ export class Facts {
     } else if (flags !== 0) {
       if (flags & wordFlags.sessionWord) this.leavesTraces = true;
       if (flags & wordFlags.readingWord) this.readsSession = true;
+      if (flags & wordFlags.fickleWord) this.fickle = true;
       // A sequence's words are the only ones that do both.
       if (flags & wordFlags.sessionWord && flags & wordFlags.readingWord) this.sequence = true;
       if (flags & wordFlags.classified && !qualified) {
@@ -165,6 +168,7 @@ export class Facts {
     }
     if (before !== tokenKinds.word) return;
     const flags = this.#previousFlags;
+    if (flags & wordFlags.fickleFunction) this.fickle = true;
     if (this.#dotted) this.unknownCall = true;
     else if (flags & wordFlags.readingFunction) {
       this.readsSession = true;

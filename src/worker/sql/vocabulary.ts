@@ -17,6 +17,10 @@ export const wordFlags = {
   readingWord: 32,
   /** Has a meaning of its own to the classification, which compares it by text. */
   classified: 64,
+  /** A built-in whose answer is not the tables' alone: it asks the clock, chance, the session or a file, or takes time. */
+  fickleFunction: 128,
+  /** The same, also without parentheses behind it. */
+  fickleWord: 256,
 } as const;
 
 const lists: readonly (readonly [number, string])[] = [
@@ -66,6 +70,16 @@ const lists: readonly (readonly [number, string])[] = [
     `SELECT INSERT UPDATE DELETE REPLACE WITH SHOW EXPLAIN DESCRIBE DESC ANALYZE VALUES TABLE INTO FOR SHARE LOCK IN
      NEXT VALUE AS RECURSIVE LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE WARNINGS ERRORS STATUS VARIABLES PROFILE
      PROFILES COUNT`,
+  ],
+  [
+    wordFlags.fickleFunction,
+    `BENCHMARK CONNECTION_ID CURDATE CURTIME DEFAULT IS_FREE_LOCK IS_USED_LOCK LOAD_FILE NOW RAND SESSION_USER SLEEP
+     SYSTEM_USER UNIX_TIMESTAMP USER UUID UUID_SHORT`,
+  ],
+  [
+    wordFlags.fickleWord,
+    `CURRENT_DATE CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER LOCALTIME LOCALTIMESTAMP SYSDATE UTC_DATE
+     UTC_TIME UTC_TIMESTAMP`,
   ],
 ];
 

@@ -1,0 +1,139 @@
+// Identical reads that wait at the same time, and the one execution that each of them gets.
+// Must not know HTTP, nor what makes two reads identical: a key says it.
+import type { RunEnd, StopReason } from './fate.ts';
+import { type CreateRun, Flight, type FlightKeeper, type Member } from './flight.ts';
+import type { RunOwner, StatementRun } from './statement-run.ts';
+
+/** The queue in which followers have a place, though they wait for no session of their own. */
+export interface Anteroom {
+  /** Takes a place; false: there is none. */
+  admit(): boolean;
+  /** Gives so many places back. */
+  leave(count: number): void;
+}
+
+/** A worker's flights. One that has begun is not joined: no answer is older than the request that gets it. */
+export class Flights implements FlightKeeper {
+  /** Requests that were answered by the execution of another one. */
+  coalesced = 0;
+  readonly #open = new Map<string, Flight>();
+  readonly #anteroom: Anteroom;
+
+  constructor(anteroom: Anteroom) {
+    this.#anteroom = anteroom;
+  }
+
+  /**
+   * Creates a run that its owner must start.
+   * @param key the same for reads that have the same reply
+   */
+  create(key: string, owner: RunOwner, createRun: CreateRun): StatementRun {
+    return new SharedRun(this, key, owner, createRun);
+  }
+
+  /** Has a request join the flight that is open, or lead one; null: the queue is full, it runs by itself. */
+  board(key: string, member: Member, createRun: CreateRun): Flight | null {
+    const open = this.#open.get(key);
+    if (open === undefined) return new Flight(key, member, this, createRun);
+    if (!this.#anteroom.admit()) return null;
+    open.join(member);
+    return open;
+  }
+
+  opened(flight: Flight): void {
+    if (!this.#open.has(flight.key)) this.#open.set(flight.key, flight);
+  }
+
+  closed(flight: Flight): void {
+    if (this.#open.get(flight.key) === flight) this.#open.delete(flight.key);
+  }
+
+  left(count: number): void {
+    this.#anteroom.leave(count);
+  }
+}
+
+/** One request's share in a flight; its own run once the flight had no answer for it. */
+class SharedRun implements StatementRun, Member {
+  readonly owner: RunOwner;
+  readonly #flights: Flights;
+  readonly #key: string;
+  readonly #createRun: CreateRun;
+  readonly #askedAt = performance.now();
+  #flight: Flight | null = null;
+  #own: StatementRun | null = null;
+
+  constructor(flights: Flights, key: string, owner: RunOwner, createRun: CreateRun) {
+    this.#flights = flights;
+    this.#key = key;
+    this.owner = owner;
+    this.#createRun = createRun;
+  }
+
+  start(): void {
+    this.#flight = this.#flights.board(this.#key, this, this.#createRun);
+    if (this.#flight === null) this.#startOwn();
+    else if (this.#flight.isLedBy(this)) this.#flight.start();
+  }
+
+  /** What was sent in another request's name does not count. */
+  get isSent(): boolean {
+    return this.#ledRun?.isSent ?? false;
+  }
+
+  /** All but the execution that answers. */
+  get queueMs(): number {
+    return Math.max(0, performance.now() - this.#askedAt - this.databaseMs);
+  }
+
+  get databaseMs(): number {
+    return Math.min(this.#run?.databaseMs ?? 0, performance.now() - this.#askedAt);
+  }
+
+  pause(): void {
+    this.#ledRun?.pause();
+  }
+
+  resume(): void {
+    this.#ledRun?.resume();
+  }
+
+  abandonResults(): void {
+    this.#ledRun?.abandonResults();
+  }
+
+  stop(reason: StopReason): void {
+    if (this.#own !== null) this.#own.stop(reason);
+    else this.#flight?.leave(this, reason);
+  }
+
+  answered(end: RunEnd): void {
+    this.#flights.coalesced += 1;
+    this.owner.runEnded(end);
+  }
+
+  letDown(): void {
+    this.#startOwn();
+  }
+
+  withdrawn(reason: StopReason): void {
+    this.#flight = null;
+    this.owner.runEnded({ kind: 'not executed', reason });
+  }
+
+  /** The execution that answers this request, whoever leads it. */
+  get #run(): StatementRun | null {
+    return this.#own ?? this.#flight?.run ?? null;
+  }
+
+  /** The same, where it is this request's to say what becomes of it. */
+  get #ledRun(): StatementRun | null {
+    return this.#own !== null || this.#flight?.isLedBy(this) ? this.#run : null;
+  }
+
+  #startOwn(): void {
+    this.#flight = null;
+    this.#own = this.#createRun(this.owner);
+    this.#own.start();
+  }
+}

@@ -1,0 +1,40 @@
+// Keeps a gateway's sessions busy for as long as a test needs others to wait, and tells who waits.
+// Must not know what waits.
+import type { Reply } from './ask.ts';
+import { eventually } from './eventually.ts';
+import type { FaultProxy } from './fault-proxy.ts';
+import type { Gateway } from './gateway.ts';
+import { readMetric } from './scrape.ts';
+
+/** Sends `ask` on its way; resolves once MySQL has got `sql` and the proxy holds its answer back, until `release()`. */
+export async function holdAnswer(
+  proxy: FaultProxy,
+  sql: string,
+  ask: () => Promise<Reply>,
+): Promise<{ readonly reply: Promise<Reply> }> {
+  const rule = proxy.on((sent) => sent === sql, { kind: 'stall' }, { times: 1 });
+  const reply = ask();
+  reply.catch(() => undefined);
+  await eventually(`the answer to ${sql} is held back`, () => rule.hits() === 1);
+  rule.remove();
+  return { reply };
+}
+
+/** Keeps one session busy until the proxy's `release()`. */
+export async function occupy(gateway: Gateway, proxy: FaultProxy): Promise<void> {
+  const SQL = "select 'busy'";
+  await holdAnswer(proxy, SQL, () => gateway.dbPost({ SQL }));
+}
+
+/** Resolves once so many requests wait. */
+export async function waiting(gateway: Gateway, count: number): Promise<void> {
+  await eventually(
+    `${count} wait`,
+    async () => (await readMetric(gateway, 'dbhttpd_queue_length')) === count,
+  );
+}
+
+/** How often the statement has been sent to MySQL. */
+export function timesSent({ statements }: FaultProxy, sql: string): number {
+  return statements.filter((sent) => sent === sql).length;
+}
