@@ -70,7 +70,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const control = new Control(connect, log);
   control.start();
   const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
-  const flights = config.coalesce ? new Flights(pool) : null;
+  const flights = config.coalesce ? new Flights(pool.queue) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
   const noteSlow = createSlowStatements(log, config.slowQueryMs);

@@ -2,10 +2,11 @@
 // Must not know what a statement is, nor HTTP.
 import type { Log } from '../../shared/log.ts';
 import { quit } from './commands.ts';
+import { Queue } from './queue.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { SessionSource, type SessionTaker } from './session-source.ts';
-import type { Refusal, Verdict, Waiter } from './waiter.ts';
+import type { Verdict, Waiter } from './waiter.ts';
 
 /** How many sessions, how many may wait for one, and where sessions come from. */
 export type PoolSettings = {
@@ -32,20 +33,21 @@ export type PoolObservations = {
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
 export class Pool implements SessionTaker {
+  /** Who waits for a session. */
+  readonly queue: Queue;
   readonly #settings: PoolSettings;
   readonly #source: SessionSource;
   readonly #idle: Session[] = [];
   readonly #busy = new Set<Session>();
   readonly #resetting = new Set<Session>();
-  readonly #waiting = new Set<Waiter>();
-  /** Those who wait behind one of them, for what it will get. */
-  #guests = 0;
   readonly #resets = new SessionResets();
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
 
   constructor(settings: PoolSettings, log: Log) {
     this.#settings = settings;
+    // Waiting for a session that is just being opened does not count.
+    this.queue = new Queue(() => settings.queue + this.#source.connecting);
     this.#source = new SessionSource(settings.open, this, log);
   }
 
@@ -55,7 +57,7 @@ export class Pool implements SessionTaker {
       busy: this.#busy.size,
       resetting: this.#resetting.size,
       connecting: this.#source.connecting,
-      waiting: this.#waiting.size + this.#guests,
+      waiting: this.queue.length,
       ...this.#source.done,
       ...this.#resets.done,
     };
@@ -67,35 +69,18 @@ export class Pool implements SessionTaker {
       waiter.refused('stopping');
       return;
     }
-    const session = this.#waiting.size === 0 ? this.#idle.pop() : undefined;
+    const session = this.queue.waiters === 0 ? this.#idle.pop() : undefined;
     if (session !== undefined) {
       this.#grant(session, waiter);
     } else if (this.#isDown()) {
       waiter.refused('database unreachable');
     } else {
-      this.#waiting.add(waiter);
+      this.queue.add(waiter);
       this.#openWhereNeeded();
-      if (this.#freePlaces() >= 0) return;
-      this.#waiting.delete(waiter);
+      if (!this.queue.isOverfull) return;
+      this.queue.remove(waiter);
       waiter.refused('queue full');
     }
-  }
-
-  /** Takes a place in the queue for somebody who waits for no session; false: there is none. */
-  admit(): boolean {
-    if (this.#freePlaces() <= 0) return false;
-    this.#guests += 1;
-    return true;
-  }
-
-  /** Gives back so many of the places that `admit` has taken. */
-  leave(count: number): void {
-    this.#guests -= count;
-  }
-
-  /** Gives up waiting. Nothing is called afterwards. */
-  withdraw(waiter: Waiter): void {
-    this.#waiting.delete(waiter);
   }
 
   /**
@@ -120,7 +105,7 @@ export class Pool implements SessionTaker {
   close(): Promise<void> {
     this.#isClosing = true;
     this.#source.close();
-    this.#refuseAll('stopping');
+    this.queue.refuseAll('stopping');
     for (const { connection } of this.#idle.splice(0)) quit(connection);
     return new Promise((resolve) => {
       this.#onEmpty = resolve;
@@ -136,7 +121,7 @@ export class Pool implements SessionTaker {
 
   failed(): void {
     if (this.#isClosing) this.#tellIfEmpty();
-    else if (this.#open() === 0) this.#refuseAll('database unreachable');
+    else if (this.#open() === 0) this.queue.refuseAll('database unreachable');
   }
 
   /** Tries again without a request's help, so that service returns by itself. */
@@ -150,29 +135,16 @@ export class Pool implements SessionTaker {
     return this.#idle.length + this.#busy.size + this.#resetting.size;
   }
 
-  /** Waiting for a session that is just being opened does not count. */
-  #freePlaces(): number {
-    const places = this.#settings.queue + this.#source.connecting;
-    return places - this.#waiting.size - this.#guests;
-  }
-
   /** Nothing is open, and the last attempt failed: waiting would be for nothing. */
   #isDown(): boolean {
     return this.#source.isPausing && this.#open() === 0;
-  }
-
-  #refuseAll(reason: Refusal): void {
-    for (const waiter of this.#waiting) {
-      this.#waiting.delete(waiter);
-      waiter.refused(reason);
-    }
   }
 
   #openWhereNeeded(): void {
     const source = this.#source;
     while (
       source.mayConnect &&
-      this.#waiting.size > source.connecting &&
+      this.queue.waiters > source.connecting &&
       this.#open() + source.connecting < this.#settings.size
     ) {
       source.connect();
@@ -191,13 +163,9 @@ export class Pool implements SessionTaker {
       return;
     }
     session.aliveAt = performance.now();
-    if (this.#waiting.size === 0) {
-      this.#idle.push(session);
-      return;
-    }
-    const [waiter] = this.#waiting as Iterable<Waiter> as [Waiter];
-    this.#waiting.delete(waiter);
-    this.#grant(session, waiter);
+    const waiter = this.queue.shift();
+    if (waiter === undefined) this.#idle.push(session);
+    else this.#grant(session, waiter);
   }
 
   #reset(session: Session, withinMs?: number): void {

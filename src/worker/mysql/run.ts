@@ -93,7 +93,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
 
   stop(reason: StopReason): void {
     if (this.#phase === 'waiting') {
-      this.#pool.withdraw(this);
+      this.#pool.queue.remove(this);
       this.#end({ kind: 'not executed', reason });
     } else if (this.#phase === 'preparing') {
       this.#end({ kind: 'not executed', reason });

@@ -1,0 +1,65 @@
+// Those who wait for a session, in the order in which they came, and how many there may be.
+// Must not know sessions.
+import type { Anteroom } from './flights.ts';
+import type { Refusal, Waiter } from './waiter.ts';
+
+/** A bounded queue. Guests wait behind one of the others for what that one will get: they too have places. */
+export class Queue implements Anteroom {
+  readonly #places: () => number;
+  readonly #waiters = new Set<Waiter>();
+  #guests = 0;
+
+  /** @param places how many may wait now */
+  constructor(places: () => number) {
+    this.#places = places;
+  }
+
+  /** All who wait, guests included. */
+  get length(): number {
+    return this.#waiters.size + this.#guests;
+  }
+
+  /** Those who wait for a session of their own. */
+  get waiters(): number {
+    return this.#waiters.size;
+  }
+
+  get isOverfull(): boolean {
+    return this.length > this.#places();
+  }
+
+  add(waiter: Waiter): void {
+    this.#waiters.add(waiter);
+  }
+
+  /** Gives up waiting. Nothing is called afterwards. */
+  remove(waiter: Waiter): void {
+    this.#waiters.delete(waiter);
+  }
+
+  /** Takes a place for a guest; false: there is none. */
+  admit(): boolean {
+    if (this.length >= this.#places()) return false;
+    this.#guests += 1;
+    return true;
+  }
+
+  /** Gives back the places of so many guests. */
+  leave(count: number): void {
+    this.#guests -= count;
+  }
+
+  /** Takes out who has waited longest. */
+  shift(): Waiter | undefined {
+    const [first] = this.#waiters;
+    if (first !== undefined) this.#waiters.delete(first);
+    return first;
+  }
+
+  refuseAll(reason: Refusal): void {
+    for (const waiter of this.#waiters) {
+      this.#waiters.delete(waiter);
+      waiter.refused(reason);
+    }
+  }
+}
