@@ -1,15 +1,15 @@
 // Everything that runs during a benchmark: database, gateway, peers; started, probed, warmed up, stopped.
 // Must not know rounds, targets or reports.
+import type { Cell } from './cells.ts';
 import { startDatabase } from './database.ts';
 import type { Arena } from './measure.ts';
+import { isClient, isConstant, type Peer, peers } from './peers.ts';
 import { probe } from './probe.ts';
 import { type Server, startServer } from './servers.ts';
-import type { Cell, Peer, Workload } from './workloads.ts';
+import type { Workload } from './workloads.ts';
 
 /** An arena that is open. Whoever opened it must close it. */
 export type OpenArena = Arena & { readonly close: () => Promise<void> };
-
-const startOrder = ['gateway', 'fastify', 'constant', 'constant-none'] as const;
 
 /** Starts what the cells need. Rejects, with everything stopped again, when a part does not start or answers wrongly. */
 export async function openArena(cells: readonly Cell[], signal: AbortSignal): Promise<OpenArena> {
@@ -28,10 +28,10 @@ export async function openArena(cells: readonly Cell[], signal: AbortSignal): Pr
     const replies = new Map<string, number>();
     const sizes = new Map<string, number>();
     const workloads = [...new Set(cells.map(({ workload }) => workload))];
-    for (const peer of startOrder) {
-      if (!cells.some(({ peers }) => peers.includes(peer))) continue;
+    for (const peer of peers) {
+      if (isClient(peer) || !cells.some((cell) => cell.peers.includes(peer))) continue;
       signal.throwIfAborted();
-      const constant = peer !== 'gateway' && peer !== 'fastify';
+      const constant = isConstant(peer);
       if (constant) fillSizes(sizes, workloads);
       const server = await startServer(peer, database, sizes);
       closers.push(server.stop);
@@ -39,7 +39,7 @@ export async function openArena(cells: readonly Cell[], signal: AbortSignal): Pr
       for (const workload of workloads) {
         const reply = await probe(server, workload, { constant, signal });
         replies.set(`${peer} ${workload.name}`, reply.bytes);
-        // The gateway comes first: the constants are as large as its replies.
+        // The gateway is the first of all peers: the constants are as large as its replies.
         if (!sizes.has(workload.name)) sizes.set(workload.name, reply.bodyBytes);
       }
     }

@@ -8,6 +8,7 @@ import { readUsage } from './proc.ts';
 export type Database = {
   readonly host: string;
   readonly port: number;
+  readonly socket: string;
   readonly user: string;
   readonly password: string;
   readonly name: string;
@@ -47,9 +48,17 @@ create table inserted (
   price decimal(10,2) not null);
 analyze table item, customer, purchase, bulk`;
 
-/** Starts a server with room for every client of a run, and fills the tables. Takes about two seconds. */
-export async function startDatabase(): Promise<Database> {
-  const server = await startMariadb(['--max-connections=700', '--innodb-buffer-pool-size=256M']);
+/**
+ * Starts a server with room for every client of a run, and fills the tables. Takes about two seconds.
+ * @param further tables besides
+ */
+export async function startDatabase(further = ''): Promise<Database> {
+  const server = await startMariadb([
+    '--max-connections=700',
+    '--innodb-buffer-pool-size=256M',
+    // A cell of 16 MiB, and its row around it.
+    '--max-allowed-packet=64M',
+  ]);
   try {
     const account = {
       host: '127.0.0.1',
@@ -58,7 +67,9 @@ export async function startDatabase(): Promise<Database> {
       password: server.password,
     };
     const connection = await mysql.createConnection({ ...account, multipleStatements: true });
-    await connection.query(`create database ${name} character set utf8mb4; use ${name};${tables}`);
+    await connection.query(
+      `create database ${name} character set utf8mb4; use ${name};${tables};${further}`,
+    );
     const query = async (sql: string) => {
       const [rows] = await connection.query(sql);
       return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
@@ -66,6 +77,7 @@ export async function startDatabase(): Promise<Database> {
     const [row] = await query('select version() as version');
     return {
       ...account,
+      socket: server.socket,
       name,
       version: String(row?.version),
       query,

@@ -107,5 +107,6 @@ export async function runDownloads(
     p99Ms: percentile(totals, 0.99),
     errors: replies.filter(({ whole, bodyBytes }) => !whole || bodyBytes < wish.leastBytes).length,
     firstByteMs: percentile(firsts, 0.5),
+    bytes: replies.reduce((sum, { headBytes, bodyBytes }) => sum + headBytes + bodyBytes, 0),
   };
 }

@@ -1,10 +1,11 @@
 // The record of a run: conditions, verdicts, and every sample, one line a peer and cell so that two runs compare well.
 // Must not know how figures are taken or shown.
-import { type CellResult, summarise } from './rounds.ts';
-import type { Verdict } from './targets.ts';
+import { type GaugeResult, middle } from './gauges.ts';
+import type { Verdict } from './judge.ts';
+import { type CellResult, type RunResult, summarise } from './rounds.ts';
 
-// Six digits are more than any of these measurements has.
-function round(_key: string, value: unknown): unknown {
+/** For JSON.stringify: six digits are more than any of these measurements has. */
+export function roundNumbers(_key: string, value: unknown): unknown {
   return typeof value === 'number' && Number.isFinite(value) ? Number(value.toPrecision(6)) : value;
 }
 
@@ -13,21 +14,29 @@ function composeLines({ cell, samples }: CellResult): string[] {
   return [...samples].map(([peer, list]) => {
     const { statement } = workload;
     const line = { cell: id, peer, ...load, statement, median: summarise(list), samples: list };
-    return JSON.stringify(line, round);
+    return JSON.stringify(line, roundNumbers);
   });
+}
+
+function composeGauge(result: GaugeResult): string {
+  const { id, title, unit } = result.gauge;
+  const line = { gauge: id, title, unit, median: middle(result), readings: result.readings };
+  return JSON.stringify(line, roundNumbers);
 }
 
 /** Composes the document; `conditions` is whatever describes machine, versions and settings. */
 export function composeJson(
   conditions: Readonly<Record<string, unknown>>,
-  results: readonly CellResult[],
+  results: RunResult,
   verdicts: readonly Verdict[],
 ): string {
-  const head = JSON.stringify({ at: new Date().toISOString(), ...conditions }, round, 1);
-  const judged = verdicts.map(({ target, measured, pass }) =>
-    JSON.stringify({ ...target, measured, pass }, round),
-  );
-  const lines = results.flatMap(composeLines);
+  const head = JSON.stringify({ at: new Date().toISOString(), ...conditions }, roundNumbers, 1);
+  const judged = verdicts.map(({ target, measured, word, beside }) => {
+    const { beside: other, ...rest } = target;
+    const second = other === null ? null : { ...other, measured: beside };
+    return JSON.stringify({ ...rest, measured, verdict: word, beside: second }, roundNumbers);
+  });
+  const lines = [...results.cells.flatMap(composeLines), ...results.gauges.map(composeGauge)];
   return `${head.slice(0, -2)},
  "targets": [
   ${judged.join(',\n  ')}

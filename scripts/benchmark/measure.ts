@@ -1,12 +1,14 @@
 // One measurement: a peer under a cell's load, with what it cost the machine and whether its answers were true.
 // Must not know rounds or targets.
+import type { Cell } from './cells.ts';
 import type { Database } from './database.ts';
 import { runDownloads } from './download.ts';
+import { watchOthers } from './others.ts';
 import type { Outcome } from './outcome.ts';
+import { isClient, isConstant, type Peer } from './peers.ts';
 import { readChildrenCpuUs, readUsage, resetPeak } from './proc.ts';
 import type { Server } from './servers.ts';
 import { runSysbench } from './sysbench.ts';
-import type { Cell, Peer } from './workloads.ts';
 import { composeRequest, runWrk } from './wrk.ts';
 
 /** What a measurement needs: the parts that run. */
@@ -18,12 +20,16 @@ export type Arena = {
   readonly signal: AbortSignal;
 };
 
-/** A run with its costs. CPU per request, of all the server's processes; for the C client, of the client. */
+/** A run with its costs. CPU per request, of all the server's processes; for a C client, of the client. */
 export type Sample = Outcome & {
   readonly perSecond: number;
   readonly cpuUs: number;
   readonly databaseCpuUs: number;
-  /** From before the run to its highest point; null for the C client. */
+  /** Bytes of replies by CPU time of the server's processes: MB by second of one core; null for a C client. */
+  readonly mbPerCpuSecond: number | null;
+  /** Cores that others used meanwhile. */
+  readonly othersCores: number;
+  /** From before the run to its highest point; null for a C client. */
   readonly growthBytes: number | null;
 };
 
@@ -38,16 +44,22 @@ export async function measure(
   const server = arena.servers.get(peer);
   const ledger = await openLedger(database, cell, peer);
   if (server !== undefined) resetPeak(server.pid);
+  server?.trimLogs();
+  const others = watchOthers([process.pid, ...[...arena.servers.values()].map(({ pid }) => pid)]);
   const before = readCosts(database, server);
   const outcome = await run(arena, cell, peer, seconds);
   const after = readCosts(database, server);
+  const othersCores = others();
+  const cpuUs = after.cpuUs - before.cpuUs;
   const requests = Math.max(1, outcome.requests);
   return {
     ...outcome,
     errors: outcome.errors + Math.max(0, outcome.requests - (await ledger())),
     perSecond: outcome.requests / outcome.seconds,
-    cpuUs: (after.cpuUs - before.cpuUs) / requests,
+    cpuUs: cpuUs / requests,
     databaseCpuUs: (after.databaseCpuUs - before.databaseCpuUs) / requests,
+    mbPerCpuSecond: outcome.bytes === null ? null : outcome.bytes / Math.max(1, cpuUs),
+    othersCores,
     growthBytes: server === undefined ? null : Math.max(0, after.peakBytes - before.residentBytes),
   };
 }
@@ -63,20 +75,24 @@ function readCosts(database: Database, server: Server | undefined) {
 function run(arena: Arena, cell: Cell, peer: Peer, seconds: number): Promise<Outcome> {
   const { database, servers, signal } = arena;
   const large = cell.workload.name === 'bulk';
-  if (peer === 'client') {
+  if (isClient(peer)) {
     const events = large ? Math.max(3, cell.load.connections) : 0;
-    return runSysbench(cell, database, { seconds: large ? 60 : seconds, events, signal });
+    return runSysbench(cell, peer, database, { seconds: large ? 60 : seconds, events, signal });
   }
   const server = servers.get(peer);
   if (server === undefined) throw new Error(`${peer} does not run`);
   const replyBytes = arena.replyBytes(peer, cell.workload.name);
-  if (!large) return runWrk(cell, server, { seconds, replyBytes, signal });
   const { before, after } = composeRequest(cell, server);
-  const readers = cell.load.connections;
+  const { connections } = cell.load;
+  if (!large) {
+    const { port } = server;
+    const { span } = cell.workload;
+    return runWrk({ port, before, after, span, connections, seconds, replyBytes, signal });
+  }
   // One after another three times: a single one is short beside the kernel's tick of 10 ms.
-  const times = readers === 1 ? 3 : 1;
+  const times = connections === 1 ? 3 : 1;
   return runDownloads(server.port, `${before}1${after}\r\n`, {
-    readers,
+    readers: connections,
     times,
     leastBytes: replyBytes * 0.9,
   });
@@ -91,7 +107,7 @@ async function openLedger(
   cell: Cell,
   peer: Peer,
 ): Promise<() => Promise<number>> {
-  if (peer === 'constant' || peer === 'constant-none') return async () => Number.POSITIVE_INFINITY;
+  if (isConstant(peer)) return async () => Number.POSITIVE_INFINITY;
   if (cell.workload.rows === null) {
     await database.query('truncate table inserted');
     return () => readNumber(database, 'select count(*) as Value from inserted');

@@ -1,15 +1,23 @@
 // The command line of scripts/bench: arguments to options, and the help text.
 // Must not know how anything is measured.
 import { parseArgs } from 'node:util';
-import { type Cell, fits, listCells, type Peer, peers, workloads } from './workloads.ts';
+import { type Cell, fits, listCells } from './cells.ts';
+import { type Gauge, gaugeIds, gauges } from './gauges.ts';
+import { type Peer, peers } from './peers.ts';
+import { workloads } from './workloads.ts';
+
+const workloadNames = workloads.map(({ name }) => name);
 
 export const help = `Usage: scripts/bench [options]
 
-Measures the gateway beside its peers in alternating rounds against a private MariaDB.
+Measures the gateway beside its peers in alternating rounds against a private MariaDB, and judges the figures by a
+table of targets. About ten minutes; a table on stdout, every sample as JSON.
 
-  --quick            one round of one second, only the cells that targets look at
-  --only <list>      only these workloads: ${workloads.map(({ name }) => name).join(', ')}
-  --peers <list>     only these, in every cell: ${peers.join(', ')}
+  --quick            one round of one second, only what targets look at; about two minutes
+  --only <list>      only these: ${workloadNames.join(', ')}, ${gaugeIds.join(', ')}
+  --peers <list>     only these, in every cell:
+                     ${peers.slice(0, 5).join(', ')},
+                     ${peers.slice(5).join(', ')}
   --rounds <n>       rounds (5)
   --seconds <n>      length of a measurement in a cell that decides (2); 1 in the others
   --json <path>      where the samples go (docs/benchmarks/latest.json)
@@ -19,6 +27,7 @@ Measures the gateway beside its peers in alternating rounds against a private Ma
 /** What to run. */
 export type Options = {
   readonly cells: readonly Cell[];
+  readonly gauges: readonly Gauge[];
   readonly rounds: number;
   readonly seconds: number;
   readonly json: string;
@@ -30,7 +39,7 @@ export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'fault'; readonly message: string };
 
-const flags = {
+const runFlags = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
   peers: { type: 'string' },
@@ -77,16 +86,13 @@ function selectCells(
   return cells;
 }
 
-function readOptions(argv: readonly string[]): Command {
-  const { values } = parseArgs({ args: [...argv], options: flags });
+function readRun(argv: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...argv], options: runFlags });
   if (values.help) return { kind: 'help' };
-  const names = workloads.map(({ name }) => name);
+  const only = readList('only', values.only, [...workloadNames, ...gaugeIds]);
   const options: Options = {
-    cells: selectCells(
-      values.quick,
-      readList('only', values.only, names),
-      readList('peers', values.peers, peers),
-    ),
+    cells: selectCells(values.quick, only, readList('peers', values.peers, peers)),
+    gauges: gauges.filter(({ id }) => only === null || only.includes(id)),
     rounds: readCount('rounds', values.rounds, values.quick ? 1 : 5),
     seconds: readCount('seconds', values.seconds, values.quick ? 1 : 2),
     json: values.json,
@@ -97,7 +103,7 @@ function readOptions(argv: readonly string[]): Command {
 /** Reads argv (without node and script). */
 export function parseOptions(argv: readonly string[]): Command {
   try {
-    return readOptions(argv);
+    return readRun(argv);
   } catch (error) {
     const known =
       error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');

@@ -11,4 +11,6 @@ export type Outcome = {
   readonly errors: number;
   /** Of a large reply: when its body began; null where it is not measured. */
   readonly firstByteMs: number | null;
+  /** What came over HTTP, heads and unfinished replies included; null for a client of the database. */
+  readonly bytes: number | null;
 };

@@ -1,20 +1,22 @@
 // Before anything is measured: does each server give the right answer, and how large is it?
 // Must not know loads or rounds.
+import type { Cell } from './cells.ts';
 import { download } from './download.ts';
 import type { Server } from './servers.ts';
-import type { Cell, Workload } from './workloads.ts';
+import type { Workload } from './workloads.ts';
 import { composeRequest } from './wrk.ts';
 
 /** Sizes of a good reply. */
 export type Reply = { readonly bytes: number; readonly bodyBytes: number };
 
-type Answer = { RESULT?: { ROWS?: unknown[]; SUCCESS?: boolean } };
+type Answer = { RESULT?: { HEADER?: unknown[]; ROWS?: unknown[][]; SUCCESS?: boolean } };
 
-/** Whether a body is the answer that the workload wants: all of its rows, or success. */
+/** Whether a body is the answer that the workload wants: all of its rows with all of their columns, or success. */
 export function isRight(workload: Workload, text: string): boolean {
   const { RESULT: result } = JSON.parse(text) as Answer;
   if (workload.rows === null) return result?.SUCCESS === true;
-  return result?.ROWS?.length === workload.rows;
+  const { HEADER: header = [], ROWS: rows = [] } = result ?? {};
+  return rows.length === workload.rows && rows.every((row) => row.length === header.length);
 }
 
 function urlOf(server: Server, request: string): string {

@@ -34,13 +34,14 @@ export function parseStatus(text: string): { residentBytes: number; peakBytes: n
   return { residentBytes: read('VmRSS'), peakBytes: read('VmHWM') };
 }
 
-/** The pids of `root` and all that descend from it. */
-export function descendants(root: number, processes: readonly ProcessStat[]): number[] {
-  const found = [root];
+/** The pids of the roots and all that descend from them, each once. */
+export function descendants(roots: readonly number[], processes: readonly ProcessStat[]): number[] {
+  const found = new Set(roots);
+  // A set is walked to its end, what is added on the way included.
   for (const pid of found) {
-    for (const candidate of processes) if (candidate.parent === pid) found.push(candidate.pid);
+    for (const candidate of processes) if (candidate.parent === pid) found.add(candidate.pid);
   }
-  return found;
+  return [...found];
 }
 
 /** A tree's use of the machine at one moment. */
@@ -50,7 +51,8 @@ export type Usage = {
   readonly peakBytes: number;
 };
 
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+/** The unit of times in /proc. */
+export const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 function readProc(pid: number, name: string): string | null {
   try {
@@ -71,14 +73,32 @@ function listProcesses(): ProcessStat[] {
   return stats;
 }
 
+function cpuUsOf(stat: ProcessStat | undefined): number {
+  return (((stat?.ticks ?? 0) + (stat?.childTicks ?? 0)) / ticksPerSecond) * 1e6;
+}
+
+/** CPU time of several trees together, in µs; one that is part of another counts once. */
+export function readCpuUs(roots: readonly number[]): number {
+  const processes = listProcesses();
+  const byPid = new Map(processes.map((stat) => [stat.pid, stat]));
+  return descendants(roots, processes).reduce((sum, pid) => sum + cpuUsOf(byPid.get(pid)), 0);
+}
+
+/** Memory of `root` and its descendants, pages that several share divided among them (Pss), in bytes. */
+export function readSharedOutBytes(root: number): number {
+  return descendants([root], listProcesses())
+    .map((pid) => /^Pss:\s+(\d+) kB$/m.exec(readProc(pid, 'smaps_rollup') ?? '')?.[1])
+    .reduce((sum, kib) => sum + Number(kib ?? 0) * 1024, 0);
+}
+
 /** CPU and memory of `root` and its descendants, those included that have ended and were waited for. */
 export function readUsage(root: number): Usage {
   const processes = listProcesses();
   const usage = { cpuUs: 0, residentBytes: 0, peakBytes: 0 };
-  for (const pid of descendants(root, processes)) {
+  for (const pid of descendants([root], processes)) {
     const stat = processes.find((candidate) => candidate.pid === pid);
     const { residentBytes, peakBytes } = parseStatus(readProc(pid, 'status') ?? '');
-    usage.cpuUs += (((stat?.ticks ?? 0) + (stat?.childTicks ?? 0)) / ticksPerSecond) * 1e6;
+    usage.cpuUs += cpuUsOf(stat);
     usage.residentBytes += residentBytes;
     usage.peakBytes += peakBytes;
   }
@@ -92,7 +112,7 @@ export function readChildrenCpuUs(): number {
 
 /** Makes the peaks of `root`'s tree start again from what it holds now (clear_refs, value 5). */
 export function resetPeak(root: number): void {
-  for (const pid of descendants(root, listProcesses())) {
+  for (const pid of descendants([root], listProcesses())) {
     try {
       writeFileSync(`/proc/${pid}/clear_refs`, '5');
     } catch {

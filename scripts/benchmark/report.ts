@@ -1,19 +1,13 @@
-// The tables for people: figures by cell and peer, then the targets.
+// The tables for people: figures by cell and peer, the gauges, then the targets.
 // Must not know how figures are taken.
+import { type Cell, describeLoad } from './cells.ts';
+import { type GaugeResult, middle } from './gauges.ts';
+import type { Verdict } from './judge.ts';
+import { type Peer, peerTitles } from './peers.ts';
 import type { Summary } from './rounds.ts';
-import type { Verdict } from './targets.ts';
-import { type Cell, describeLoad, type Peer } from './workloads.ts';
 
 /** A cell with its summaries, in the order of the peers. */
 export type Row = { readonly cell: Cell; readonly summaries: ReadonlyMap<Peer, Summary> };
-
-const peerTitles: Readonly<Record<Peer, string>> = {
-  gateway: 'dbhttpd',
-  fastify: 'fastify + mysql2',
-  constant: 'node:http constant',
-  'constant-none': 'the same, SCHED_NONE',
-  client: 'C client on MariaDB',
-};
 
 const columns: readonly (readonly [string, (summary: Summary) => number | null])[] = [
   ['req/s', ({ perSecond }) => perSecond],
@@ -25,14 +19,16 @@ const columns: readonly (readonly [string, (summary: Summary) => number | null])
   ['+MB', ({ growthMb }) => growthMb],
 ];
 
-/** Three significant digits, no exponent; a dash for what was not measured. */
+/** Three digits that matter, no exponent; a dash for what was not measured. */
 export function formatFigure(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return '-';
-  if (value >= 100) return Math.round(value).toLocaleString('en-US');
-  return value.toFixed(value >= 10 ? 1 : 2);
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toLocaleString('en-US');
+  if (size >= 10) return value.toFixed(1);
+  return value.toFixed(size >= 0.2 || size === 0 ? 2 : 3);
 }
 
-const nameWidth = 24;
+const nameWidth = 26;
 const figureWidth = 10;
 
 function renderHead(cell: Cell): string {
@@ -62,14 +58,39 @@ export function renderFigures(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** The table of targets with pass, falls short, or not measured. */
-export function renderTargets(verdicts: readonly Verdict[]): string {
-  const lines = verdicts.map(({ target, measured, pass }) => {
-    const sign = target.compare === 'at least' ? '≥' : '≤';
-    const wanted = `${sign} ${target.limit} ${target.unit}`;
-    const found = measured === null ? '-' : `${formatFigure(measured)} ${target.unit}`;
-    const word = pass === null ? 'not measured' : pass ? 'pass' : 'falls short';
-    return `  ${target.title.padEnd(68)}${found.padStart(12)}${wanted.padStart(12)}  ${word}`;
+/** A line for each gauge. */
+export function renderGauges(results: readonly GaugeResult[]): string {
+  const lines = results.map((result) => {
+    const { title, unit } = result.gauge;
+    const errors = result.readings.reduce((sum, reading) => sum + reading.errors, 0);
+    const notes = [
+      result.readings.at(-1)?.note ?? '',
+      ...(errors === 0 ? [] : [`${errors} errors`]),
+    ];
+    return `  ${title}: ${formatFigure(middle(result))} ${unit} (${notes.join(', ')})`;
   });
-  return ['\ntargets', ...lines].join('\n');
+  return ['', ...lines].join('\n');
+}
+
+const titleWidth = 70;
+const limitWidth = 13;
+
+function renderTarget({ target, measured, beside, word }: Verdict): string {
+  const { compare, unit } = target;
+  const figure = (value: number | null): string =>
+    value === null ? '-' : `${formatFigure(value)} ${unit}`;
+  const limit = (value: number | null): string =>
+    value === null ? '-' : `${compare === 'at least' ? '≥' : '≤'} ${figure(value)}`;
+  const figures = [figure(measured), limit(target.good), limit(target.aim)]
+    .map((text) => text.padStart(limitWidth))
+    .join('');
+  const second = target.beside === null ? '' : `${target.beside.title}: ${figure(beside)}`;
+  return `  ${target.title.padEnd(titleWidth)}${figures}  ${(word ?? 'not measured').padEnd(12)}  ${second}`.trimEnd();
+}
+
+/** The table of targets: what was measured, from where it is good, the aim, the verdict, and what belongs beside it. */
+export function renderTargets(verdicts: readonly Verdict[]): string {
+  const names = ['measured', 'good', 'aim'].map((name) => name.padStart(limitWidth)).join('');
+  const head = `  ${''.padEnd(titleWidth)}${names}  verdict`;
+  return ['\ntargets', head, ...verdicts.map(renderTarget)].join('\n');
 }

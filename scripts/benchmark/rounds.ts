@@ -1,8 +1,11 @@
 // The alternating run: every round takes every cell, every cell its peers one after the other, so that what
 // disturbs the machine disturbs all of them. Must not know targets or reports.
+import type { Cell } from './cells.ts';
+import type { Gauge, GaugeResult } from './gauges.ts';
 import { type Arena, measure, type Sample } from './measure.ts';
+import { isClient, type Peer } from './peers.ts';
+import type { Reading } from './reading.ts';
 import { median } from './statistics.ts';
-import type { Cell, Peer } from './workloads.ts';
 
 /** A cell's samples by peer, in the order of the rounds. */
 export type CellResult = {
@@ -20,29 +23,40 @@ export type Summary = {
   readonly cpuUs: number;
   readonly databaseCpuUs: number;
   readonly firstByteMs: number | null;
+  readonly mbPerCpuSecond: number | null;
   /** The highest of all rounds, not the median: later rounds start from a heap that has already grown. */
   readonly growthMb: number | null;
+  /** Cores that others used at most. */
+  readonly othersCores: number;
 };
 
 /** How to run. */
 export type Schedule = {
   readonly cells: readonly Cell[];
+  readonly gauges: readonly Gauge[];
   readonly rounds: number;
   readonly seconds: number;
   /** Told before each measurement. */
-  readonly progress: (round: number, cell: Cell) => void;
+  readonly progress: (round: number, what: string) => void;
+};
+
+/** All samples of a run. */
+export type RunResult = {
+  readonly cells: readonly CellResult[];
+  readonly gauges: readonly GaugeResult[];
 };
 
 /** Runs all rounds. A failed measurement ends the run. */
-export async function runRounds(arena: Arena, schedule: Schedule): Promise<CellResult[]> {
+export async function runRounds(arena: Arena, schedule: Schedule): Promise<RunResult> {
   const results = schedule.cells.map((cell) => ({
     cell,
     samples: new Map(cell.peers.map((peer): [Peer, Sample[]] => [peer, []])),
   }));
+  const readings = schedule.gauges.map((gauge) => ({ gauge, readings: [] as Reading[] }));
   const warm = new Set<string>();
   for (let round = 1; round <= schedule.rounds; round += 1) {
     for (const { cell, samples } of results) {
-      schedule.progress(round, cell);
+      schedule.progress(round, cell.id);
       for (const [peer, list] of rotate([...samples], round - 1)) {
         arena.signal.throwIfAborted();
         if (!warm.has(`${peer} ${cell.workload.name}`)) await warmUp(arena, cell, peer);
@@ -50,8 +64,13 @@ export async function runRounds(arena: Arena, schedule: Schedule): Promise<CellR
         list.push(await measure(arena, cell, peer, cell.decides ? schedule.seconds : 1));
       }
     }
+    for (const { gauge, readings: list } of readings) {
+      arena.signal.throwIfAborted();
+      schedule.progress(round, gauge.title);
+      list.push(await gauge.read(arena.database, arena.signal));
+    }
   }
-  return results;
+  return { cells: results, gauges: readings };
 }
 
 /** The same list, begun `turns` places later: no peer is always the first after another cell. */
@@ -60,12 +79,21 @@ export function rotate<Item>(list: readonly Item[], turns: number): Item[] {
   return [...list.slice(start), ...list.slice(0, start)];
 }
 
-// Compiled code and open connections, before the first sample that counts: after one second of it figures still rose
-// by a tenth. Two readers of a large result reach both workers.
+/** After so many, code is compiled for good; by then figures no longer rose. */
+const warmRequests = 20_000;
+const mostWarmSeconds = 4;
+
+// Compiled code and open connections, before the first sample that counts: by requests, since on a busy machine, or
+// with a slow peer, a second holds few. Two readers of a large result reach both workers.
 async function warmUp(arena: Arena, cell: Cell, peer: Peer): Promise<void> {
-  if (peer === 'client') return;
-  const connections = cell.workload.name === 'bulk' ? 2 : 32;
-  await measure(arena, { ...cell, load: { connections, close: cell.load.close } }, peer, 2);
+  if (isClient(peer)) return;
+  const isLarge = cell.workload.name === 'bulk';
+  const load = { connections: isLarge ? 2 : 32, close: cell.load.close };
+  let requests = 0;
+  for (let second = 0; second < mostWarmSeconds && requests < warmRequests; second += 1) {
+    requests += (await measure(arena, { ...cell, load }, peer, 1)).requests;
+    if (isLarge) return;
+  }
 }
 
 /** Summarises a peer's samples in a cell. NaN where no sample was without errors. */
@@ -73,6 +101,7 @@ export function summarise(samples: readonly Sample[]): Summary {
   const good = samples.filter(({ errors }) => errors === 0);
   const middle = (read: (sample: Sample) => number): number => median(good.map(read));
   const firsts = good.flatMap(({ firstByteMs }) => (firstByteMs === null ? [] : [firstByteMs]));
+  const rates = good.flatMap(({ mbPerCpuSecond: rate }) => (rate === null ? [] : [rate]));
   const growths = good.flatMap(({ growthBytes }) => (growthBytes === null ? [] : [growthBytes]));
   return {
     rounds: good.length,
@@ -83,6 +112,8 @@ export function summarise(samples: readonly Sample[]): Summary {
     cpuUs: middle(({ cpuUs }) => cpuUs),
     databaseCpuUs: middle(({ databaseCpuUs }) => databaseCpuUs),
     firstByteMs: firsts.length === 0 ? null : median(firsts),
+    mbPerCpuSecond: rates.length === 0 ? null : median(rates),
+    othersCores: Math.max(0, ...samples.map(({ othersCores }) => othersCores)),
     growthMb: growths.length === 0 ? null : Math.max(...growths) / 1e6,
   };
 }

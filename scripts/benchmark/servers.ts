@@ -2,10 +2,12 @@
 // Must not know what is asked of them.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../../test/support/gateway.ts';
+import type { Settings } from '../../test/support/ini-text.ts';
 import type { Database } from './database.ts';
-import type { Peer } from './workloads.ts';
+import type { Client, Peer } from './peers.ts';
 
 /** Worker processes of each server, and MySQL connections of each worker. */
 export const crew = { workers: 2, pool: 10 } as const;
@@ -17,6 +19,8 @@ export type Server = {
   readonly pid: number;
   /** Before the question mark of a workload's URL. */
   readonly path: (workload: string) => string;
+  /** Cuts what it has logged: no measurement pays for a disk that others have filled. */
+  readonly trimLogs: () => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -25,24 +29,21 @@ export type Sizes = ReadonlyMap<string, number>;
 
 /** Starts one peer. Rejects when it does not listen within 15 s. The C client is no server. */
 export async function startServer(
-  peer: Exclude<Peer, 'client'>,
+  peer: Exclude<Peer, Client>,
   database: Database,
   sizes: Sizes,
 ): Promise<Server> {
   switch (peer) {
-    case 'gateway': {
-      const gateway = await startGateway({ database, settings: crew, section: database.name });
-      return { ...gateway, path: () => '/db' };
-    }
-    case 'fastify': {
-      const { host, port, user, password, name } = database;
-      const account = [host, String(port), user, password, name];
-      return startPeer(
-        'fastify',
-        [String(crew.workers), String(crew.pool), ...account],
-        () => '/db',
-      );
-    }
+    case 'gateway':
+      return startLoggingGateway(database);
+    case 'gateway-unix':
+      return startLoggingGateway(database, {}, database.socket);
+    case 'gateway-unlogged':
+      return startLoggingGateway(database, { access_log: 'off' });
+    case 'fastify':
+      return startFastify('plain', database);
+    case 'fastify-tuned':
+      return startFastify('tuned', database);
     case 'constant':
       return startConstant('rr', sizes);
     case 'constant-none':
@@ -50,6 +51,33 @@ export async function startServer(
     default:
       throw new Error(`no such server: ${peer satisfies never}`);
   }
+}
+
+/** Starts a gateway with everything on that it promises, the access log included. It cannot be without metrics. */
+export async function startLoggingGateway(
+  database: Database,
+  further: Settings = {},
+  overSocket?: string,
+): Promise<Server> {
+  const gateway = await startGateway({
+    database,
+    ...(overSocket === undefined ? {} : { overSocket }),
+    settings: { ...crew, access_log: 'json', ...further },
+    section: database.name,
+  });
+  const accessLog = join(gateway.directory, 'log.access.log');
+  const trimLogs = () => {
+    // The gateway appends: what it writes next begins the file anew.
+    if (existsSync(accessLog)) truncateSync(accessLog);
+  };
+  return { ...gateway, path: () => '/db', trimLogs };
+}
+
+function startFastify(style: 'plain' | 'tuned', database: Database): Promise<Server> {
+  const { host, port, user, password, name } = database;
+  const account = [host, String(port), user, password, name];
+  const args = [style, String(crew.workers), String(crew.pool), ...account];
+  return startPeer('fastify', args, () => '/db');
 }
 
 function startConstant(scheduling: 'rr' | 'none', sizes: Sizes): Promise<Server> {
@@ -68,7 +96,8 @@ async function startPeer(
   const child = fork(join(import.meta.dirname, 'peers', `${name}.js`), args, options);
   try {
     const port = await listening(name, child);
-    return { port, pid: child.pid ?? 0, path, stop: () => stopChild(child) };
+    const stop = () => stopChild(child);
+    return { port, pid: child.pid ?? 0, path, trimLogs: () => {}, stop };
   } catch (error) {
     await stopChild(child);
     throw error;

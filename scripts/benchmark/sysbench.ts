@@ -1,11 +1,13 @@
-// The C client: sysbench, over TCP straight to MariaDB, one connection a thread.
+// The C client: sysbench straight to MariaDB, over TCP or its unix socket, one connection a thread.
 // Must not know HTTP.
 import { join } from 'node:path';
+import type { Cell } from './cells.ts';
 import { runCommand } from './command.ts';
 import type { Database } from './database.ts';
 import type { Outcome } from './outcome.ts';
+import type { Client } from './peers.ts';
 import { percentile } from './statistics.ts';
-import { type Cell, splitStatement } from './workloads.ts';
+import { splitStatement } from './workloads.ts';
 
 const scripts = join(import.meta.dirname, '../../../scripts/benchmark/lua');
 
@@ -48,6 +50,7 @@ export function parseSysbench(output: string): Outcome {
     p99Ms: rank(buckets, 0.99),
     errors: read(/ignored errors:\s+(\d+)/),
     firstByteMs: null,
+    bytes: null,
   };
 }
 
@@ -68,11 +71,24 @@ export function parseFetches(output: string, rows: number): Outcome {
       fetches.map(({ firstMs }) => firstMs),
       0.5,
     ),
+    bytes: null,
   };
 }
 
+// libmariadb takes the socket only where the host is `localhost`.
+function placeOf(client: Client, { host, port, socket }: Database): string[] {
+  return client === 'client'
+    ? [`--mysql-host=${host}`, `--mysql-port=${port}`]
+    : ['--mysql-host=localhost', `--mysql-socket=${socket}`];
+}
+
 /** Runs a cell's statement from as many threads as the cell has connections. */
-export async function runSysbench(cell: Cell, database: Database, limit: Limit): Promise<Outcome> {
+export async function runSysbench(
+  cell: Cell,
+  client: Client,
+  database: Database,
+  limit: Limit,
+): Promise<Outcome> {
   const { before, after } = splitStatement(cell.workload);
   const large = cell.workload.name === 'bulk';
   const output = await runCommand({
@@ -80,8 +96,7 @@ export async function runSysbench(cell: Cell, database: Database, limit: Limit):
     args: [
       '--db-driver=mysql',
       '--db-ps-mode=disable',
-      `--mysql-host=${database.host}`,
-      `--mysql-port=${database.port}`,
+      ...placeOf(client, database),
       `--mysql-user=${database.user}`,
       `--mysql-password=${database.password}`,
       `--mysql-db=${database.name}`,

@@ -1,10 +1,5 @@
-// What is measured: statements, loads, and which peers stand beside the gateway in which cell.
-// Must not know how a cell is run.
-
-export const peers = ['gateway', 'fastify', 'constant', 'constant-none', 'client'] as const;
-
-/** gateway; fastify + mysql2; node:http constant (round robin, or accepted by the workers); C client on MariaDB. */
-export type Peer = (typeof peers)[number];
+// The work: statements, with what a good answer to each holds.
+// Must not know who runs them, nor under which load.
 
 /** A statement with `{id}` where a number between 1 and `span` goes. */
 export type Workload = {
@@ -12,7 +7,7 @@ export type Workload = {
   readonly title: string;
   readonly statement: string;
   readonly span: number;
-  /** Rows of a reply; null for a write. */
+  /** Rows of a reply; null for a write. Their columns all have names of their own: a row as an object keeps them. */
   readonly rows: number | null;
 };
 
@@ -37,7 +32,7 @@ export const workloads: readonly Workload[] = [
     name: 'join',
     title: '10-row join',
     statement:
-      'select c.id, c.name, p.id, p.quantity, p.price from customer c ' +
+      'select c.id, c.name, p.id as purchase, p.quantity, p.price from customer c ' +
       'join purchase p on p.customer = c.id where c.id = {id}',
     span: 10_000,
     rows: 10,
@@ -57,83 +52,6 @@ export const workloads: readonly Workload[] = [
     rows: null,
   },
 ];
-
-/** How many connections ask at once, and whether each request has one of its own. */
-export type Load = { readonly connections: number; readonly close: boolean };
-
-/** One row of the result: a workload under a load, run by some peers in turn. */
-export type Cell = {
-  readonly id: string;
-  readonly workload: Workload;
-  readonly load: Load;
-  readonly peers: readonly Peer[];
-  /** One that a target looks at: measured longer, beside every peer. */
-  readonly decides: boolean;
-};
-
-const loads: readonly Load[] = [
-  { connections: 1, close: false },
-  { connections: 16, close: false },
-  { connections: 64, close: false },
-  { connections: 256, close: false },
-  { connections: 48, close: true },
-];
-
-const deciding = new Set([
-  'point/64',
-  'point/256',
-  'point/48-close',
-  'join/16',
-  'thousand/16',
-  'insert/16',
-]);
-
-function cellId(workload: Workload, load: Load): string {
-  return `${workload.name}/${load.connections}${load.close ? '-close' : ''}`;
-}
-
-/** Whether a peer has a form of this cell. sysbench keeps its connections; large results it fetches either way. */
-export function fits(peer: Peer, { workload, load }: Pick<Cell, 'workload' | 'load'>): boolean {
-  return peer !== 'client' || !load.close || workload.name === 'bulk';
-}
-
-function choosePeers(load: Load, decides: boolean): readonly Peer[] {
-  if (!decides) return ['gateway', 'fastify'];
-  // How connections are handed out matters only where each request brings one.
-  if (load.close) return ['gateway', 'fastify', 'constant', 'constant-none'];
-  return ['gateway', 'fastify', 'constant', 'client'];
-}
-
-function bulkCells(workload: Workload): Cell[] {
-  return [1, 8].map((connections): Cell => {
-    const load = { connections, close: true };
-    return {
-      id: `${workload.name}/${connections}`,
-      workload,
-      load,
-      peers:
-        connections === 1 ? ['gateway', 'fastify', 'constant', 'client'] : ['gateway', 'fastify'],
-      decides: true,
-    };
-  });
-}
-
-/** `64 keep-alive`, or `48 closing`. */
-export function describeLoad({ connections, close }: Load): string {
-  return `${connections} ${close ? 'closing' : 'keep-alive'}`;
-}
-
-/** All cells in the order of a round. Large results come first, so that memory growth is measured on fresh heaps. */
-export function listCells(): Cell[] {
-  return workloads.flatMap((workload) => {
-    if (workload.name === 'bulk') return bulkCells(workload);
-    return loads.map((load): Cell => {
-      const id = cellId(workload, load);
-      const decides = deciding.has(id);
-      return { id, workload, load, peers: choosePeers(load, decides), decides };
-    });
-  });
-}
 
 /** The statement's text before and after the id. */
 export function splitStatement(workload: Workload): { before: string; after: string } {

@@ -1,10 +1,11 @@
 // wrk as the load of small replies: its arguments, and what its summary says.
 // Must not know which server answers.
 import { join } from 'node:path';
+import type { Cell } from './cells.ts';
 import { runCommand } from './command.ts';
 import type { Outcome } from './outcome.ts';
 import type { Server } from './servers.ts';
-import { type Cell, splitStatement } from './workloads.ts';
+import { splitStatement } from './workloads.ts';
 
 const script = join(import.meta.dirname, '../../../scripts/benchmark/lua/http.lua');
 
@@ -37,6 +38,7 @@ export function parseWrk(output: string, replyBytes: number): Outcome {
     p99Ms: summary.p99Us / 1e3,
     errors: connect + read + write + timeout + status + countOddSizes(summary, replyBytes),
     firstByteMs: null,
+    bytes: summary.bytes,
   };
 }
 
@@ -64,29 +66,42 @@ export function composeRequest(cell: Cell, server: Server): { before: string; af
   };
 }
 
-/** Loads a server with a cell's requests for `seconds`. */
-export async function runWrk(
-  cell: Cell,
-  server: Server,
-  run: { readonly seconds: number; readonly replyBytes: number; readonly signal: AbortSignal },
-): Promise<Outcome> {
-  const { before, after } = composeRequest(cell, server);
-  const connections = String(cell.load.connections);
-  const limits = ['-t', '1', '-c', connections, '-d', `${run.seconds}s`, '--timeout', '10s'];
+/** What wrk sends, and for how long. */
+export type WrkLoad = {
+  readonly port: number;
+  /** The request before and after the id, the last empty line left out. */
+  readonly before: string;
+  readonly after: string;
+  /** The largest id; 0: the request has none. */
+  readonly span: number;
+  /** For long requests, which no command line would hold: letters after `after`, and how the request goes on. */
+  readonly padding?: { readonly bytes: number; readonly end: string };
+  readonly connections: number;
+  readonly seconds: number;
+  readonly replyBytes: number;
+  readonly signal: AbortSignal;
+};
+
+/** Loads a server with one thread of wrk. */
+export async function runWrk(load: WrkLoad): Promise<Outcome> {
+  const { padding } = load;
+  const limits = ['-t', '1', '-c', String(load.connections), '-d', `${load.seconds}s`];
+  const request = [load.before, load.after, String(load.span)];
   const output = await runCommand({
     command: 'wrk',
     args: [
       ...limits,
+      '--timeout',
+      '10s',
       '-s',
       script,
-      `http://127.0.0.1:${server.port}/`,
+      `http://127.0.0.1:${load.port}/`,
       '--',
-      before,
-      after,
-      String(cell.workload.span),
+      ...request,
+      ...(padding === undefined ? [] : [String(padding.bytes), padding.end]),
     ],
-    timeoutMs: run.seconds * 1000 + 15_000,
-    signal: run.signal,
+    timeoutMs: load.seconds * 1000 + 15_000,
+    signal: load.signal,
   });
-  return parseWrk(output, run.replyBytes);
+  return parseWrk(output, load.replyBytes);
 }

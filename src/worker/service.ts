@@ -143,7 +143,8 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   };
 }
 
-function observeExchange(
+/** Counts what was told of one request's statements, and logs what an operator must see. */
+export function observeExchange(
   metrics: WorkerMetrics,
   log: Log,
   noteSlow: NoteSlow,

@@ -35,6 +35,8 @@ const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.
 /** Starts `dbhttpd -c … -s …`, listening on a port of the system's choice. Rejects with the log's text. */
 export async function startGateway(wish: {
   readonly database: Target;
+  /** The database's unix socket, in the place of its host and port. */
+  readonly overSocket?: string;
   readonly settings?: Settings;
   readonly section?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -48,8 +50,9 @@ export async function startGateway(wish: {
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
   const settings: Settings = {
     database: wish.database.name,
-    host: wish.database.host,
-    port: wish.database.port,
+    ...(wish.overSocket === undefined
+      ? { host: wish.database.host, port: wish.database.port }
+      : { socket: wish.overSocket }),
     user: wish.database.user,
     password: wish.database.password,
     listen: '127.0.0.1:0',

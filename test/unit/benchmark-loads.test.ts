@@ -2,10 +2,11 @@
 // Must not start any of them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listCells } from '../../scripts/benchmark/cells.ts';
 import { isWhole } from '../../scripts/benchmark/download.ts';
 import { isRight } from '../../scripts/benchmark/probe.ts';
 import { parseFetches, parseSysbench } from '../../scripts/benchmark/sysbench.ts';
-import { listCells, type Workload } from '../../scripts/benchmark/workloads.ts';
+import type { Workload } from '../../scripts/benchmark/workloads.ts';
 import { composeRequest, parseWrk } from '../../scripts/benchmark/wrk.ts';
 
 const summary = {
@@ -32,6 +33,7 @@ test("wrk's summary becomes an outcome", () => {
     p99Ms: 7.58,
     errors: 0,
     firstByteMs: null,
+    bytes: 400_000,
   });
 });
 
@@ -70,6 +72,7 @@ General statistics:
     p99Ms: 2.34,
     errors: 0,
     firstByteMs: null,
+    bytes: null,
   });
 });
 
@@ -94,16 +97,17 @@ test('a large reply is whole by its length or by its last chunk', () => {
   assert.ok(!isWhole('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n', 2, '{}'));
 });
 
-test('an answer is right when it has all rows, or success', () => {
+test('an answer is right when it has all rows with all columns, or success', () => {
   const query: Workload = { name: 'q', title: 'q', statement: '', span: 1, rows: 1 };
-  assert.ok(isRight(query, '{"RESULT":{"ROWS":[[1]]}}'));
+  assert.ok(isRight(query, '{"RESULT":{"HEADER":["a"],"ROWS":[[1]]}}'));
+  assert.ok(!isRight(query, '{"RESULT":{"HEADER":["a","b"],"ROWS":[[1]]}}'));
   assert.ok(!isRight(query, '{"RESULT":{"ROWS":[]}}'));
   assert.ok(!isRight(query, '{"MYSQL_ERRNO":1146}'));
   assert.ok(isRight({ ...query, rows: null }, '{"RESULT":{"SUCCESS":true}}'));
 });
 
 test('the two halves of every request make one statement', () => {
-  const server = { port: 1, pid: 0, path: () => '/db', stop: async () => {} };
+  const server = { port: 1, pid: 0, path: () => '/db', trimLogs: () => {}, stop: async () => {} };
   for (const cell of listCells()) {
     const { before, after } = composeRequest(cell, server);
     const [, url = ''] = `${before}7${after}`.split(' ');

@@ -2,6 +2,7 @@
 // Must not run anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listCells } from '../../scripts/benchmark/cells.ts';
 import { parseOptions } from '../../scripts/benchmark/options.ts';
 import { targets } from '../../scripts/benchmark/targets.ts';
 
@@ -15,20 +16,36 @@ test('a full run takes five rounds', () => {
   assert.equal(optionsOf().rounds, 5);
 });
 
-test('a quick run takes every cell and peer that a target looks at', () => {
-  const { cells, rounds } = optionsOf('--quick');
+test('a quick run takes every cell, peer and gauge that a target looks at', () => {
+  const { cells, gauges, rounds } = optionsOf('--quick');
   assert.equal(rounds, 1);
-  for (const { cell: id, against } of targets) {
-    const cell = cells.find((candidate) => candidate.id === id);
-    assert.ok(cell?.peers.includes('gateway'), id);
-    if (against !== null) assert.ok(cell?.peers.includes(against), `${id} ${against}`);
+  const sources = targets.flatMap(({ source, beside }) =>
+    beside === null ? [source] : [source, beside.source],
+  );
+  for (const source of sources) {
+    if (source.kind === 'gauge') {
+      assert.ok(gauges.some(({ id }) => id === source.gauge));
+      continue;
+    }
+    const cell = cells.find(({ id }) => id === source.cell);
+    assert.ok(cell?.peers.includes(source.of), `${source.cell} ${source.of}`);
+    if (source.to !== null) {
+      assert.ok(cell?.peers.includes(source.to), `${source.cell} ${source.to}`);
+    }
   }
 });
 
+test('every cell that is measured longer is one that a target looks at', () => {
+  const looked = targets.flatMap(({ source }) => (source.kind === 'gauge' ? [] : [source.cell]));
+  for (const { id, decides } of listCells()) assert.equal(decides, looked.includes(id), id);
+});
+
 test('workloads and peers can be chosen', () => {
-  const { cells } = optionsOf('--only', 'insert,join', '--peers', 'client,gateway');
+  const { cells, gauges } = optionsOf('--only', 'insert,join', '--peers', 'client,gateway');
   assert.deepEqual([...new Set(cells.map(({ workload }) => workload.name))], ['join', 'insert']);
   for (const { peers, load } of cells) assert.equal(peers.includes('client'), !load.close);
+  assert.deepEqual(gauges, []);
+  assert.equal(optionsOf('--only', 'idle').gauges.length, 1);
 });
 
 test('what is unknown is named', () => {

@@ -1,13 +1,14 @@
-// The figures of the benchmark: medians, percentiles, verdicts on targets, and how they are shown.
+// The figures of the benchmark: medians, percentiles, and how they are shown and kept.
 // Must not know how samples are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listCells } from '../../scripts/benchmark/cells.ts';
+import { gauges, middle } from '../../scripts/benchmark/gauges.ts';
 import { composeJson } from '../../scripts/benchmark/json.ts';
 import { formatFigure } from '../../scripts/benchmark/report.ts';
-import { rotate, type Summary, summarise } from '../../scripts/benchmark/rounds.ts';
+import { rotate, summarise } from '../../scripts/benchmark/rounds.ts';
 import { median, percentile } from '../../scripts/benchmark/statistics.ts';
-import { judge, type Target } from '../../scripts/benchmark/targets.ts';
-import { listCells } from '../../scripts/benchmark/workloads.ts';
+import { targets } from '../../scripts/benchmark/targets.ts';
 
 const sample = {
   requests: 100,
@@ -19,21 +20,11 @@ const sample = {
   cpuUs: 50,
   databaseCpuUs: 20,
   firstByteMs: null,
+  bytes: 5e4,
+  mbPerCpuSecond: 10,
+  othersCores: 0,
   growthBytes: 1e6,
 };
-
-const target: Target = {
-  title: 'requests/s against fastify',
-  cell: 'point/64',
-  figure: 'perSecond',
-  against: 'fastify',
-  compare: 'at least',
-  limit: 1.8,
-  unit: '×',
-};
-
-const lookupOf = (own: Summary, other: Summary) => (_cell: string, peer: string) =>
-  peer === 'gateway' ? own : peer === 'fastify' ? other : null;
 
 test('the median is the middle, or the mean of the two in the middle', () => {
   assert.equal(median([9, 1, 5]), 5);
@@ -61,58 +52,41 @@ test('memory growth is the highest of the rounds', () => {
   assert.equal(summary.growthMb, 21);
 });
 
-test('a target compares the gateway with a peer', () => {
-  const peer = summarise([sample]);
-  const fast = summarise([{ ...sample, perSecond: 250 }]);
-  assert.deepEqual(judge(target, lookupOf(fast, peer)), { target, measured: 2.5, pass: true });
-  assert.equal(judge(target, lookupOf(peer, peer)).pass, false);
-});
-
-test('a target where the gateway gave errors is not measured', () => {
-  const shaky = summarise([sample, { ...sample, errors: 1 }]);
-  assert.equal(judge(target, lookupOf(shaky, summarise([sample]))).pass, null);
-  assert.equal(judge(target, lookupOf(summarise([sample]), shaky)).pass, false);
-});
-
-test('a target without a good sample is not measured', () => {
-  const broken = summarise([{ ...sample, errors: 1 }]);
-  assert.deepEqual(judge(target, lookupOf(broken, summarise([sample]))), {
-    target,
-    measured: null,
-    pass: null,
-  });
-  assert.equal(judge(target, () => null).pass, null);
-});
-
-test('an upper limit passes at the limit', () => {
-  const growth: Target = {
-    ...target,
-    figure: 'growthMb',
-    against: null,
-    compare: 'at most',
-    limit: 1,
-  };
-  assert.equal(judge(growth, lookupOf(summarise([sample]), summarise([]))).pass, true);
-});
-
 test('figures show three digits that matter', () => {
   assert.equal(formatFigure(12_345.6), '12,346');
   assert.equal(formatFigure(42.35), '42.4');
   assert.equal(formatFigure(0.512), '0.51');
+  assert.equal(formatFigure(1 / 14), '0.071');
+  assert.equal(formatFigure(-0.3), '-0.30');
+  assert.equal(formatFigure(0), '0.00');
   assert.equal(formatFigure(null), '-');
   assert.equal(formatFigure(Number.NaN), '-');
 });
 
+test('a gauge with an error in any reading has no figure', () => {
+  const [gauge = assert.fail()] = gauges;
+  const reading = (value: number, errors = 0) => ({ value, errors, note: '' });
+  assert.equal(middle({ gauge, readings: [reading(9), reading(1), reading(5)] }), 5);
+  assert.ok(Number.isNaN(middle({ gauge, readings: [reading(9), reading(1, 3)] })));
+});
+
 test('the record is JSON with conditions, verdicts, medians and every sample', () => {
-  const cell = listCells().find(({ id }) => id === target.cell) ?? assert.fail();
+  const cell = listCells().find(({ id }) => id === 'point/64') ?? assert.fail();
+  const [gauge = assert.fail()] = gauges;
+  const [target = assert.fail()] = targets;
   const samples = new Map([['gateway' as const, [sample, { ...sample, p50Ms: 1 / 3 }]]]);
-  const verdict = { target, measured: 2.5, pass: true };
-  const record = JSON.parse(composeJson({ rounds: 2 }, [{ cell, samples }], [verdict]));
+  const readings = [{ value: 8, errors: 0, note: '' }];
+  const results = { cells: [{ cell, samples }], gauges: [{ gauge, readings }] };
+  const verdict = { target, measured: 2.5, beside: null, word: 'good' } as const;
+  const record = JSON.parse(composeJson({ rounds: 2 }, results, [verdict]));
   assert.equal(record.rounds, 2);
   assert.equal(record.targets[0].measured, 2.5);
+  assert.equal(record.targets[0].verdict, 'good');
   assert.equal(record.cells[0].cell, 'point/64');
   assert.equal(record.cells[0].median.perSecond, 100);
   assert.equal(record.cells[0].samples[1].p50Ms, 0.333333);
+  assert.equal(record.cells[1].gauge, gauge.id);
+  assert.equal(record.cells[1].median, 8);
 });
 
 test('every peer comes first in its turn', () => {

@@ -1,15 +1,18 @@
 -- What wrk sends and what it says at the end: one statement with a varying id, one line of JSON.
--- Must not know which server answers. Arguments: request before the id, request after it, largest id.
+-- Must not know which server answers. Arguments: request before the id, request after it, largest id (0: no id). Also,
+-- for a long request, how many letters come then, and its end (without them: the empty line that ends the head).
 
-local before, after, span
+local before, after, span, whole
 
 function init(args)
-  before, after, span = args[1], args[2] .. "\r\n", tonumber(args[3])
+  local ending = args[4] and string.rep("x", tonumber(args[4])) .. args[5] or "\r\n"
+  before, after, span = args[1], args[2] .. ending, tonumber(args[3])
+  whole = span == 0 and before .. after
   math.randomseed(20071107)
 end
 
 function request()
-  return before .. math.random(span) .. after
+  return whole or before .. math.random(span) .. after
 end
 
 function done(summary, latency)

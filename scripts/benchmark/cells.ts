@@ -1,0 +1,70 @@
+// What is run: each workload under several loads, and who stands beside the gateway there.
+// Must not know how a cell is run.
+import { isClient, type Peer } from './peers.ts';
+import { type Workload, workloads } from './workloads.ts';
+
+/** How many connections ask at once, and whether each request has one of its own. */
+export type Load = { readonly connections: number; readonly close: boolean };
+
+/** One row of the result: a workload under a load, run by some peers in turn. */
+export type Cell = {
+  readonly id: string;
+  readonly workload: Workload;
+  readonly load: Load;
+  readonly peers: readonly Peer[];
+  /** One that a target looks at: measured longer, beside every peer that says something there. */
+  readonly decides: boolean;
+};
+
+const keepAlive = (connections: number): Load => ({ connections, close: false });
+const closing = (connections: number): Load => ({ connections, close: true });
+
+const pools: readonly Peer[] = ['gateway', 'fastify', 'fastify-tuned'];
+
+/** The peers of the cells that decide. */
+const deciding: Readonly<Record<string, readonly Peer[]>> = {
+  'bulk/1': [...pools, 'client'],
+  'bulk/8': pools,
+  'point/64': [...pools, 'gateway-unix', 'gateway-unlogged', 'constant', 'client', 'client-unix'],
+  'point/256': pools,
+  'point/48-close': [...pools, 'constant', 'constant-none'],
+  'join/16': [...pools, 'gateway-unix', 'client', 'client-unix'],
+  'thousand/16': [...pools, 'client'],
+  'insert/16': [...pools, 'client'],
+};
+
+// Those that decide come first: there every setting of the gateway has been exercised alike.
+const loads: Readonly<Record<string, readonly Load[]>> = {
+  bulk: [closing(1), closing(8)],
+  point: [keepAlive(64), keepAlive(256), closing(48), keepAlive(1), keepAlive(16)],
+  join: [keepAlive(16), keepAlive(1), closing(48)],
+  thousand: [keepAlive(16), keepAlive(1), closing(48)],
+  insert: [keepAlive(16), keepAlive(1), keepAlive(64), closing(48)],
+};
+
+// Large results always have a connection of their own: their cells need not say so.
+function cellId({ name }: Workload, { connections, close }: Load): string {
+  return `${name}/${connections}${close && name !== 'bulk' ? '-close' : ''}`;
+}
+
+/** Whether a peer has a form of this cell. sysbench keeps its connections; large results it fetches either way. */
+export function fits(peer: Peer, { workload, load }: Pick<Cell, 'workload' | 'load'>): boolean {
+  return !isClient(peer) || !load.close || workload.name === 'bulk';
+}
+
+/** `64 keep-alive`, or `48 closing`. */
+export function describeLoad({ connections, close }: Load): string {
+  return `${connections} ${close ? 'closing' : 'keep-alive'}`;
+}
+
+/** All cells in the order of a round. Large results come first, so that memory growth is measured on fresh heaps. */
+export function listCells(): Cell[] {
+  return workloads.flatMap((workload) =>
+    (loads[workload.name] ?? []).map((load): Cell => {
+      const id = cellId(workload, load);
+      const compared = deciding[id];
+      const decides = compared !== undefined;
+      return { id, workload, load, peers: compared ?? ['gateway', 'fastify'], decides };
+    }),
+  );
+}

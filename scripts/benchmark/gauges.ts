@@ -1,0 +1,43 @@
+// What is measured besides loads: figures with a procedure of their own, once a round.
+// Must not know targets or reports.
+import type { Database } from './database.ts';
+import { measureIdleConnections } from './idle.ts';
+import { measureObserving } from './observing.ts';
+import type { Reading } from './reading.ts';
+import { median } from './statistics.ts';
+
+/** A figure with its procedure. */
+export type Gauge = {
+  readonly id: GaugeId;
+  readonly title: string;
+  readonly unit: string;
+  readonly read: (database: Database, signal: AbortSignal) => Promise<Reading>;
+};
+
+export const gaugeIds = ['idle', 'observing'] as const;
+
+export type GaugeId = (typeof gaugeIds)[number];
+
+export const gauges: readonly Gauge[] = [
+  {
+    id: 'idle',
+    title: 'memory of an idle keep-alive connection',
+    unit: 'KiB',
+    read: measureIdleConnections,
+  },
+  {
+    id: 'observing',
+    title: 'metrics and access log of a request',
+    unit: 'µs',
+    read: (_database, signal) => measureObserving(signal),
+  },
+];
+
+/** A gauge's readings, in the order of the rounds. */
+export type GaugeResult = { readonly gauge: Gauge; readonly readings: readonly Reading[] };
+
+/** The middle of the readings; NaN where one had errors. */
+export function middle({ readings }: GaugeResult): number {
+  const isGood = readings.every(({ errors }) => errors === 0);
+  return isGood ? median(readings.map(({ value }) => value)) : Number.NaN;
+}

@@ -1,0 +1,73 @@
+// What an idle keep-alive connection costs the gateway in memory: many of them, each of which has asked once.
+// Must not know rounds or targets.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cell } from './cells.ts';
+import { largestCrowd, openCrowd } from './crowd.ts';
+import type { Database } from './database.ts';
+import { readSharedOutBytes } from './proc.ts';
+import type { Reading } from './reading.ts';
+import { startLoggingGateway } from './servers.ts';
+import { workloads } from './workloads.ts';
+import { composeRequest, runWrk } from './wrk.ts';
+
+const wantedConnections = 10_000;
+/** Two readings closer than this are the same. */
+const steadyBytes = 256 * 1024;
+const pauseMs = 250;
+const mostPauses = 12;
+
+/**
+ * Memory of one connection in KiB: the growth of all of a fresh gateway's processes from after some load without
+ * connections to when all connections have asked and are idle, by their number. Pages that processes share count once;
+ * what the kernel holds for a socket does not count.
+ */
+export async function measureIdleConnections(
+  database: Database,
+  signal: AbortSignal,
+): Promise<Reading> {
+  const size = Math.min(wantedConnections, largestCrowd());
+  const gateway = await startLoggingGateway(database);
+  try {
+    const request = composePointQuery(gateway);
+    // Compiled code and a young generation of full size are no connection's memory.
+    await runWrk({
+      ...request,
+      port: gateway.port,
+      connections: 64,
+      seconds: 2,
+      replyBytes: 1,
+      signal,
+    });
+    const before = await settle(gateway.pid, signal);
+    const crowd = await openCrowd(gateway.port, size);
+    try {
+      const { errors } = await crowd.askAll(`${request.before}1${request.after}\r\n`);
+      const after = await settle(gateway.pid, signal);
+      return { value: (after - before) / size / 1024, errors, note: `${size} connections` };
+    } finally {
+      crowd.close();
+    }
+  } finally {
+    await gateway.stop();
+  }
+}
+
+function composePointQuery(server: Parameters<typeof composeRequest>[1]) {
+  const workload = workloads.find(({ name }) => name === 'point');
+  if (workload === undefined) throw new Error('there is no point query');
+  const load = { connections: 1, close: false };
+  const cell: Cell = { id: 'idle', workload, load, peers: [], decides: false };
+  return { ...composeRequest(cell, server), span: workload.span };
+}
+
+// Memory goes on changing for a moment after the last reply: closed connections, buffers, a late collection.
+async function settle(pid: number, signal: AbortSignal): Promise<number> {
+  let last = readSharedOutBytes(pid);
+  for (let pause = 0; pause < mostPauses; pause += 1) {
+    await sleep(pauseMs, undefined, { signal });
+    const now = readSharedOutBytes(pid);
+    if (Math.abs(now - last) < steadyBytes) return now;
+    last = now;
+  }
+  return last;
+}

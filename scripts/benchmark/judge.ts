@@ -1,0 +1,55 @@
+// The verdict on each target: what was measured, against its two limits.
+// Must not know how figures are taken or shown.
+import { type GaugeResult, middle } from './gauges.ts';
+import type { Peer } from './peers.ts';
+import type { Summary } from './rounds.ts';
+import type { Source, Target } from './targets.ts';
+
+/** A target with what was measured; null when its cell, peer or gauge was not run, or there were errors. */
+export type Verdict = {
+  readonly target: Target;
+  readonly measured: number | null;
+  readonly beside: number | null;
+  readonly word: 'reaches aim' | 'good' | 'falls short' | null;
+};
+
+/** All that was measured. */
+export type Measured = {
+  readonly summary: (cell: string, peer: Peer) => Summary | null;
+  readonly gauges: readonly GaugeResult[];
+};
+
+/** The number that a source names; NaN when it cannot be had. Where the gateway gave errors, its other samples do not make up for them. */
+function read(source: Source, { summary, gauges }: Measured): number {
+  if (source.kind === 'gauge') {
+    const result = gauges.find(({ gauge }) => gauge.id === source.gauge);
+    return result === undefined ? Number.NaN : middle(result);
+  }
+  const { cell, figure, of, to } = source;
+  const own = summary(cell, of);
+  if (own === null || own.errors > 0) return Number.NaN;
+  const value = own[figure] ?? Number.NaN;
+  if (to === null) return value;
+  const other = summary(cell, to)?.[figure] ?? Number.NaN;
+  return source.kind === 'difference' ? value - other : value / other;
+}
+
+/** A target has at least one limit: without `good`, what misses the aim falls short. */
+function decide({ compare, good, aim }: Target, measured: number): NonNullable<Verdict['word']> {
+  const meets = (limit: number | null): boolean =>
+    limit !== null && (compare === 'at least' ? measured >= limit : measured <= limit);
+  if (meets(aim)) return 'reaches aim';
+  return meets(good) ? 'good' : 'falls short';
+}
+
+/** Judges one target. */
+export function judge(target: Target, measured: Measured): Verdict {
+  const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
+  const value = finite(read(target.source, measured));
+  return {
+    target,
+    measured: value,
+    beside: target.beside === null ? null : finite(read(target.beside.source, measured)),
+    word: value === null ? null : decide(target, value),
+  };
+}

@@ -1,0 +1,99 @@
+// The gateway's own counting and logging, driven without requests: what they cost when nothing else is measured with them.
+// Must not know servers or databases. Argument: the access log's path. Prints one line of JSON: usEach, requests, lines.
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openLog } from '../../src/shared/log.ts';
+
+import { openAccessLog } from '../../src/worker/observe/access-log.ts';
+import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.ts';
+import { createSlowStatements } from '../../src/worker/observe/slow-statements.ts';
+import { Visit } from '../../src/worker/observe/visit.ts';
+import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
+import { observeExchange } from '../../src/worker/service.ts';
+import { median } from './statistics.ts';
+
+// A busy worker: 10,000 requests a second, in bursts: whoever loops without a pause never writes, and fills the buffer.
+const burst = 200;
+const pauseMs = 20;
+const phaseMs = 400;
+const pairs = 3;
+// Enough of them that all code is compiled: a worker lives for days.
+const warmBurst = 1000;
+const warmPhases = 4;
+
+const [, , path = ''] = process.argv;
+const log = openLog('stderr', 'error', 'observing', 'batched');
+const accessLog = openAccessLog('json', path);
+const metrics = new WorkerMetrics();
+const noteSlow = createSlowStatements(log, 1000);
+const observer = {
+  answered: metrics.countRequest.bind(metrics),
+  over: accessLog.visited,
+};
+const attended = { closed: () => {} };
+let requests = 0;
+
+/** A request and its reply, as far as observers look at them. */
+function createExchange() {
+  const request = {
+    method: 'GET',
+    httpVersion: '1.1',
+    headers: { host: '127.0.0.1:9090', 'user-agent': 'curl/8.5.0' },
+    socket: { remoteAddress: '127.0.0.1' },
+  };
+  const response = { headersSent: true, statusCode: 200, bodyBytes: 183, writableFinished: true };
+  return {
+    request: request as unknown as IncomingMessage,
+    response: response as unknown as ServerResponse,
+  };
+}
+
+/** Everything that is told of a point query from its head to its end. */
+function observeRequest({ request, response }: ReturnType<typeof createExchange>): void {
+  requests += 1;
+  const head = { requestId: `0123456789ab-${requests}`, endpoint: 'db', path: '/db' } as const;
+  const visit = new Visit(request, response, head, observer);
+  visit.statementsBegin(attended);
+  const summary: ExchangeSummary = {
+    requestId: visit.requestId,
+    status: 200,
+    outcome: 'ok',
+    clientGone: false,
+    isRead: true,
+    rows: 1,
+    bytes: 183,
+    queueMs: 0,
+    databaseMs: 0.2 + (requests % 1000) / 1000,
+    durationMs: performance.now() - visit.startedAt + (requests % 100) / 10,
+    sql: 'select 1',
+  };
+  observeExchange(metrics, log, noteSlow, summary);
+  visit.statementsEnded(summary);
+  visit.closed();
+}
+
+/** CPU of a phase in µs by its requests; bursts of none tell what the loop itself costs. */
+async function runPhase(each: number): Promise<{ usedUs: number; bursts: number }> {
+  const end = performance.now() + phaseMs;
+  const before = process.cpuUsage();
+  let bursts = 0;
+  for (; performance.now() < end; bursts += 1) {
+    for (let index = 0; index < each; index += 1) observeRequest(createExchange());
+    await sleep(pauseMs);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return { usedUs: user + system, bursts };
+}
+
+for (let phase = 0; phase < warmPhases; phase += 1) await runPhase(warmBurst);
+const costs: number[] = [];
+for (let pair = 0; pair < pairs; pair += 1) {
+  const empty = await runPhase(0);
+  const full = await runPhase(burst);
+  costs.push((full.usedUs / full.bursts - empty.usedUs / empty.bursts) / burst);
+}
+await sleep(4 * pauseMs);
+accessLog.flush();
+const lines = readFileSync(path, 'latin1').split('\n').length - 1;
+process.stdout.write(`${JSON.stringify({ usEach: median(costs), requests, lines })}\n`);

@@ -1,0 +1,45 @@
+// Who takes part: the gateway in three settings, and those that it is compared with.
+// Must not know how any of them is started or loaded.
+
+export const peers = [
+  'gateway',
+  'gateway-unix',
+  'gateway-unlogged',
+  'fastify',
+  'fastify-tuned',
+  'constant',
+  'constant-none',
+  'client',
+  'client-unix',
+] as const;
+
+export type Peer = (typeof peers)[number];
+
+/** C clients straight on MariaDB, over TCP or its unix socket; all others are HTTP servers. */
+export type Client = 'client' | 'client-unix';
+
+/** Servers that answer without asking a database. */
+export type Constant = 'constant' | 'constant-none';
+
+/** Whether a peer is a client of the database, without a server of its own. */
+export function isClient(peer: Peer): peer is Client {
+  return peer === 'client' || peer === 'client-unix';
+}
+
+/** Whether a peer answers without asking a database. */
+export function isConstant(peer: Peer): peer is Constant {
+  return peer === 'constant' || peer === 'constant-none';
+}
+
+/** What each is called in the tables. */
+export const peerTitles: Readonly<Record<Peer, string>> = {
+  gateway: 'dbhttpd',
+  'gateway-unix': 'dbhttpd, unix socket',
+  'gateway-unlogged': 'dbhttpd, no access log',
+  fastify: 'fastify + mysql2',
+  'fastify-tuned': 'the same, tuned',
+  constant: 'node:http constant',
+  'constant-none': 'the same, SCHED_NONE',
+  client: 'C client on MariaDB',
+  'client-unix': 'the same, unix socket',
+};
