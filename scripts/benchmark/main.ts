@@ -1,9 +1,10 @@
-// scripts/bench, once everything is built: the command line to a full run.
+// scripts/bench, once everything is built: the command line to a full run, or to curves of scale.
 // Must not know the gateway's code.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
 import { help, parseOptions } from './options.ts';
 import { runBenchmark } from './run.ts';
+import { runScale } from './scale/run.ts';
 
 // Far above a full run: an end for one that hangs where no other bound holds.
 const limitMs = 20 * 60_000;
@@ -35,6 +36,8 @@ async function main(): Promise<number> {
       return 64;
     case 'run':
       return runBounded((signal) => runBenchmark(command.options, signal));
+    case 'scale':
+      return runBounded((signal) => runScale(command.options, signal));
     default:
       throw new Error(`no such command: ${command satisfies never}`);
   }

@@ -4,11 +4,14 @@ import { parseArgs } from 'node:util';
 import { type Cell, fits, listCells } from './cells.ts';
 import { type Gauge, gaugeIds, gauges } from './gauges.ts';
 import { type Peer, peers } from './peers.ts';
+import { type Curve, curves } from './scale/curves.ts';
 import { workloads } from './workloads.ts';
 
 const workloadNames = workloads.map(({ name }) => name);
+const curveNames = curves.map(({ name }) => name);
 
 export const help = `Usage: scripts/bench [options]
+       scripts/bench scale [options]
 
 Measures the gateway beside its peers in alternating rounds against a private MariaDB, and judges the figures by a
 table of targets. About ten minutes; a table on stdout, every sample as JSON.
@@ -22,6 +25,14 @@ table of targets. About ten minutes; a table on stdout, every sample as JSON.
   --seconds <n>      length of a measurement in a cell that decides (2); 1 in the others
   --json <path>      where the samples go (docs/benchmarks/latest.json)
   --help             this text
+
+scale: what a request costs the gateway as it grows in one dimension, and whether that is linear or better. At most
+five minutes; a table on stdout, a picture of each curve and every sample as JSON.
+
+  --quick            one round in the place of three
+  --only <list>      only these: ${curveNames.join(', ')}
+  --rounds <n>       rounds (3)
+  --to <directory>   where scale-<curve>.svg and scale-<date>.json go (docs/benchmarks)
 `;
 
 /** What to run. */
@@ -33,9 +44,17 @@ export type Options = {
   readonly json: string;
 };
 
+/** Which curves to draw. */
+export type ScaleOptions = {
+  readonly curves: readonly Curve[];
+  readonly rounds: number;
+  readonly directory: string;
+};
+
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run'; readonly options: Options }
+  | { readonly kind: 'scale'; readonly options: ScaleOptions }
   | { readonly kind: 'help' }
   | { readonly kind: 'fault'; readonly message: string };
 
@@ -46,6 +65,14 @@ const runFlags = {
   rounds: { type: 'string' },
   seconds: { type: 'string' },
   json: { type: 'string', default: 'docs/benchmarks/latest.json' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+const scaleFlags = {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  rounds: { type: 'string' },
+  to: { type: 'string', default: 'docs/benchmarks' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -100,10 +127,22 @@ function readRun(argv: readonly string[]): Command {
   return { kind: 'run', options };
 }
 
+function readScale(argv: readonly string[]): Command {
+  const { values } = parseArgs({ args: [...argv], options: scaleFlags });
+  if (values.help) return { kind: 'help' };
+  const only = readList('only', values.only, curveNames);
+  const options: ScaleOptions = {
+    curves: curves.filter(({ name }) => only === null || only.includes(name)),
+    rounds: readCount('rounds', values.rounds, values.quick ? 1 : 3),
+    directory: values.to,
+  };
+  return { kind: 'scale', options };
+}
+
 /** Reads argv (without node and script). */
 export function parseOptions(argv: readonly string[]): Command {
   try {
-    return readRun(argv);
+    return argv[0] === 'scale' ? readScale(argv.slice(1)) : readRun(argv);
   } catch (error) {
     const known =
       error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');

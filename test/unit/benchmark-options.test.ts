@@ -40,6 +40,14 @@ test('every cell that is measured longer is one that a target looks at', () => {
   for (const { id, decides } of listCells()) assert.equal(decides, looked.includes(id), id);
 });
 
+test('curves can be chosen', () => {
+  const command = parseOptions(['scale', '--only', 'cell,rows', '--quick']);
+  assert.equal(command.kind, 'scale');
+  if (command.kind !== 'scale') return;
+  const { curves, rounds } = command.options;
+  assert.deepEqual([curves.map(({ name }) => name), rounds], [['rows', 'cell'], 1]);
+});
+
 test('workloads and peers can be chosen', () => {
   const { cells, gauges } = optionsOf('--only', 'insert,join', '--peers', 'client,gateway');
   assert.deepEqual([...new Set(cells.map(({ workload }) => workload.name))], ['join', 'insert']);
@@ -55,6 +63,8 @@ test('what is unknown is named', () => {
     ['--rounds', '0'],
     ['--fast'],
     ['x'],
+    ['scale', '--only', 'point'],
+    ['scale', '--seconds', '1'],
   ]) {
     const command = parseOptions(argv);
     assert.equal(command.kind, 'fault', argv.join(' '));
