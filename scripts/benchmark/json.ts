@@ -31,10 +31,13 @@ export function composeJson(
   verdicts: readonly Verdict[],
 ): string {
   const head = JSON.stringify({ at: new Date().toISOString(), ...conditions }, roundNumbers, 1);
-  const judged = verdicts.map(({ target, measured, word, beside }) => {
+  const judged = verdicts.map(({ target, measured, word, beside, disturbed }) => {
     const { beside: other, ...rest } = target;
     const second = other === null ? null : { ...other, measured: beside };
-    return JSON.stringify({ ...rest, measured, verdict: word, beside: second }, roundNumbers);
+    return JSON.stringify(
+      { ...rest, measured, verdict: word, disturbed, beside: second },
+      roundNumbers,
+    );
   });
   const lines = [...results.cells.flatMap(composeLines), ...results.gauges.map(composeGauge)];
   return `${head.slice(0, -2)},

@@ -1,6 +1,7 @@
 // The verdict on each target: what was measured, against its two limits.
 // Must not know how figures are taken or shown.
 import { type GaugeResult, middle } from './gauges.ts';
+import { disturbedCores } from './others.ts';
 import type { Peer } from './peers.ts';
 import type { Summary } from './rounds.ts';
 import type { Source, Target } from './targets.ts';
@@ -11,6 +12,8 @@ export type Verdict = {
   readonly measured: number | null;
   readonly beside: number | null;
   readonly word: 'reaches aim' | 'good' | 'falls short' | null;
+  /** Whether others used the machine in most rounds of what is compared. */
+  readonly disturbed: boolean;
 };
 
 /** All that was measured. */
@@ -34,6 +37,14 @@ function read(source: Source, { summary, gauges }: Measured): number {
   return source.kind === 'difference' ? value - other : value / other;
 }
 
+function isDisturbed(source: Source, { summary }: Measured): boolean {
+  if (source.kind === 'gauge') return false;
+  return [source.of, source.to].some((peer) => {
+    const found = peer === null ? null : summary(source.cell, peer);
+    return found !== null && found.othersCores > disturbedCores;
+  });
+}
+
 /** A target has at least one limit: without `good`, what misses the aim falls short. */
 function decide({ compare, good, aim }: Target, measured: number): NonNullable<Verdict['word']> {
   const meets = (limit: number | null): boolean =>
@@ -51,5 +62,6 @@ export function judge(target: Target, measured: Measured): Verdict {
     measured: value,
     beside: target.beside === null ? null : finite(read(target.beside.source, measured)),
     word: value === null ? null : decide(target, value),
+    disturbed: isDisturbed(target.source, measured),
   };
 }

@@ -75,7 +75,7 @@ export function renderGauges(results: readonly GaugeResult[]): string {
 const titleWidth = 70;
 const limitWidth = 13;
 
-function renderTarget({ target, measured, beside, word }: Verdict): string {
+function renderTarget({ target, measured, beside, word, disturbed }: Verdict): string {
   const { compare, unit } = target;
   const figure = (value: number | null): string =>
     value === null ? '-' : `${formatFigure(value)} ${unit}`;
@@ -84,13 +84,17 @@ function renderTarget({ target, measured, beside, word }: Verdict): string {
   const figures = [figure(measured), limit(target.good), limit(target.aim)]
     .map((text) => text.padStart(limitWidth))
     .join('');
+  const verdict = word === null ? 'not measured' : `${word}${disturbed ? ' *' : ''}`;
   const second = target.beside === null ? '' : `${target.beside.title}: ${figure(beside)}`;
-  return `  ${target.title.padEnd(titleWidth)}${figures}  ${(word ?? 'not measured').padEnd(12)}  ${second}`.trimEnd();
+  return `  ${target.title.padEnd(titleWidth)}${figures}  ${verdict.padEnd(13)}  ${second}`.trimEnd();
 }
 
 /** The table of targets: what was measured, from where it is good, the aim, the verdict, and what belongs beside it. */
 export function renderTargets(verdicts: readonly Verdict[]): string {
   const names = ['measured', 'good', 'aim'].map((name) => name.padStart(limitWidth)).join('');
   const head = `  ${''.padEnd(titleWidth)}${names}  verdict`;
-  return ['\ntargets', head, ...verdicts.map(renderTarget)].join('\n');
+  const note = verdicts.some(({ word, disturbed }) => word !== null && disturbed)
+    ? ['  * in most rounds others used the machine: measure again when it is quiet']
+    : [];
+  return ['\ntargets', head, ...verdicts.map(renderTarget), ...note].join('\n');
 }

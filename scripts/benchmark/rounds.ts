@@ -26,7 +26,7 @@ export type Summary = {
   readonly mbPerCpuSecond: number | null;
   /** The highest of all rounds, not the median: later rounds start from a heap that has already grown. */
   readonly growthMb: number | null;
-  /** Cores that others used at most. */
+  /** Cores that others used meanwhile, in the middle of all rounds. */
   readonly othersCores: number;
 };
 
@@ -113,7 +113,7 @@ export function summarise(samples: readonly Sample[]): Summary {
     databaseCpuUs: middle(({ databaseCpuUs }) => databaseCpuUs),
     firstByteMs: firsts.length === 0 ? null : median(firsts),
     mbPerCpuSecond: rates.length === 0 ? null : median(rates),
-    othersCores: Math.max(0, ...samples.map(({ othersCores }) => othersCores)),
+    othersCores: median(samples.map(({ othersCores }) => othersCores)),
     growthMb: growths.length === 0 ? null : Math.max(...growths) / 1e6,
   };
 }

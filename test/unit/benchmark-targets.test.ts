@@ -106,6 +106,15 @@ test('a difference is a difference, and a figure stands alone', () => {
   assert.equal(judge({ ...target, source: alone }, measured).measured, 51.2);
 });
 
+test('a verdict on a machine that others used says so', () => {
+  const busy = measuredOf({ gateway: { perSecond: 500 }, fastify: { othersCores: 0.9 } });
+  const verdict = judge(target, busy);
+  assert.deepEqual([verdict.word, verdict.disturbed], ['reaches aim', true]);
+  assert.match(renderTargets([verdict]), /reaches aim \*.*\n {2}\* in most rounds others used/);
+  const quiet = measuredOf({ gateway: { perSecond: 500 }, fastify: { othersCores: 0.1 } });
+  assert.ok(!judge(target, quiet).disturbed);
+});
+
 test('a gauge is judged by the middle of its readings', () => {
   const gauge = gauges.find(({ id }) => id === 'idle') ?? assert.fail();
   const readings = [9, 7, 8].map((value) => ({ value, errors: 0, note: '' }));
