@@ -1,6 +1,7 @@
 // What others take of the machine while something is measured: the CPU time that is not ours, and what a host steals.
 // Must not know what is measured.
 import { readFileSync } from 'node:fs';
+import { measureAgain } from './machine.ts';
 import { readCpuUs, ticksPerSecond } from './proc.ts';
 
 /** From this on, in cores, a measurement was disturbed. */
@@ -48,5 +49,5 @@ export function warnOfOthers(cores: readonly number[]): string {
   const disturbed = cores.filter((each) => each > disturbedCores);
   if (disturbed.length === 0) return '';
   const most = Math.max(...disturbed).toFixed(1);
-  return `others used the machine during ${disturbed.length} of ${cores.length} measurements (up to ${most} cores): trust CPU per request, not requests/s\n`;
+  return `others used the machine during ${disturbed.length} of ${cores.length} measurements (up to ${most} cores): ${measureAgain}\n`;
 }
