@@ -28,6 +28,7 @@ const accessLog = openAccessLog('json', path);
 const metrics = new WorkerMetrics();
 const noteSlow = createSlowStatements(log, 1000);
 const observer = {
+  namesClients: true,
   answered: metrics.countRequest.bind(metrics),
   over: accessLog.visited,
 };

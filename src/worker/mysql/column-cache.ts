@@ -5,11 +5,16 @@ import { type Column, parseColumn } from './packets.ts';
 /** Definitions as they came, and what they say. */
 type Known = { readonly bytes: Buffer; readonly columns: readonly Column[] };
 
-const mostEntries = 256;
+const noneKnown: readonly Known[] = [];
+/** What one connection's definitions may come to; then all are forgotten. */
+const mostKnownBytes = 256 * 1024;
+/** Definitions of the same size among which one is looked for. */
+const mostAlike = 8;
+/** These are a thousand columns' definitions; longer ones are parsed each time. */
+const mostBytes = 64 * 1024;
+const usualBytes = 4096;
 /** More columns than a result can have (4,096 in MySQL): their number and their length make one key. */
 const countSpan = 1 << 16;
-/** Longer definitions are parsed each time. */
-const mostBytes = 4096;
 
 /**
  * Gathers the definitions of one result set at a time: `begin`, `add` for each packet, `finish`.
@@ -17,10 +22,10 @@ const mostBytes = 4096;
  */
 export class ColumnCache {
   readonly #extended: boolean;
-  readonly #known = new Map<string, readonly Column[]>();
-  /** Of each number of columns and bytes the definitions seen last: compared, they need no string as their key. */
-  readonly #latest = new Map<number, Known>();
-  #bytes = Buffer.allocUnsafe(mostBytes);
+  /** By number of columns and of bytes; the one seen first comes first. */
+  readonly #known = new Map<number, readonly Known[]>();
+  #knownBytes = 0;
+  #bytes = Buffer.allocUnsafe(usualBytes);
   #length = 0;
   readonly #ends: number[] = [];
 
@@ -48,21 +53,22 @@ export class ColumnCache {
     const length = this.#length;
     if (length > mostBytes) return this.#parse();
     const size = length * countSpan + this.#ends.length;
-    const latest = this.#latest.get(size);
-    if (latest?.bytes.compare(this.#bytes, 0, length) === 0) return latest.columns;
-    const columns = this.#find();
-    if (this.#latest.size >= mostEntries) this.#latest.clear();
-    this.#latest.set(size, { bytes: Buffer.from(this.#bytes.subarray(0, length)), columns });
-    return columns;
+    for (const { bytes, columns } of this.#known.get(size) ?? noneKnown) {
+      if (bytes.compare(this.#bytes, 0, length) === 0) return columns;
+    }
+    return this.#learn(size);
   }
 
-  #find(): readonly Column[] {
-    const key = `${this.#ends.length}:${this.#bytes.toString('latin1', 0, this.#length)}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+  #learn(size: number): readonly Column[] {
+    const bytes = Buffer.from(this.#bytes.subarray(0, this.#length));
     const columns = this.#parse();
-    if (this.#known.size >= mostEntries) this.#known.clear();
-    this.#known.set(key, columns);
+    if (this.#knownBytes + bytes.length > mostKnownBytes) {
+      this.#known.clear();
+      this.#knownBytes = 0;
+    }
+    const kept = this.#known.get(size)?.slice(0, mostAlike - 1) ?? [];
+    this.#known.set(size, [...kept, { bytes, columns }]);
+    this.#knownBytes += bytes.length;
     return columns;
   }
 
