@@ -2,7 +2,7 @@
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
 import { startMariadb } from '../../test/support/mariadb-process.ts';
-import { readUsage } from './proc.ts';
+import { readUsage } from '../support/proc.ts';
 
 /** Where the tables are. Whoever started it must stop it. */
 export type Database = {

@@ -1,10 +1,11 @@
 // What is measured besides loads: figures with a procedure of their own, once a round.
 // Must not know targets or reports.
+
+import { median } from '../support/statistics.ts';
 import type { Database } from './database.ts';
 import { measureIdleConnections } from './idle.ts';
 import { measureObserving } from './observing.ts';
 import type { Reading } from './reading.ts';
-import { median } from './statistics.ts';
 
 /** A figure with its procedure. */
 export type Gauge = {

@@ -1,10 +1,10 @@
 // What an idle keep-alive connection costs the gateway in memory: many of them, each of which has asked once.
 // Must not know rounds or targets.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readSharedOutBytes } from '../support/proc.ts';
 import type { Cell } from './cells.ts';
 import { largestCrowd, openCrowd } from './crowd.ts';
 import type { Database } from './database.ts';
-import { readSharedOutBytes } from './proc.ts';
 import type { Reading } from './reading.ts';
 import { startLoggingGateway } from './servers.ts';
 import { workloads } from './workloads.ts';

@@ -1,12 +1,13 @@
 // One measurement: a peer under a cell's load, with what it cost the machine and whether its answers were true.
 // Must not know rounds or targets.
+
+import { readChildrenCpuUs, readUsage, resetPeak } from '../support/proc.ts';
 import type { Cell } from './cells.ts';
 import type { Database } from './database.ts';
 import { runDownloads } from './download.ts';
 import { watchOthers } from './others.ts';
 import type { Outcome } from './outcome.ts';
 import { isClient, isConstant, type Peer } from './peers.ts';
-import { readChildrenCpuUs, readUsage, resetPeak } from './proc.ts';
 import type { Server } from './servers.ts';
 import { runSysbench } from './sysbench.ts';
 import { composeRequest, runWrk } from './wrk.ts';

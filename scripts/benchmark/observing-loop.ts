@@ -11,7 +11,7 @@ import { createSlowStatements } from '../../src/worker/observe/slow-statements.t
 import { Visit } from '../../src/worker/observe/visit.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { observeExchange } from '../../src/worker/service.ts';
-import { median } from './statistics.ts';
+import { median } from '../support/statistics.ts';
 
 // A busy worker: 10,000 requests a second, in bursts: whoever loops without a pause never writes, and fills the buffer.
 const burst = 200;

@@ -1,8 +1,8 @@
 // What others take of the machine while something is measured: the CPU time that is not ours, and what a host steals.
 // Must not know what is measured.
 import { readFileSync } from 'node:fs';
+import { readCpuUs, ticksPerSecond } from '../support/proc.ts';
 import { measureAgain } from './machine.ts';
-import { readCpuUs, ticksPerSecond } from './proc.ts';
 
 /** From this on, in cores, a measurement was disturbed. */
 export const disturbedCores = 0.25;

@@ -1,11 +1,12 @@
 // The alternating run: every round takes every cell, every cell its peers one after the other, so that what
 // disturbs the machine disturbs all of them. Must not know targets or reports.
+
+import { median } from '../support/statistics.ts';
 import type { Cell } from './cells.ts';
 import type { Gauge, GaugeResult } from './gauges.ts';
 import { type Arena, measure, type Sample } from './measure.ts';
 import { isClient, type Peer } from './peers.ts';
 import type { Reading } from './reading.ts';
-import { median } from './statistics.ts';
 
 /** A cell's samples by peer, in the order of the rounds. */
 export type CellResult = {

@@ -1,12 +1,12 @@
 // The C client: sysbench straight to MariaDB, over TCP or its unix socket, one connection a thread.
 // Must not know HTTP.
 import { join } from 'node:path';
+import { percentile } from '../support/statistics.ts';
 import type { Cell } from './cells.ts';
 import { runCommand } from './command.ts';
 import type { Database } from './database.ts';
 import type { Outcome } from './outcome.ts';
 import type { Client } from './peers.ts';
-import { percentile } from './statistics.ts';
 import { splitStatement } from './workloads.ts';
 
 const scripts = join(import.meta.dirname, '../../../scripts/benchmark/lua');

@@ -34,7 +34,6 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
   let lastScrapeId = 0;
   let scraping: Promise<string> | null = null;
   let isEnding = false;
-  let bootDeaths = 0;
   let concludeBoot: ((boot: Boot) => void) | null = null;
   let onGone = () => {};
 
@@ -56,8 +55,7 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
       if (slots.every((one) => one.isEmpty())) onGone();
       return;
     }
-    if (concludeBoot !== null) bootDeaths += 1;
-    if (concludeBoot !== null && isHopeless(bootDeaths)) {
+    if (concludeBoot !== null && isHopeless(slot.restarts() + 1)) {
       const reason = 'workers keep dying at boot';
       conclude({ kind: 'failed', exitCode: exitCodes.unavailable, reason });
       return;

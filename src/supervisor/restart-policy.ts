@@ -30,10 +30,11 @@ export function decideRestart(death: Death, history: History, chance: number): D
   return { history: { failures }, delayMs };
 }
 
-// 0.1 + 0.2 + 0.4 + 0.8 s of patience: a passing fault at boot is over by then, a lasting one is not.
-const mostBootDeaths = 5;
+// 0.1 + 0.2 + … + 3.2 s of patience: a passing fault at boot is over by then, and a lasting one is told before the
+// start's own bound. Shorter, and what a supervisor costs to boot would be most of what a failed start costs.
+const mostBootDeaths = 7;
 
-/** True when a first start is given up: workers keep dying before they listen. */
-export function isHopeless(bootDeaths: number): boolean {
-  return bootDeaths >= mostBootDeaths;
+/** True when a first start is given up: a slot's workers keep dying before all slots listen. */
+export function isHopeless(deathsInSlot: number): boolean {
+  return deathsInSlot >= mostBootDeaths;
 }

@@ -7,8 +7,8 @@ import { gauges, middle } from '../../scripts/benchmark/gauges.ts';
 import { composeJson } from '../../scripts/benchmark/json.ts';
 import { formatFigure } from '../../scripts/benchmark/report.ts';
 import { rotate, summarise } from '../../scripts/benchmark/rounds.ts';
-import { median, percentile } from '../../scripts/benchmark/statistics.ts';
 import { targets } from '../../scripts/benchmark/targets.ts';
+import { median, percentile } from '../../scripts/support/statistics.ts';
 
 const sample = {
   requests: 100,

@@ -25,6 +25,6 @@ test('chance takes at most a fifth off, and never goes below 0.1 s', () => {
   assert.equal(decideRestart({ servedMs: null }, noHistory, 1).delayMs, 100);
 });
 
-test('a first boot is given up after five deaths', () => {
-  assert.deepEqual([4, 5].map(isHopeless), [false, true]);
+test('a first boot is given up after seven deaths in one slot', () => {
+  assert.deepEqual([6, 7].map(isHopeless), [false, true]);
 });

@@ -1,11 +1,12 @@
 // One point of a curve: its request under load, by what it costs the gateway and how long it takes.
 // Must not know curves as a whole, nor how they are drawn.
+
+import { readUsage } from '../../support/proc.ts';
+import { percentile } from '../../support/statistics.ts';
 import { largestCrowd, openCrowd } from '../crowd.ts';
 import { download } from '../download.ts';
 import { watchOthers } from '../others.ts';
-import { readUsage } from '../proc.ts';
 import type { Server } from '../servers.ts';
-import { percentile } from '../statistics.ts';
 import { runWrk } from '../wrk.ts';
 import type { Probe } from './curves.ts';
 

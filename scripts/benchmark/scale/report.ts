@@ -1,8 +1,9 @@
 // Curves for people and programs: medians with their verdict, as a table, as pictures, as JSON.
 // Must not know how points are measured.
+
+import { median } from '../../support/statistics.ts';
 import { roundNumbers } from '../json.ts';
 import { formatFigure } from '../report.ts';
-import { median } from '../statistics.ts';
 import type { Chart } from './chart.ts';
 import type { Curve } from './curves.ts';
 import { type Fit, judgeGrowth, steepest } from './fit.ts';

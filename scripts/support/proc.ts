@@ -105,6 +105,12 @@ export function readUsage(root: number): Usage {
   return usage;
 }
 
+/** CPU time of one process alone so far, in ms; null when it has ended. */
+export function readCpuMs(pid: number): number | null {
+  const text = readProc(pid, 'stat');
+  return text === null ? null : (parseStat(text).ticks / ticksPerSecond) * 1e3;
+}
+
 /** CPU time of this process's ended children, in µs: the way to know what a command cost that has just run. */
 export function readChildrenCpuUs(): number {
   return (parseStat(readFileSync('/proc/self/stat', 'utf8')).childTicks / ticksPerSecond) * 1e6;

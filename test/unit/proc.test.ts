@@ -1,9 +1,9 @@
-// What the benchmark reads from /proc: times, memory, trees of processes.
+// What is read from /proc: times, memory, trees of processes.
 // Must not know which processes are measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOthers, parseMachine, warnOfOthers } from '../../scripts/benchmark/others.ts';
-import { descendants, parseStat, parseStatus, readUsage } from '../../scripts/benchmark/proc.ts';
+import { descendants, parseStat, parseStatus, readUsage } from '../../scripts/support/proc.ts';
 
 test('a process whose name holds spaces and parentheses is read right', () => {
   const text =
