@@ -8,6 +8,7 @@ import type { Target } from './arguments.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';
 import { endOrphans } from './orphans.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
+import { supervisorYoungGeneration } from './young-generation.ts';
 
 const startBoundMs = 15_000;
 
@@ -16,7 +17,8 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   const prepared = await prepare(target, env, 'file');
   if (!prepared.ok) return prepared.exitCode;
   const { config, log, claim, listener, instance } = prepared;
-  const child = spawn(process.execPath, [new URL('./daemon.js', import.meta.url).pathname], {
+  const entry = new URL('./daemon.js', import.meta.url).pathname;
+  const child = spawn(process.execPath, [supervisorYoungGeneration, entry], {
     detached: true,
     cwd: '/',
     env: withoutSecrets(env),

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import type { Log } from '../shared/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
 import type { Marks } from './orphans.ts';
+import { workerYoungGeneration } from './young-generation.ts';
 
 /** What a member tells its crew. `onExit` is called once, whatever came before. */
 export type MemberEvents = {
@@ -22,13 +23,6 @@ export type Member = {
 
 const workerEntry = new URL('../worker/main.js', import.meta.url);
 
-/**
- * V8's young generation grows to 3 × 16 MiB under load and keeps that, most of what eight downloads of 25 MB
- * at once add. Too small, and requests in flight survive its collections: with 256 clients a point query
- * cost 63 µs at 2 MiB and 51 at 8.
- */
-const youngGeneration = '--max-semi-space-size=8';
-
 /** Settles what all workers are forked with; called once, before the first fork. */
 export function prepareForks(listenFd: number, logTo: LogDestination): void {
   // What the runtime itself says when it dies (out of memory) goes to stderr: read into the log.
@@ -38,7 +32,8 @@ export function prepareForks(listenFd: number, logTo: LogDestination): void {
   cluster.setupPrimary({
     exec: workerEntry.pathname,
     args: [],
-    execArgv: [...process.execArgv, youngGeneration],
+    // A detached supervisor has it too.
+    execArgv: [...new Set([...process.execArgv, workerYoungGeneration])],
     stdio: ['ignore', stdout, stderr, 'ipc', listenFd],
   });
 }

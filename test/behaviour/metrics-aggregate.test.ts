@@ -1,9 +1,12 @@
 // One scrape shows all workers, in time though one hangs, and its counters never go backwards.
 // Must not know what the workers count.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
+import { parseStatus } from '../../scripts/support/proc.ts';
 import { createDaemon, type Daemon } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
+import { fallenCounters, parseExposition, type Samples } from '../support/exposition.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -18,7 +21,7 @@ async function start(): Promise<Daemon> {
 }
 
 /** Asked on a new connection each time; one that a hung worker took is given up and asked again. */
-async function scrape(daemon: Daemon): Promise<ReadonlyMap<string, number>> {
+async function scrape(daemon: Daemon): Promise<Samples> {
   const text = await eventually('an answer of a sound worker', async () => {
     const response = await fetch(`http://${daemon.address()}/metrics`, {
       headers: { connection: 'close' },
@@ -26,10 +29,7 @@ async function scrape(daemon: Daemon): Promise<ReadonlyMap<string, number>> {
     });
     return response.text();
   });
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
-  );
+  return parseExposition(text);
 }
 
 test('shows both slots up, whichever worker is asked', async () => {
@@ -55,15 +55,22 @@ test('no counter goes backwards over the death of a worker', async () => {
   process.kill(worker, 'SIGKILL');
   await eventually('the restart is counted and the slot up again', async () => {
     const metrics = await scrape(daemon);
-    for (const [name, value] of before) {
-      const isCounter = /_(total|count|bucket|sum)\{/.test(name);
-      if (isCounter && !name.startsWith('process_'))
-        assert.ok((metrics.get(name) ?? 0) >= value, name);
-    }
+    assert.deepEqual(fallenCounters(before, metrics), []);
     const restarts = [...metrics].filter(
       ([name, value]) => /worker_restarts_total/.test(name) && value > 0,
     );
     const up = [...metrics].filter(([name, value]) => /worker_up/.test(name) && value === 1);
     return restarts.length === 1 && up.length === 2;
   });
+});
+
+test('a thousand scrapes cost the supervisor less than 18 MB', async (t) => {
+  const daemon = await start();
+  const residentMb = () =>
+    parseStatus(readFileSync(`/proc/${daemon.pid()}/status`, 'utf8')).residentBytes / 2 ** 20;
+  const before = residentMb();
+  for (let made = 0; made < 1000; made += 1) await scrape(daemon);
+  const grown = residentMb() - before;
+  t.diagnostic(`${grown.toFixed(1)} MB`);
+  assert.ok(grown < 18, `${grown} MB`);
 });
