@@ -1,11 +1,10 @@
 // Runs the test files under Node's own runner: one MariaDB for all of them, one temporary directory for the run.
 // Must not know what is tested. A process that outlives the tests is a failure of the run.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../test/support/eventually.ts';
 import { type Database, describeServer, startDatabase } from '../test/support/mariadb.ts';
+import { openRunDirectory, survivors } from './support/survivors.ts';
 
 const fileTimeoutMs = 300_000;
 const concurrency = 2;
@@ -15,16 +14,13 @@ if (files.length === 0) {
   console.error('no test file has that in its path');
   process.exit(1);
 }
-// Everything that the tests start inherits TMPDIR: that is how what they leave behind is recognised.
-const directory = mkdtempSync(join(tmpdir().length > 40 ? '/tmp' : tmpdir(), 'dbhttpd-run-'));
-process.env.TMPDIR = directory;
-process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+const directory = openRunDirectory('dbhttpd-run-');
 
 const database = await startDatabase();
 console.log(`  ${files.length} files, ${database.flavour} ${database.version}`);
 const status = await runNode(files, database);
 await database.stop();
-const left = await survivors();
+const left = await survivors(directory);
 for (const { pid, command } of left) {
   console.error(`left behind by a test, ended now: ${pid} ${command}`);
   process.kill(pid, 'SIGKILL');
@@ -54,34 +50,4 @@ function runNode(tests: readonly string[], server: Database): Promise<number> {
     runner.once('error', reject);
     runner.once('exit', (code) => resolve(code ?? 1));
   });
-}
-
-type Survivor = { readonly pid: number; readonly command: string };
-
-/** Processes of this run that still live after a moment in which the last of them may go. */
-async function survivors(): Promise<Survivor[]> {
-  try {
-    await eventually('all is gone', () => ours().length === 0, { timeoutMs: 3000, everyMs: 50 });
-    return [];
-  } catch {
-    return ours();
-  }
-}
-
-function ours(): Survivor[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => read(`/proc/${pid}/environ`).split('\0').includes(`TMPDIR=${directory}`))
-    .map((pid) => ({
-      pid: Number(pid),
-      command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' '),
-    }));
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return '';
-  }
 }

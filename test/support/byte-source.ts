@@ -19,10 +19,11 @@ export class ByteSource {
   #end: End | null = null;
   readonly #waiting = new Set<() => void>();
 
-  constructor(socket: Socket, timeoutMs: number) {
+  /** `tellsResets` false: an RST may be taken for a FIN, and no table of the kernel's is read for it. */
+  constructor(socket: Socket, timeoutMs: number, tellsResets = true) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
-    const { localPort = 0, remotePort = 0 } = socket;
+    const { localPort = 0, remotePort = 0 } = tellsResets ? socket : {};
     this.#ended = new Promise((resolve) => {
       const finish = (end: End) => {
         this.#end ??= end;

@@ -7,7 +7,7 @@ import type { Document } from './db-results.ts';
 export type Told = 'applied' | 'refused' | 'not_executed' | 'unknown';
 
 /** What a reply tells about a single INSERT; anything else than the contract's answers throws. */
-export function toldBy(reply: Reply): Told {
+export function toldBy(reply: Pick<Reply, 'status' | 'text' | 'json'>): Told {
   const { MYSQL_ERRNO, OUTCOME } = reply.json<Document>();
   if (reply.status === 200) return MYSQL_ERRNO === undefined ? 'applied' : 'refused';
   if (reply.status === 503 && OUTCOME === 'not_executed') return OUTCOME;

@@ -35,10 +35,13 @@ export type RawConnection = {
   readonly reset: () => void;
 };
 
-/** Connects to a port of the loopback address, or wherever `target` says. The caller must close it. */
+/**
+ * Connects to a port of the loopback address, or wherever `target` says. The caller must close it. `tellsResets`: whether
+ * each end is looked up in the kernel's table, which takes long where that is full.
+ */
 export async function openRaw(
   target: number | NetConnectOpts,
-  { timeoutMs = 30_000 } = {},
+  { timeoutMs = 30_000, tellsResets = true } = {},
 ): Promise<RawConnection> {
   const socket = connect(
     typeof target === 'number'
@@ -51,7 +54,7 @@ export async function openRaw(
   });
   socket.removeAllListeners('error');
   socket.setNoDelay(true);
-  const source = new ByteSource(socket, timeoutMs);
+  const source = new ByteSource(socket, timeoutMs, tellsResets);
   return {
     socket,
     send: (bytes) => void socket.write(bytes),

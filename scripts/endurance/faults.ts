@@ -1,0 +1,70 @@
+// When which fault strikes, and which were under way at a time; pure.
+// Must not know how a fault is made.
+
+/** Of a worker: killed, stopped. Of the database: stopped and started, crashed. The log is opened anew: no fault. */
+export type FaultKind = 'kill' | 'stop' | 'restart' | 'crash' | 'reopen';
+
+/** A fault that is to come. */
+export type Planned = { readonly atMs: number; readonly kind: FaultKind };
+
+const longestRoundMs = 75_000;
+/** A stopped worker is noticed after ten seconds and replaced: a shorter round has none. */
+const leastForStopMs = 40_000;
+
+/**
+ * Each quarter of the run has the same faults at the same places, in one or more rounds, so that quarters can be
+ * compared. A round has a killed worker, a reopened log, a restart of the database (every second one a crash), and,
+ * when it is long enough, a stopped worker; its last tenth is left alone.
+ */
+export function planFaults(runMs: number): readonly Planned[] {
+  const quarterMs = runMs / 4;
+  const rounds = Math.max(1, Math.floor(quarterMs / longestRoundMs));
+  const roundMs = quarterMs / rounds;
+  return Array.from({ length: 4 * rounds }, (_, round): Planned[] => {
+    const at = (share: number) => (round + share) * roundMs;
+    const stop: Planned[] = roundMs < leastForStopMs ? [] : [{ atMs: at(0.6), kind: 'stop' }];
+    return [
+      { atMs: at(0.1), kind: 'kill' },
+      { atMs: at(0.25), kind: 'reopen' },
+      { atMs: at(0.35), kind: round % 2 === 0 ? 'restart' : 'crash' },
+      ...stop,
+    ];
+  }).flat();
+}
+
+type Span = { readonly kind: FaultKind; readonly fromMs: number; toMs: number };
+
+/** After a fault the pools open their connections again: so long nothing is measured. */
+const settleMs = 4_000;
+/** What a client sees of a worker's end may be read a moment later; a pool waits up to a second before it connects again. */
+const echoMs = { worker: 500, database: 2_000 } as const;
+
+/** The faults that have been, and the one under way. */
+export class FaultLog {
+  readonly #spans: Span[] = [];
+
+  /** Begins a fault; call the result when it is over. */
+  begin(kind: FaultKind, atMs: number): (overAtMs: number) => void {
+    const span: Span = { kind, fromMs: atMs, toMs: Number.POSITIVE_INFINITY };
+    this.#spans.push(span);
+    return (overAtMs) => {
+      span.toMs = overAtMs;
+    };
+  }
+
+  /** What may have gone wrong with something that lasted so long. */
+  excusesFor(fromMs: number, toMs: number): { worker: boolean; database: boolean } {
+    const under = (lateMs: number, ...kinds: readonly FaultKind[]) =>
+      this.#spans.some(
+        (span) => kinds.includes(span.kind) && span.fromMs <= toMs && fromMs <= span.toMs + lateMs,
+      );
+    return {
+      worker: under(echoMs.worker, 'kill', 'stop'),
+      database: under(echoMs.database, 'restart', 'crash'),
+    };
+  }
+
+  isQuiet(atMs: number): boolean {
+    return !this.#spans.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs + settleMs);
+  }
+}

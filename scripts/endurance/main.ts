@@ -1,0 +1,87 @@
+// scripts/soak, once everything is built: options -> one mode -> verdicts.
+// Must not know the gateway's code.
+// Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
+import { inspect } from 'node:util';
+import { openRunDirectory, survivors } from '../support/survivors.ts';
+import { runKills } from './kills.ts';
+import { runMixed } from './mixed.ts';
+import { help, type Order, parseCommand } from './options.ts';
+import { runRestarts } from './restarts.ts';
+import { runSlow } from './slow.ts';
+import { renderVerdicts, type Verdict } from './verdicts.ts';
+
+// An end for a run that hangs where no other bound holds.
+const spareMs = 5 * 60_000;
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+function longestMs(order: Order): number {
+  switch (order.mode) {
+    case 'mixed':
+      return order.minutes * 60_000 + spareMs;
+    case 'restarts':
+      return order.cycles * 10_000 + spareMs;
+    case 'kills':
+      return order.seconds * 2_000 + spareMs;
+    case 'slow':
+      return 2 * spareMs;
+    default:
+      throw new Error(`no such order: ${order satisfies never}`);
+  }
+}
+
+function run(order: Order): Promise<Verdict[]> {
+  switch (order.mode) {
+    case 'mixed':
+      return runMixed(order.minutes, say);
+    case 'restarts':
+      return runRestarts(order.cycles, say);
+    case 'kills':
+      return runKills(order.seconds, say);
+    case 'slow':
+      return runSlow(say);
+    default:
+      throw new Error(`no such order: ${order satisfies never}`);
+  }
+}
+
+async function main(): Promise<number> {
+  const command = parseCommand(process.argv.slice(2));
+  switch (command.kind) {
+    case 'help':
+      say(help);
+      return 0;
+    case 'fault':
+      process.stderr.write(`${command.message}\n\n${help}`);
+      return 64;
+    case 'run': {
+      const directory = openRunDirectory('dbhttpd-soak-');
+      // Whatever was started registers its own end with this process's.
+      for (const name of ['SIGINT', 'SIGTERM'] as const)
+        process.once(name, () => process.exit(130));
+      setTimeout(() => {
+        say('this run hangs, and is ended');
+        process.exit(1);
+      }, longestMs(command.order)).unref();
+      const verdicts = await run(command.order);
+      const left = await survivors(directory);
+      for (const { pid } of left) process.kill(pid, 'SIGKILL');
+      const found = left.map(({ pid, command: line }) => `${pid} ${line}`).join(' | ');
+      const all = [
+        ...verdicts,
+        { promise: 'no process outlives the run', kept: found === '', found },
+      ];
+      say(renderVerdicts(all));
+      return all.some(({ kept }) => kept === false) ? 1 : 0;
+    }
+    default:
+      throw new Error(`no such command: ${command satisfies never}`);
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${inspect(error)}\n`);
+  process.exit(1);
+}

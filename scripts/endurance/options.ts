@@ -1,0 +1,89 @@
+// The command line of scripts/soak: arguments to a mode with its length, and the help text.
+// Must not know what a mode does.
+import { parseArgs } from 'node:util';
+
+export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
+       scripts/soak restarts [--cycles <n>]    (100)
+       scripts/soak kills [--seconds <n>]      (60)
+       scripts/soak slow
+       scripts/soak --help
+
+Long runs of the real daemon before a private MariaDB, on the loopback address; each ends with a verdict per promise.
+
+  mixed      all kinds of clients, good and bad, under faults: killed and stopped workers, restarts of the
+             database, SIGHUP; what it was told is compared with what is in the table, what it holds with before
+  restarts   kill and start at once, again and again, under constant load
+  kills      kill -9 of a worker every second under 32 clients
+  slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
+`;
+
+/** A run. */
+export type Order =
+  | { readonly mode: 'mixed'; readonly minutes: number }
+  | { readonly mode: 'restarts'; readonly cycles: number }
+  | { readonly mode: 'kills'; readonly seconds: number }
+  | { readonly mode: 'slow' };
+
+/** The outcome of reading the command line. */
+export type Command =
+  | { readonly kind: 'run'; readonly order: Order }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'fault'; readonly message: string };
+
+const flags = {
+  minutes: { type: 'string' },
+  cycles: { type: 'string' },
+  seconds: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+class Fault extends Error {}
+
+function readNumber(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= 1000) return value;
+  throw new Fault(`--${name} wants a number above 0, at most 1000`);
+}
+
+function readCommand(argv: readonly string[]): Command {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: flags,
+    allowPositionals: true,
+  });
+  if (values.help) return { kind: 'help' };
+  const [mode = 'mixed', ...more] = positionals;
+  if (more.length > 0) throw new Fault('one mode at a time');
+  return { kind: 'run', order: readOrder(mode, values) };
+}
+
+function readOrder(
+  mode: string,
+  { minutes, cycles, seconds }: { minutes?: string; cycles?: string; seconds?: string },
+): Order {
+  switch (mode) {
+    case 'mixed':
+      return { mode, minutes: readNumber('minutes', minutes, 10) };
+    case 'restarts':
+      return { mode, cycles: Math.ceil(readNumber('cycles', cycles, 100)) };
+    case 'kills':
+      return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60)) };
+    case 'slow':
+      return { mode };
+    default:
+      throw new Fault(`no such mode: ${mode}`);
+  }
+}
+
+/** Reads argv (without node and script). */
+export function parseCommand(argv: readonly string[]): Command {
+  try {
+    return readCommand(argv);
+  } catch (error) {
+    const known =
+      error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
+    if (!known) throw error;
+    return { kind: 'fault', message: (error as Error).message };
+  }
+}

@@ -1,0 +1,140 @@
+// slowhttptest against the real daemon with its real timeouts: its connections are let go in time, others notice nothing.
+// Must not know how slow clients are found out.
+import { spawn } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Gateway, startGateway } from '../../test/support/gateway.ts';
+import { Client } from './client.ts';
+import { judgeEnding, requestPromises } from './judgement.ts';
+import { point } from './questions.ts';
+import { serverSockets } from './sockets.ts';
+import { Findings, type Verdict } from './verdicts.ts';
+import { openDatabase, stopAndLook } from './world.ts';
+
+const promises = {
+  ...requestPromises,
+  reached: 'all slow clients are connected at first',
+  letGo: 'slow clients are let go in time',
+  left: 'nothing is left after the stop',
+} as const;
+
+/** A way of being slow. `boundS`: the gateway's own limit, and what it needs to notice. */
+type Attack = {
+  readonly name: string;
+  readonly connections: number;
+  readonly args: readonly string[];
+  readonly path: string;
+  readonly boundS: number;
+};
+
+const tinyReads = ['-X', '-w', '512', '-y', '1024', '-n', '5', '-z', '32'];
+const keepaliveS = 10;
+
+const attacks: readonly Attack[] = [
+  {
+    name: 'headers (-H)',
+    connections: 500,
+    args: ['-H', '-i', '5'],
+    path: '/livez',
+    boundS: 20 + 2,
+  },
+  {
+    name: 'body (-B)',
+    connections: 500,
+    args: ['-B', '-i', '5', '-s', '8192', '-f', 'application/json'],
+    path: '/db',
+    boundS: 60 + 2,
+  },
+  // The kernel takes such a reply at once: what the gateway holds is an idle connection.
+  {
+    name: 'reading (-X) of short replies',
+    connections: 500,
+    args: tinyReads,
+    path: query("select repeat('x', 60000)"),
+    boundS: keepaliveS + 2,
+  },
+  // Fewer than the pools have connections: each holds one for as long as it is read.
+  {
+    name: 'reading (-X) of long replies',
+    connections: 15,
+    args: tinyReads,
+    path: query('select * from large'),
+    boundS: 35 + 2,
+  },
+];
+
+const others = 8;
+const restMs = 20;
+/** For the tool to connect them all, and for this machine. */
+const spareS = 5;
+
+/** Makes one attack after the other; resolves to the verdicts. Takes two to three minutes. */
+export async function runSlow(say: (line: string) => void): Promise<Verdict[]> {
+  const database = await openDatabase();
+  const settings = { workers: 2, pool: 20, keepalive_timeout: `${keepaliveS}s` };
+  const gateway = await startGateway({ database, settings });
+  const findings = new Findings(Object.values(promises));
+  let lastId = 0;
+  let isOver = false;
+  const lane = async () => {
+    const client = new Client(gateway.port, true);
+    while (!isOver) {
+      lastId += 1;
+      const question = point(lastId);
+      const fromMs = performance.now();
+      const ending = await client.ask(question.request);
+      const { outcome, breach } = judgeEnding(question, ending, { worker: false, database: false });
+      findings.count(performance.now() - fromMs > 1_000 ? `${outcome} after a second` : outcome);
+      if (breach !== null) findings.breach(breach.promise, breach.example);
+      await pause(restMs);
+    }
+    client.close();
+  };
+  const lanes = Array.from({ length: others }, lane);
+  for (const one of attacks) {
+    const { mostHeld, seconds } = await attack(one, gateway);
+    say(
+      `${one.name}: ${mostHeld} held, let go after ${seconds.toFixed(1)} s; ${findings.counts()}`,
+    );
+    if (mostHeld < one.connections) findings.breach(promises.reached, `${one.name}: ${mostHeld}`);
+    if (seconds > one.boundS + spareS) {
+      findings.breach(promises.letGo, `${one.name}: ${seconds.toFixed(1)} s`);
+    }
+  }
+  isOver = true;
+  await Promise.all(lanes);
+  for (const what of await stopAndLook(gateway, database)) findings.breach(promises.left, what);
+  await gateway.stop();
+  await database.stop();
+  return findings.verdicts();
+}
+
+/** Runs the tool until the gateway has let all of its connections go, or should have. */
+async function attack({ connections, args, path, boundS }: Attack, { url, port }: Gateway) {
+  const size = ['-c', String(connections), '-r', '500', '-l', String(boundS + 4 * spareS)];
+  const tool = spawn('slowhttptest', [...args, ...size, '-u', `${url}${path}`], {
+    stdio: 'ignore',
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    tool.once('exit', () => resolve()).once('error', reject);
+  });
+  const fromMs = performance.now();
+  const secondsPassed = () => (performance.now() - fromMs) / 1000;
+  // What the gateway has closed is the kernel's, without inode, though the client has not read all of it yet.
+  const held = () => serverSockets(port).filter(({ inode }) => inode !== '0').length - others;
+  let mostHeld = 0;
+  while (secondsPassed() < boundS + 3 * spareS) {
+    const now = held();
+    mostHeld = Math.max(mostHeld, now);
+    if (mostHeld >= connections && now <= 0) break;
+    await pause(250);
+    if (tool.exitCode !== null && now <= 0) break;
+  }
+  const seconds = secondsPassed();
+  tool.kill('SIGKILL');
+  await ended;
+  return { mostHeld, seconds };
+}
+
+function query(sql: string): string {
+  return `/db?${encodeURIComponent(JSON.stringify({ SQL: sql }))}`;
+}

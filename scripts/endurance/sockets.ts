@@ -1,0 +1,52 @@
+// What the kernel's table tells of connections to a port of the loopback address: who holds them, and what is unread.
+// Must not know who is at either end.
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** The listening side's end of a connection; `inode` is 0 until a process has accepted it. */
+export type ServerSocket = {
+  readonly clientPort: number;
+  readonly inode: string;
+  readonly unreadBytes: number;
+};
+
+const listening = '0A';
+
+/** Parses /proc/net/tcp: the connections whose local port is `port`. */
+export function parseSockets(table: string, port: number): ServerSocket[] {
+  return table.split('\n').flatMap((line) => {
+    const [, local = '', remote = '', state, queues = '', , , , , inode = '0'] = line
+      .trim()
+      .split(/\s+/);
+    if (portOf(local) !== port || state === listening) return [];
+    const unreadBytes = Number.parseInt(queues.split(':')[1] ?? '', 16);
+    return [{ clientPort: portOf(remote), inode, unreadBytes }];
+  });
+}
+
+/** The connections to `port` now. */
+export function serverSockets(port: number): ServerSocket[] {
+  return parseSockets(readFileSync('/proc/net/tcp', 'latin1'), port);
+}
+
+/** The clients' ports of those connections to `port` that a process holds. */
+export function clientPortsOf(pid: number, port: number): Set<number> {
+  const held = inodesOf(pid);
+  const own = serverSockets(port).filter(({ inode }) => held.has(inode));
+  return new Set(own.map(({ clientPort }) => clientPort));
+}
+
+function portOf(address: string): number {
+  return Number.parseInt(address.slice(address.lastIndexOf(':') + 1), 16);
+}
+
+function inodesOf(pid: number): Set<string> {
+  const inodes = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+    } catch {
+      // Closed since it was listed.
+      return [];
+    }
+  });
+  return new Set(inodes);
+}

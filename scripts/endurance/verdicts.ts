@@ -1,0 +1,107 @@
+// Promises and whether a run kept them: breaches are collected by promise, verdicts made of them; pure but for the list.
+// Must not know how a breach is found.
+import { median } from '../support/statistics.ts';
+
+/** What was found out about one promise; `kept` is null where the run was too short to tell. */
+export type Verdict = {
+  readonly promise: string;
+  readonly kept: boolean | null;
+  readonly found: string;
+};
+
+const mostExamples = 5;
+
+/** Counts what happens, and keeps the first examples of what must not. */
+export class Findings {
+  readonly #counts = new Map<string, number>();
+  readonly #breaches: ReadonlyMap<string, { count: number; readonly examples: string[] }>;
+
+  constructor(promises: readonly string[]) {
+    this.#breaches = new Map(promises.map((promise) => [promise, { count: 0, examples: [] }]));
+  }
+
+  count(what: string): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
+  }
+
+  breach(promise: string, example: string): void {
+    const breaches = this.#breaches.get(promise);
+    if (breaches === undefined) throw new Error(`no such promise: ${promise}`);
+    breaches.count += 1;
+    if (breaches.examples.length < mostExamples) breaches.examples.push(example);
+  }
+
+  /** How many breaches there have been, of whatever promise. */
+  breaches(): number {
+    return [...this.#breaches.values()].reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** How often each thing happened, the most frequent first. */
+  counts(): string {
+    return [...this.#counts]
+      .sort(([, left], [, right]) => right - left)
+      .map(([what, count]) => `${count} ${what}`)
+      .join(', ');
+  }
+
+  verdicts(): Verdict[] {
+    return [...this.#breaches].map(([promise, { count, examples }]) => ({
+      promise,
+      kept: count === 0,
+      found: count === 0 ? '' : `${count} times: ${examples.join(' | ')}`,
+    }));
+  }
+}
+
+/** A measurement at a moment of the run; `quiet`: no fault was under way. */
+export type Measured = { readonly atMs: number; readonly quiet: boolean; readonly value: number };
+
+const leastSamples = 5;
+
+/**
+ * Whether something is as large at the end as before: the median of the last quarter of the run may lie above that of
+ * the second by `share`. The first quarter is for filling caches and pools; only quiet moments count.
+ */
+export function judgeFlat(
+  what: string,
+  samples: readonly Measured[],
+  runMs: number,
+  share: number,
+): Verdict {
+  const promise = `${what}: flat within ${Math.round(share * 100)} %`;
+  const within = (from: number, to: number) =>
+    samples
+      .filter(({ atMs, quiet }) => quiet && atMs >= from * runMs && atMs < to * runMs)
+      .map(({ value }) => value);
+  const [early, late] = [within(0.25, 0.5), within(0.75, 1)];
+  if (Math.min(early.length, late.length) < leastSamples) {
+    const found = `${early.length} and ${late.length} samples, ${leastSamples} needed`;
+    return { promise, kept: null, found };
+  }
+  const [before, after] = [median(early), median(late)];
+  const percent = ((after / before - 1) * 100).toFixed(1);
+  const found = `${before.toFixed(1)}, then ${after.toFixed(1)} (${percent} %; ${early.length} and ${late.length} samples)`;
+  return { promise, kept: after <= before * (1 + share), found };
+}
+
+/** Whether all but a `share` of the times (or a single one) are within the bound: machines have moments of their own. */
+export function judgeQuick(
+  what: string,
+  times: readonly number[],
+  boundMs: number,
+  share: number,
+): Verdict {
+  const promise = `${what} within ${boundMs} ms, ${Math.round((1 - share) * 100)} of 100 times`;
+  if (times.length === 0) return { promise, kept: null, found: 'no samples' };
+  const late = times.filter((time) => time > boundMs).length;
+  const found = `${late} of ${times.length} later, the slowest ${Math.round(Math.max(...times))} ms`;
+  return { promise, kept: late <= Math.ceil(times.length * share), found };
+}
+
+/** The table for people. */
+export function renderVerdicts(verdicts: readonly Verdict[]): string {
+  const word = ({ kept }: Verdict) => (kept === null ? 'not told' : kept ? 'kept' : 'BROKEN');
+  return verdicts
+    .map((verdict) => `${word(verdict).padEnd(10)}${verdict.promise}  ${verdict.found}`.trimEnd())
+    .join('\n');
+}
