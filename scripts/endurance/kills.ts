@@ -5,10 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
+import { clientPortsOf } from '../../test/support/kernel-sockets.ts';
+import { readMetric } from '../../test/support/scrape.ts';
 import { Client } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { insert, point } from './questions.ts';
-import { clientPortsOf } from './sockets.ts';
 import { Findings, type Verdict } from './verdicts.ts';
 import { Scrapes } from './watch.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
@@ -77,6 +78,9 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
       }
       for (const counter of await scrapes.scrape(gateway))
         findings.breach(promises.counters, counter);
+      // On a busy machine a boot may take longer than a second: with both dead there would be nobody to serve.
+      const both = async () => (await readMetric(gateway, 'dbhttpd_worker_up')) === 2;
+      await eventually('both listen', both, { everyMs: 50 });
       await pause(Math.max(0, fromMs + 1_000 - performance.now()));
     }
   };

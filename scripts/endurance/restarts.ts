@@ -9,11 +9,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createDaemon, type Daemon } from '../../test/support/daemon.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
+import { serverSockets } from '../../test/support/kernel-sockets.ts';
 import { freePort } from '../support/private-mariadb.ts';
 import { Client, composeQuery, open, readEnding } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { insert, linger, type Question } from './questions.ts';
-import { serverSockets } from './sockets.ts';
 import { Findings, type Verdict } from './verdicts.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
 

@@ -5,6 +5,8 @@ import { connect } from 'node:net';
 import { afterEach, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
+import { openRaw, type RawConnection } from '../support/http.ts';
+import { clientPortsOf } from '../support/kernel-sockets.ts';
 import { gone, isAlive } from '../support/processes.ts';
 
 const daemons: Daemon[] = [];
@@ -51,15 +53,51 @@ test('a killed worker is replaced within 1 s, and no connection is refused meanw
   assert.ok((await fetch(`http://${daemon.address()}/livez`)).status > 0);
 });
 
-test('a stopped worker is replaced within 12 s', async () => {
+/** Clients that were answered once, on connections that stay; at least one with each of two workers. */
+async function connectToBoth(daemon: Daemon): Promise<RawConnection[]> {
+  const port = Number(daemon.address().split(':')[1]);
+  const clients: RawConnection[] = [];
+  const held = () => daemon.workers().map((worker) => clientPortsOf(worker, port).size);
+  await eventually('both have clients', async () => {
+    const client = await openRaw(port);
+    clients.push(client);
+    await ask(client);
+    return held().every((count) => count > 0);
+  });
+  return clients;
+}
+
+async function ask(client: RawConnection): Promise<void> {
+  client.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assert.equal((await client.reply()).status, 404);
+}
+
+test("a stopped worker is replaced within 12 s; the other's clients and new ones notice nothing", async () => {
   const daemon = await start({ workers: '2' });
+  const clients = await connectToBoth(daemon);
   const [worker = 0] = daemon.workers();
   process.kill(worker, 'SIGSTOP');
-  await eventually('it is ended', () => !isAlive(worker), { timeoutMs: 12_000 });
+  const port = Number(daemon.address().split(':')[1]);
+  const itsOwn = clientPortsOf(worker, port);
+  const others = clients.filter(({ socket }) => !itsOwn.has(socket.localPort ?? 0));
+  let slowestMs = 0;
+  await eventually(
+    'it is ended',
+    async () => {
+      const from = performance.now();
+      await Promise.all(others.map(ask));
+      assert.equal((await fetch(`http://${daemon.address()}/livez`)).status, 200);
+      slowestMs = Math.max(slowestMs, performance.now() - from);
+      return !isAlive(worker);
+    },
+    { timeoutMs: 12_000, everyMs: 50 },
+  );
   await eventually('another takes its slot', () => daemon.workers().length === 2, {
     timeoutMs: 1000,
   });
   assert.match(daemon.readLog(), new RegExp(`a worker hangs slot=\\d pid=${worker}`));
+  assert.ok(slowestMs < 3000, `${slowestMs} ms`);
+  for (const client of clients) client.socket.destroy();
 });
 
 test('workers are gone 2 s after their supervisor was killed, a spinning one too', async () => {
