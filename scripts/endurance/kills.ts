@@ -107,10 +107,14 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
 
 /** Kills the worker that has lived longest, and takes down which clients it held in its last moment. */
 function killOldest(gateway: Gateway, struck: Set<number>): number {
-  const [victim = 0] = gateway.workers();
+  const [victim] = gateway.workers();
+  if (victim === undefined) throw new Error('there is no worker to kill');
   // A stopped process accepts nobody: what it holds is known for certain.
   process.kill(victim, 'SIGSTOP');
-  while (!/\) [Tt] /.test(readFileSync(`/proc/${victim}/stat`, 'latin1')));
+  const giveUpAt = performance.now() + boundMs;
+  while (!/\) [Tt] /.test(readFileSync(`/proc/${victim}/stat`, 'latin1'))) {
+    if (performance.now() > giveUpAt) throw new Error('the worker does not stop');
+  }
   for (const port of clientPortsOf(victim, gateway.port)) struck.add(port);
   process.kill(victim, 'SIGKILL');
   return victim;
