@@ -81,6 +81,9 @@ for (const how of ['reset', 'fin'] as const) {
     // Between the count and the cut the other connection may have written its batch.
     assert.ok(answered <= ids.length - written, `${answered} answered, ${written} written`);
     assert.equal(await readMetric(gateway, 'dbhttpd_statements_running_on'), 0);
+    await eventually('the log tells of it', () =>
+      gateway.log().includes('a connection to the database was lost'),
+    );
   });
 }
 
@@ -154,7 +157,7 @@ test('a stop with the lane busy: every request is answered, nothing is lost, the
   const stopped = stopping.stop();
   for (const [at, connection] of connections.entries()) {
     const { status, body } = await connection.reply();
-    assert.equal(status, 200);
+    assert.equal(status, 200, `${body}\n${stopping.log()}`);
     assert.match(body.toString(), new RegExp(`"ROWS":\\[\\[${1 + at},${3 * (1 + at)}\\]\\]`));
   }
   await stopped;

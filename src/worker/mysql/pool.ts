@@ -114,7 +114,7 @@ export class Pool implements SessionTaker {
   }
 
   opened(session: Session): void {
-    session.connection.watch(() => this.#lost(session));
+    session.connection.watch((reason) => this.#lost(session, reason));
     this.#lend(session);
     this.#openWhereNeeded();
   }
@@ -180,7 +180,8 @@ export class Pool implements SessionTaker {
     );
   }
 
-  #lost(session: Session): void {
+  #lost(session: Session, reason: Error): void {
+    this.#source.noteLoss(reason, this.#busy.has(session));
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);
     if (at >= 0 || this.#resetting.delete(session)) this.#afterLoss();

@@ -58,6 +58,13 @@ export class SessionSource {
     );
   }
 
+  /** Tells that a session's connection is gone; without anything running on it that is no more than news. */
+  noteLoss(reason: Error, wasInUse: boolean): void {
+    if (this.#closing.signal.aborted) return;
+    const error = 'code' in reason ? String(reason.code) : reason.message;
+    this.#log[wasInUse ? 'warn' : 'info']('a connection to the database was lost', { error });
+  }
+
   close(): void {
     this.#closing.abort(new Error('the pool is closing'));
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
