@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import type { Reply } from '../support/ask.ts';
-import { holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
-import { cellOf, documentOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { occupy, timesSent, waiting } from '../support/busy-pool.ts';
+import { cellOf, documentOf, fateOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -195,61 +195,5 @@ test("a follower's client that goes is forgotten, and leaves its place in the qu
   await waiting(gateway, 1 + followers);
   proxy.release();
   await checkAll([first, ...rest]);
-  assert.equal(sent(), 1);
-});
-
-for (const [what, rows] of [
-  ['as large as is held back, nearly', 330],
-  ['larger than what is held back', 900],
-] as const) {
-  test(`a reply ${what}: whole for each`, async () => {
-    const large = `select id, v from t where id <= ${rows} order by id`;
-    await occupy(gateway, proxy);
-    const all = Array.from({ length: 5 }, () => gateway.dbPost({ SQL: large }));
-    await waiting(gateway, 5);
-    proxy.release();
-    const [first, ...others] = await Promise.all(all);
-    assert.ok(first);
-    assert.equal(rowsOf(first).length, rows);
-    for (const other of others) assert.deepEqual(other.body, first.body);
-    const isWhole = first.headers['content-length'] !== undefined;
-    assert.equal(timesSent(proxy, large), isWhole ? 1 : 5);
-    assert.equal(isWhole, rows === 330);
-  });
-}
-
-test('nobody waits for a reader of a long reply who does not read', async () => {
-  const long = 'select a.id, a.v from t a join t b on b.id <= 100';
-  const settings = { workers: 1, pool: 2, coalesce: 'on' };
-  const streaming = await startGateway({ database: proxy.target, settings });
-  await occupy(streaming, proxy);
-  await occupy(streaming, proxy);
-  const client = await openRaw(streaming.port);
-  client.socket.pause();
-  const query = encodeURIComponent(JSON.stringify({ SQL: long }));
-  client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  await waiting(streaming, 1);
-  const rest = [1, 2].map(() => streaming.dbPost({ SQL: long }));
-  await waiting(streaming, 3);
-  proxy.release();
-  for (const reply of await Promise.all(rest)) assert.equal(rowsOf(reply).length, 90_000);
-  client.reset();
-  await streaming.stop();
-});
-
-test('the gateway stops: those who wait behind another are answered', async () => {
-  const settings = { workers: 1, pool: 1, coalesce: 'on' };
-  const stopping = await startGateway({ database: proxy.target, settings });
-  const held = await holdAnswer(proxy, "select 'first'", () =>
-    stopping.dbPost({ SQL: "select 'first'" }),
-  );
-  const rest = Array.from({ length: 4 }, () => stopping.dbPost({ SQL }));
-  await waiting(stopping, 4);
-  const stopped = stopping.stop();
-  await eventually('it drains', () => stopping.log().includes('drain'));
-  proxy.release();
-  assert.equal(cellOf(await held.reply), 'first');
-  await checkAll(rest);
-  await stopped;
   assert.equal(sent(), 1);
 });

@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Reply } from '../support/ask.ts';
-import { holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
+import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
 import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -21,8 +20,7 @@ before(async () => {
   database = await startDatabase();
   await database.query(`
     create table t (id int primary key, v varchar(50), d decimal(30, 10));
-    insert into t values (1, 'é', 0.1), (2, 'b', 2), (3, null, 3);
-    create function own(n int) returns int deterministic return n`);
+    insert into t values (1, 'é', 0.1), (2, 'b', 2), (3, null, 3)`);
   proxy = await startProxiedDatabase(database);
 });
 after(async () => {
@@ -44,15 +42,6 @@ async function withGateway(settings: Settings, use: (gateway: Gateway) => Promis
   }
 }
 
-/** Has all requests wait for the only session, then lets them run. */
-async function askTogether(gateway: Gateway, requests: readonly object[]): Promise<Reply[]> {
-  await occupy(gateway, proxy);
-  const replies = requests.map((request) => gateway.dbPost(request));
-  await waiting(gateway, requests.length);
-  proxy.release();
-  return Promise.all(replies);
-}
-
 const times = <Item>(count: number, item: Item) => Array.from({ length: count }, () => item);
 const coalesced = (gateway: Gateway) => readMetric(gateway, 'dbhttpd_coalesced_requests_total');
 
@@ -61,7 +50,7 @@ test('identical reads that wait together run once, and have the same body', asyn
   await withGateway({}, async (gateway) => {
     const alone = await gateway.dbPost({ SQL });
     const sentBefore = timesSent(proxy, SQL);
-    const replies = await askTogether(gateway, times(20, { SQL }));
+    const replies = await askTogether(gateway, proxy, times(20, { SQL }));
     assert.equal(timesSent(proxy, SQL) - sentBefore, 1);
     for (const reply of replies) {
       assert.equal(reply.status, 200);
@@ -79,7 +68,7 @@ test('identical reads that wait together run once, and have the same body', asyn
 test('each has its line in the access log, with its own times and what it got', async () => {
   const SQL = 'select id from t';
   await withGateway({ access_log: 'json' }, async (gateway) => {
-    const replies = await askTogether(gateway, times(3, { SQL }));
+    const replies = await askTogether(gateway, proxy, times(3, { SQL }));
     const path = join(gateway.directory, 'log.access.log');
     const ids = replies.map(({ headers }) => headers['x-request-id']);
     const lines = await eventually('all lines are there', () => {
@@ -113,75 +102,6 @@ test('by GET and by POST, with parameters or without: the statement that MySQL w
     for (const reply of await Promise.all(replies)) assert.equal(cellOf(reply), 'b');
     assert.equal(timesSent(proxy, SQL) - sentBefore, 1);
   });
-});
-
-test('what differs in parameters, options or a blank runs by itself', async () => {
-  const SQL = 'select d from t where id = ?';
-  await withGateway({}, async (gateway) => {
-    const requests = [
-      { SQL, PARAMS: [1] },
-      { SQL, PARAMS: ['1'] },
-      { SQL, PARAMS: [2] },
-      { SQL: `${SQL} `, PARAMS: [1] },
-      { SQL, PARAMS: [1], NUMBERS: 'string' },
-      { SQL, PARAMS: [1], READ_ONLY: true },
-      { SQL, PARAMS: [1], CLIENT_INFO: true },
-      { SQL, PARAMS: [1], ROLLBACK_ON_ERROR: true },
-    ];
-    const alone = [];
-    for (const request of requests) alone.push(await gateway.dbPost(request));
-    const replies = await askTogether(gateway, requests);
-    for (const [at, reply] of replies.entries()) assert.deepEqual(reply.body, alone[at]?.body);
-    assert.equal(await coalesced(gateway), 0);
-    await askTogether(
-      gateway,
-      requests.flatMap((request) => [request, request]),
-    );
-    // Metadata and ROLLBACK_ON_ERROR ask for more than the statement.
-    assert.equal(await coalesced(gateway), requests.length - 2);
-  });
-});
-
-const neverShared = [
-  'select now(6)',
-  'select current_timestamp',
-  'select rand()',
-  'select uuid()',
-  'select sleep(0)',
-  'select connection_id()',
-  'select current_user',
-  'select last_insert_id()',
-  'select @x',
-  'select @@autocommit',
-  'select own(1)',
-  'select * from t for update',
-  'select * from t lock in share mode',
-  'select 1; select 1',
-  'show tables',
-  'update t set v = v where id = 3',
-];
-
-test('clock, chance, session, locks, unknown functions, several statements, writes: never shared', async () => {
-  await withGateway({}, async (gateway) => {
-    for (const SQL of neverShared) {
-      const sentBefore = timesSent(proxy, SQL);
-      const replies = await askTogether(gateway, times(3, { SQL }));
-      for (const reply of replies) assert.equal(reply.status, 200, SQL);
-      assert.equal(timesSent(proxy, SQL) - sentBefore, 3, SQL);
-    }
-    assert.equal(await coalesced(gateway), 0);
-  });
-});
-
-test('off by default: every request has its own execution', async () => {
-  const SQL = 'select count(*) from t';
-  const sentBefore = timesSent(proxy, SQL);
-  const gateway = await startGateway({ database: proxy.target, settings: { workers: 1, pool: 1 } });
-  const replies = await askTogether(gateway, times(5, { SQL }));
-  assert.deepEqual(replies.map(cellOf), times(5, 3));
-  assert.equal(timesSent(proxy, SQL) - sentBefore, 5);
-  assert.equal(await coalesced(gateway), 0);
-  await gateway.stop();
 });
 
 for (const options of [{}, { READ_ONLY: true }]) {
@@ -225,6 +145,7 @@ test('who waits behind another counts in the queue, and does not fit into a full
     for (const reply of await Promise.all(waiters)) assert.equal(cellOf(reply), 4);
     const others = await askTogether(
       gateway,
+      proxy,
       [1, 2, 3, 4].map((n) => ({ SQL: `select ${n}` })),
     );
     assert.deepEqual(others.map(cellOf), [1, 2, 3, 4]);
@@ -233,7 +154,11 @@ test('who waits behind another counts in the queue, and does not fit into a full
 
 test('max_rows cuts for each, and says so to each', async () => {
   await withGateway({ max_rows: 2 }, async (gateway) => {
-    const replies = await askTogether(gateway, times(3, { SQL: 'select id from t order by id' }));
+    const replies = await askTogether(
+      gateway,
+      proxy,
+      times(3, { SQL: 'select id from t order by id' }),
+    );
     for (const reply of replies) {
       assert.deepEqual(rowsOf(reply), [[1], [2]]);
       assert.match(reply.text, /"TRUNCATED":true\}$/);

@@ -26,6 +26,19 @@ export async function occupy(gateway: Gateway, proxy: FaultProxy): Promise<void>
   await holdAnswer(proxy, SQL, () => gateway.dbPost({ SQL }));
 }
 
+/** Has all requests wait for a gateway's only session, then lets them run. */
+export async function askTogether(
+  gateway: Gateway,
+  proxy: FaultProxy,
+  requests: readonly object[],
+): Promise<Reply[]> {
+  await occupy(gateway, proxy);
+  const replies = requests.map((request) => gateway.dbPost(request));
+  await waiting(gateway, requests.length);
+  proxy.release();
+  return Promise.all(replies);
+}
+
 /** Resolves once so many requests wait. */
 export async function waiting(gateway: Gateway, count: number): Promise<void> {
   await eventually(
