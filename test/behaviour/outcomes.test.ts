@@ -6,6 +6,7 @@ import { cellOf, documentOf, fateOf, resultsOf } from '../support/db-results.ts'
 import type { Fault } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist } from '../support/processlist.ts';
 import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 
 let database: Database;
@@ -89,9 +90,14 @@ test('INSERT; INSERT (duplicate); INSERT: applied, refused, never run', async ()
 });
 
 test('a connection lost between two statements is unknown for both', async () => {
-  const SQL = 'insert into t values (1); do sleep(0.2); insert into t values (2)';
+  const mark = '/* two */';
+  const SQL = `insert into t values (1) ${mark}; do sleep(0.2) ${mark}; insert into t values (2) ${mark}`;
   proxy.on(/sleep\(0\.2\)/, { kind: 'cut-reply', afterBytes: 5 }, { times: 1 });
   assert.equal(fateOf(await ask(SQL)), '502 CONNECTION_LOST unknown');
+  // The server goes on with the rest.
+  const processlist = await openProcesslist(database);
+  await processlist.ended(mark);
+  processlist.close();
 });
 
 test('what never reached MySQL is not_executed, and says so', async () => {
