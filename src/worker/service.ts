@@ -1,6 +1,5 @@
 // One worker's service put together: pool, routes, HTTP server, drain.
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
-import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Config } from '../shared/config.ts';
 import type { Log } from '../shared/log.ts';
@@ -10,13 +9,14 @@ import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.t
 import { createDbEndpoint } from './http/db-endpoint.ts';
 import type { DbExchange } from './http/db-exchange.ts';
 import { DrainRate } from './http/drain-rate.ts';
+import { Roster } from './http/roster.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
 import { Control } from './mysql/control.ts';
 import { Flights } from './mysql/flights.ts';
 import { Lane, type LaneObservations } from './mysql/lane.ts';
-import { type ConnectionSettings, openConnection } from './mysql/open-connection.ts';
+import { openConnection } from './mysql/open-connection.ts';
 import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
@@ -26,7 +26,7 @@ import type { ExchangeSummary } from './observe/exchange-summary.ts';
 import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
-import { scanStatements } from './sql/statements.ts';
+import { connectionSettings, initStatements, readTls } from './settings.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -49,9 +49,6 @@ export type Service = {
 /** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
 const leastPoolForLane = 4;
 const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
-const connectTimeoutMs = 10_000;
-/** What one read from MySQL may bring. */
-const arenaBytes = 128 * 1024;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
@@ -74,7 +71,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
-  const live = new Set<DbExchange>();
+  const live = new Roster<DbExchange>();
   let draining = false;
 
   const db = createDbEndpoint(config, {
@@ -162,39 +159,4 @@ export function observeExchange(
   metrics.queueSeconds += summary.queueMs / 1000;
   metrics.countOutcome(summary.outcome);
   metrics.observeDuration(summary.durationMs / 1000);
-}
-
-function connectionSettings(config: Config): ConnectionSettings {
-  const read = (path: string | null) => (path === null ? null : readFileSync(path, 'utf8'));
-  return {
-    host: config.host,
-    port: config.port,
-    socket: config.socket,
-    user: config.user,
-    password: config.password,
-    database: config.database,
-    multiStatements: config.multiStatements,
-    tls:
-      config.tls === 'off'
-        ? null
-        : {
-            verify: config.tls === 'verify',
-            ca: read(config.tlsCa),
-            cert: read(config.tlsCert),
-            key: read(config.tlsKey),
-          },
-    connectTimeoutMs,
-    arena: Buffer.allocUnsafeSlow(arenaBytes),
-  };
-}
-
-function initStatements(config: Config): readonly string[] {
-  const { initSql } = config;
-  if (initSql === null) return [];
-  return scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
-}
-
-function readTls(cert: string | null, key: string | null): { cert: string; key: string } | null {
-  if (cert === null || key === null) return null;
-  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 }

@@ -2,12 +2,20 @@
 // Must not know HTTP, nor how the document is written.
 import type { Config } from '../../shared/config.ts';
 import { runTogether, statementCommand } from '../mysql/commands.ts';
-import type { ResultNote } from '../reply/db-reply.ts';
+import type { Connection } from '../mysql/connection.ts';
+import type { ServerError } from '../mysql/packets.ts';
+import type { DbEnding, ResultNote } from '../reply/db-reply.ts';
 import { type Applied, rollbackUndoesAll } from '../sql/rollback.ts';
 import { createResultMap, scanStatements } from '../sql/statements.ts';
-import type { Conclude } from './db-exchange.ts';
 import { fetchMetadata } from './db-metadata.ts';
 import type { DbRequest } from './db-request.ts';
+
+/** Runs after the statements on their connection. Rejects only when the connection is lost. */
+export type Conclude = (
+  connection: Connection,
+  error: ServerError | null,
+  results: readonly ResultNote[],
+) => Promise<DbEnding>;
 
 type ConclusionSettings = Pick<Config, 'section' | 'host' | 'socket'>;
 

@@ -1,9 +1,7 @@
 // One /db request that runs SQL: its reply, its run, its deadline, its client.
 // Must not know how a request is decoded, nor how statements are run.
 import type { ServerResponse } from 'node:http';
-import type { Connection } from '../mysql/connection.ts';
 import type { RunEnd } from '../mysql/fate.ts';
-import type { ServerError } from '../mysql/packets.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
 import type { Afterwards, RunOwner, StatementRun } from '../mysql/statement-run.ts';
@@ -18,10 +16,11 @@ import {
   type ResultNote,
 } from '../reply/db-reply.ts';
 import { ReplyWriter } from '../reply/writer.ts';
-import { mapResults } from './db-conclusion.ts';
+import { type Conclude, mapResults } from './db-conclusion.ts';
 import { type Failure, sendFailure } from './failure.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
+import type { Enrolled, Roster } from './roster.ts';
 import { runFailure } from './run-failure.ts';
 import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 
@@ -33,7 +32,7 @@ export type ExchangeContext = {
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
   /** The exchanges that are not over. */
-  readonly live: Set<DbExchange>;
+  readonly live: Roster<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
 };
 
@@ -47,15 +46,11 @@ export type ExchangeRequest = {
   readonly conclude: Conclude | null;
 };
 
-/** Runs after the statements on their connection. Rejects only when the connection is lost. */
-export type Conclude = (
-  connection: Connection,
-  error: ServerError | null,
-  results: readonly ResultNote[],
-) => Promise<DbEnding>;
-
 /** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
-export class DbExchange implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner, Attended {
+export class DbExchange
+  implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner, Attended, Enrolled
+{
+  place = -1;
   readonly sink: DbReply;
   readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;

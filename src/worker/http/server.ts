@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
+import { type Client, Clients, type Exchange } from './clients.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { resetConnection } from './reset.ts';
@@ -35,22 +36,6 @@ export type HttpServer = {
   readonly destroyConnections: () => void;
 };
 
-const mostWaitingPipelined = 16;
-/** URLs that wait behind a request hold memory: with this much of it the socket is paused too. */
-const mostWaitingBytes = 64 * 1024;
-
-type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
-
-/** What is known about one client connection. */
-type ClientState = {
-  current: Exchange | null;
-  readonly waiting: Exchange[];
-  waitingBytes: number;
-  readonly isBeyondLimit: boolean;
-  /** The bytes that came after the current request were no HTTP: answered when its turn comes. */
-  broken: Failure | null;
-};
-
 /** Creates the server. Each request reaches `handle` after those before it on its connection were answered. */
 export function createHttpServer(
   settings: HttpSettings,
@@ -58,7 +43,7 @@ export function createHttpServer(
   onRefusal: RefusalObserver = () => {},
 ): HttpServer {
   const { connections, timeouts } = settings;
-  const clients = new Map<Socket, ClientState>();
+  const clients = new Clients();
   let draining = false;
   let inFlight = 0;
   let refused = 0;
@@ -73,14 +58,7 @@ export function createHttpServer(
   // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
   server.on(settings.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
     const isBeyondLimit = clients.size >= connections.served;
-    clients.set(socket, {
-      current: null,
-      waiting: [],
-      waitingBytes: 0,
-      isBeyondLimit,
-      broken: null,
-    });
-    socket.on('close', () => clients.delete(socket));
+    clients.open(socket, isBeyondLimit);
     if (!isBeyondLimit) return;
     refused += 1;
     endWithin(socket, timeouts.beyondLimitMs);
@@ -88,36 +66,35 @@ export function createHttpServer(
 
   // Nothing was taken or sent for as long as the socket's timer says: idle between requests, or a reply not taken.
   server.on('timeout', (socket: Socket) => {
-    const current = clients.get(socket)?.current ?? null;
+    const current = clients.of(socket)?.current ?? null;
     if (current === null) socket.destroy();
     else if (current.response.writableEnded) resetConnection(socket);
   });
 
-  const begin = (socket: Socket, state: ClientState, exchange: Exchange): void => {
-    state.current = exchange;
+  const begin = (socket: Socket, client: Client, exchange: Exchange): void => {
+    client.current = exchange;
     inFlight += 1;
-    const closes = (draining && state.waiting.length === 0) || state.isBeyondLimit;
+    const closes = (draining && !client.hasWaiting) || client.isBeyondLimit;
     if (closes) exchange.response.shouldKeepAlive = false;
-    const answering = handle(exchange.request, exchange.response, state.isBeyondLimit);
+    const answering = handle(exchange.request, exchange.response, client.isBeyondLimit);
     // The only listener of a reply: each further one is paid by every request.
     exchange.response.on('close', () => {
       inFlight -= 1;
-      state.current = null;
+      client.current = null;
       answering.closed();
-      advance(socket, state);
+      advance(socket, client);
     });
   };
 
-  const advance = (socket: Socket, state: ClientState): void => {
+  const advance = (socket: Socket, client: Client): void => {
     // After a reply that closes the connection nothing behind it is run: its answer could not be sent.
     if (!socket.writable) return;
-    const next = state.waiting.shift();
+    const next = client.shift();
     if (next !== undefined) {
-      state.waitingBytes -= next.request.url?.length ?? 0;
-      if (!isFull(state) && socket.isPaused()) socket.resume();
-      begin(socket, state, next);
-    } else if (state.broken !== null) {
-      refuse(socket, state.broken);
+      if (!client.isFull && socket.isPaused()) socket.resume();
+      begin(socket, client, next);
+    } else if (client.broken !== null) {
+      refuse(socket, client.broken);
     }
   };
 
@@ -128,28 +105,27 @@ export function createHttpServer(
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    const state = clients.get(socket);
+    const client = clients.of(socket);
     // Read after the connection's end, from what had come before: what waited ahead of it was not run either.
-    if (state === undefined || !socket.writable) return;
-    if (state.current === null) {
-      begin(socket, state, { request, response });
+    if (client === undefined || !socket.writable) return;
+    if (client.current === null) {
+      begin(socket, client, { request, response });
       return;
     }
-    state.waiting.push({ request, response });
-    state.waitingBytes += request.url?.length ?? 0;
+    client.push({ request, response });
     // Node resumes the socket at the end of each message: only then does a pause hold.
-    if (isFull(state)) process.nextTick(() => isFull(state) && socket.pause());
+    if (client.isFull) process.nextTick(() => client.isFull && socket.pause());
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const state = clients.get(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || state === undefined) {
+    const client = clients.of(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable || client === undefined) {
       socket.destroy();
       return;
     }
     const failure = syntaxFailure(error, settings.maxUrlBytes);
-    const { current } = state;
-    if (current?.request.complete === true) state.broken = failure;
+    const { current } = client;
+    if (current?.request.complete === true) client.broken = failure;
     else if (current?.response.headersSent === true) current.response.end();
     else refuse(socket, failure);
   });
@@ -162,8 +138,8 @@ export function createHttpServer(
 
   const drain = (idleGraceMs: number): Promise<void> => {
     draining = true;
-    for (const { current, waiting } of clients.values()) {
-      if (current !== null && waiting.length === 0) current.response.shouldKeepAlive = false;
+    for (const { current, hasWaiting } of clients) {
+      if (current !== null && !hasWaiting) current.response.shouldKeepAlive = false;
     }
     const grace = setTimeout(() => server.closeIdleConnections(), idleGraceMs);
     return new Promise((resolve) => {
@@ -182,10 +158,6 @@ export function createHttpServer(
     drain,
     destroyConnections: () => server.closeAllConnections(),
   };
-}
-
-function isFull({ waiting, waitingBytes }: ClientState): boolean {
-  return waiting.length >= mostWaitingPipelined || waitingBytes > mostWaitingBytes;
 }
 
 function endWithin(socket: Socket, ms: number): void {

