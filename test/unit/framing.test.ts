@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { encodeCommand, Framing } from '../../src/worker/mysql/framing.ts';
+import { encodeCommand } from '../../src/worker/mysql/command-packets.ts';
+import { Framing } from '../../src/worker/mysql/framing.ts';
 import { errorPacket, flags, okPacket, resultSet, toBytes, wire } from '../support/mysql-answer.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
 import { transcribe } from '../support/transcript.ts';

@@ -1,8 +1,8 @@
 // The small commands: those whose answer is one packet, and statements whose rows are not wanted.
 // Must not know the pool or who asks.
 import type { ColumnCache } from './column-cache.ts';
+import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
-import { commandCodes, encodeCommand } from './framing.ts';
 import { packetMarkers, parseError, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
 

@@ -2,7 +2,8 @@
 // Must not know how it was opened, nor what a command is for.
 import type { Socket } from 'node:net';
 import { ColumnCache } from './column-cache.ts';
-import { answerSequence, Framing } from './framing.ts';
+import { answerSequence } from './command-packets.ts';
+import { Framing } from './framing.ts';
 
 /** A command in flight: what to write, and who takes the answer. */
 export interface Command {

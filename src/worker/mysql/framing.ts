@@ -1,9 +1,10 @@
 // Bytes from the MySQL socket in, whole packets out, however the bytes are cut.
 // Must not know what a packet means.
 
-const headerBytes = 4;
+/** Length and sequence number. */
+export const headerBytes = 4;
 /** A packet of this length is continued in the next one (MySQL protocol, "sending more than 16 MiB"). */
-const mostPayloadBytes = 0xffffff;
+export const mostPayloadBytes = 0xffffff;
 
 /** Receives each whole payload: the bytes from `start` to `end` of `bytes`, valid during the call only. */
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
@@ -100,56 +101,4 @@ function readLength(bytes: Buffer, position: number): number {
     ((bytes[position + 1] as number) << 8) |
     ((bytes[position + 2] as number) << 16)
   );
-}
-
-/** The commands of the MySQL protocol that the gateway sends. */
-export const commandCodes = {
-  quit: 0x01,
-  initDb: 0x02,
-  query: 0x03,
-  statistics: 0x09,
-  ping: 0x0e,
-  resetConnection: 0x1f,
-} as const;
-
-/**
- * A command with its argument as the packets to write; arguments of 16 MiB and more are continued.
- * The text is sent as UTF-8, whatever the session's character set is.
- */
-export function encodeCommand(code: number, argument: string): Buffer {
-  const payloadLength = 1 + Buffer.byteLength(argument);
-  if (payloadLength >= mostPayloadBytes) return encodeLongCommand(code, argument);
-  const packet = Buffer.allocUnsafe(headerBytes + payloadLength);
-  packet.writeUIntLE(payloadLength, 0, 3);
-  packet[3] = 0;
-  packet[4] = code;
-  packet.write(argument, headerBytes + 1);
-  return packet;
-}
-
-/** How long a command is without the headers of its packets. */
-export function commandBytes(packet: Buffer): number {
-  return packet.length - headerBytes * countPackets(packet);
-}
-
-/** The number of the first packet of a command's answer, which continues the command's own numbering. */
-export function answerSequence(packet: Buffer): number {
-  return countPackets(packet) & 0xff;
-}
-
-function countPackets(packet: Buffer): number {
-  return Math.ceil(packet.length / (headerBytes + mostPayloadBytes));
-}
-
-function encodeLongCommand(code: number, argument: string): Buffer {
-  const payload = Buffer.concat([Buffer.from([code]), Buffer.from(argument)]);
-  const pieces: Buffer[] = [];
-  for (let start = 0, sequence = 0; start <= payload.length; start += mostPayloadBytes) {
-    const piece = payload.subarray(start, start + mostPayloadBytes);
-    const header = Buffer.alloc(headerBytes);
-    header.writeUIntLE(piece.length, 0, 3);
-    header[3] = sequence++ & 0xff;
-    pieces.push(header, piece);
-  }
-  return Buffer.concat(pieces);
 }

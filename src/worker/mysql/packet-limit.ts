@@ -1,6 +1,6 @@
 // Which commands the server would refuse for their length (max_allowed_packet), and how.
 // Must not know what is done about it.
-import { commandBytes } from './framing.ts';
+import { commandBytes } from './command-packets.ts';
 import type { ServerError } from './packets.ts';
 import type { Session } from './session.ts';
 

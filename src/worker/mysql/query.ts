@@ -2,8 +2,8 @@
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
 
 import type { ColumnCache } from './column-cache.ts';
+import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command } from './connection.ts';
-import { commandCodes, encodeCommand } from './framing.ts';
 import {
   type Column,
   type OkPacket,

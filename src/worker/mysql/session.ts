@@ -1,6 +1,7 @@
 // A connection's session: brought to the gateway's state, and back to it after somebody used it.
 // Must not know who uses it, nor the pool.
 import { prepare } from './bounded.ts';
+import { commandCodes } from './command-packets.ts';
 import {
   fetchRows,
   onePacketCommand,
@@ -9,7 +10,6 @@ import {
   statementCommand,
 } from './commands.ts';
 import type { Connection } from './connection.ts';
-import { commandCodes } from './framing.ts';
 import { fetchIdentity, type ServerIdentity } from './identity.ts';
 
 /** What every session starts from. */
