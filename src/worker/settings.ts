@@ -6,8 +6,8 @@ import type { ConnectionSettings } from './mysql/open-connection.ts';
 import { scanStatements } from './sql/statements.ts';
 
 const connectTimeoutMs = 10_000;
-/** What one read from MySQL may bring. */
-const arenaBytes = 128 * 1024;
+/** What one read from MySQL may bring, and 16 KiB. */
+const arenaBytes = 144 * 1024;
 
 /** How connections to MySQL are opened. Reads the files of keys. @throws when one cannot be read */
 export function connectionSettings(config: Config): ConnectionSettings {

@@ -2,7 +2,7 @@
 // Must not know what the bytes say.
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { Connection } from '../../src/worker/mysql/connection.ts';
+import { Connection, type Intake } from '../../src/worker/mysql/connection.ts';
 import type { ServerError } from '../../src/worker/mysql/packets.ts';
 import { QueryCommand } from '../../src/worker/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
@@ -54,15 +54,40 @@ export type Transcript = {
   readonly lost: Error | null;
 };
 
+const headroomBytes = 16 * 1024;
+const arenaBytes = headroomBytes + 128 * 1024;
+
+/** Whether what a socket brings is read into an arena. */
+export type Way = { readonly arena: Buffer | null };
+
+const oneByOne: Way = { arena: null };
+
+/** All ways from bytes to a document: they must not differ in what they say. */
+export const ways: Readonly<Record<string, Way>> = {
+  'one by one': oneByOne,
+  'one by one, in an arena': { arena: Buffer.alloc(arenaBytes) },
+};
+
 /** How the answer is read. */
 export type Reading = Partial<DbReplyOptions> & {
+  readonly way?: Way;
   readonly holdBytes?: number;
   readonly extended?: boolean;
 };
 
+/** As a socket does: chunks of what the arena holds, over what was there before. */
+function receiveInto(arena: Buffer, intake: Intake, chunk: Buffer): void {
+  const room = arena.length - headroomBytes;
+  for (let at = 0; at < chunk.length; at += room) {
+    const length = chunk.copy(arena, headroomBytes, at, at + room);
+    intake.receive(arena, headroomBytes, headroomBytes + length);
+    arena.fill(0xfb, headroomBytes, headroomBytes + length);
+  }
+}
+
 /** Hands the chunks to a connection that waits for a query's answer. Whatever is thrown is thrown on. */
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
-  const { holdBytes = 65536, extended = false, ...options } = reading;
+  const { way = oneByOne, holdBytes = 65536, extended = false, ...options } = reading;
   const transport = collect();
   const writer = new ReplyWriter(new BufferPool(), holdBytes, transport);
   const reply = new DbReply(
@@ -78,13 +103,14 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     { replyTooLarge: () => {}, failedStatement: (results) => results.length },
   );
   let lost: Error | null = null;
+  const intake: Intake | null = way.arena === null ? null : { receive: () => {} };
   const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
   const connection = new Connection({
     socket: socket as Socket,
     threadId: 1,
     serverVersion: '10.11',
     extendedMetadata: extended,
-    intake: null,
+    intake,
     end: () => {},
   });
   const owner = {
@@ -97,7 +123,10 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     },
   };
   connection.send(new QueryCommand('select', connection.columns, reply, owner));
-  for (const chunk of chunks) socket.emit('data', chunk);
+  for (const chunk of chunks) {
+    if (way.arena === null) socket.emit('data', chunk);
+    else receiveInto(way.arena, intake as Intake, chunk);
+  }
   const how = transport.how();
   const ended = how === 'whole' || how === 'finished';
   return { document: ended ? transport.body() : null, how, lost };

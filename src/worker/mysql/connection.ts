@@ -15,8 +15,8 @@ export interface Command {
   lost(reason: Error): void;
 }
 
-/** Who takes the bytes that were read into the arena; they are valid during the call only. */
-export type Intake = { receive: (bytes: Buffer) => void };
+/** Who takes what was read into the arena: the bytes from `start` to `end`, valid during the call only. */
+export type Intake = { receive: (arena: Buffer, start: number, end: number) => void };
 
 /** A socket on which hands were shaken, and what that found out. */
 export type Established = {
@@ -55,9 +55,11 @@ export class Connection {
       (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),
     );
     this.#socket.removeAllListeners('data');
-    const feed = (chunk: Buffer) => this.#framing.feed(chunk);
-    if (intake === null) this.#socket.on('data', feed);
-    else intake.receive = feed;
+    if (intake === null) {
+      this.#socket.on('data', (chunk: Buffer) => this.#framing.feed(chunk, 0, chunk.length));
+    } else {
+      intake.receive = (arena, start, end) => this.#framing.feed(arena, start, end);
+    }
     this.#socket.on('error', (error) => this.#lose(error));
     this.#socket.on('end', () => this.#lose(new Error('the server closed the connection')));
     this.#socket.on('close', () => this.#lose(new Error('the connection was closed')));

@@ -9,15 +9,25 @@ export const mostPayloadBytes = 0xffffff;
 /** Receives each whole payload: the bytes from `start` to `end` of `bytes`, valid during the call only. */
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
 
+const noBytes = Buffer.alloc(0);
+
 /**
- * Cuts a byte stream into packets. Packets that lie whole in a chunk are handed out in place; others
- * are gathered once, into a buffer of their exact size.
+ * Cuts a byte stream into packets. Packets that lie whole in a chunk are handed out in place, and so are those
+ * whose beginning, from the chunk before, finds room in front of the chunk:
+ *
+ *     |......free......|.tail.|......chunk.......|.tail.|
+ *                             start                     end
+ *
+ * Others are gathered once, into a buffer of their exact size.
  */
 export class Framing {
   /** The sequence number that the next packet must carry; the owner sets it before each answer. */
   expectedSequence = 0;
   readonly #onPacket: PacketHandler;
   readonly #onViolation: (reason: string) => void;
+  /** The beginning of a packet, kept until the next chunk. */
+  #tail = noBytes;
+  #tailFill = 0;
   /** Header bytes of a packet whose header is not complete yet. */
   readonly #header = Buffer.alloc(headerBytes);
   #headerFill = 0;
@@ -33,10 +43,12 @@ export class Framing {
     this.#onViolation = onViolation;
   }
 
-  /** Takes the next chunk. A packet out of sequence is reported once; everything after it is dropped. */
-  feed(chunk: Buffer): void {
-    const end = chunk.length;
-    let position = this.#headerFill > 0 || this.#payload !== null ? this.#complete(chunk, 0) : 0;
+  /**
+   * Takes the next chunk, from `start` to `end`; what is before `start` may be overwritten. A packet out of
+   * sequence is reported once; everything after it is dropped.
+   */
+  feed(chunk: Buffer, start: number, end: number): void {
+    let position = this.#continue(chunk, start, end);
     while (end - position >= headerBytes && !this.#violated) {
       const length = readLength(chunk, position);
       const payloadEnd = position + headerBytes + length;
@@ -46,24 +58,40 @@ export class Framing {
       this.#deliver(chunk, position, payloadEnd, sequence);
       position = payloadEnd;
     }
-    if (position < end && !this.#violated) this.#complete(chunk, position);
+    if (position === end || this.#violated) return;
+    if (end - position <= start) this.#keepTail(chunk, position, end);
+    else this.#complete(chunk, position, end);
+  }
+
+  /** Joins the chunk to what is there of a packet; returns where the next one begins. */
+  #continue(chunk: Buffer, start: number, end: number): number {
+    const fill = this.#tailFill;
+    this.#tailFill = 0;
+    if (fill > start) this.#complete(this.#tail, 0, fill);
+    else if (fill > 0) return start - this.#tail.copy(chunk, start - fill, 0, fill);
+    return this.#headerFill > 0 || this.#payload !== null
+      ? this.#complete(chunk, start, end)
+      : start;
+  }
+
+  #keepTail(chunk: Buffer, position: number, end: number): void {
+    const length = end - position;
+    if (length > this.#tail.length) this.#tail = Buffer.allocUnsafeSlow(length * 2);
+    this.#tailFill = chunk.copy(this.#tail, 0, position, end);
   }
 
   /** Continues an incomplete packet with the chunk's bytes from `position`; returns where it stopped. */
-  #complete(chunk: Buffer, position: number): number {
+  #complete(chunk: Buffer, position: number, end: number): number {
     let at = position;
     if (this.#payload === null) {
-      const wanted = Math.min(headerBytes - this.#headerFill, chunk.length - at);
-      chunk.copy(this.#header, this.#headerFill, at, at + wanted);
-      this.#headerFill += wanted;
-      at += wanted;
+      at += chunk.copy(this.#header, this.#headerFill, at, end);
+      this.#headerFill += at - position;
       if (this.#headerFill < headerBytes) return at;
       this.#payload = Buffer.allocUnsafe(readLength(this.#header, 0));
       this.#payloadFill = 0;
     }
     const payload = this.#payload;
-    const taken = Math.min(payload.length - this.#payloadFill, chunk.length - at);
-    chunk.copy(payload, this.#payloadFill, at, at + taken);
+    const taken = chunk.copy(payload, this.#payloadFill, at, end);
     this.#payloadFill += taken;
     at += taken;
     if (this.#payloadFill === payload.length) {

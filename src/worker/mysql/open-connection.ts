@@ -5,6 +5,8 @@ import mysql from 'mysql2';
 import { Connection, type Intake } from './connection.ts';
 
 const keepAliveDelayMs = 10_000;
+/** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
+const arenaHeadroomBytes = 16 * 1024;
 /** utf8mb4_general_ci: known to every MySQL and MariaDB; `SET NAMES` follows before any statement. */
 const handshakeCharset = 'UTF8MB4_GENERAL_CI';
 /**
@@ -31,7 +33,7 @@ export type ConnectionSettings = {
   readonly multiStatements: boolean;
   readonly tls: TlsSettings | null;
   readonly connectTimeoutMs: number;
-  /** Where all connections of a worker read into, one after the other; not used with TLS. */
+  /** Where all connections of a worker read into, one after the other, 64 KiB at least; not used with TLS. */
   readonly arena: Buffer;
 };
 
@@ -63,7 +65,7 @@ export function openConnection(
   signal: AbortSignal,
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
-    const intake = settings.tls === null ? { receive: (_bytes: Buffer) => {} } : null;
+    const intake = settings.tls === null ? { receive: () => {} } : null;
     const options = mysql2Options(settings, intake);
     const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
     const abort = () => fail(signal.reason as Error);
@@ -97,20 +99,22 @@ export function openConnection(
  */
 function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
   const { host, port, socket: path, arena } = settings;
+  const buffer = arena.subarray(arenaHeadroomBytes);
   const socket = connect({
     ...(path === null ? { host, port } : { path }),
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveDelayMs,
     onread: {
-      buffer: arena,
+      buffer,
       callback: (length) => {
-        intake.receive(arena.subarray(0, length));
+        intake.receive(arena, arenaHeadroomBytes, arenaHeadroomBytes + length);
         return true;
       },
     },
   });
-  intake.receive = (bytes) => socket.emit('data', Buffer.from(bytes));
+  intake.receive = (bytes, start, end) =>
+    socket.emit('data', Buffer.from(bytes.subarray(start, end)));
   return socket;
 }
 
