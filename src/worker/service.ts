@@ -13,6 +13,7 @@ import { Roster } from './http/roster.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
+import { loadRowModule } from './load-row-module.ts';
 import { Control } from './mysql/control.ts';
 import { Flights } from './mysql/flights.ts';
 import { Lane, type LaneObservations } from './mysql/lane.ts';
@@ -49,6 +50,8 @@ export type Service = {
 /** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
 const leastPoolForLane = 4;
 const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
+/** What one read from MySQL may bring, and 16 KiB. */
+const arenaBytes = 144 * 1024;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
@@ -56,7 +59,9 @@ const writeGraceMs = 1_000;
 
 /** Creates the service of one worker. The caller must drain it. */
 export function createService({ config, log, accessLog, scrape }: Surroundings): Service {
-  const settings = connectionSettings(config);
+  const rowModule = loadRowModule(log, arenaBytes);
+  const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
+  const settings = connectionSettings(config, arena);
   const connect = (signal: AbortSignal) => openConnection(settings, signal);
   const session = { database: config.database, initStatements: initStatements(config) };
   const open = async (signal: AbortSignal) =>
@@ -78,6 +83,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     runs: new Runs(pool, control, lane, flights),
     live,
     buffers: new BufferPool(),
+    rowModule,
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () =>
       drainRate.retryAfterSeconds(pool.observations().waiting, performance.now()),

@@ -6,11 +6,9 @@ import type { ConnectionSettings } from './mysql/open-connection.ts';
 import { scanStatements } from './sql/statements.ts';
 
 const connectTimeoutMs = 10_000;
-/** What one read from MySQL may bring, and 16 KiB. */
-const arenaBytes = 144 * 1024;
 
 /** How connections to MySQL are opened. Reads the files of keys. @throws when one cannot be read */
-export function connectionSettings(config: Config): ConnectionSettings {
+export function connectionSettings(config: Config, arena: Buffer): ConnectionSettings {
   const read = (path: string | null) => (path === null ? null : readFileSync(path, 'utf8'));
   return {
     host: config.host,
@@ -30,7 +28,7 @@ export function connectionSettings(config: Config): ConnectionSettings {
             key: read(config.tlsKey),
           },
     connectTimeoutMs,
-    arena: Buffer.allocUnsafeSlow(arenaBytes),
+    arena,
   };
 }
 

@@ -1,5 +1,6 @@
 // What the worker makes of bytes from MySQL: a connection without a network, a query, a reply without HTTP.
 // Must not know what the bytes say.
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Connection, type Intake } from '../../src/worker/mysql/connection.ts';
@@ -8,6 +9,7 @@ import { QueryCommand } from '../../src/worker/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
 import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
+import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
 
 /** A transport that keeps what it is given, copied before the writer may write on. */
@@ -56,16 +58,24 @@ export type Transcript = {
 
 const headroomBytes = 16 * 1024;
 const arenaBytes = headroomBytes + 128 * 1024;
+/** Creates what writes many rows at once. */
+export function createRowModule(): RowModule {
+  const code = readFileSync(new URL('../../src/worker/reply/rows.wasm', import.meta.url));
+  return new RowModule(code, arenaBytes);
+}
+const rowModule = createRowModule();
 
-/** Whether what a socket brings is read into an arena. */
-export type Way = { readonly arena: Buffer | null };
+/** Which code writes rows, and whether they are read into an arena. */
+export type Way = { readonly rowModule: RowModule | null; readonly arena: Buffer | null };
 
-const oneByOne: Way = { arena: null };
+const oneByOne: Way = { rowModule: null, arena: null };
 
 /** All ways from bytes to a document: they must not differ in what they say. */
 export const ways: Readonly<Record<string, Way>> = {
   'one by one': oneByOne,
-  'one by one, in an arena': { arena: Buffer.alloc(arenaBytes) },
+  'one by one, in an arena': { rowModule: null, arena: Buffer.alloc(arenaBytes) },
+  'many at once': { rowModule, arena: null },
+  'many at once, in the arena': { rowModule, arena: rowModule.arena },
 };
 
 /** How the answer is read. */
@@ -94,7 +104,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     writer,
     {
       serverKey: Buffer.from('"SERVER":"s"'),
-      heads: new ResultHeads(),
+      heads: new ResultHeads(way.rowModule),
       exactAsStrings: false,
       maxRows: 0,
       maxResultBytes: 0,

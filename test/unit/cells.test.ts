@@ -8,9 +8,9 @@ import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { cellKind, cellKinds, typeName } from '../../src/worker/reply/column-kinds.ts';
 import { planRow, writeRow } from '../../src/worker/reply/rows.ts';
 import { ReplyWriter } from '../../src/worker/reply/writer.ts';
-import { rowPacket } from '../support/mysql-answer.ts';
+import { resultSet, rowPacket, toBytes } from '../support/mysql-answer.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../support/strict-json.ts';
-import { collect } from '../support/transcript.ts';
+import { collect, transcribe, ways } from '../support/transcript.ts';
 
 const column = (type: number, charset: number): Column => ({
   name: Buffer.from('c'),
@@ -47,7 +47,30 @@ function write(
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);
   writeRow(out, planRow(columns, asStrings), chunk, 6, 6 + packet.length);
   out.end();
-  return parseStrictJson(transport.body()) as JsonValue[];
+  const row = parseStrictJson(transport.body()) as JsonValue[];
+  checkAllWays(columns, cells, asStrings, row);
+  return row;
+}
+
+/** Whichever code writes it, the row says the same; several of it, so that they are taken at once. */
+function checkAllWays(
+  columns: readonly Column[],
+  cells: readonly (Buffer | string | null)[],
+  exactAsStrings: boolean,
+  row: readonly JsonValue[],
+): void {
+  const rows = Array.from({ length: 1 + Math.ceil(600 / cells.length) }, () => cells);
+  const wishes = columns.map(({ type, charset }) => ({ type, charset }));
+  const answer = [toBytes(resultSet(wishes, rows))];
+  for (const [name, way] of Object.entries(ways)) {
+    const { document } = transcribe(answer, { way, exactAsStrings });
+    const written = at(parseStrictJson(document as Buffer), 'RESULT', 'ROWS');
+    assert.deepEqual(
+      written,
+      rows.map(() => row),
+      name,
+    );
+  }
 }
 
 /** Digits and value of each cell: numbers as objects, so that a string is never taken for one. */

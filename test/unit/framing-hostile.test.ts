@@ -16,17 +16,20 @@ import {
   wire,
 } from '../support/mysql-answer.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
-import { transcribe } from '../support/transcript.ts';
+import { transcribe, ways } from '../support/transcript.ts';
 
 const number = { type: wire.long, charset: wire.binary };
 
 function isLost(payloads: readonly Buffer[], what: string): void {
   // What follows in the same chunk must not be taken for a part of what came before.
-  for (const after of ['', '\xfb\xfb\xfb\xfb', '\0\0\0\0\0\0\0\0\0\0\0\0']) {
+  // With a long one, rows are taken many at once.
+  for (const after of ['', '\xfb\xfb\xfb\xfb', '\0'.repeat(12), '\xfb'.repeat(600)]) {
     const bytes = Buffer.concat([toBytes(payloads), Buffer.from(after, 'latin1')]);
-    const { document, lost } = transcribe([bytes]);
-    assert.equal(document, null, `${what}: ${document}`);
-    assert.ok(lost instanceof Error, what);
+    for (const [name, way] of Object.entries(ways)) {
+      const { document, lost } = transcribe([bytes], { way });
+      assert.equal(document, null, `${what}, ${name}: ${document}`);
+      assert.ok(lost instanceof Error, `${what}, ${name}`);
+    }
   }
 }
 
@@ -97,6 +100,7 @@ test('never throws and never ends a document that is no JSON, whatever bytes are
   const rows = [
     ['a', 'b'],
     ['', null],
+    ['x'.repeat(500), 'c'],
   ];
   const good = toBytes([
     ...resultSet([{}, {}], rows, flags.autocommit | flags.more),
@@ -107,9 +111,13 @@ test('never throws and never ends a document that is no JSON, whatever bytes are
     fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
       const bytes = Buffer.from(good);
       for (const [at, value] of changes) bytes[at] = value;
-      const { document } = transcribe([bytes]);
+      const expected = transcribe([bytes]);
       // Bytes of text are not judged here: any byte is a character of Latin-1.
-      if (document !== null) parseStrictJson(document.toString('latin1'));
+      if (expected.document !== null) parseStrictJson(expected.document.toString('latin1'));
+      for (const [name, way] of Object.entries(ways)) {
+        const { document, lost } = transcribe([bytes], { way });
+        assert.deepEqual([document, lost], [expected.document, expected.lost], name);
+      }
     }),
     { numRuns: 3000 },
   );

@@ -89,6 +89,22 @@ test('takes a row whose first cell is 16 MiB long for a row, not for the end of 
   assert.match(document?.slice(-40) ?? '', /xx"\],\["after"\]\]\},"SERVER":"s"\}$/);
 });
 
+test('takes what continues a row of 16 MiB for no row, though it looks like one', () => {
+  const lookalike = Buffer.from(`\x37${'a'.repeat(55)}\x37${'b'.repeat(55)}`);
+  const cell = Buffer.alloc(0x1000000 + 100, 'x');
+  lookalike.copy(cell, cell.length - lookalike.length);
+  const rows = [
+    ['1', cell],
+    ['2', 'y'.repeat(600)],
+  ];
+  const answer = [toBytes(resultSet([{}, {}], rows))];
+  const document = transcribe(answer).document;
+  assert.equal(document?.length, cell.length + 729);
+  for (const [name, way] of named) {
+    assert.ok(transcribe(answer, { way }).document?.equals(document as Buffer), name);
+  }
+});
+
 test('gives the connection up when a packet is out of sequence', () => {
   for (let at = 3; at < mixed.length; at += 4 + mixed.readUIntLE(at - 3, 3)) {
     for (const wrong of [1, 2, 128, 255]) {

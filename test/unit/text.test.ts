@@ -7,8 +7,13 @@ import { writeBase64 } from '../../src/worker/reply/base64.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { writeAscii, writeBytes, writeText } from '../../src/worker/reply/text.ts';
 import { ReplyWriter } from '../../src/worker/reply/writer.ts';
+import { rowPacket, toBytes } from '../support/mysql-answer.ts';
+import { takeAtOnce } from '../support/rows-at-once.ts';
 import { parseStrictJson } from '../support/strict-json.ts';
 import { collect } from '../support/transcript.ts';
+
+/** A little less than a writer's buffer. */
+const surelyTaken = 80_000;
 
 function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
   const transport = collect();
@@ -18,8 +23,15 @@ function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
   return transport.body();
 }
 
-const asText = (bytes: Buffer, holdBytes?: number) =>
-  written((out) => writeText(out, bytes, 0, bytes.length), holdBytes);
+/** Writes it alone, and at once with others where it is short enough for that: both must be the same. */
+function asText(bytes: Buffer, holdBytes?: number): Buffer {
+  const alone = written((out) => writeText(out, bytes, 0, bytes.length), holdBytes);
+  const row = rowPacket([bytes, 'next']);
+  const { rows, body } = takeAtOnce([{}, {}], toBytes([row]));
+  if (alone.length < surelyTaken) assert.equal(rows, 1, `${bytes.length} bytes`);
+  if (rows > 0) assert.ok(body.equals(Buffer.from(`[${alone},"next"]`)), `${body}`);
+  return alone;
+}
 
 test('says every character of Unicode, alone and among others', () => {
   for (let from = 0; from < 0x110000; from += 1024) {

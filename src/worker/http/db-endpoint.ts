@@ -36,7 +36,7 @@ const otherType = refusal(
 
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
-  const replies = createReplyOptions(config);
+  const replies = createReplyOptions(config, context);
   const answer = (response: ServerResponse, visit: Visit, decoded: Decoded) => {
     if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
     else refuse(response, visit, { ...decoded.failure, outcome: 'not_executed' });
@@ -81,10 +81,10 @@ function isJson(contentType: string | undefined): boolean {
 /** How replies are written: exact numbers as JSON's own, or as strings. */
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
-function createReplyOptions(config: Config): ReplyVariants {
+function createReplyOptions(config: Config, { rowModule }: ExchangeContext): ReplyVariants {
   const numbers: DbReplyOptions = {
     serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
-    heads: new ResultHeads(),
+    heads: new ResultHeads(rowModule),
     exactAsStrings: false,
     maxRows: config.maxRows,
     maxResultBytes: config.maxResultBytes,

@@ -15,6 +15,7 @@ import {
   type DbReplyOwner,
   type ResultNote,
 } from '../reply/db-reply.ts';
+import type { RowModule } from '../reply/row-module.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { type Conclude, mapResults } from './db-conclusion.ts';
 import { type Failure, sendFailure } from './failure.ts';
@@ -28,6 +29,8 @@ import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 export type ExchangeContext = {
   readonly runs: Runs;
   readonly buffers: BufferPool;
+  /** Null: rows are written one by one. */
+  readonly rowModule: RowModule | null;
   readonly holdBytes: number;
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;

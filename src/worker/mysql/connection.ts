@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { ColumnCache } from './column-cache.ts';
 import { answerSequence } from './command-packets.ts';
-import { Framing } from './framing.ts';
+import { Framing, type PacketsAhead } from './framing.ts';
 
 /** A command in flight: what to write, and who takes the answer. */
 export interface Command {
@@ -11,6 +11,10 @@ export interface Command {
   readonly packet: Buffer;
   /** Takes one packet of the answer; returns true when it was the last. */
   handlePacket(bytes: Buffer, start: number, end: number): boolean;
+  /** Whether the packets ahead may be taken several at once. */
+  readonly takesAhead?: boolean;
+  /** Takes packets of the answer before they are handed out singly, but not the last one. */
+  takeAhead?(ahead: PacketsAhead): void;
   /** The connection is gone before the answer was complete. */
   lost(reason: Error): void;
 }
@@ -53,6 +57,7 @@ export class Connection {
     this.#framing = new Framing(
       (bytes, start, end) => this.#handlePacket(bytes, start, end),
       (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),
+      (ahead) => this.#pending[0]?.takeAhead?.(ahead),
     );
     this.#socket.removeAllListeners('data');
     if (intake === null) {
@@ -130,6 +135,7 @@ export class Connection {
       this.#lose(new Error('the answer could not be read', { cause }));
       return;
     }
+    this.#framing.offersAhead = !done && command.takesAhead === true;
     if (!done) return;
     this.#pending.shift();
     const next = this.#pending[0];

@@ -9,6 +9,23 @@ export const mostPayloadBytes = 0xffffff;
 /** Receives each whole payload: the bytes from `start` to `end` of `bytes`, valid during the call only. */
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
 
+/**
+ * What stands in a chunk from `position` to `end`, the next packet first, its header included. Whoever can take
+ * several packets at once moves `position` and `sequence` past them. Valid during the call only.
+ */
+export type PacketsAhead = {
+  bytes: Buffer;
+  position: number;
+  end: number;
+  /** The number that the next packet must carry. */
+  sequence: number;
+};
+
+/** Takes none, one or more whole packets. */
+export type AheadHandler = (ahead: PacketsAhead) => void;
+
+/** With less ahead, taking several packets at once costs as much as it saves. */
+const leastAheadBytes = 512;
 const noBytes = Buffer.alloc(0);
 
 /**
@@ -23,8 +40,12 @@ const noBytes = Buffer.alloc(0);
 export class Framing {
   /** The sequence number that the next packet must carry; the owner sets it before each answer. */
   expectedSequence = 0;
+  /** Whether what is ahead is offered before it is cut into packets; the owner sets it after each packet. */
+  offersAhead = false;
   readonly #onPacket: PacketHandler;
   readonly #onViolation: (reason: string) => void;
+  readonly #onAhead: AheadHandler;
+  readonly #ahead: PacketsAhead = { bytes: noBytes, position: 0, end: 0, sequence: 0 };
   /** The beginning of a packet, kept until the next chunk. */
   #tail = noBytes;
   #tailFill = 0;
@@ -38,9 +59,14 @@ export class Framing {
   #parts: Buffer[] = [];
   #violated = false;
 
-  constructor(onPacket: PacketHandler, onViolation: (reason: string) => void) {
+  constructor(
+    onPacket: PacketHandler,
+    onViolation: (reason: string) => void,
+    onAhead: AheadHandler = () => {},
+  ) {
     this.#onPacket = onPacket;
     this.#onViolation = onViolation;
+    this.#onAhead = onAhead;
   }
 
   /**
@@ -50,6 +76,10 @@ export class Framing {
   feed(chunk: Buffer, start: number, end: number): void {
     let position = this.#continue(chunk, start, end);
     while (end - position >= headerBytes && !this.#violated) {
+      if (this.offersAhead && end - position >= leastAheadBytes) {
+        position = this.#offer(chunk, position, end);
+        if (end - position < headerBytes) break;
+      }
       const length = readLength(chunk, position);
       const payloadEnd = position + headerBytes + length;
       if (payloadEnd > end) break;
@@ -78,6 +108,23 @@ export class Framing {
     const length = end - position;
     if (length > this.#tail.length) this.#tail = Buffer.allocUnsafeSlow(length * 2);
     this.#tailFill = chunk.copy(this.#tail, 0, position, end);
+  }
+
+  /** Offers what is ahead for as long as some of it is taken; returns where the rest begins. */
+  #offer(chunk: Buffer, position: number, end: number): number {
+    if (this.#parts.length > 0) return position;
+    const ahead = this.#ahead;
+    ahead.bytes = chunk;
+    ahead.position = position;
+    ahead.end = end;
+    ahead.sequence = this.expectedSequence;
+    let before: number;
+    do {
+      before = ahead.position;
+      this.#onAhead(ahead);
+    } while (ahead.position > before && end - ahead.position >= leastAheadBytes);
+    this.expectedSequence = ahead.sequence;
+    return ahead.position;
   }
 
   /** Continues an incomplete packet with the chunk's bytes from `position`; returns where it stopped. */

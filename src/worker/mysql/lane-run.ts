@@ -1,6 +1,7 @@
 // One quick read in the lane: written with others, and run once more outside when the lane's limit ended it.
 // Must not know HTTP or the reply's shape.
 import type { StopReason } from './fate.ts';
+import type { PacketsAhead } from './framing.ts';
 import type { Lane } from './lane.ts';
 import { type LaneSession, type LaneStatement, laneLimitMs } from './lane-session.ts';
 import type { Column, OkPacket, ServerError } from './packets.ts';
@@ -99,6 +100,13 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     const fits = sink.heldRoom >= mostGrowth * (end - start) + rowBrackets;
     if (fits || !this.#moveOutside()) sink.row(bytes, start, end);
     else this.#lane.quickness.ban(this.#shape, performance.now());
+  }
+
+  /** Several at once only where all that is ahead fits. */
+  rows(ahead: PacketsAhead): void {
+    const { sink } = this.#owner;
+    const fits = sink.heldRoom >= mostGrowth * (ahead.end - ahead.position) + rowBrackets;
+    if (fits) sink.rows?.(ahead);
   }
 
   endOfRows(status: number): void {

@@ -1,5 +1,6 @@
 // A sink before another one, that tells when what is made of the results gets too large to be held back.
 // Must not know what is made of them.
+import type { PacketsAhead } from './framing.ts';
 import type { Column, OkPacket, ServerError } from './packets.ts';
 import type { HeldResults, RunSink } from './statement-run.ts';
 
@@ -27,6 +28,11 @@ export class OutgrowingSink implements RunSink {
 
   row(bytes: Buffer, start: number, end: number): void {
     this.#sink.row(bytes, start, end);
+    if (this.#sink.heldRoom === 0) this.#onOutgrown();
+  }
+
+  rows(ahead: PacketsAhead): void {
+    this.#sink.rows?.(ahead);
     if (this.#sink.heldRoom === 0) this.#onOutgrown();
   }
 

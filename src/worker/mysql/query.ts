@@ -4,6 +4,7 @@
 import type { ColumnCache } from './column-cache.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command } from './connection.ts';
+import type { PacketsAhead } from './framing.ts';
 import {
   type Column,
   type OkPacket,
@@ -22,6 +23,8 @@ export interface ResultSink {
   columns(columns: readonly Column[], more: boolean): void;
   /** One row in the text protocol's form; the bytes are valid during the call only. */
   row(bytes: Buffer, start: number, end: number): void;
+  /** Takes as many rows as it can at once; what it leaves comes by `row`. */
+  rows?(ahead: PacketsAhead): void;
   /** The result set that was begun is complete; `status` are the server's flags after it. */
   endOfRows(status: number): void;
   /** A statement without result set succeeded. `more`: further results follow. */
@@ -83,6 +86,14 @@ export class QueryCommand implements Command {
     return new Promise((resolve) => {
       this.#onOver = resolve;
     });
+  }
+
+  get takesAhead(): boolean {
+    return this.#stage === 'row';
+  }
+
+  takeAhead(ahead: PacketsAhead): void {
+    this.#sink.rows?.(ahead);
   }
 
   /** @returns true when this packet was the last of the answer */

@@ -1,26 +1,23 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
+import type { PacketsAhead } from '../mysql/framing.ts';
 import { type Column, type OkPacket, type ServerError, serverStatus } from '../mysql/packets.ts';
 import type { HeldResults, RunSink } from '../mysql/statement-run.ts';
 import type { ResultHeads } from './result-heads.ts';
-import { type RowPlan, writeRow } from './rows.ts';
+import { ResultRows, type RowLimits, type RowsOwner } from './result-rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
-/** What a reply depends on. `maxRows` and `maxResultBytes` of 0 set no limit. */
-export type DbReplyOptions = {
+/** What a reply depends on. */
+export type DbReplyOptions = RowLimits & {
   /** `"SERVER":"…"` with the section's name. */
   readonly serverKey: Buffer;
   readonly heads: ResultHeads;
   readonly exactAsStrings: boolean;
-  readonly maxRows: number;
-  readonly maxResultBytes: number;
 };
 
 /** Whose reply it is. */
-export interface DbReplyOwner {
-  /** The body has outgrown `maxResultBytes`; called once. */
-  replyTooLarge(): void;
+export interface DbReplyOwner extends RowsOwner {
   /** Which statement of the request failed, from what each result before the failure was. */
   failedStatement(results: readonly ResultNote[]): number;
 }
@@ -42,68 +39,52 @@ export type DbEnding = {
   readonly rolledBack: boolean;
 };
 
-const noColumns: RowPlan = { kinds: new Uint8Array(), encodings: [] };
-
 /** Writes one /db document. `finish` ends it; without it nothing whole ever leaves. */
 export class DbReply implements RunSink {
-  rowCount = 0;
   /** The complete results so far, in order. */
   readonly results: ResultNote[] = [];
   readonly #out: ReplyWriter;
   readonly #options: DbReplyOptions;
   readonly #owner: DbReplyOwner;
+  readonly #rows: ResultRows;
   #isArray = false;
   #begun = false;
-  #plan = noColumns;
   #inRows = false;
-  #rowsInResult = 0;
   /** Where the current result began, to take it back on an error. */
   #mark = 0;
-  #truncated = false;
   #anyTruncated = false;
   #error: ServerError | null = null;
-  #tooLarge = false;
 
   constructor(out: ReplyWriter, options: DbReplyOptions, owner: DbReplyOwner) {
     this.#out = out;
     this.#owner = owner;
     this.#options = options;
+    this.#rows = new ResultRows(out, options, options.heads.rowModule, owner);
+  }
+
+  get rowCount(): number {
+    return this.#rows.count;
   }
 
   columns(columns: readonly Column[], more: boolean): void {
     this.#beginResult(more);
     const { json, plan } = this.#options.heads.find(columns, this.#options.exactAsStrings);
-    this.#plan = plan;
     writeBytes(this.#out, json);
+    this.#rows.begin(plan);
     this.#inRows = true;
-    this.#rowsInResult = 0;
-    this.#truncated = false;
   }
 
   row(bytes: Buffer, start: number, end: number): void {
-    const { maxRows, maxResultBytes } = this.#options;
-    if (this.#tooLarge) return;
-    if (maxRows > 0 && this.#rowsInResult >= maxRows) {
-      this.#truncated = true;
-      return;
-    }
-    const out = this.#out;
-    if (this.#rowsInResult > 0) {
-      out.reserve(1);
-      out.bytes[out.length++] = 0x2c;
-    }
-    this.#rowsInResult += 1;
-    this.rowCount += 1;
-    writeRow(out, this.#plan, bytes, start, end);
-    if (maxResultBytes > 0 && out.totalBytes > maxResultBytes) {
-      this.#tooLarge = true;
-      this.#owner.replyTooLarge();
-    }
+    this.#rows.writeOne(bytes, start, end);
+  }
+
+  rows(ahead: PacketsAhead): void {
+    this.#rows.writeAhead(ahead);
   }
 
   endOfRows(status: number): void {
-    writeAscii(this.#out, this.#truncated ? '],"TRUNCATED":true}' : ']}');
-    this.#anyTruncated ||= this.#truncated;
+    writeAscii(this.#out, this.#rows.isCut ? '],"TRUNCATED":true}' : ']}');
+    this.#anyTruncated ||= this.#rows.isCut;
     this.#inRows = false;
     this.#note(true, status);
   }
@@ -139,14 +120,14 @@ export class DbReply implements RunSink {
     this.#startOver();
     this.#inRows = false;
     this.results.length = 0;
-    this.rowCount = 0;
+    this.#rows.count = 0;
     this.#anyTruncated = false;
     return true;
   }
 
   held(): HeldResults | null {
     const out = this.#out;
-    if (out.committed || this.#isArray || this.#tooLarge) return null;
+    if (out.committed || this.#isArray || this.#rows.isTooLarge) return null;
     const bytes = out.bytes.subarray(0, out.length);
     return { bytes, rows: this.rowCount, isTruncated: this.#anyTruncated };
   }
@@ -154,7 +135,7 @@ export class DbReply implements RunSink {
   adopt({ bytes, rows, isTruncated }: HeldResults): void {
     writeBytes(this.#out, bytes);
     this.#begun = true;
-    this.rowCount = rows;
+    this.#rows.count = rows;
     this.#anyTruncated = isTruncated;
     this.results.push({ isResultSet: true, inTransaction: false });
   }

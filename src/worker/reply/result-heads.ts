@@ -2,6 +2,7 @@
 // Must not know connections; relies on equal column definitions being the same array.
 import { type Column, decodeText } from '../mysql/packets.ts';
 import { typeName } from './column-kinds.ts';
+import type { RowModule } from './row-module.ts';
 import { planRow, type RowPlan } from './rows.ts';
 
 /** One kind of result set. */
@@ -13,8 +14,14 @@ export type ResultHead = {
 
 /** Remembers heads for as long as their columns are remembered. */
 export class ResultHeads {
+  /** What writes the rows below these heads many at once; null: nothing does. */
+  readonly rowModule: RowModule | null;
   readonly #withNumbers = new WeakMap<readonly Column[], ResultHead>();
   readonly #withStrings = new WeakMap<readonly Column[], ResultHead>();
+
+  constructor(rowModule: RowModule | null) {
+    this.rowModule = rowModule;
+  }
 
   /** @param exactAsStrings whether exact numbers become JSON strings */
   find(columns: readonly Column[], exactAsStrings: boolean): ResultHead {

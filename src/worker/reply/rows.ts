@@ -23,13 +23,17 @@ export type RowPlan = {
   readonly kinds: Uint8Array;
   /** For each column of foreign text its encoding, else null. */
   readonly encodings: readonly (string | null)[];
+  /** Whether some text must be converted. */
+  readonly isForeign: boolean;
 };
 
 /** Decides for each column how its cells are written. */
 export function planRow(columns: readonly Column[], exactAsStrings: boolean): RowPlan {
+  const kinds = Uint8Array.from(columns, (column) => cellKind(column, exactAsStrings));
   return {
-    kinds: Uint8Array.from(columns, (column) => cellKind(column, exactAsStrings)),
+    kinds,
     encodings: columns.map((column) => foreignEncoding(column.charset)),
+    isForeign: kinds.includes(cellKinds.foreignText),
   };
 }
 

@@ -50,6 +50,11 @@ export class ReplyWriter {
     return this.committed ? 0 : Math.max(0, this.#limit - this.length);
   }
 
+  /** Beyond this length the next `reserve` sends what is there. */
+  get fullLength(): number {
+    return this.#limit;
+  }
+
   /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply when it has outgrown what is held back. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;

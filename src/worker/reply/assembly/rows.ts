@@ -1,0 +1,113 @@
+// AssemblyScript, compiled to rows.wasm: whole row packets of the text protocol to JSON, many in one call.
+// Must write what `rows.ts` beside this folder writes, or leave the row to it. Knows no memory layout.
+import { writeBase64, writeBit } from './binary';
+import { writeDigits, writeNumber } from './numbers';
+import { writeText } from './text';
+
+// As in column-kinds.ts.
+const kindNumber: u32 = 0;
+const kindDigits: u32 = 1;
+const kindText: u32 = 2;
+const kindBinary: u32 = 4;
+const kindBit: u32 = 5;
+
+const headerBytes: usize = 4;
+const nullMarker: u32 = 0xfb;
+/** What any cell may need beyond its text, and how far a 16-byte store may reach. */
+const cellRoom: usize = 64;
+
+/**
+ * Writes `[…],[…]` for the packets between `from` and `end`, headers included, until a packet is not whole, not of this
+ * sequence, no row, or a row to be left to JavaScript; until `most` rows are written, or one ends beyond `stop`.
+ * Nothing is written at `room` or beyond. Reads up to 15 bytes past `end`.
+ * @param result where three u32 are left: how far it has read, how far it has written, how many rows
+ */
+export function writeRows(
+  from: usize,
+  end: usize,
+  sequence: u32,
+  to: usize,
+  stop: usize,
+  room: usize,
+  kinds: usize,
+  columns: usize,
+  most: u32,
+  needsComma: bool,
+  result: usize,
+): void {
+  let rows: u32 = 0;
+  let comma: usize = needsComma ? 1 : 0;
+  let expected = sequence;
+  while (rows < most && to <= stop && end - from >= headerBytes) {
+    const header = load<u32>(from);
+    const start = from + headerBytes;
+    const length: usize = header & 0xffffff;
+    const rowEnd = start + length;
+    if (rowEnd > end || header >>> 24 != expected || length == 0) break;
+    // A row's JSON is about as long as its packet: what cannot fit is not begun.
+    if (to + length + cellRoom > room) break;
+    store<u8>(to, 0x2c);
+    const written = writeRow(start, rowEnd, to + comma, room, kinds, columns);
+    if (written == 0) break;
+    to = written;
+    from = rowEnd;
+    comma = 1;
+    rows += 1;
+    expected = (expected + 1) & 0xff;
+  }
+  store<u32>(result, <u32>from);
+  store<u32>(result, <u32>to, 4);
+  store<u32>(result, rows, 8);
+}
+
+/** Writes `[cell,…]`; returns where it ends, or 0 when the row must be left to JavaScript. */
+@inline
+function writeRow(
+  start: usize,
+  end: usize,
+  to: usize,
+  room: usize,
+  kinds: usize,
+  columns: usize,
+): usize {
+  let at = start;
+  store<u8>(to, 0x5b);
+  for (let column: usize = 0; column < columns; column += 1) {
+    if (at >= end || to + cellRoom > room) return 0;
+    to += 1;
+    let length = <u32>load<u8>(at++);
+    if (length >= nullMarker) {
+      if (length == nullMarker) {
+        store<u32>(to, 0x6c6c756e);
+        to += 4;
+        store<u8>(to, 0x2c);
+        continue;
+      }
+      if (length == 0xfc) {
+        length = load<u16>(at);
+        at += 2;
+      } else if (length == 0xfd) {
+        length = <u32>load<u16>(at) | ((<u32>load<u8>(at, 2)) << 16);
+        at += 3;
+      } else {
+        // The end of rows and an error begin so, or a cell of 16 MiB.
+        return 0;
+      }
+    }
+    const cellEnd = at + length;
+    if (cellEnd > end) return 0;
+    const kind = <u32>load<u8>(kinds + column);
+    if (kind == kindText) to = writeText(at, cellEnd, to, room);
+    else if (kind == kindNumber) to = writeNumber(at, cellEnd, to, room);
+    else if (kind == kindDigits) to = writeDigits(at, cellEnd, to, room);
+    else if (kind == kindBinary) to = writeBase64(at, cellEnd, to, room);
+    else if (kind == kindBit) to = writeBit(at, cellEnd, to);
+    else return 0;
+    if (to == 0) return 0;
+    at = cellEnd;
+    store<u8>(to, 0x2c);
+  }
+  if (at != end) return 0;
+  store<u8>(to, 0x5d);
+  return to + 1;
+}

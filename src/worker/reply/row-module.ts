@@ -1,0 +1,137 @@
+// The WebAssembly module that writes many rows in one call (its source is in assembly/), and its memory.
+// Must not know results, nor which of their rows are wanted.
+import type { PacketsAhead } from '../mysql/framing.ts';
+import { slackBytes, streamBytes } from './buffers.ts';
+import type { RowPlan } from './rows.ts';
+import type { ReplyWriter } from './writer.ts';
+
+// Rows of ten columns and 250 bytes: 46 ns each, against 390 ns one by one in JavaScript; the gateway's CPU for
+// 25 MB went from 48 ms to 23 ms, for 1,000 rows from 0.49 ms to 0.25 ms (bulk and thousand of scripts/bench).
+//
+//     | the module's own | result | kinds | arena: what was read | copies | scratch: what is written |
+//
+// The memory never grows, so that views of it stay valid. What is written is copied out of the scratch: that takes
+// a twentieth of the writing, and any buffer may hold a reply. Pages that are not used are not there.
+const pageBytes = 64 * 1024;
+const resultOffset = 4096;
+const kindsOffset = 8192;
+/** MySQL's limit. */
+const mostColumns = 4096;
+const arenaOffset = 16 * 1024;
+/** What was not read into the arena is copied beside it: what came through TLS. */
+const copiesBytes = 64 * 1024;
+const scratchBytes = streamBytes + slackBytes;
+/** The module reads, and may write, a few bytes beyond. */
+const gapBytes = 1024;
+
+/** Row packets to be written at once, and how far. */
+export type RowOrder = {
+  readonly ahead: PacketsAhead;
+  readonly plan: RowPlan;
+  /** Whether a row stands before these. */
+  readonly needsComma: boolean;
+  readonly mostRows: number;
+  /** No row is begun beyond this length of the writer. */
+  readonly stopLength: number;
+};
+
+type WriteRows = (
+  from: number,
+  end: number,
+  sequence: number,
+  to: number,
+  stop: number,
+  room: number,
+  kinds: number,
+  columns: number,
+  most: number,
+  needsComma: boolean,
+  result: number,
+) => void;
+
+/** Node's own types leave it to those of browsers. */
+declare const WebAssembly: {
+  readonly Memory: new (size: { initial: number; maximum: number }) => { buffer: ArrayBuffer };
+  readonly Module: new (code: Buffer) => object;
+  readonly Instance: new (
+    module: object,
+    imports: { env: { memory: object } },
+  ) => { exports: { writeRows: WriteRows } };
+};
+
+/** One for each worker. */
+export class RowModule {
+  /** Where sockets should read to. */
+  readonly arena: Buffer;
+  readonly #memory: Buffer;
+  readonly #result: Uint32Array;
+  readonly #copiesOffset: number;
+  readonly #scratchOffset: number;
+  readonly #writeRows: WriteRows;
+  /** The kinds that stand in the memory. */
+  #kinds: Uint8Array | null = null;
+
+  /**
+   * @param code what assembly/ was compiled to
+   * @throws where WebAssembly, its SIMD instructions or the address space that it reserves are not to be had
+   */
+  constructor(code: Buffer, arenaBytes: number) {
+    this.#copiesOffset = arenaOffset + arenaBytes + gapBytes;
+    this.#scratchOffset = this.#copiesOffset + copiesBytes + gapBytes;
+    const pages = Math.ceil((this.#scratchOffset + scratchBytes + gapBytes) / pageBytes);
+    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(code), { env: { memory } });
+    this.#writeRows = instance.exports.writeRows;
+    this.#memory = Buffer.from(memory.buffer);
+    this.#result = new Uint32Array(memory.buffer, resultOffset, 3);
+    this.arena = this.#memory.subarray(arenaOffset, arenaOffset + arenaBytes);
+  }
+
+  /**
+   * Writes rows for as many packets as it can, and moves `ahead` past them. What it leaves, rows that are not
+   * whole, too long for the room, or malformed, and all packets that are no rows, is to be taken singly.
+   * @returns how many rows
+   */
+  write(out: ReplyWriter, order: RowOrder): number {
+    const { ahead, plan } = order;
+    if (plan.isForeign || plan.kinds.length > mostColumns) return 0;
+    this.#loadKinds(plan.kinds);
+    const from = this.#locate(ahead);
+    const aheadBytes = ahead.end - ahead.position;
+    const scratch = this.#scratchOffset;
+    this.#writeRows(
+      from,
+      from + (from === this.#copiesOffset ? Math.min(aheadBytes, copiesBytes) : aheadBytes),
+      ahead.sequence,
+      scratch,
+      scratch + Math.min(order.stopLength - out.length, scratchBytes),
+      scratch + Math.min(out.bytes.length - out.length, scratchBytes),
+      kindsOffset,
+      plan.kinds.length,
+      order.mostRows,
+      order.needsComma,
+      resultOffset,
+    );
+    const result = this.#result;
+    const rows = result[2] as number;
+    if (rows === 0) return 0;
+    const written = result[1] as number;
+    out.length += this.#memory.copy(out.bytes, out.length, scratch, written);
+    ahead.position += (result[0] as number) - from;
+    ahead.sequence = (ahead.sequence + rows) & 0xff;
+    return rows;
+  }
+
+  #loadKinds(kinds: Uint8Array): void {
+    if (this.#kinds === kinds) return;
+    this.#memory.set(kinds, kindsOffset);
+    this.#kinds = kinds;
+  }
+
+  /** Where in the memory the packets begin; what was read elsewhere is copied first, up to `copiesBytes`. */
+  #locate({ bytes, position, end }: PacketsAhead): number {
+    if (bytes.buffer === this.#memory.buffer) return bytes.byteOffset + position;
+    bytes.copy(this.#memory, this.#copiesOffset, position, Math.min(end, position + copiesBytes));
+    return this.#copiesOffset;
+  }
+}

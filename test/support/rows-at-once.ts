@@ -1,0 +1,47 @@
+// Rows written many at once, by the module alone: what it takes, and what it makes of that.
+// Must not know connections.
+import { BufferPool } from '../../src/worker/reply/buffers.ts';
+import { planRow } from '../../src/worker/reply/rows.ts';
+import { ReplyWriter } from '../../src/worker/reply/writer.ts';
+import { type ColumnWish, wire } from './mysql-answer.ts';
+import { collect, createRowModule } from './transcript.ts';
+
+const rowModule = createRowModule();
+
+/** What was taken in one call. */
+export type Taken = {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly nextSequence: number;
+  readonly body: Buffer;
+};
+
+/** How the rows are offered. */
+export type Offer = {
+  readonly mostRows?: number;
+  readonly stopLength?: number;
+  readonly needsComma?: boolean;
+  /** Which number is due. */
+  readonly sequence?: number;
+};
+
+/** Offers packets to the module once. */
+export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: Offer = {}): Taken {
+  const transport = collect();
+  const out = new ReplyWriter(new BufferPool(), 65536, transport);
+  out.reserve(1);
+  const columns = wishes.map(({ type = wire.text, charset = wire.utf8mb4 }) => ({
+    name: Buffer.from('c'),
+    type,
+    charset,
+    flags: 0,
+    length: 0,
+    decimals: 0,
+  }));
+  const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
+  const ahead = { bytes, position: 0, end: bytes.length, sequence };
+  const plan = planRow(columns, false);
+  const rows = rowModule.write(out, { ahead, plan, needsComma, mostRows, stopLength });
+  out.end();
+  return { rows, bytes: ahead.position, nextSequence: ahead.sequence, body: transport.body() };
+}
