@@ -1,4 +1,4 @@
-// Appends lines to a file in batches: a line costs a concatenation, and the disk is waited for by nobody.
+// Appends lines to a file in batches: a line costs a copy, and the disk is waited for by nobody.
 // Must not know what a line says.
 import { closeSync, openSync, write, writeSync } from 'node:fs';
 
@@ -13,6 +13,8 @@ export type LineWriter = {
 
 const batchMs = 20;
 const mostBufferedBytes = 1024 * 1024;
+const usualBufferBytes = 64 * 1024;
+const mostBytesPerCharacter = 3;
 /** What several processes may write to one pipe at a time without mixing their bytes (PIPE_BUF). */
 const mostPipeBytes = 4096;
 
@@ -21,8 +23,11 @@ export function openLineWriter(target: string | number): LineWriter {
   const open = () => (typeof target === 'number' ? target : openSync(target, 'a', 0o640));
   const mostPieceBytes = typeof target === 'number' ? mostPipeBytes : Number.POSITIVE_INFINITY;
   let fd = open();
-  let lines: string[] = [];
+  // Bytes at once: a line is many small strings until then, which would outlive V8's young generation.
+  let filling = Buffer.allocUnsafeSlow(usualBufferBytes);
   let length = 0;
+  /** The one that is being written, or was last. */
+  let other = Buffer.allocUnsafeSlow(usualBufferBytes);
   let lost = 0;
   let isScheduled = false;
   let isWriting = false;
@@ -30,11 +35,15 @@ export function openLineWriter(target: string | number): LineWriter {
   let isTorn = false;
   let retired: number | null = null;
 
-  const take = (): readonly string[] => {
-    const taken = lines;
-    lines = [];
-    length = 0;
-    return taken;
+  /** Makes room for so many bytes; false: there is none. */
+  const reserve = (bytes: number): boolean => {
+    const wanted = length + bytes;
+    if (wanted <= filling.length) return true;
+    if (wanted > mostBufferedBytes) return false;
+    const wider = Buffer.allocUnsafeSlow(Math.min(wanted * 2, mostBufferedBytes));
+    filling.copy(wider, 0, 0, length);
+    filling = wider;
+    return true;
   };
 
   const lose = (rest: Buffer, wasCut: boolean) => {
@@ -71,14 +80,18 @@ export function openLineWriter(target: string | number): LineWriter {
     isWriting = false;
     if (retired !== null) closeSync(retired);
     retired = null;
-    if (lines.length > 0) schedule();
+    if (length > 0) schedule();
   };
 
   const startWrite = () => {
     isScheduled = false;
-    if (isWriting || lines.length === 0) return;
+    if (isWriting || length === 0) return;
     isWriting = true;
-    writePieces(fd, cutIntoPieces(take(), mostPieceBytes));
+    const batch = filling.subarray(0, length);
+    [filling, other] = [other, filling];
+    if (filling.length > usualBufferBytes) filling = Buffer.allocUnsafeSlow(usualBufferBytes);
+    length = 0;
+    writePieces(fd, cutIntoPieces(batch, mostPieceBytes));
   };
 
   const schedule = () => {
@@ -88,16 +101,17 @@ export function openLineWriter(target: string | number): LineWriter {
 
   return {
     write: (line) => {
-      if (length + line.length > mostBufferedBytes) {
+      if (!reserve(line.length * mostBytesPerCharacter)) {
         lost += 1;
         return;
       }
-      lines.push(line);
-      length += line.length;
+      length += filling.write(line, length);
       if (!isWriting) schedule();
     },
     flush: () => {
-      for (const piece of cutIntoPieces(take(), mostPieceBytes)) {
+      const batch = filling.subarray(0, length);
+      length = 0;
+      for (const piece of cutIntoPieces(batch, mostPieceBytes)) {
         let rest = mend(piece);
         const whole = rest.length;
         try {
@@ -127,9 +141,8 @@ export function openLineWriter(target: string | number): LineWriter {
 const lineFeed = 0x0a;
 
 /** Whole lines together, as many as fit into `mostBytes`; a longer line stays in one piece all the same. */
-function cutIntoPieces(lines: readonly string[], mostBytes: number): readonly Buffer[] {
-  if (lines.length === 0) return [];
-  const all = Buffer.from(lines.join(''));
+function cutIntoPieces(all: Buffer, mostBytes: number): readonly Buffer[] {
+  if (all.length === 0) return [];
   if (all.length <= mostBytes) return [all];
   const pieces: Buffer[] = [];
   for (let start = 0; start < all.length; ) {
