@@ -2,6 +2,7 @@
 // Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
+import { signal } from '../../test/support/processes.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
@@ -65,7 +66,7 @@ async function main(): Promise<number> {
       }, longestMs(command.order)).unref();
       const verdicts = await run(command.order);
       const left = await survivors(directory);
-      for (const { pid } of left) process.kill(pid, 'SIGKILL');
+      for (const { pid } of left) signal(pid, 'SIGKILL');
       const found = left.map(({ pid, command: line }) => `${pid} ${line}`).join(' | ');
       const all = [
         ...verdicts,

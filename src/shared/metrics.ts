@@ -55,7 +55,7 @@ export const workerMetrics = {
   },
   dbhttpd_queue_length: {
     type: 'gauge',
-    help: 'Requests waiting for a connection now.',
+    help: 'Requests waiting now: for a connection, for their turn on a shared one, or for an identical read.',
     labels: [],
   },
   dbhttpd_queue_seconds_total: {

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import type { Log } from '../shared/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
 import type { Marks } from './orphans.ts';
-import { workerYoungGeneration } from './young-generation.ts';
+import { supervisorYoungGeneration, workerYoungGeneration } from './young-generation.ts';
 
 /** What a member tells its crew. `onExit` is called once, whatever came before. */
 export type MemberEvents = {
@@ -32,8 +32,10 @@ export function prepareForks(listenFd: number, logTo: LogDestination): void {
   cluster.setupPrimary({
     exec: workerEntry.pathname,
     args: [],
-    // A detached supervisor has it too.
-    execArgv: [...new Set([...process.execArgv, workerYoungGeneration])],
+    execArgv: [
+      ...process.execArgv.filter((flag) => flag !== supervisorYoungGeneration),
+      workerYoungGeneration,
+    ],
     stdio: ['ignore', stdout, stderr, 'ipc', listenFd],
   });
 }

@@ -85,8 +85,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     buffers: new BufferPool(),
     rowModule,
     holdBytes: config.bufferBytes,
-    retryAfterSeconds: () =>
-      drainRate.retryAfterSeconds(pool.observations().waiting, performance.now()),
+    retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const readyz = createReadyz(async () => !draining && (await readiness.isReady()));

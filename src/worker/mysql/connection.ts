@@ -57,7 +57,7 @@ export class Connection {
     this.#framing = new Framing(
       (bytes, start, end) => this.#handlePacket(bytes, start, end),
       (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),
-      (ahead) => this.#pending[0]?.takeAhead?.(ahead),
+      (ahead) => this.#offerAhead(ahead),
     );
     this.#socket.removeAllListeners('data');
     if (intake === null) {
@@ -140,6 +140,14 @@ export class Connection {
     this.#pending.shift();
     const next = this.#pending[0];
     this.#framing.expectedSequence = next === undefined ? 0 : answerSequence(next.packet);
+  }
+
+  #offerAhead(ahead: PacketsAhead): void {
+    try {
+      this.#pending[0]?.takeAhead?.(ahead);
+    } catch (cause) {
+      this.#lose(new Error('the answer could not be read', { cause }));
+    }
   }
 
   #lose(reason: Error): void {

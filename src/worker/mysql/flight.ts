@@ -92,6 +92,7 @@ export class Flight implements RunOwner {
     else {
       leader.runEnded(end);
       if (isLeadersOwn(end)) this.#beginAnew();
+      else if ('reason' in end && end.reason === 'stopping') this.#withdrawAll();
       else this.#letDown();
     }
   }
@@ -113,6 +114,11 @@ export class Flight implements RunOwner {
   /** Also when the reply begins to leave: no copy of it is kept, waiting on would be for nothing. */
   #letDown(): void {
     for (const follower of this.#takeFollowers()) follower.letDown();
+  }
+
+  /** The gateway stops: nothing is begun for them any more. */
+  #withdrawAll(): void {
+    for (const follower of this.#takeFollowers()) follower.withdrawn('stopping');
   }
 
   #takeFollowers(): readonly Member[] {

@@ -2,15 +2,8 @@
 // Must not know HTTP, nor what makes two reads identical: a key says it.
 import type { RunEnd, StopReason } from './fate.ts';
 import { type CreateRun, Flight, type FlightKeeper, type Member } from './flight.ts';
+import type { Anteroom } from './queue.ts';
 import type { RunOwner, StatementRun } from './statement-run.ts';
-
-/** The queue in which followers have a place, though they wait for no session of their own. */
-export interface Anteroom {
-  /** Takes a place; false: there is none. */
-  admit(): boolean;
-  /** Gives so many places back. */
-  leave(count: number): void;
-}
 
 /** A worker's flights. One that has begun is not joined: no answer is older than the request that gets it. */
 export class Flights implements FlightKeeper {

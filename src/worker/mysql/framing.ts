@@ -124,6 +124,7 @@ export class Framing {
       this.#onAhead(ahead);
     } while (ahead.position > before && end - ahead.position >= leastAheadBytes);
     this.expectedSequence = ahead.sequence;
+    ahead.bytes = noBytes;
     return ahead.position;
   }
 

@@ -29,6 +29,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   /** What the lane still answers does not matter: the run is over, or goes on outside. */
   #isDetached = false;
   #outside: StatementRun | null = null;
+  #movedAt = 0;
 
   /** @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read */
   constructor(
@@ -56,7 +57,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   }
 
   get queueMs(): number {
-    if (this.#outside !== null) return this.#outside.queueMs;
+    if (this.#outside !== null) return this.#movedAt - this.#askedAt + this.#outside.queueMs;
     return (this.#writtenAt === 0 ? performance.now() : this.#writtenAt) - this.#askedAt;
   }
 
@@ -165,6 +166,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     void this.command.discardResults();
     this.#isDetached = true;
     if (this.#writtenAt > 0) this.#lane.noteRerun();
+    this.#movedAt = performance.now();
     this.#outside = this.#createOutside();
     this.#outside.start();
     return true;

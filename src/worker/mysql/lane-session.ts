@@ -6,7 +6,7 @@ import type { QueryCommand } from './query.ts';
 import type { Session } from './session.ts';
 
 /** So many are written together: behind a slow one they cannot be called back. */
-const mostTogether = 32;
+export const mostTogether = 32;
 /** Where no answer has come for so long, what is not written yet is better off elsewhere. */
 export const heldUpMs = 30;
 /** What the server allows a statement of the lane: others wait behind it. */

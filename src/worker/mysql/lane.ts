@@ -3,9 +3,16 @@
 // the server's own limit ends what is slow.
 import type { Log } from '../../shared/log.ts';
 import { Gathering } from './gathering.ts';
-import { heldUpMs, LaneSession, type LaneStatement, limitStatements } from './lane-session.ts';
+import {
+  heldUpMs,
+  LaneSession,
+  type LaneStatement,
+  limitStatements,
+  mostTogether,
+} from './lane-session.ts';
 import type { Pool } from './pool.ts';
 import { Quickness } from './quickness.ts';
+import { Relief } from './relief.ts';
 import type { Session } from './session.ts';
 import type { Waiter } from './waiter.ts';
 
@@ -35,10 +42,14 @@ export class Lane {
     () => this.#countDue(),
     () => this.#writeDue(),
   );
+  readonly #relief = new Relief(
+    heldUpMs,
+    () => this.#countWaiting() > 0,
+    () => this.#relieve(),
+  );
   #opening = 0;
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
-  #relief: NodeJS.Timeout | null = null;
 
   constructor(pool: Pool, log: Log) {
     this.#pool = pool;
@@ -50,7 +61,7 @@ export class Lane {
       statements: this.#statements,
       reruns: this.#reruns,
       connections: this.#sessions.length,
-      waiting: this.#sessions.reduce((sum, place) => sum + place.waiting, 0),
+      waiting: this.#countWaiting(),
     };
   }
 
@@ -63,7 +74,13 @@ export class Lane {
       if (!candidate.isOpenTo(sqlLength, now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
-    return best !== null && best.depth < mostDepth ? best : null;
+    return best !== null && this.#hasRoom(best) ? best : null;
+  }
+
+  /** What is more than goes together waits, and takes a place of the pool's queue. */
+  #hasRoom({ depth }: LaneSession): boolean {
+    if (depth < mostTogether) return true;
+    return depth < mostDepth && this.#pool.queue.hasRoomBeside(this.#countWaiting());
   }
 
   /** Has the statement written with others that come about now. */
@@ -71,7 +88,7 @@ export class Lane {
     this.#statements += 1;
     place.add(statement);
     if (place.isDue) this.#gathering.begin();
-    else this.#relief ??= setTimeout(() => this.#relieve(), heldUpMs);
+    else this.#relief.begin();
   }
 
   #countDue(): number {
@@ -83,15 +100,19 @@ export class Lane {
   #writeDue(): void {
     const now = performance.now();
     for (const place of [...this.#sessions]) place.flush(now);
+    this.#relief.begin();
+  }
+
+  #countWaiting(): number {
+    let count = 0;
+    for (const place of this.#sessions) count += place.waiting;
+    return count;
   }
 
   /** What waits behind a statement that takes its time runs outside instead. */
   #relieve(): void {
-    this.#relief = null;
     const now = performance.now();
     for (const place of [...this.#sessions]) if (place.isHeldUp(now)) place.expelWaiting();
-    const isAnyWaiting = this.#sessions.some(({ waiting }) => waiting > 0);
-    if (isAnyWaiting) this.#relief = setTimeout(() => this.#relieve(), heldUpMs);
   }
 
   /**
@@ -118,6 +139,7 @@ export class Lane {
   /** Gives all sessions back as they become idle. */
   close(): void {
     this.#isClosed = true;
+    this.#relief.end();
     for (const place of [...this.#sessions]) this.#retire(place);
     this.#stopLookingIfEmpty();
   }

@@ -1,12 +1,19 @@
 // Those who wait for a session, in the order in which they came, and how many there may be.
 // Must not know sessions.
-import type { Anteroom } from './flights.ts';
 import type { Refusal, Waiter } from './waiter.ts';
+
+/** The queue for those who wait behind another one, for what that one will get. */
+export interface Anteroom {
+  /** Takes a place; false: there is none. */
+  admit(): boolean;
+  /** Gives so many places back. */
+  leave(count: number): void;
+}
 
 /** A bounded queue. Guests wait behind one of the others for what that one will get: they too have places. */
 export class Queue implements Anteroom {
   readonly #places: () => number;
-  // No Set: see the roster of the exchanges. It is short, and few leave from its middle.
+  // No Set, whose outgrown tables would keep V8 from collecting who has left. Few leave from its middle.
   readonly #waiters: Waiter[] = [];
   #guests = 0;
 
@@ -27,6 +34,11 @@ export class Queue implements Anteroom {
 
   get isOverfull(): boolean {
     return this.length > this.#places();
+  }
+
+  /** Whether there is a place, where `others` count who wait elsewhere. */
+  hasRoomBeside(others: number): boolean {
+    return this.length + others < this.#places();
   }
 
   add(waiter: Waiter): void {

@@ -25,7 +25,7 @@ export interface RunSink extends ResultSink {
   error(error: ServerError): void;
   /** Forgets the results so far; returns false when some have left already. */
   restart(): boolean;
-  /** What was made of one complete result set; null when some of it has left already. */
+  /** What was made of one complete result set; null when it is not all there: some has left, or there is more. */
   held(): HeldResults | null;
   /** Takes what another sink has made of the results that this one would have got. */
   adopt(held: HeldResults): void;

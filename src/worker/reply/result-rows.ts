@@ -70,7 +70,7 @@ export class ResultRows {
   writeAhead(ahead: PacketsAhead): void {
     const module = this.#module;
     const mostRows = this.#rowsLeft();
-    if (module === null || this.isTooLarge || mostRows <= 0) return;
+    if (module === null || this.#plan.isForeign || this.isTooLarge || mostRows <= 0) return;
     const out = this.#out;
     out.reserve(slackBytes);
     const stopLength = Math.min(out.fullLength, out.length + this.#bytesLeft());

@@ -94,7 +94,7 @@ export class RowModule {
    */
   write(out: ReplyWriter, order: RowOrder): number {
     const { ahead, plan } = order;
-    if (plan.isForeign || plan.kinds.length > mostColumns) return 0;
+    if (plan.kinds.length > mostColumns) return 0;
     this.#loadKinds(plan.kinds);
     const from = this.#locate(ahead);
     const aheadBytes = ahead.end - ahead.position;
