@@ -3,18 +3,11 @@
 // the server's own limit ends what is slow.
 import type { Log } from '../../shared/log.ts';
 import { Gathering } from './gathering.ts';
-import {
-  heldUpMs,
-  LaneSession,
-  type LaneStatement,
-  limitStatements,
-  mostTogether,
-} from './lane-session.ts';
+import { heldUpMs, type LaneSession, type LaneStatement, mostTogether } from './lane-session.ts';
+import { LaneSource, type LaneTaker } from './lane-source.ts';
 import type { Pool } from './pool.ts';
 import { Quickness } from './quickness.ts';
 import { Relief } from './relief.ts';
-import type { Session } from './session.ts';
-import type { Waiter } from './waiter.ts';
 
 const mostSessions = 2;
 /** Statements that a session may have, written or waiting to be: more than that go to sessions of their own. */
@@ -31,12 +24,12 @@ export type LaneObservations = {
 };
 
 /** One worker's lane. Its owner must close it before the pool. */
-export class Lane {
+export class Lane implements LaneTaker {
   readonly quickness = new Quickness();
   #statements = 0;
   #reruns = 0;
   readonly #pool: Pool;
-  readonly #log: Log;
+  readonly #source: LaneSource;
   readonly #sessions: LaneSession[] = [];
   readonly #gathering = new Gathering(
     () => this.#countDue(),
@@ -47,13 +40,12 @@ export class Lane {
     () => this.#countWaiting() > 0,
     () => this.#relieve(),
   );
-  #opening = 0;
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
 
   constructor(pool: Pool, log: Log) {
     this.#pool = pool;
-    this.#log = log;
+    this.#source = new LaneSource(pool, this, log);
   }
 
   observations(): LaneObservations {
@@ -68,7 +60,7 @@ export class Lane {
   /** A session with room for a statement of this shape; null: it runs outside. Opens sessions when they are wanted. */
   placeFor(shape: number, sqlLength: number, now: number): LaneSession | null {
     if (this.#isClosed || !this.quickness.isQuick(shape, now)) return null;
-    if (this.#sessions.length + this.#opening < mostSessions) this.#open();
+    if (this.#sessions.length + this.#source.opening < mostSessions) this.#source.open();
     let best: LaneSession | null = null;
     for (const candidate of this.#sessions) {
       if (!candidate.isOpenTo(sqlLength, now)) continue;
@@ -139,50 +131,15 @@ export class Lane {
   /** Gives all sessions back as they become idle. */
   close(): void {
     this.#isClosed = true;
+    this.#source.close();
     this.#relief.end();
     for (const place of [...this.#sessions]) this.#retire(place);
     this.#stopLookingIfEmpty();
   }
 
-  #open(): void {
-    this.#opening += 1;
-    const waiter: Waiter = {
-      granted: (session) => void this.#admit(session),
-      refused: () => {
-        this.#opening -= 1;
-      },
-    };
-    this.#pool.request(waiter);
-  }
-
-  async #admit(session: Session): Promise<void> {
-    try {
-      await limitStatements(session);
-      if (this.#isClosed) {
-        this.#pool.release(session, 'unclean');
-        return;
-      }
-      this.#sessions.push(new LaneSession(session));
-      this.#check ??= setInterval(() => this.#look(), checkMs).unref();
-    } catch {
-      this.#log.warn('a session could not be prepared for pipelining');
-      this.#pool.release(session, 'broken');
-    } finally {
-      this.#opening -= 1;
-    }
-  }
-
-  /** Resets a spoiled session and keeps it: in the pool it might be lent to what the lane has just got rid of. */
-  async #renew(session: Session): Promise<void> {
-    this.#opening += 1;
-    try {
-      await this.#pool.refresh(session);
-    } catch {
-      this.#opening -= 1;
-      this.#pool.release(session, 'broken');
-      return;
-    }
-    await this.#admit(session);
+  admitted(place: LaneSession): void {
+    this.#sessions.push(place);
+    this.#check ??= setInterval(() => this.#look(), checkMs).unref();
   }
 
   #look(): void {
@@ -207,7 +164,7 @@ export class Lane {
     this.#sessions.splice(at, 1);
     const { session, isSpoiled } = place;
     if (session.connection.isLost) this.#pool.release(session, 'broken');
-    else if (isSpoiled && !this.#isClosed) void this.#renew(session);
+    else if (isSpoiled && !this.#isClosed) this.#source.renew(session);
     else this.#pool.release(session, 'unclean');
     this.#stopLookingIfEmpty();
   }
