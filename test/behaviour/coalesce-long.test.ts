@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
-import { cellOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -82,4 +82,26 @@ test('the gateway stops: those who wait behind another are answered', async () =
   for (const reply of await Promise.all(rest)) assert.equal(cellOf(reply), 900);
   await stopped;
   assert.equal(timesSent(proxy, SQL), 1);
+});
+
+test('a stop that ends a long read begins it for none of those who waited for it', async () => {
+  const stopping = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 2, coalesce: 'on', drain_timeout: '100ms' },
+  });
+  const long =
+    'select sum(length(a.v)) from t a, t b, t c, t d where a.id + b.id + c.id + d.id < 0';
+  // The second one is free when the stop comes, and used so lately that it would not be asked first.
+  await occupy(stopping, proxy);
+  await occupy(stopping, proxy);
+  const replies = Array.from({ length: 5 }, () => stopping.dbPost({ SQL: long }));
+  await waiting(stopping, replies.length);
+  proxy.release();
+  await eventually('one of them runs', () => timesSent(proxy, long) === 1);
+  await stopping.stop();
+  assert.deepEqual((await Promise.all(replies)).map(fateOf), [
+    '502 STOPPING failed',
+    ...Array.from({ length: 4 }, () => '503 STOPPING not_executed'),
+  ]);
+  assert.equal(timesSent(proxy, long), 1);
 });
