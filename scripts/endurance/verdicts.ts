@@ -59,14 +59,16 @@ export type Measured = { readonly atMs: number; readonly quiet: boolean; readonl
 const leastSamples = 5;
 
 /**
- * Whether something is as large at the end as before: the median of the last quarter of the run may lie above that of
- * the second by `share`. The first quarter is for filling caches and pools; only quiet moments count.
+ * Whether something is as large at the end as before: the average of the last quarter of the run may lie above that of
+ * the second by `share`. The first quarter is for filling caches and pools; only quiet moments count. The median is no
+ * average for a few whole things: one of eighteen is more than 5 %.
  */
 export function judgeFlat(
   what: string,
   samples: readonly Measured[],
   runMs: number,
   share: number,
+  average: (values: readonly number[]) => number = median,
 ): Verdict {
   const promise = `${what}: flat within ${Math.round(share * 100)} %`;
   const within = (from: number, to: number) =>
@@ -78,7 +80,7 @@ export function judgeFlat(
     const found = `${early.length} and ${late.length} samples, ${leastSamples} needed`;
     return { promise, kept: null, found };
   }
-  const [before, after] = [median(early), median(late)];
+  const [before, after] = [average(early), average(late)];
   const percent = ((after / before - 1) * 100).toFixed(1);
   const found = `${before.toFixed(1)}, then ${after.toFixed(1)} (${percent} %; ${early.length} and ${late.length} samples)`;
   return { promise, kept: after <= before * (1 + share), found };

@@ -6,6 +6,7 @@ import { fallenCounters, parseExposition, type Samples } from '../../test/suppor
 import type { Gateway } from '../../test/support/gateway.ts';
 import type { Database } from '../../test/support/mariadb.ts';
 import { parseStatus } from '../support/proc.ts';
+import { mean, median } from '../support/statistics.ts';
 import { judgeFlat, judgeQuick, type Verdict } from './verdicts.ts';
 import { countConnections } from './world.ts';
 
@@ -133,19 +134,23 @@ function describe(holding: Holding): string {
 
 /** Were scrapes in time, and is everything as large at the end as it was? */
 export function judgeWatch({ looks, scrapeTimesMs }: Seen, runMs: number): Verdict[] {
-  const measures: readonly (readonly [string, (holding: Holding) => number | null])[] = [
-    ['descriptors of the supervisor', ({ supervisorFds }) => supervisorFds],
-    ['descriptors of the workers', ({ workerFds }) => workerFds],
-    ['MB of the supervisor', ({ supervisorMb }) => supervisorMb],
-    ['MB of the worker that was never struck', ({ veteranMb }) => veteranMb],
-    ['connections at the database', ({ connections }) => connections],
+  const measures: readonly (readonly [
+    string,
+    (holding: Holding) => number | null,
+    typeof median,
+  ])[] = [
+    ['descriptors of the supervisor', ({ supervisorFds }) => supervisorFds, mean],
+    ['descriptors of the workers', ({ workerFds }) => workerFds, mean],
+    ['MB of the supervisor', ({ supervisorMb }) => supervisorMb, median],
+    ['MB of the worker that was never struck', ({ veteranMb }) => veteranMb, median],
+    ['connections at the database', ({ connections }) => connections, mean],
   ];
-  const flat = measures.map(([what, read]) => {
+  const flat = measures.map(([what, read, average]) => {
     const samples = looks.flatMap(({ atMs, quiet, holding }) => {
       const value = read(holding);
       return value === null ? [] : [{ atMs, quiet, value }];
     });
-    return judgeFlat(what, samples, runMs, flatShare);
+    return judgeFlat(what, samples, runMs, flatShare, average);
   });
   return [judgeQuick('/metrics answers', scrapeTimesMs, scrapeBoundMs, lateShare), ...flat];
 }

@@ -1,4 +1,4 @@
-// Medians and percentiles of small lists of numbers.
+// Means, medians and percentiles of small lists of numbers.
 // Must not know what the numbers mean.
 
 /** The value below which `share` (0 to 1) of the numbers lie, by nearest rank; NaN for none. */
@@ -14,4 +14,9 @@ export function median(numbers: readonly number[]): number {
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** The arithmetic mean; NaN for none. */
+export function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
 }

@@ -6,9 +6,9 @@ import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import type { Log } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';
+import { supervisorHeapLimits } from './heap-limits.ts';
 import { endOrphans } from './orphans.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
-import { supervisorYoungGeneration } from './young-generation.ts';
 
 const startBoundMs = 15_000;
 
@@ -18,7 +18,7 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   if (!prepared.ok) return prepared.exitCode;
   const { config, log, claim, listener, instance } = prepared;
   const entry = new URL('./daemon.js', import.meta.url).pathname;
-  const child = spawn(process.execPath, [supervisorYoungGeneration, entry], {
+  const child = spawn(process.execPath, [...supervisorHeapLimits, entry], {
     detached: true,
     cwd: '/',
     env: withoutSecrets(env),

@@ -4,8 +4,8 @@ import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
 import type { Log } from '../shared/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
+import { supervisorHeapLimits, workerHeapLimits } from './heap-limits.ts';
 import type { Marks } from './orphans.ts';
-import { supervisorYoungGeneration, workerYoungGeneration } from './young-generation.ts';
 
 /** What a member tells its crew. `onExit` is called once, whatever came before. */
 export type MemberEvents = {
@@ -33,8 +33,8 @@ export function prepareForks(listenFd: number, logTo: LogDestination): void {
     exec: workerEntry.pathname,
     args: [],
     execArgv: [
-      ...process.execArgv.filter((flag) => flag !== supervisorYoungGeneration),
-      workerYoungGeneration,
+      ...process.execArgv.filter((flag) => !supervisorHeapLimits.includes(flag)),
+      ...workerHeapLimits,
     ],
     stdio: ['ignore', stdout, stderr, 'ipc', listenFd],
   });

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { FaultLog, planFaults } from '../../scripts/endurance/faults.ts';
 import { parseCommand } from '../../scripts/endurance/options.ts';
 import { Findings, judgeFlat, judgeQuick } from '../../scripts/endurance/verdicts.ts';
+import { mean } from '../../scripts/support/statistics.ts';
 import { parseSockets } from '../support/kernel-sockets.ts';
 
 const runMs = 100_000;
@@ -40,6 +41,19 @@ test('what grows by more is a leak', () => {
   );
   assert.equal(
     keptBy((second) => (second < 75 ? 100 : 106)),
+    false,
+  );
+});
+
+test('of a few whole things the mean is compared: one more now and then is no leak, one more throughout is', () => {
+  const kept = (valueAt: (second: number) => number) =>
+    judgeFlat('connections', samples(valueAt), runMs, 0.05, mean).kept;
+  assert.equal(
+    kept((second) => (second >= 75 && second % 5 < 3 ? 19 : 18)),
+    true,
+  );
+  assert.equal(
+    kept((second) => (second < 75 ? 18 : 19)),
     false,
   );
 });
