@@ -1,7 +1,7 @@
 // Gathers what matters about one statement while its tokens go by.
 // Must not decide anything: that is classification's part.
 import { tokenKinds } from './tokens.ts';
-import { flagsOf, leadsToAnother, showsThePast, toUpperAscii, wordFlags } from './vocabulary.ts';
+import { findWord, leadsToAnother, showsThePast, toUpperAscii, wordFlags } from './vocabulary.ts';
 
 /** Whether a name that is no function may stand here, or has just stood: `INTO t (`, `AS c (`, `) d (`. */
 const noName = 0;
@@ -88,22 +88,22 @@ export class Facts {
   }
 
   #seeWord(start: number, end: number): void {
-    const text = this.#sql.slice(start, end);
-    const flags = flagsOf(text);
+    const known = findWord(this.#sql, start, end);
+    const flags = known?.flags ?? 0;
     const qualified = this.#previousKind === tokenKinds.dot;
     let name: NameState = this.#name === nameMayFollow ? nameSeen : noName;
     let word = '';
     if (this.verb === '') {
-      word = toUpperAscii(text);
+      word = known?.text ?? toUpperAscii(this.#sql.slice(start, end));
       name = this.#seeVerb(word);
-    } else if (flags !== 0) {
+    } else if (known !== null) {
       if (flags & wordFlags.sessionWord) this.leavesTraces = true;
       if (flags & wordFlags.readingWord) this.readsSession = true;
       if (flags & wordFlags.fickleWord) this.fickle = true;
       // A sequence's words are the only ones that do both.
       if (flags & wordFlags.sessionWord && flags & wordFlags.readingWord) this.sequence = true;
       if (flags & wordFlags.classified && !qualified) {
-        word = toUpperAscii(text);
+        word = known.text;
         if (this.#seeClassified(word)) name = nameMayFollow;
       }
     }
@@ -149,9 +149,8 @@ export class Facts {
   }
 
   #seeQuoted(start: number, end: number): void {
-    if (end - start > 32) return;
-    if (flagsOf(this.#sql.slice(start + 1, end - 1)) & wordFlags.readingWord)
-      this.readsSession = true;
+    const known = findWord(this.#sql, start + 1, end - 1);
+    if (known !== null && known.flags & wordFlags.readingWord) this.readsSession = true;
   }
 
   /** A parenthesis behind a name is a call, unless the name is a keyword or stands where only names can. */

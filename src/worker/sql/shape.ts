@@ -1,7 +1,8 @@
 // A number for the shape of a statement: its text without what stands in literals.
 // Must not know grammar: this is a hint for speed, never for what a statement may do.
 
-const quotes = [0x27, 0x22];
+const singleQuote = 0x27;
+const doubleQuote = 0x22;
 const backslash = 0x5c;
 
 /**
@@ -21,7 +22,7 @@ export function shapeOf(sql: string): number {
       high = Math.imul(high ^ token, 0x85ebca6b) ^ (high >>> 15);
     }
     inNumber = isDigit;
-    if (quotes.includes(code)) at = endOfString(sql, at, code);
+    if (code === singleQuote || code === doubleQuote) at = endOfString(sql, at, code);
   }
   return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
 }

@@ -1,5 +1,6 @@
 // The words that tell what a statement may do to its session, and the functions known to do nothing to it.
 // Must not know how a text is read.
+import { WordTable } from './word-table.ts';
 
 /** What a word means; bits, since a word may mean several things. */
 export const wordFlags = {
@@ -83,14 +84,17 @@ const lists: readonly (readonly [number, string])[] = [
   ],
 ];
 
+/** A word that means something: in upper case, with what it means. */
+export type KnownWord = { readonly text: string; readonly flags: number };
+
 const flagsByWord = new Map<string, number>();
 for (const [flag, words] of lists) {
   for (const word of words.split(/\s+/)) {
-    // Both usual spellings are found without changing case; the table is complete before its first use.
-    for (const spelling of [word, word.toLowerCase()])
-      flagsByWord.set(spelling, (flagsByWord.get(spelling) ?? 0) | flag);
+    flagsByWord.set(word, (flagsByWord.get(word) ?? 0) | flag);
   }
 }
+const knownWords: readonly KnownWord[] = [...flagsByWord].map(([text, flags]) => ({ text, flags }));
+const table = new WordTable(knownWords);
 
 /** Words of `SHOW …` that show the session's own past. */
 const pastWords = new Set([
@@ -105,13 +109,9 @@ const pastWords = new Set([
 /** Verbs behind which the statement that acts follows. */
 const leadingVerbs = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
 
-const shortest = 2;
-const longest = 32;
-
-/** The flags of a word in any spelling; 0 for a word that means nothing here. */
-export function flagsOf(word: string): number {
-  if (word.length < shortest || word.length > longest) return 0;
-  return flagsByWord.get(word) ?? flagsByWord.get(toUpperAscii(word)) ?? 0;
+/** The word from `start` to `end`, in any spelling; null for one that means nothing here. */
+export function findWord(sql: string, start: number, end: number): KnownWord | null {
+  return table.find(sql, start, end);
 }
 
 /** Upper case for ASCII words; others stay, since ſ and ı would turn into S and I, which are other words. */
@@ -136,7 +136,5 @@ export function leadsToAnother(verb: string): boolean {
 export function unsuspectedNames(): readonly string[] {
   const wanted =
     wordFlags.beforeParenthesis | wordFlags.harmlessFunction | wordFlags.readingFunction;
-  return [...flagsByWord]
-    .filter(([word, flags]) => flags & wanted && word === word.toUpperCase())
-    .map(([word]) => word);
+  return knownWords.filter(({ flags }) => flags & wanted).map(({ text }) => text);
 }
