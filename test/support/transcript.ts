@@ -28,8 +28,8 @@ export function collect(): Collected {
     body: () => Buffer.concat(pieces),
     how: () => how,
     parts,
-    sendWhole: (bytes, sent) => {
-      pieces.push(Buffer.from(bytes));
+    sendWhole: (bytes, length, sent) => {
+      pieces.push(Buffer.from(bytes.subarray(0, length)));
       how = 'whole';
       sent();
     },

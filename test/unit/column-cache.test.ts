@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ColumnCache } from '../../src/worker/mysql/column-cache.ts';
+import type { PacketsAhead } from '../../src/worker/mysql/framing.ts';
 import type { Column } from '../../src/worker/mysql/packets.ts';
-import { columnPacket } from '../support/mysql-answer.ts';
+import { columnPacket, toBytes } from '../support/mysql-answer.ts';
 
 function read(cache: ColumnCache, names: readonly string[]): readonly Column[] {
   cache.begin();
@@ -49,4 +50,64 @@ test('more than is kept of definitions is forgotten, and read anew', () => {
   const again = read(cache, ['first']);
   assert.notEqual(again, first);
   assert.deepEqual(namesOf(again), ['first']);
+});
+
+/** The definitions as they stand in an answer, behind the header of the result. */
+function ahead(names: readonly string[], first = 2): PacketsAhead {
+  const whole = toBytes([
+    Buffer.from([names.length]),
+    ...names.map((name) => columnPacket({ name })),
+  ]);
+  const bytes = Buffer.concat([whole, Buffer.from('what follows')]);
+  const position = 4 + 1;
+  for (let at = position, n = first; n < first + names.length; n += 1) {
+    bytes[at + 3] = n & 255;
+    at += 4 + bytes.readUIntLE(at, 3);
+  }
+  return { bytes, position, end: bytes.length, sequence: first };
+}
+
+function take(cache: ColumnCache, packets: PacketsAhead, count: number): readonly Column[] | null {
+  cache.begin();
+  return cache.takeKnown(packets, count) ? cache.finish() : null;
+}
+
+for (const names of [['a'], ['a', 'b', 'a'], wide]) {
+  test(`${names.length} columns that are known are taken at once, whole and in sequence`, () => {
+    const cache = new ColumnCache(false);
+    const others = names.map((name) => name.replace(/.$/, '!'));
+    assert.equal(take(cache, ahead(names), names.length), null);
+    const first = read(cache, names);
+    const other = read(cache, others);
+    const packets = ahead(names);
+    assert.equal(take(cache, packets, names.length), first);
+    assert.equal(packets.bytes.toString('latin1', packets.position), 'what follows');
+    assert.equal(packets.sequence, (2 + names.length) & 255);
+    assert.equal(take(cache, ahead(others), names.length), other);
+    assert.equal(read(cache, names), first);
+  });
+}
+
+test('nothing is taken that is cut, out of sequence, of another number, or different in a byte', () => {
+  const cache = new ColumnCache(false);
+  read(cache, ['a', 'b']);
+  const whole = ahead(['a', 'b']);
+  const definitionsEnd = whole.end - 'what follows'.length;
+  const refused: readonly (readonly [PacketsAhead, number])[] = [
+    [{ ...whole, end: definitionsEnd - 1 }, 2],
+    [ahead(['a', 'b'], 3), 2],
+    [ahead(['a', 'b']), 1],
+    [ahead(['a', 'b', 'c']), 3],
+    ...Array.from({ length: definitionsEnd - whole.position }, (_, n) => {
+      const other = ahead(['a', 'b']);
+      (other.bytes[other.position + n] as number) ^= 1;
+      return [other, 2] as const;
+    }),
+  ];
+  for (const [packets, count] of refused) {
+    const { position, sequence } = packets;
+    assert.equal(take(cache, packets, count), null);
+    assert.deepEqual([packets.position, packets.sequence], [position, sequence]);
+  }
+  assert.notEqual(take(cache, { ...whole, end: definitionsEnd }, 2), null);
 });

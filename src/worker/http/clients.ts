@@ -1,8 +1,9 @@
 // The clients that are connected now, each with the request that it waits for and those behind it.
 // Must not know how requests are answered.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Failure } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 import { type Enrolled, Roster } from './roster.ts';
 
 const mostWaitingPipelined = 16;
@@ -10,7 +11,7 @@ const mostWaitingPipelined = 16;
 const mostWaitingBytes = 64 * 1024;
 
 /** A request and its reply. */
-export type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
+export type Exchange = { readonly request: IncomingMessage; readonly response: OutgoingReply };
 
 /** One connection. */
 export class Client implements Enrolled {

@@ -1,6 +1,6 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import type { Visit } from '../observe/visit.ts';
 import type { DbReplyOptions } from '../reply/db-reply.ts';
@@ -13,12 +13,13 @@ import { localMetadata, needsConnection } from './db-metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './db-request.ts';
 import { decideStatement } from './db-statement.ts';
 import { type Failure, jsonHeaders, refusal, sendFailure } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** Answers one request to /db. The visit's id is repeated in the reply. */
 export type DbEndpoint = (
   request: IncomingMessage,
-  response: ServerResponse,
+  response: OutgoingReply,
   head: RequestHead,
   visit: Visit,
 ) => void;
@@ -37,7 +38,7 @@ const otherType = refusal(
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
   const replies = createReplyOptions(config, context);
-  const answer = (response: ServerResponse, visit: Visit, decoded: Decoded) => {
+  const answer = (response: OutgoingReply, visit: Visit, decoded: Decoded) => {
     if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
     else refuse(response, visit, { ...decoded.failure, outcome: 'not_executed' });
   };
@@ -70,7 +71,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
   };
 }
 
-function refuse(response: ServerResponse, visit: Visit, failure: Failure): void {
+function refuse(response: OutgoingReply, visit: Visit, failure: Failure): void {
   sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
 }
 
@@ -96,7 +97,7 @@ function answerRequest(
   config: Config,
   context: ExchangeContext,
   replies: ReplyVariants,
-  response: ServerResponse,
+  response: OutgoingReply,
   visit: Visit,
   request: DbRequest,
 ): void {
@@ -128,7 +129,7 @@ function answerRequest(
 }
 
 function sendMetadata(
-  response: ServerResponse,
+  response: OutgoingReply,
   config: Config,
   request: DbRequest,
   requestId: string,

@@ -1,6 +1,5 @@
 // One /db request that runs SQL: its reply, its run, its deadline, its client.
 // Must not know how a request is decoded, nor how statements are run.
-import type { ServerResponse } from 'node:http';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
@@ -19,6 +18,7 @@ import type { RowModule } from '../reply/row-module.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { type Conclude, mapResults } from './db-conclusion.ts';
 import { type Failure, sendFailure } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
 import type { Enrolled, Roster } from './roster.ts';
@@ -58,7 +58,7 @@ export class DbExchange
   readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;
   readonly #request: ExchangeRequest;
-  readonly #response: ServerResponse;
+  readonly #response: OutgoingReply;
   readonly #writer: ReplyWriter;
   readonly #run: StatementRun;
   readonly #reader: SlowReader;
@@ -68,7 +68,7 @@ export class DbExchange
   #clientGone = false;
   #over = false;
 
-  constructor(context: ExchangeContext, request: ExchangeRequest, response: ServerResponse) {
+  constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
     this.#context = context;
     this.#request = request;
     this.#response = response;

@@ -47,6 +47,7 @@ export type Decoded =
   | { readonly ok: true; readonly request: DbRequest }
   | { readonly ok: false; readonly failure: RequestFailure };
 
+const metadataNames: ReadonlySet<string> = new Set(metadataKeys);
 const noMetadata: readonly MetadataKey[] = [];
 const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
 
@@ -69,10 +70,11 @@ function decodeText(text: string, section: string): Decoded {
   const parsed = parseObject(text);
   if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
   const object = parsed.object;
-  const fault = findFault(object, section);
+  const keys = Object.keys(object);
+  const fault = findFault(object, keys, section);
   if (fault !== null) return fault;
   const sql = isBlank(object.SQL) ? null : (object.SQL as string);
-  const metadata = readMetadata(object);
+  const metadata = readMetadata(object, keys);
   if (sql === null && metadata.length === 0)
     return failed('NO_SQL', `the request has no SQL; ${hint}`);
   const hasParams = object.PARAMS !== undefined;
@@ -90,28 +92,49 @@ function decodeText(text: string, section: string): Decoded {
   };
 }
 
-/** The first key whose value has the wrong type; keys that mean nothing here are let pass, as DBSlayer did. */
-function findFault(object: Readonly<Record<string, unknown>>, section: string): Decoded | null {
-  const { SQL, PARAMS, TIMEOUT, READ_ONLY, NUMBERS, ROLLBACK_ON_ERROR, SERVER } = object;
-  if (SQL !== undefined && typeof SQL !== 'string') return wrong('SQL', 'a string');
-  if (typeof SQL === 'string' && !isWellFormed(SQL))
-    return wrong('SQL', 'Unicode text, without half surrogate pairs');
-  if (PARAMS !== undefined && (typeof PARAMS !== 'object' || PARAMS === null))
-    return wrong('PARAMS', 'an array or an object');
-  if (TIMEOUT !== undefined && !isDuration(TIMEOUT))
-    return wrong('TIMEOUT', 'a number of milliseconds above 0');
-  if (READ_ONLY !== undefined && typeof READ_ONLY !== 'boolean')
-    return wrong('READ_ONLY', 'true or false');
-  if (NUMBERS !== undefined && NUMBERS !== 'string') return wrong('NUMBERS', '"string"');
-  if (ROLLBACK_ON_ERROR !== undefined && typeof ROLLBACK_ON_ERROR !== 'boolean') {
-    return wrong('ROLLBACK_ON_ERROR', 'true or false');
-  }
-  for (const key of metadataKeys) {
-    if (object[key] !== undefined && typeof object[key] !== 'boolean')
-      return wrong(key, 'true or false');
-  }
-  if (SERVER !== undefined && SERVER !== section) {
-    return failed('WRONG_SERVER', 'SERVER is not the name of the section that is served here');
+type Check = (value: unknown, section: string) => Decoded | null;
+
+const isBoolean = (key: string): [string, Check] => [
+  key,
+  (value) => (typeof value === 'boolean' ? null : wrong(key, 'true or false')),
+];
+
+/** What the values must be. Other keys mean nothing here and are let pass, as DBSlayer did. */
+const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['SQL', checkSql],
+  [
+    'PARAMS',
+    (value) =>
+      typeof value === 'object' && value !== null ? null : wrong('PARAMS', 'an array or an object'),
+  ],
+  [
+    'TIMEOUT',
+    (value) => (isDuration(value) ? null : wrong('TIMEOUT', 'a number of milliseconds above 0')),
+  ],
+  ['NUMBERS', (value) => (value === 'string' ? null : wrong('NUMBERS', '"string"'))],
+  ...['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys].map(isBoolean),
+  ['SERVER', checkServer],
+]);
+
+function checkSql(value: unknown): Decoded | null {
+  if (typeof value !== 'string') return wrong('SQL', 'a string');
+  return isWellFormed(value) ? null : wrong('SQL', 'Unicode text, without half surrogate pairs');
+}
+
+function checkServer(value: unknown, section: string): Decoded | null {
+  if (value === section) return null;
+  return failed('WRONG_SERVER', 'SERVER is not the name of the section that is served here');
+}
+
+/** The first key whose value has the wrong type. */
+function findFault(
+  object: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+  section: string,
+): Decoded | null {
+  for (const key of keys) {
+    const fault = checks.get(key)?.(object[key], section) ?? null;
+    if (fault !== null) return fault;
   }
   return null;
 }
@@ -120,14 +143,12 @@ function isDuration(value: unknown): boolean {
   return typeof value === 'number' && value > 0 && Number.isFinite(value);
 }
 
-function readMetadata(object: Readonly<Record<string, unknown>>): readonly MetadataKey[] {
-  let found: MetadataKey[] | null = null;
-  for (const key of metadataKeys) {
-    if (object[key] !== true) continue;
-    found ??= [];
-    found.push(key);
-  }
-  return found ?? noMetadata;
+function readMetadata(
+  object: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): readonly MetadataKey[] {
+  if (!keys.some((key) => metadataNames.has(key))) return noMetadata;
+  return metadataKeys.filter((key) => object[key] === true);
 }
 
 /** Nothing but JSON's idea of space; an empty SQL is no SQL. */

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { mostHeadersBytes } from './bare-failure.ts';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
-import { CountedResponse } from './counted-response.ts';
+import { OutgoingReply } from './outgoing-reply.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -27,7 +27,7 @@ export function createPlainOrTls(settings: HttpSettings): Server {
     connectionsCheckingInterval: settings.timeouts.checkMs,
     requireHostHeader: false,
     noDelay: true,
-    ServerResponse: CountedResponse as typeof ServerResponse,
+    ServerResponse: OutgoingReply as typeof ServerResponse,
   };
   return settings.tls === null
     ? createServer(options)

@@ -1,11 +1,18 @@
 // A reply's bytes on node:http: whole with Content-Length, or streamed.
 // Must not know what the bytes say.
-import type { ServerResponse } from 'node:http';
 import type { Transport } from '../reply/writer.ts';
 import { jsonHeaders } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 
 /** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
+
+/** The same headers as lines. */
+const jsonLines = linesOf(jsonHeaders);
+
+function linesOf(headers: readonly string[]): string {
+  return headers.map((text, at) => `${text}${at % 2 === 0 ? ': ' : '\r\n'}`).join('');
+}
 
 /** Whose reply is sent. */
 export interface ReplyOwner {
@@ -18,25 +25,24 @@ export interface ReplyOwner {
 
 /** Sends one reply of status 200. */
 export class ReplyTransport implements Transport {
-  readonly #response: ServerResponse;
+  readonly #response: OutgoingReply;
   readonly #owner: ReplyOwner;
 
-  constructor(response: ServerResponse, owner: ReplyOwner) {
+  constructor(response: OutgoingReply, owner: ReplyOwner) {
     this.#response = response;
     this.#owner = owner;
   }
 
-  sendWhole(bytes: Buffer, sent: () => void): void {
-    const response = this.#response;
-    response.writeHead(200, [...this.#headers(), 'Content-Length', String(bytes.length)]);
-    if (bytes.length > oneWriteBytes) {
-      response.end(bytes, sent);
+  sendWhole(bytes: Buffer, length: number, sent: () => void): void {
+    if (length > oneWriteBytes) {
+      this.#response.writeHead(200, [...this.#headers(), 'Content-Length', String(length)]);
+      this.#response.end(bytes.subarray(0, length), sent);
       return;
     }
-    // write, uncork, end: one write(2); end alone would add an empty chunk and make it a writev.
-    response.write(bytes.toString('latin1'), 'latin1');
-    response.socket?.uncork();
-    response.end();
+    const { requestId } = this.#owner;
+    const timing = this.#owner.serverTiming();
+    const head = `${jsonLines}X-Request-ID: ${requestId}\r\nServer-Timing: ${timing}\r\nContent-Length: ${length}\r\n`;
+    this.#response.sendWhole(head, bytes.toString('latin1', 0, length));
     sent();
   }
 

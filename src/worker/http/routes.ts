@@ -8,6 +8,7 @@ import { announcesBody } from './body-announcement.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, createTokenGuard } from './guard.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
@@ -60,7 +61,7 @@ export function createRoutes(
 
   const answer = (
     request: IncomingMessage,
-    response: ServerResponse,
+    response: OutgoingReply,
     read: HeadResult,
     visit: Visit,
     isBeyondLimit: boolean,

@@ -1,10 +1,11 @@
 // The HTTP server: limits, hostile syntax, pipelined requests in order, draining.
 // Must not know routes: it hands each request to one handler, one at a time for each connection.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { resetConnection } from './reset.ts';
 
@@ -16,7 +17,7 @@ export interface Answering {
 /** `isBeyondLimit`: the connection is one too many, and only health and metrics are to be answered on it. */
 export type RequestHandler = (
   request: IncomingMessage,
-  response: ServerResponse,
+  response: OutgoingReply,
   isBeyondLimit: boolean,
 ) => Answering;
 
@@ -103,7 +104,7 @@ export function createHttpServer(
     onRefusal(socket.remoteAddress ?? '', failure.status, bytes);
   };
 
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  server.on('request', (request: IncomingMessage, response: OutgoingReply) => {
     const { socket } = request;
     const client = clients.of(socket);
     // Read after the connection's end, from what had come before: what waited ahead of it was not run either.
@@ -132,7 +133,7 @@ export function createHttpServer(
   server.on('connect', (_request, socket: Socket) =>
     refuse(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.')),
   );
-  server.on('checkExpectation', (_request, response: ServerResponse) =>
+  server.on('checkExpectation', (_request, response: OutgoingReply) =>
     sendFailure(response, refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue is understood.')),
   );
 

@@ -11,8 +11,8 @@ export interface Command {
   readonly packet: Buffer;
   /** Takes one packet of the answer; returns true when it was the last. */
   handlePacket(bytes: Buffer, start: number, end: number): boolean;
-  /** Whether the packets ahead may be taken several at once. */
-  readonly takesAhead?: boolean;
+  /** From so many bytes on the packets ahead may be taken several at once; Infinity, or nothing: they may not. */
+  readonly aheadFrom?: number;
   /** Takes packets of the answer before they are handed out singly, but not the last one. */
   takeAhead?(ahead: PacketsAhead): void;
   /** The connection is gone before the answer was complete. */
@@ -34,6 +34,8 @@ export type Established = {
   /** Ends what shook hands. */
   readonly end: () => void;
 };
+
+const singly = Number.POSITIVE_INFINITY;
 
 /** An authenticated connection. Commands are answered in the order in which they were sent. */
 export class Connection {
@@ -135,7 +137,7 @@ export class Connection {
       this.#lose(new Error('the answer could not be read', { cause }));
       return;
     }
-    this.#framing.offersAhead = !done && command.takesAhead === true;
+    this.#framing.aheadFrom = done ? singly : (command.aheadFrom ?? singly);
     if (!done) return;
     this.#pending.shift();
     const next = this.#pending[0];
@@ -143,8 +145,10 @@ export class Connection {
   }
 
   #offerAhead(ahead: PacketsAhead): void {
+    const command = this.#pending[0];
     try {
-      this.#pending[0]?.takeAhead?.(ahead);
+      command?.takeAhead?.(ahead);
+      this.#framing.aheadFrom = command?.aheadFrom ?? singly;
     } catch (cause) {
       this.#lose(new Error('the answer could not be read', { cause }));
     }

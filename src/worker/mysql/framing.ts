@@ -24,8 +24,6 @@ export type PacketsAhead = {
 /** Takes none, one or more whole packets. */
 export type AheadHandler = (ahead: PacketsAhead) => void;
 
-/** With less ahead, taking several packets at once costs as much as it saves. */
-const leastAheadBytes = 512;
 const noBytes = Buffer.alloc(0);
 
 /**
@@ -40,8 +38,11 @@ const noBytes = Buffer.alloc(0);
 export class Framing {
   /** The sequence number that the next packet must carry; the owner sets it before each answer. */
   expectedSequence = 0;
-  /** Whether what is ahead is offered before it is cut into packets; the owner sets it after each packet. */
-  offersAhead = false;
+  /**
+   * From so many bytes on what is ahead is offered before it is cut into packets; the owner sets it after each packet
+   * and each offer. Infinity: it is not.
+   */
+  aheadFrom = Number.POSITIVE_INFINITY;
   readonly #onPacket: PacketHandler;
   readonly #onViolation: (reason: string) => void;
   readonly #onAhead: AheadHandler;
@@ -76,7 +77,7 @@ export class Framing {
   feed(chunk: Buffer, start: number, end: number): void {
     let position = this.#continue(chunk, start, end);
     while (end - position >= headerBytes && !this.#violated) {
-      if (this.offersAhead && end - position >= leastAheadBytes) {
+      if (end - position >= this.aheadFrom) {
         position = this.#offer(chunk, position, end);
         if (end - position < headerBytes) break;
       }
@@ -122,7 +123,7 @@ export class Framing {
     do {
       before = ahead.position;
       this.#onAhead(ahead);
-    } while (ahead.position > before && end - ahead.position >= leastAheadBytes);
+    } while (ahead.position > before && end - ahead.position >= this.aheadFrom);
     this.expectedSequence = ahead.sequence;
     ahead.bytes = noBytes;
     return ahead.position;

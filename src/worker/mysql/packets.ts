@@ -88,7 +88,10 @@ class FieldReader {
 
 /** The number of columns that a result set header announces. */
 export function parseColumnCount(bytes: Buffer, start: number, end: number): number {
-  return Number(new FieldReader(bytes, start, end).lengthEncoded());
+  const first = bytes[start] as number;
+  return end > start && first < 0xfb
+    ? first
+    : Number(new FieldReader(bytes, start, end).lengthEncoded());
 }
 
 /** Parses an OK packet (marker 0x00, protocol 4.1). */
@@ -102,10 +105,10 @@ export function parseOk(bytes: Buffer, start: number, end: number): OkPacket {
 
 /** The status flags of an EOF packet (marker 0xfe, shorter than 9 bytes). */
 export function parseEofStatus(bytes: Buffer, start: number, end: number): number {
-  const reader = new FieldReader(bytes, start, end);
-  if (reader.integer(1) !== packetMarkers.eof) throw new RangeError('no end where one was due');
-  reader.skip(2);
-  return reader.integer(2);
+  if (end - start < 5 || bytes[start] !== packetMarkers.eof) {
+    throw new RangeError('no end where one was due');
+  }
+  return (bytes[start + 3] as number) | ((bytes[start + 4] as number) << 8);
 }
 
 /** Parses an ERR packet. Before the handshake has ended there is no SQL state in it. */

@@ -51,6 +51,11 @@ export interface QueryOwner {
   lost(reason: Error): void;
 }
 
+/** With less ahead, taking several rows at once costs as much as it saves. */
+const leastRowsBytes = 512;
+/** No set of column definitions is shorter. */
+const leastColumnsBytes = 24;
+
 type Stage = 'header' | 'column' | 'end of columns' | 'row';
 
 /** One COM_QUERY on a connection. */
@@ -88,12 +93,16 @@ export class QueryCommand implements Command {
     });
   }
 
-  get takesAhead(): boolean {
-    return this.#stage === 'row';
+  get aheadFrom(): number {
+    if (this.#stage === 'row') return leastRowsBytes;
+    return this.#stage === 'column' && this.#columns.isEmpty
+      ? leastColumnsBytes
+      : Number.POSITIVE_INFINITY;
   }
 
   takeAhead(ahead: PacketsAhead): void {
-    this.#sink.rows?.(ahead);
+    if (this.#stage === 'row') this.#sink.rows?.(ahead);
+    else if (this.#columns.takeKnown(ahead, this.#columnCount)) this.#stage = 'end of columns';
   }
 
   /** @returns true when this packet was the last of the answer */

@@ -1,5 +1,6 @@
 // A request as one line of the access log: JSON, or Apache's Combined Log Format.
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
+import { createSecondClock } from '../../shared/second-clock.ts';
 import type { Visit } from './visit.ts';
 
 /** Makes one line, its line feed included. */
@@ -14,7 +15,7 @@ const mostCharacters = 256;
 
 /** One JSON object a line. What does not apply is null. */
 export function createJsonFormat(): LineFormat {
-  const clock = createClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
+  const clock = createSecondClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
   const time = (now: number) => `${clock(now)}.${fractions[now % 1000]}Z`;
   const [quoteAgent, quoteReferer] = [remembering(quote), remembering(quote)];
   return {
@@ -43,7 +44,7 @@ export function createJsonFormat(): LineFormat {
 
 /** Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"`, in UTC. */
 export function createCombinedFormat(): LineFormat {
-  const clock = createClock(apacheTime);
+  const clock = createSecondClock(apacheTime);
   const size = (bytes: number) => (bytes === 0 ? '-' : String(bytes));
   return {
     visited: (visit, now) => {
@@ -67,18 +68,6 @@ function apacheTime(second: number): string {
   const [date = '', time = ''] = new Date(second * 1000).toISOString().slice(0, 19).split('T');
   const [year, month, day] = date.split('-');
   return `${day}/${months[Number(month) - 1]}/${year}:${time} +0000`;
-}
-
-/** Formats each second once: most lines share theirs with the one before. */
-function createClock(format: (second: number) => string): (now: number) => string {
-  let last = -1;
-  let text = '';
-  return (now) => {
-    const second = Math.floor(now / 1000);
-    if (second !== last) text = format(second);
-    last = second;
-    return text;
-  };
 }
 
 /** Milliseconds with three digits of a fraction: from whole numbers, six times as fast as from a double. */

@@ -161,10 +161,13 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
   out.bytes[out.length++] = quote;
 }
 
-/** Writes ASCII as it stands; at most `slackBytes`. */
+/** Writes ASCII as it stands, at most `slackBytes`: what frames a result is so short that a native call costs more. */
 export function writeAscii(out: ReplyWriter, value: string): void {
   out.reserve(value.length);
-  out.length += out.bytes.write(value, out.length, 'latin1');
+  const target = out.bytes;
+  let to = out.length;
+  for (let at = 0; at < value.length; at += 1) target[to++] = value.charCodeAt(at);
+  out.length = to;
 }
 
 /** Writes bytes of any length as they stand. */

@@ -4,8 +4,8 @@ import { type BufferPool, slackBytes, streamBytes } from './buffers.ts';
 
 /** How the bytes leave. */
 export interface Transport {
-  /** Sends a whole reply, with its length; `sent` is called when the bytes may be overwritten. */
-  sendWhole(bytes: Buffer, sent: () => void): void;
+  /** Sends the first `length` bytes as a whole reply; `sent` is called when they may be overwritten. */
+  sendWhole(bytes: Buffer, length: number, sent: () => void): void;
   /** Begins a reply of unknown length: from here on its status is fixed. */
   begin(): void;
   /** Sends a part. It is the transport's to say that its reader is slow. */
@@ -74,7 +74,7 @@ export class ReplyWriter {
     const bytes = this.bytes;
     const release = () => this.#buffers.release(bytes);
     if (!this.committed) {
-      this.#transport.sendWhole(bytes.subarray(0, this.length), release);
+      this.#transport.sendWhole(bytes, this.length, release);
       return;
     }
     if (this.length > 0) this.#transport.sendPart(bytes.subarray(0, this.length), release);

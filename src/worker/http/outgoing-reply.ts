@@ -1,0 +1,66 @@
+// A reply that counts the bytes of its body, and that can leave as a whole in one write.
+// Must not know what the bytes say.
+import { ServerResponse } from 'node:http';
+import { createSecondClock } from '../../shared/second-clock.ts';
+
+/**
+ * What node's own writeHead, write and end do a reply with; documented nowhere, and the same in all lines of node
+ * that are supported. A test compares what leaves.
+ */
+type Internals = {
+  _header: string | null;
+  /** The connection is closed behind this reply. */
+  _last: boolean;
+  readonly _keepAliveTimeout: number;
+  _send(body: string, encoding: 'latin1'): boolean;
+};
+
+/** RFC 9110 section 5.6.7. */
+const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
+
+/** Node's ServerResponse, handed to the server as its class of replies. */
+export class OutgoingReply extends ServerResponse {
+  /** Bytes of the body so far; chunked framing does not count. */
+  bodyBytes = 0;
+
+  /**
+   * Sends a whole reply of status 200 to anything but a HEAD. Beside writeHead and end, which look at every header
+   * again and take two steps to one write, it saved 3 of 36 µs of CPU a point query.
+   * @param head lines with their ends, Content-Length among them, Date and Connection not; they are not checked
+   * @param body one character a byte
+   */
+  sendWhole(head: string, body: string): void {
+    const internals = this as unknown as Internals;
+    internals._last = !this.shouldKeepAlive;
+    internals._header = `HTTP/1.1 200 OK\r\n${head}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
+    this.bodyBytes = body.length;
+    internals._send(body, 'latin1');
+    this.end();
+  }
+
+  override write(chunk: unknown, encoding?: unknown, done?: unknown): boolean {
+    this.#count(chunk, encoding);
+    return super.write(chunk, encoding as BufferEncoding, done as () => void);
+  }
+
+  override end(chunk?: unknown, encoding?: unknown, done?: unknown): this {
+    this.#count(chunk, encoding);
+    return super.end(chunk, encoding as BufferEncoding, done as () => void);
+  }
+
+  #connectionLines(): string {
+    if (!this.shouldKeepAlive) return 'Connection: close\r\n';
+    const seconds = Math.floor((this as unknown as Internals)._keepAliveTimeout / 1000);
+    return `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
+  }
+
+  #count(chunk: unknown, encoding: unknown): void {
+    if (this.req.method === 'HEAD') return;
+    if (typeof chunk === 'string') {
+      const named = typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8';
+      this.bodyBytes += Buffer.byteLength(chunk, named);
+    } else if (chunk instanceof Uint8Array) {
+      this.bodyBytes += chunk.length;
+    }
+  }
+}
