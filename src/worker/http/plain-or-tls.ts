@@ -6,6 +6,7 @@ import { mostHeadersBytes } from './bare-failure.ts';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { OutgoingReply } from './outgoing-reply.ts';
+import { easeSocketCreation } from './socket-creation.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -19,6 +20,7 @@ export type HttpSettings = {
 
 /** Creates the server; it does not listen yet. */
 export function createPlainOrTls(settings: HttpSettings): Server {
+  easeSocketCreation();
   const options: ServerOptions = {
     maxHeaderSize: settings.maxUrlBytes + mostHeadersBytes,
     keepAliveTimeout: settings.keepaliveTimeoutMs,
