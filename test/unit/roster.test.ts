@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Enrolled, Roster } from '../../src/worker/http/roster.ts';
+import { type Enrolled, Roster } from '../../src/shared/roster.ts';
 
 test('holds whoever came and did not go, like a set', () => {
   fc.assert(
@@ -14,12 +14,12 @@ test('holds whoever came and did not go, like a set', () => {
       for (const step of steps) {
         const one = people[step] as Enrolled;
         if (expected.delete(one)) {
-          roster.delete(one);
-          roster.delete(one);
+          assert.deepEqual([roster.delete(one), roster.delete(one)], [true, false]);
         } else {
           expected.add(one);
           roster.add(one);
         }
+        assert.equal(roster.has(one), expected.has(one));
         assert.equal(roster.size, expected.size);
       }
       assert.deepEqual(new Set(roster), expected);

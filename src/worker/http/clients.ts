@@ -2,9 +2,9 @@
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { type Enrolled, Roster } from '../../shared/roster.ts';
 import type { Failure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-import { type Enrolled, Roster } from './roster.ts';
 
 const mostWaitingPipelined = 16;
 /** URLs that wait behind a request hold memory: with this much of it the socket is paused too. */

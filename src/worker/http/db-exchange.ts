@@ -1,5 +1,7 @@
 // One /db request that runs SQL: its reply, its run, its deadline, its client.
 // Must not know how a request is decoded, nor how statements are run.
+import { tenths } from '../../shared/milliseconds.ts';
+import type { Enrolled, Roster } from '../../shared/roster.ts';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
@@ -21,7 +23,6 @@ import { type Failure, sendFailure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
-import type { Enrolled, Roster } from './roster.ts';
 import { runFailure } from './run-failure.ts';
 import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 
@@ -174,7 +175,7 @@ export class DbExchange
   }
 
   serverTiming(): string {
-    return `queue;dur=${this.#run.queueMs.toFixed(1)}, db;dur=${this.#run.databaseMs.toFixed(1)}`;
+    return `queue;dur=${tenths(this.#run.queueMs)}, db;dur=${tenths(this.#run.databaseMs)}`;
   }
 
   #tell(status: number, outcome: ExchangeSummary['outcome']): void {

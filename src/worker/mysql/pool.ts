@@ -1,6 +1,7 @@
 // The worker's sessions and the bounded queue in front of them.
 // Must not know what a statement is, nor HTTP.
 import type { Log } from '../../shared/log.ts';
+import { Roster } from '../../shared/roster.ts';
 import { quit } from './commands.ts';
 import { Queue } from './queue.ts';
 import type { Session } from './session.ts';
@@ -38,8 +39,8 @@ export class Pool implements SessionTaker {
   readonly #settings: PoolSettings;
   readonly #source: SessionSource;
   readonly #idle: Session[] = [];
-  readonly #busy = new Set<Session>();
-  readonly #resetting = new Set<Session>();
+  readonly #busy = new Roster<Session>();
+  readonly #resetting = new Roster<Session>();
   readonly #resets = new SessionResets();
   #isClosing = false;
   #onEmpty: (() => void) | null = null;

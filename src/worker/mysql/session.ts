@@ -1,5 +1,6 @@
 // A connection's session: brought to the gateway's state, and back to it after somebody used it.
 // Must not know who uses it, nor the pool.
+import type { Enrolled } from '../../shared/roster.ts';
 import { prepare } from './bounded.ts';
 import { commandCodes } from './command-packets.ts';
 import {
@@ -29,7 +30,9 @@ const gatewaySettings = 'SET NAMES utf8mb4, autocommit=1, session_track_state_ch
 const forgetFoundRows = 'SELECT 1 LIMIT 0';
 
 /** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
-export class Session {
+export class Session implements Enrolled {
+  /** Of those that the pool has lent, or of those that are being reset. */
+  place = -1;
   readonly connection: Connection;
   readonly identity: ServerIdentity;
   /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */

@@ -1,5 +1,6 @@
 // A request as one line of the access log: JSON, or Apache's Combined Log Format.
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
+import { thousandths, threeDigits } from '../../shared/milliseconds.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
 import type { Visit } from './visit.ts';
 
@@ -16,7 +17,7 @@ const mostCharacters = 256;
 /** One JSON object a line. What does not apply is null. */
 export function createJsonFormat(): LineFormat {
   const clock = createSecondClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
-  const time = (now: number) => `${clock(now)}.${fractions[now % 1000]}Z`;
+  const time = (now: number) => `${clock(now)}.${threeDigits[now % 1000]}Z`;
   const [quoteAgent, quoteReferer] = [remembering(quote), remembering(quote)];
   return {
     visited: (visit, now) => {
@@ -25,12 +26,12 @@ export function createJsonFormat(): LineFormat {
       const ran =
         told === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
-          : `"queue_ms":${ms(told.queueMs)},"db_ms":${ms(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
+          : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
       return (
         `{"time":"${time(now)}","client":"${address(visit.client)}","method":"${request.method}",` +
         `"path":${quote(visit.head.path)},"protocol":"HTTP/${request.httpVersion}","status":${visit.status},` +
         `"bytes":${visit.bytes},"complete":${visit.isComplete},` +
-        `"duration_ms":${ms(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
+        `"duration_ms":${thousandths(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
         `"user_agent":${agent === undefined ? null : quoteAgent(agent)},` +
         `"referer":${referer === undefined ? null : quoteReferer(withoutQuery(referer))}}\n`
       );
@@ -69,15 +70,6 @@ function apacheTime(second: number): string {
   const [year, month, day] = date.split('-');
   return `${day}/${months[Number(month) - 1]}/${year}:${time} +0000`;
 }
-
-/** Milliseconds with three digits of a fraction: from whole numbers, six times as fast as from a double. */
-function ms(value: number): string {
-  const micros = Math.round(value * 1000);
-  const whole = Math.floor(micros / 1000);
-  return `${whole}.${fractions[micros - whole * 1000]}`;
-}
-
-const fractions = Array.from({ length: 1000 }, (_, index) => String(index).padStart(3, '0'));
 
 function address(remote: string): string {
   if (remote === '') return 'unix:';

@@ -1,7 +1,7 @@
 // Who is there now, with no trace of who was.
 // Must not know who they are.
 
-/** What can be in a roster: it keeps its own place there, -1 outside of one. */
+/** What can be in a roster, in one at a time: it keeps its own place there, -1 outside of one. */
 export interface Enrolled {
   place: number;
 }
@@ -23,16 +23,22 @@ export class Roster<Member extends Enrolled> implements Iterable<Member> {
     member.place = this.#members.push(member) - 1;
   }
 
-  /** Takes a member out; whoever is not in it is let be. The order of the others may change. */
-  delete(member: Member): void {
+  /** Whether it is in this one. */
+  has(member: Member): boolean {
+    return this.#members[member.place] === member;
+  }
+
+  /** Takes a member out; false: it was not in it. The order of the others may change. */
+  delete(member: Member): boolean {
     const { place } = member;
-    if (this.#members[place] !== member) return;
+    if (this.#members[place] !== member) return false;
     const last = this.#members.pop() as Member;
     if (last !== member) {
       this.#members[place] = last;
       last.place = place;
     }
     member.place = -1;
+    return true;
   }
 
   /** The members as of now: they may leave meanwhile. */

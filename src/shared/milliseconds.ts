@@ -1,0 +1,21 @@
+// Durations as text. From whole numbers: toFixed of a double costs several times as much.
+// Must not know what takes so long.
+
+/** Milliseconds with one digit of a fraction. */
+export function tenths(ms: number): string {
+  const rounded = Math.round(ms * 10);
+  const whole = Math.floor(rounded / 10);
+  return `${whole}.${rounded - whole * 10}`;
+}
+
+/** Milliseconds with three digits of a fraction. */
+export function thousandths(ms: number): string {
+  const rounded = Math.round(ms * 1000);
+  const whole = Math.floor(rounded / 1000);
+  return `${whole}.${threeDigits[rounded - whole * 1000]}`;
+}
+
+/** The numbers from 0 to 999, three digits each. */
+export const threeDigits: readonly string[] = Array.from({ length: 1000 }, (_, number) =>
+  String(number).padStart(3, '0'),
+);
