@@ -1,5 +1,6 @@
 // One /db request that runs SQL: its reply, its run, its deadline, its client.
 // Must not know how a request is decoded, nor how statements are run.
+import { performance } from 'node:perf_hooks';
 import { tenths } from '../../shared/milliseconds.ts';
 import type { Enrolled, Roster } from '../../shared/roster.ts';
 import type { RunEnd } from '../mysql/fate.ts';

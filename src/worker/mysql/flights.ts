@@ -1,5 +1,6 @@
 // Identical reads that wait at the same time, and the one execution that each of them gets.
 // Must not know HTTP, nor what makes two reads identical: a key says it.
+import { performance } from 'node:perf_hooks';
 import type { RunEnd, StopReason } from './fate.ts';
 import { type CreateRun, Flight, type FlightKeeper, type Member } from './flight.ts';
 import type { Anteroom } from './queue.ts';

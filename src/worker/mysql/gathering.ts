@@ -1,5 +1,6 @@
 // When what has been added is written: at the end of a turn of the event loop, later while more keeps coming.
 // Must not know what is added, nor where it is written.
+import { performance } from 'node:perf_hooks';
 
 /**
  * So many turns at most are waited for company, and so long. A write and the read of its answer cost most of a small

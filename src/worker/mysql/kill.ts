@@ -1,5 +1,6 @@
 // Ends a statement that runs: KILL QUERY, and the connection back to the pool only when that is safe.
 // Must not know why it is ended.
+import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Control } from './control.ts';
 import type { Pool } from './pool.ts';

@@ -1,5 +1,6 @@
 // One quick read in the lane: written with others, and run once more outside when the lane's limit ended it.
 // Must not know HTTP or the reply's shape.
+import { performance } from 'node:perf_hooks';
 import type { StopReason } from './fate.ts';
 import type { PacketsAhead } from './framing.ts';
 import type { Lane } from './lane.ts';
@@ -23,27 +24,34 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   readonly #shape: number;
   readonly #owner: RunOwner;
   readonly #createOutside: () => StatementRun;
-  readonly #askedAt = performance.now();
+  readonly #askedAt: number;
   /** When it was written; 0 while it waits. */
   #writtenAt = 0;
+  /** 0 while there is no answer. */
+  #answeredAt = 0;
   /** What the lane still answers does not matter: the run is over, or goes on outside. */
   #isDetached = false;
   #outside: StatementRun | null = null;
   #movedAt = 0;
 
-  /** @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read */
+  /**
+   * @param now performance.now(): each look at the clock costs a hundredth of a small reply
+   * @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read
+   */
   constructor(
     lane: Lane,
     place: LaneSession,
     shape: number,
     sql: string,
     owner: RunOwner,
+    now: number,
     createOutside: () => StatementRun,
   ) {
     this.#lane = lane;
     this.#place = place;
     this.#shape = shape;
     this.#owner = owner;
+    this.#askedAt = now;
     this.#createOutside = createOutside;
     this.command = new QueryCommand(sql, place.session.connection.columns, this, this);
   }
@@ -63,7 +71,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
 
   get databaseMs(): number {
     if (this.#outside !== null) return this.#outside.databaseMs;
-    return this.#writtenAt === 0 ? 0 : performance.now() - this.#writtenAt;
+    if (this.#writtenAt === 0) return 0;
+    return (this.#answeredAt === 0 ? performance.now() : this.#answeredAt) - this.#writtenAt;
   }
 
   /** Not in the lane, where others wait behind: small results are what it is for. */
@@ -129,6 +138,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     const now = performance.now();
+    this.#answeredAt = now;
     const headMs = this.#place.headEnded(now);
     const wasLimited = headMs >= laneLimitMs || (error !== null && limitErrors.has(error.errno));
     const { quickness } = this.#lane;

@@ -1,5 +1,6 @@
 // One session of the lane: statements written together, answered in order, ended by the server itself.
 // Must not know which statements belong here, nor replies.
+import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from './commands.ts';
 import { staleAfterMs } from './preparation.ts';
 import type { QueryCommand } from './query.ts';

@@ -1,6 +1,7 @@
 // The lane: a few sessions on which quick, clean reads are pipelined, several in one write.
 // Must not know replies or HTTP. A connection with several statements outstanding is never sent a KILL:
 // the server's own limit ends what is slow.
+import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/log.ts';
 import { Gathering } from './gathering.ts';
 import { heldUpMs, type LaneSession, type LaneStatement, mostTogether } from './lane-session.ts';

@@ -1,5 +1,6 @@
 // The worker's sessions and the bounded queue in front of them.
 // Must not know what a statement is, nor HTTP.
+import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/log.ts';
 import { Roster } from '../../shared/roster.ts';
 import { quit } from './commands.ts';

@@ -1,5 +1,6 @@
 // What is known about a statement, and what a session needs before it may be sent on it.
 // Must not know how it is sent, nor what becomes of it.
+import { performance } from 'node:perf_hooks';
 import { proveAlive } from './bounded.ts';
 import { runTogether, statementCommand } from './commands.ts';
 import type { Pool } from './pool.ts';

@@ -1,5 +1,6 @@
 // Whether the database can serve what a client needs, asked on a connection of its own.
 // Must not know HTTP; has nothing to do with the pool, so that a busy pool is ready.
+import { performance } from 'node:perf_hooks';
 import { fetchRows } from './commands.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,6 @@
 // One request's statements from waiting for a session to a known end; sent once at most.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
+import { performance } from 'node:perf_hooks';
 import type { Control } from './control.ts';
 import type { RunEnd, StopReason } from './fate.ts';
 import { killRunning, killTimeoutMs } from './kill.ts';
@@ -30,6 +31,8 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   #preparingUntil: NodeJS.Timeout | undefined;
   readonly #askedAt = performance.now();
   #grantedAt = 0;
+  /** 0 while there is no answer. */
+  #answeredAt = 0;
 
   /** @param quickness told how long statements with a shape took; null: nobody wants to know */
   constructor(
@@ -59,7 +62,8 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   }
 
   get databaseMs(): number {
-    return this.#grantedAt === 0 ? 0 : performance.now() - this.#grantedAt;
+    if (this.#grantedAt === 0) return 0;
+    return (this.#answeredAt === 0 ? performance.now() : this.#answeredAt) - this.#grantedAt;
   }
 
   granted(session: Session): void {
@@ -184,6 +188,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   }
 
   #finish(flagsClean: boolean, error: ServerError | null): void {
+    this.#answeredAt = performance.now();
     const session = this.#session as Session;
     const { leavesSessionClean, isReadOnly, shape } = this.#statement;
     const isClean = flagsClean && leavesSessionClean && !isReadOnly;

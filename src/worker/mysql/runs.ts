@@ -1,6 +1,7 @@
 // How a statement is run: in a flight with identical ones, in the lane when its shape is known to be quick and there
 // is room, else by itself.
 // Must not know requests or replies.
+import { performance } from 'node:perf_hooks';
 import type { Control } from './control.ts';
 import type { Flights } from './flights.ts';
 import type { Lane } from './lane.ts';
@@ -45,7 +46,8 @@ export class Runs {
     if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
       return outside();
     }
-    const place = lane.placeFor(shape, sql.length, performance.now());
-    return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, outside);
+    const now = performance.now();
+    const place = lane.placeFor(shape, sql.length, now);
+    return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, now, outside);
   }
 }

@@ -1,5 +1,6 @@
 // A request as one line of the access log: JSON, or Apache's Combined Log Format.
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
+import { performance } from 'node:perf_hooks';
 import { thousandths, threeDigits } from '../../shared/milliseconds.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
 import type { Visit } from './visit.ts';
