@@ -28,9 +28,9 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
   'point/64': [...pools, 'gateway-unix', 'gateway-unlogged', 'constant', 'client', 'client-unix'],
   'point/256': pools,
   'point/48-close': [...pools, 'constant', 'constant-none'],
-  'join/16': [...pools, 'gateway-unix', 'client', 'client-unix'],
+  'join/16': [...pools, 'gateway-unix', 'constant', 'client', 'client-unix'],
   'thousand/16': [...pools, 'client'],
-  'insert/16': [...pools, 'client'],
+  'insert/16': [...pools, 'constant', 'client'],
 };
 
 // Those that decide come first: there every setting of the gateway has been exercised alike.

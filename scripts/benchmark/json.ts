@@ -31,11 +31,11 @@ export function composeJson(
   verdicts: readonly Verdict[],
 ): string {
   const head = JSON.stringify({ at: new Date().toISOString(), ...conditions }, roundNumbers, 1);
-  const judged = verdicts.map(({ target, measured, word, beside, disturbed }) => {
-    const { beside: other, ...rest } = target;
+  const judged = verdicts.map(({ target, measured, word, beside, ceiling, disturbed }) => {
+    const { beside: other, ceiling: _constant, ...rest } = target;
     const second = other === null ? null : { ...other, measured: beside };
     return JSON.stringify(
-      { ...rest, measured, verdict: word, disturbed, beside: second },
+      { ...rest, measured, verdict: word, ceiling, disturbed, beside: second },
       roundNumbers,
     );
   });

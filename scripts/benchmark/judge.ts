@@ -11,6 +11,8 @@ export type Verdict = {
   readonly target: Target;
   readonly measured: number | null;
   readonly beside: number | null;
+  /** What it could be at most; null where that is not known. */
+  readonly ceiling: number | null;
   readonly word: 'reaches aim' | 'good' | 'falls short' | null;
   /** Whether others used the machine in most rounds of what is compared. */
   readonly disturbed: boolean;
@@ -20,6 +22,8 @@ export type Verdict = {
 export type Measured = {
   readonly summary: (cell: string, peer: Peer) => Summary | null;
   readonly gauges: readonly GaugeResult[];
+  /** Cores of the machine, which all that takes part shares. */
+  readonly cores: number;
 };
 
 /** The number that a source names; NaN when it cannot be had. Where the gateway gave errors, its other samples do not make up for them. */
@@ -35,6 +39,19 @@ function read(source: Source, { summary, gauges }: Measured): number {
   if (to === null) return value;
   const other = summary(cell, to)?.[figure] ?? Number.NaN;
   return source.kind === 'difference' ? value - other : value / other;
+}
+
+/**
+ * The ratio that a gateway would reach which takes of the machine what a constant of node:http takes, load generator
+ * included, and what the database took for this gateway; and nothing for speaking to the database.
+ */
+function readCeiling({ source, ceiling }: Target, { summary, cores }: Measured): number {
+  if (source.kind !== 'ratio' || source.to === null || ceiling === null) return Number.NaN;
+  const [own, other] = [summary(source.cell, source.of), summary(source.cell, source.to)];
+  const constant = summary(source.cell, ceiling);
+  if (own === null || other === null || constant === null) return Number.NaN;
+  const secondsEach = 1 / constant.perSecond + own.databaseCpuUs / 1e6 / cores;
+  return 1 / secondsEach / other.perSecond;
 }
 
 function isDisturbed(source: Source, { summary }: Measured): boolean {
@@ -60,6 +77,7 @@ export function judge(target: Target, measured: Measured): Verdict {
   return {
     target,
     measured: value,
+    ceiling: finite(readCeiling(target, measured)),
     beside: target.beside === null ? null : finite(read(target.beside.source, measured)),
     word: value === null ? null : decide(target, value),
     disturbed: isDisturbed(target.source, measured),

@@ -75,13 +75,13 @@ export function renderGauges(results: readonly GaugeResult[]): string {
 const titleWidth = 70;
 const limitWidth = 13;
 
-function renderTarget({ target, measured, beside, word, disturbed }: Verdict): string {
+function renderTarget({ target, measured, beside, ceiling, word, disturbed }: Verdict): string {
   const { compare, unit } = target;
   const figure = (value: number | null): string =>
     value === null ? '-' : `${formatFigure(value)} ${unit}`;
   const limit = (value: number | null): string =>
     value === null ? '-' : `${compare === 'at least' ? '≥' : '≤'} ${figure(value)}`;
-  const figures = [figure(measured), limit(target.good), limit(target.aim)]
+  const figures = [figure(measured), limit(target.good), limit(target.aim), figure(ceiling)]
     .map((text) => text.padStart(limitWidth))
     .join('');
   const verdict = word === null ? 'not measured' : `${word}${disturbed ? ' *' : ''}`;
@@ -89,9 +89,11 @@ function renderTarget({ target, measured, beside, word, disturbed }: Verdict): s
   return `  ${target.title.padEnd(titleWidth)}${figures}  ${verdict.padEnd(13)}  ${second}`.trimEnd();
 }
 
-/** The table of targets: what was measured, from where it is good, the aim, the verdict, and what belongs beside it. */
+/** The table of targets: what was measured, from where it is good, the aim, the ceiling, the verdict, and what belongs beside it. */
 export function renderTargets(verdicts: readonly Verdict[]): string {
-  const names = ['measured', 'good', 'aim'].map((name) => name.padStart(limitWidth)).join('');
+  const names = ['measured', 'good', 'aim', 'at most']
+    .map((name) => name.padStart(limitWidth))
+    .join('');
   const head = `  ${''.padEnd(titleWidth)}${names}  verdict`;
   const note = verdicts.some(({ word, disturbed }) => word !== null && disturbed)
     ? ['  * in most rounds others used the machine: measure again when it is quiet']

@@ -30,7 +30,7 @@ function summariseAll(results: readonly CellResult[]): Row[] {
 function lookIn(rows: readonly Row[], { gauges }: RunResult): Measured {
   const summary: Measured['summary'] = (id, peer) =>
     rows.find(({ cell }) => cell.id === id)?.summaries.get(peer) ?? null;
-  return { summary, gauges };
+  return { summary, gauges, cores: availableParallelism() };
 }
 
 function listOthers(results: readonly CellResult[]): number[] {

@@ -77,7 +77,14 @@ test('the record is JSON with conditions, verdicts, medians and every sample', (
   const samples = new Map([['gateway' as const, [sample, { ...sample, p50Ms: 1 / 3 }]]]);
   const readings = [{ value: 8, errors: 0, note: '' }];
   const results = { cells: [{ cell, samples }], gauges: [{ gauge, readings }] };
-  const verdict = { target, measured: 2.5, beside: null, word: 'good', disturbed: false } as const;
+  const verdict = {
+    target,
+    measured: 2.5,
+    beside: null,
+    ceiling: null,
+    word: 'good',
+    disturbed: false,
+  } as const;
   const record = JSON.parse(composeJson({ rounds: 2 }, results, [verdict]));
   assert.equal(record.rounds, 2);
   assert.equal(record.targets[0].measured, 2.5);

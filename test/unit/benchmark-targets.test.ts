@@ -2,6 +2,7 @@
 // Must not know how samples are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listCells } from '../../scripts/benchmark/cells.ts';
 import { gauges } from '../../scripts/benchmark/gauges.ts';
 import { judge, type Measured } from '../../scripts/benchmark/judge.ts';
 import type { Peer } from '../../scripts/benchmark/peers.ts';
@@ -39,6 +40,7 @@ const target: Target = {
   aim: 4,
   unit: '×',
   beside: { title: 'tuned', source: { ...ratio, to: 'fastify-tuned' } },
+  ceiling: 'constant',
 };
 
 const measuredOf = (summaries: Partial<Record<Peer, Partial<Summary>>>): Measured => ({
@@ -47,6 +49,7 @@ const measuredOf = (summaries: Partial<Record<Peer, Partial<Summary>>>): Measure
     return cell === 'point/64' && own !== undefined ? { ...summary, ...own } : null;
   },
   gauges: [],
+  cores: 2,
 });
 
 const wordOf = (wish: Target, perSecond: number) =>
@@ -80,7 +83,7 @@ test('the verdict counts the plain peer; the tuned one stands beside it', () => 
   assert.deepEqual([verdict.measured, verdict.beside, verdict.word], [5, 2, 'reaches aim']);
   assert.match(
     renderTargets([verdict]),
-    /5\.00 × +≥ 2\.80 × +≥ 4\.00 × {2}reaches aim +tuned: 2\.00 ×/,
+    /5\.00 × +≥ 2\.80 × +≥ 4\.00 × +- {2}reaches aim +tuned: 2\.00 ×/,
   );
 });
 
@@ -122,6 +125,7 @@ test('a gauge is judged by the middle of its readings', () => {
   const verdict = judge(idle ?? assert.fail(), {
     summary: () => null,
     gauges: [{ gauge, readings }],
+    cores: 2,
   });
   assert.deepEqual([verdict.measured, verdict.word], [8, 'reaches aim']);
 });
@@ -131,5 +135,28 @@ test('every target has a limit, and an aim is never the easier of two', () => {
     assert.ok(good !== null || aim !== null, title);
     if (good === null || aim === null) continue;
     assert.ok(compare === 'at least' ? aim > good : aim < good, title);
+  }
+});
+
+test('the ceiling is what a constant leaves of the machine beside the database, as a ratio to the same peer', () => {
+  const measured = measuredOf({
+    gateway: { perSecond: 500, databaseCpuUs: 600 },
+    fastify: { perSecond: 250 },
+    constant: { perSecond: 2_000, databaseCpuUs: 0 },
+  });
+  // 500 µs of both cores a request, and 600 µs of one: 800 µs, 1,250 requests a second.
+  assert.equal(judge(target, measured).ceiling, 5);
+  assert.equal(judge({ ...target, ceiling: null }, measured).ceiling, null);
+  assert.equal(judge(target, measuredOf({ gateway: {}, fastify: {} })).ceiling, null);
+});
+
+test('every ratio of requests to a constant or a C client has a ceiling, from a constant that is run beside it', () => {
+  for (const { source, ceiling, title } of targets) {
+    if (source.kind !== 'ratio' || source.figure !== 'perSecond') continue;
+    const wanted = source.to?.startsWith('c') && source.cell !== 'bulk/1';
+    if (!wanted) continue;
+    assert.notEqual(ceiling, null, title);
+    const cell = listCells().find(({ id }) => id === source.cell);
+    assert.ok(cell?.peers.includes(ceiling as Peer), title);
   }
 });
