@@ -1,6 +1,5 @@
 // One worker's service put together: pool, routes, HTTP server, drain.
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
-
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config.ts';

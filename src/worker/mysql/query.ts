@@ -1,6 +1,5 @@
 // COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
-
 import type { ColumnCache } from './column-cache.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command } from './connection.ts';

@@ -19,22 +19,29 @@ const mostCharacters = 256;
 export function createJsonFormat(): LineFormat {
   const clock = createSecondClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
   const time = (now: number) => `${clock(now)}.${threeDigits[now % 1000]}Z`;
-  const [quoteAgent, quoteReferer] = [remembering(quote), remembering(quote)];
+  const asked = remembering(
+    (method, path, version) =>
+      `"method":"${method}","path":${quote(path ?? '')},"protocol":"HTTP/${version}","status":`,
+  );
+  const by = remembering(
+    (agent, referer) =>
+      `"user_agent":${agent === undefined ? null : quote(agent)},` +
+      `"referer":${referer === undefined ? null : quote(withoutQuery(referer))}}\n`,
+  );
   return {
     visited: (visit, now) => {
       const { request, told } = visit;
-      const { 'user-agent': agent, referer } = request.headers;
+      const { method, httpVersion, headers } = request;
       const ran =
         told === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
           : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
       return (
-        `{"time":"${time(now)}","client":"${address(visit.client)}","method":"${request.method}",` +
-        `"path":${quote(visit.head.path)},"protocol":"HTTP/${request.httpVersion}","status":${visit.status},` +
+        `{"time":"${time(now)}","client":"${address(visit.client)}",` +
+        `${asked(method, visit.head.path, httpVersion)}${visit.status},` +
         `"bytes":${visit.bytes},"complete":${visit.isComplete},` +
         `"duration_ms":${thousandths(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
-        `"user_agent":${agent === undefined ? null : quoteAgent(agent)},` +
-        `"referer":${referer === undefined ? null : quoteReferer(withoutQuery(referer))}}\n`
+        by(headers['user-agent'], headers.referer)
       );
     },
     refused: (client, status, bytes, now) =>
@@ -82,13 +89,19 @@ function withoutQuery(url: string): string {
   return end < 0 ? url : url.slice(0, end);
 }
 
-/** The result for the text that came last: clients send the same again and again. */
-function remembering(make: (text: string) => string): (text: string) => string {
-  let last = '';
-  let made = make(last);
-  return (text) => {
-    if (text !== last) made = make(text);
-    last = text;
+type Part = string | undefined;
+
+/** The result for what came last: clients send the same again and again. */
+function remembering(
+  make: (one: Part, two: Part, three: Part) => string,
+): (one: Part, two: Part, three?: Part) => string {
+  let [last, lastTwo, lastThree]: Part[] = [];
+  let made = make(last, lastTwo, lastThree);
+  return (one, two, three) => {
+    if (one !== last || two !== lastTwo || three !== lastThree) made = make(one, two, three);
+    last = one;
+    lastTwo = two;
+    lastThree = three;
     return made;
   };
 }

@@ -1,6 +1,5 @@
 // One request as the logs tell it: over when its reply has ended and its statements have, whichever is later.
 // Must not know who listens, nor how a line is written. Holds no query string: SQL and its literals stand there.
-
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 
