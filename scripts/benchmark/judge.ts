@@ -43,13 +43,14 @@ function read(source: Source, { summary, gauges }: Measured): number {
 
 /**
  * The ratio that a gateway would reach which takes of the machine what a constant of node:http takes, load generator
- * included, and what the database took for this gateway; and nothing for speaking to the database.
+ * included, and what the database took for this gateway; and nothing for speaking to the database. The constant is
+ * taken to keep all cores busy.
  */
 function readCeiling({ source, ceiling }: Target, { summary, cores }: Measured): number {
   if (source.kind !== 'ratio' || source.to === null || ceiling === null) return Number.NaN;
   const [own, other] = [summary(source.cell, source.of), summary(source.cell, source.to)];
   const constant = summary(source.cell, ceiling);
-  if (own === null || other === null || constant === null) return Number.NaN;
+  if (own === null || other === null || constant === null || own.errors > 0) return Number.NaN;
   const secondsEach = 1 / constant.perSecond + own.databaseCpuUs / 1e6 / cores;
   return 1 / secondsEach / other.perSecond;
 }

@@ -91,7 +91,7 @@ function renderTarget({ target, measured, beside, ceiling, word, disturbed }: Ve
 
 /** The table of targets: what was measured, from where it is good, the aim, the ceiling, the verdict, and what belongs beside it. */
 export function renderTargets(verdicts: readonly Verdict[]): string {
-  const names = ['measured', 'good', 'aim', 'at most']
+  const names = ['measured', 'good', 'aim', 'ceiling']
     .map((name) => name.padStart(limitWidth))
     .join('');
   const head = `  ${''.padEnd(titleWidth)}${names}  verdict`;

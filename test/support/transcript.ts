@@ -5,12 +5,13 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Connection, type Intake } from '../../src/worker/mysql/connection.ts';
 import type { ServerError } from '../../src/worker/mysql/packets.ts';
-import { QueryCommand } from '../../src/worker/mysql/query.ts';
+import { discardResults, QueryCommand } from '../../src/worker/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
 import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
 import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
+import { okPacket, toBytes } from './mysql-answer.ts';
 
 /** A transport that keeps what it is given, copied before the writer may write on. */
 export type Collected = Transport & {
@@ -65,8 +66,12 @@ export function createRowModule(): RowModule {
 }
 const rowModule = createRowModule();
 
-/** Which code writes rows, and whether they are read into an arena. */
-export type Way = { readonly rowModule: RowModule | null; readonly arena: Buffer | null };
+/** Which code writes rows, whether they are read into an arena, and whether the connection has seen the columns before. */
+export type Way = {
+  readonly rowModule: RowModule | null;
+  readonly arena: Buffer | null;
+  readonly knowsColumns?: boolean;
+};
 
 const oneByOne: Way = { rowModule: null, arena: null };
 
@@ -76,6 +81,12 @@ export const ways: Readonly<Record<string, Way>> = {
   'one by one, in an arena': { rowModule: null, arena: Buffer.alloc(arenaBytes) },
   'many at once': { rowModule, arena: null },
   'many at once, in the arena': { rowModule, arena: rowModule.arena },
+  'one by one, columns known': { rowModule: null, arena: null, knowsColumns: true },
+  'many at once, in the arena, columns known': {
+    rowModule,
+    arena: rowModule.arena,
+    knowsColumns: true,
+  },
 };
 
 /** How the answer is read. */
@@ -93,6 +104,44 @@ function receiveInto(arena: Buffer, intake: Intake, chunk: Buffer): void {
     intake.receive(arena, headroomBytes, headroomBytes + length);
     arena.fill(0xfb, headroomBytes, headroomBytes + length);
   }
+}
+
+/** A connection without a network. */
+function openLink({ arena }: Way, extended: boolean) {
+  const intake: Intake | null = arena === null ? null : { receive: () => {} };
+  const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
+  const connection = new Connection({
+    socket: socket as Socket,
+    threadId: 1,
+    serverVersion: '10.11',
+    extendedMetadata: extended,
+    intake,
+    end: () => {},
+  });
+  const receive = (chunk: Buffer): void => {
+    if (arena === null) socket.emit('data', chunk);
+    else receiveInto(arena, intake as Intake, chunk);
+  };
+  return { connection, receive };
+}
+
+/** The same, where it has had this answer already; a new one when the answer is none, or more than one. */
+function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType<typeof openLink> {
+  const link = openLink(way, extended);
+  let answers = 0;
+  const owner = {
+    answered: () => {
+      answers += 1;
+    },
+    lost: () => {},
+  };
+  for (const [index, bytes] of [answer, toBytes([okPacket()])].entries()) {
+    const { connection } = link;
+    connection.send(new QueryCommand('select', connection.columns, discardResults, owner));
+    link.receive(bytes);
+    if (answers !== index + 1 || connection.isLost) return openLink(way, extended);
+  }
+  return link;
 }
 
 /** Hands the chunks to a connection that waits for a query's answer. Whatever is thrown is thrown on. */
@@ -113,16 +162,10 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     { replyTooLarge: () => {}, failedStatement: (results) => results.length },
   );
   let lost: Error | null = null;
-  const intake: Intake | null = way.arena === null ? null : { receive: () => {} };
-  const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
-  const connection = new Connection({
-    socket: socket as Socket,
-    threadId: 1,
-    serverVersion: '10.11',
-    extendedMetadata: extended,
-    intake,
-    end: () => {},
-  });
+  const whole = [...chunks];
+  const { connection, receive } = way.knowsColumns
+    ? openPrimedLink(way, extended, Buffer.concat(whole))
+    : openLink(way, extended);
   const owner = {
     answered: (_flagsClean: boolean, error: ServerError | null) => {
       if (error !== null) reply.error(error);
@@ -133,10 +176,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     },
   };
   connection.send(new QueryCommand('select', connection.columns, reply, owner));
-  for (const chunk of chunks) {
-    if (way.arena === null) socket.emit('data', chunk);
-    else receiveInto(way.arena, intake as Intake, chunk);
-  }
+  for (const chunk of whole) receive(chunk);
   const how = transport.how();
   const ended = how === 'whole' || how === 'finished';
   return { document: ended ? transport.body() : null, how, lost };

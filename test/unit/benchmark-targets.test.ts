@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { listCells } from '../../scripts/benchmark/cells.ts';
 import { gauges } from '../../scripts/benchmark/gauges.ts';
 import { judge, type Measured } from '../../scripts/benchmark/judge.ts';
-import type { Peer } from '../../scripts/benchmark/peers.ts';
+import { isClient, isConstant, type Peer } from '../../scripts/benchmark/peers.ts';
 import { renderTargets } from '../../scripts/benchmark/report.ts';
 import type { Summary } from '../../scripts/benchmark/rounds.ts';
 import { type Source, type Target, targets } from '../../scripts/benchmark/targets.ts';
@@ -153,8 +153,8 @@ test('the ceiling is what a constant leaves of the machine beside the database, 
 test('every ratio of requests to a constant or a C client has a ceiling, from a constant that is run beside it', () => {
   for (const { source, ceiling, title } of targets) {
     if (source.kind !== 'ratio' || source.figure !== 'perSecond') continue;
-    const wanted = source.to?.startsWith('c') && source.cell !== 'bulk/1';
-    if (!wanted) continue;
+    const { to } = source;
+    if (to === null || !(isClient(to) || isConstant(to))) continue;
     assert.notEqual(ceiling, null, title);
     const cell = listCells().find(({ id }) => id === source.cell);
     assert.ok(cell?.peers.includes(ceiling as Peer), title);

@@ -96,6 +96,7 @@ test('nothing is taken that is cut, out of sequence, of another number, or diffe
   const refused: readonly (readonly [PacketsAhead, number])[] = [
     [{ ...whole, end: definitionsEnd - 1 }, 2],
     [ahead(['a', 'b'], 3), 2],
+    [{ ...whole, sequence: 9 }, 2],
     [ahead(['a', 'b']), 1],
     [ahead(['a', 'b', 'c']), 3],
     ...Array.from({ length: definitionsEnd - whole.position }, (_, n) => {
@@ -110,4 +111,18 @@ test('nothing is taken that is cut, out of sequence, of another number, or diffe
     assert.deepEqual([packets.position, packets.sequence], [position, sequence]);
   }
   assert.notEqual(take(cache, { ...whole, end: definitionsEnd }, 2), null);
+});
+
+test('what is asked for again and again is not lost among what comes by once', () => {
+  const cache = new ColumnCache(false);
+  const often = read(cache, ['often']);
+  let taken = 0;
+  for (let n = 0; n < 100; n += 1) {
+    read(cache, [`now ${n}`]);
+    if (n % 4 !== 0) continue;
+    const found = take(cache, ahead(['often']), 1);
+    if (found !== null) taken += 1;
+    assert.equal(found ?? read(cache, ['often']), often);
+  }
+  assert.equal(taken, 25);
 });

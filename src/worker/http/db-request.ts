@@ -94,7 +94,7 @@ function decodeText(text: string, section: string): Decoded {
 
 type Check = (value: unknown, section: string) => Decoded | null;
 
-const isBoolean = (key: string): [string, Check] => [
+const booleanKey = (key: string): [string, Check] => [
   key,
   (value) => (typeof value === 'boolean' ? null : wrong(key, 'true or false')),
 ];
@@ -112,7 +112,7 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
     (value) => (isDuration(value) ? null : wrong('TIMEOUT', 'a number of milliseconds above 0')),
   ],
   ['NUMBERS', (value) => (value === 'string' ? null : wrong('NUMBERS', '"string"'))],
-  ...['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys].map(isBoolean),
+  ...['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys].map(booleanKey),
   ['SERVER', checkServer],
 ]);
 

@@ -25,7 +25,7 @@ export class OutgoingReply extends ServerResponse {
 
   /**
    * Sends a whole reply of status 200 to anything but a HEAD. Beside writeHead and end, which look at every header
-   * again and take two steps to one write, it saved 3 of 36 µs of CPU a point query.
+   * again and take two steps to one write, it took two of some forty µs off a point query (two workers, 64 clients).
    * @param head lines with their ends, Content-Length among them, Date and Connection not; they are not checked
    * @param body one character a byte
    */

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 const enough = 50;
 
 /**
- * To be called once, early. net.Socket spreads its options and adds to what it gets. In V8 11.3 (Node 20) what a fast
+ * Once is enough. net.Socket spreads its options and adds to what it gets. In V8 11.3 (Node 20) what a fast
  * spread makes cannot pass on the hidden classes that it grows: each socket's options get three of their own, and every
  * look at them misses its inline cache, about sixty times a connection. Options in dictionary mode make that one
  * spread a slow one for good, whose results share their classes. Other versions of V8 lose nothing by it. With 48

@@ -1,5 +1,6 @@
 // Column definitions that a connection has seen, found again by their bytes: most results repeat.
-// Must not know queries. Hot: a result whose columns are known costs one comparison, whatever their number.
+// Must not know queries. Hot: a result whose columns are among those that were seen last costs one comparison or a
+// few, whatever their number.
 import { headerBytes, type PacketsAhead } from './framing.ts';
 import { type Column, parseColumn } from './packets.ts';
 
@@ -12,16 +13,14 @@ type Known = {
   readonly columns: readonly Column[];
 };
 
-const noneKnown: readonly Known[] = [];
+const noneKnown: Known[] = [];
 /** What one connection's definitions may come to; then all are forgotten. */
 const mostKnownBytes = 256 * 1024;
-/** Definitions of the same size among which one is looked for. */
-const mostAlike = 8;
+/** Sets of as many definitions among which one is looked for. */
+const mostAlike = 64;
 /** These are a thousand columns' definitions; longer ones are parsed each time. */
 const mostBytes = 64 * 1024;
 const usualBytes = 4096;
-/** More columns than a result can have (4,096 in MySQL): their number and their length make one key. */
-const countSpan = 1 << 16;
 /** The number of the first definition's packet in an answer: behind the command's, and the header of the result. */
 const firstSequence = 2;
 
@@ -31,10 +30,8 @@ const firstSequence = 2;
  */
 export class ColumnCache {
   readonly #extended: boolean;
-  /** By number of columns and of bytes. */
-  readonly #known = new Map<number, readonly Known[]>();
-  /** The same by number of columns alone. */
-  readonly #knownByCount = new Map<number, readonly Known[]>();
+  /** By number of columns; what was seen last, or is found again and again, comes first. */
+  readonly #known = new Map<number, Known[]>();
   #knownBytes = 0;
   /** What was taken of the current result. */
   #taken: readonly Column[] | null = null;
@@ -55,17 +52,23 @@ export class ColumnCache {
 
   /** Whether nothing was added yet. */
   get isEmpty(): boolean {
-    return this.#length === 0;
+    return this.#ends.length === 0;
   }
 
   /** Moves past all `count` definitions at once; false when they are not all there, or were not seen before. */
   takeKnown(ahead: PacketsAhead, count: number): boolean {
-    for (const { packets, columns } of this.#knownByCount.get(count) ?? noneKnown) {
+    if (ahead.sequence !== firstSequence) return false;
+    const known = this.#known.get(count) ?? noneKnown;
+    for (let index = 0; index < known.length; index += 1) {
+      const { packets, columns } = known[index] as Known;
+      // The first one's length tells most of them apart without a native call.
+      if (packets[0] !== ahead.bytes[ahead.position]) continue;
       const end = ahead.position + packets.length;
       if (end > ahead.end || packets.compare(ahead.bytes, ahead.position, end) !== 0) continue;
       ahead.position = end;
-      ahead.sequence = (ahead.sequence + count) & 0xff;
+      ahead.sequence = (firstSequence + count) & 0xff;
       this.#taken = columns;
+      bringForward(known, index);
       return true;
     }
     return false;
@@ -85,24 +88,27 @@ export class ColumnCache {
     if (this.#taken !== null) return this.#taken;
     const length = this.#length;
     if (length > mostBytes) return this.#parse();
-    const size = length * countSpan + this.#ends.length;
-    for (const { bytes, columns } of this.#known.get(size) ?? noneKnown) {
-      if (bytes.compare(this.#bytes, 0, length) === 0) return columns;
-    }
-    return this.#learn(size);
+    const known = this.#known.get(this.#ends.length) ?? noneKnown;
+    const index = known.findIndex(
+      ({ bytes }) => bytes.length === length && bytes.compare(this.#bytes, 0, length) === 0,
+    );
+    if (index < 0) return this.#learn();
+    const { columns } = known[index] as Known;
+    bringForward(known, index);
+    return columns;
   }
 
-  #learn(size: number): readonly Column[] {
+  #learn(): readonly Column[] {
     const bytes = Buffer.from(this.#bytes.subarray(0, this.#length));
     const known: Known = { bytes, packets: this.#toPackets(), columns: this.#parse() };
     const newBytes = bytes.length + known.packets.length;
     if (this.#knownBytes + newBytes > mostKnownBytes) {
       this.#known.clear();
-      this.#knownByCount.clear();
       this.#knownBytes = 0;
     }
-    remember(this.#known, size, known);
-    remember(this.#knownByCount, this.#ends.length, known);
+    const count = this.#ends.length;
+    const others = this.#known.get(count) ?? noneKnown;
+    this.#known.set(count, [known, ...others].slice(0, mostAlike));
     this.#knownBytes += newBytes;
     return known.columns;
   }
@@ -135,7 +141,11 @@ export class ColumnCache {
   }
 }
 
-/** What was seen last comes first. */
-function remember(map: Map<number, readonly Known[]>, key: number, known: Known): void {
-  map.set(key, [known, ...(map.get(key) ?? noneKnown)].slice(0, mostAlike));
+/** Half of the way: what is asked for often stays before what comes by once, and nothing is allocated for it. */
+function bringForward(list: Known[], index: number): void {
+  if (index === 0) return;
+  const found = list[index] as Known;
+  const place = index >> 1;
+  list.copyWithin(place + 1, place, index);
+  list[place] = found;
 }

@@ -54,8 +54,12 @@ class SharedRun implements StatementRun, Member {
   readonly #key: string;
   readonly #createRun: CreateRun;
   readonly #askedAt = performance.now();
+  /** 0 while there is no answer. */
+  #answeredAt = 0;
   #flight: Flight | null = null;
   #own: StatementRun | null = null;
+  /** When that run was created. */
+  #movedAt = 0;
 
   constructor(flights: Flights, key: string, owner: RunOwner, createRun: CreateRun) {
     this.#flights = flights;
@@ -75,9 +79,11 @@ class SharedRun implements StatementRun, Member {
     return this.#ledRun?.isSent ?? false;
   }
 
-  /** All but the execution that answers. */
+  /** All but the execution that answers it. */
   get queueMs(): number {
-    return Math.max(0, performance.now() - this.#askedAt - this.databaseMs);
+    if (this.#own !== null) return this.#movedAt - this.#askedAt + this.#own.queueMs;
+    const until = this.#answeredAt === 0 ? performance.now() : this.#answeredAt;
+    return Math.max(0, until - this.#askedAt - this.databaseMs);
   }
 
   get databaseMs(): number {
@@ -102,6 +108,7 @@ class SharedRun implements StatementRun, Member {
   }
 
   answered(end: RunEnd): void {
+    this.#answeredAt = performance.now();
     this.#flights.coalesced += 1;
     this.owner.runEnded(end);
   }
@@ -127,6 +134,7 @@ class SharedRun implements StatementRun, Member {
 
   #startOwn(): void {
     this.#flight = null;
+    this.#movedAt = performance.now();
     this.#own = this.#createRun(this.owner);
     this.#own.start();
   }

@@ -35,7 +35,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   #movedAt = 0;
 
   /**
-   * @param now performance.now(): each look at the clock costs a hundredth of a small reply
+   * @param now performance.now(), which whoever asks for the run has looked up already
    * @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read
    */
   constructor(

@@ -53,6 +53,11 @@ export class LaneSession {
     return this.#waiting.length > 0 && this.#outstanding.length === 0;
   }
 
+  /** Whether as much waits as is written together. */
+  get isFull(): boolean {
+    return this.#waiting.length >= mostTogether;
+  }
+
   /** Statements that are not written yet. */
   get waiting(): number {
     return this.#waiting.length;

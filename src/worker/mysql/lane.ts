@@ -32,10 +32,11 @@ export class Lane implements LaneTaker {
   readonly #pool: Pool;
   readonly #source: LaneSource;
   readonly #sessions: LaneSession[] = [];
-  readonly #gathering = new Gathering(
-    () => this.#countDue(),
-    () => this.#writeDue(),
-  );
+  readonly #gathering = new Gathering({
+    size: () => this.#countDue(),
+    isFull: () => this.#sessions.every((place) => !place.isDue || place.isFull),
+    write: () => this.#writeDue(),
+  });
   readonly #relief = new Relief(
     heldUpMs,
     () => this.#countWaiting() > 0,
