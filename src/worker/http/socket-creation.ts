@@ -10,7 +10,7 @@ const enough = 50;
  * spread makes cannot pass on the hidden classes that it grows: each socket's options get three of their own, and every
  * look at them misses its inline cache, about sixty times a connection. Options in dictionary mode make that one
  * spread a slow one for good, whose results share their classes. Other versions of V8 lose nothing by it. With 48
- * clients that connect for each request (point/48-close of scripts/bench), it took 89 -> 72 µs of CPU a point query.
+ * clients that connect for each request (point/48-close of scripts/bench), it took 128 -> 98 µs of CPU a point query.
  */
 export function easeSocketCreation(): void {
   const options: { readable: boolean; writable?: boolean; handle?: null } = {
