@@ -1,7 +1,7 @@
 // A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
 // Must not know how requests are answered, nor the other workers.
-import { performance } from 'node:perf_hooks';
 import '../shared/no-inspector.ts';
+import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { listenOn } from '../shared/listening-socket.ts';
