@@ -2,7 +2,7 @@
 // Must not know which settings conflict, nor what they are for.
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
+import { findAuthoritiesFault, findLapse, findPairFault } from './certificates.ts';
 import { type Config, composeConfig, parseEntries, type Values, writtenKeys } from './config.ts';
 import { logDirectory, type Place, runDirectory } from './default-paths.ts';
 import { readSection, type TextFault } from './ini-section.ts';
@@ -12,9 +12,12 @@ import { processorCount } from './processor-count.ts';
 /** One thing wrong, naming file, section and key. Never holds a value. */
 export type Fault = TextFault & { readonly file: string; readonly section: string };
 
-/** The outcome of reading a section. `log` is where an invalid section wants its faults written, when it says so. */
+/**
+ * The outcome of reading a section. `warnings`: what a start can live with and somebody must see to. `log` is where an
+ * invalid section wants its faults written, when it says so.
+ */
 export type Loaded =
-  | { readonly kind: 'ok'; readonly config: Config }
+  | { readonly kind: 'ok'; readonly config: Config; readonly warnings: readonly Fault[] }
   | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[]; readonly log: string | null };
 
@@ -28,12 +31,10 @@ const mostWorkers = 8;
 export function loadConfig(file: string, name: string, env: Environment, place: Place): Loaded {
   const read = readText(file);
   if (!read.ok) return { kind: 'unreadable', reason: `cannot read ${file}: ${read.reason}` };
+  const locate = (faults: readonly TextFault[]): readonly Fault[] =>
+    faults.map((fault) => ({ ...fault, file, section: name }));
   const invalid = (faults: readonly TextFault[], log: string | null): Loaded => {
-    return {
-      kind: 'invalid',
-      faults: faults.map((fault) => ({ ...fault, file, section: name })),
-      log,
-    };
+    return { kind: 'invalid', faults: locate(faults), log };
   };
   const fault = (problem: string) => invalid([{ key: null, line: null, problem }], null);
   if (read.text === null) return fault('the file is not valid UTF-8');
@@ -48,7 +49,8 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
   const password = outsidePassword(values, env, additions);
   const tokens = outsideTokens(values, env, additions);
   checkMode(read.stats, values, additions);
-  checkCertificates(values, additions);
+  const certificates = readCertificates(values, additions);
+  checkCertificates(certificates, additions);
   const composed = composeConfig(values, writtenKeys(section), {
     section: name,
     configPath: file,
@@ -58,13 +60,17 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
     log: join(logDirectory(place), `dbhttpd-${name}.log`),
     pidfile: join(runDirectory(place), `dbhttpd-${name}.pid`),
   });
-  const further = [...composed.faults, ...additions.map((one) => ({ ...one, line: null }))];
+  const further = [...composed.faults, ...additions.map(withoutLine)];
   // A key that cannot be read conflicts with nothing yet: one fault a time and key.
   const faulty = new Set(faults.map((one) => one.key));
   const all = [...faults, ...further.filter((one) => !faulty.has(one.key))];
-  return all.length === 0
-    ? { kind: 'ok', config: composed.config }
-    : invalid(all, composed.config.log);
+  if (all.length > 0) return invalid(all, composed.config.log);
+  const warnings = locate(findLapses(certificates).map(withoutLine));
+  return { kind: 'ok', config: composed.config, warnings };
+}
+
+function withoutLine(one: Addition): TextFault {
+  return { ...one, line: null };
 }
 
 /** A fault in one line: file, section, key, line, problem. */
@@ -147,32 +153,49 @@ function checkMode(stats: Stats, values: Values, additions: Addition[]): void {
   }
 }
 
-function checkCertificates(values: Values, additions: Addition[]): void {
-  const texts = new Map<OptionKey, Buffer>();
+type CertificateKey = 'tls_ca' | 'tls_cert' | 'tls_key' | 'https_cert' | 'https_key';
+type Texts = ReadonlyMap<CertificateKey, string>;
+
+const pairs = [
+  ['tls_cert', 'tls_key'],
+  ['https_cert', 'https_key'],
+] as const;
+
+function readCertificates(values: Values, additions: Addition[]): Texts {
+  const texts = new Map<CertificateKey, string>();
   for (const key of ['tls_ca', 'tls_cert', 'tls_key', 'https_cert', 'https_key'] as const) {
     const file = values[key];
     if (file === null) continue;
     try {
-      texts.set(key, readFileSync(file));
+      texts.set(key, readFileSync(file, 'utf8'));
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? 'unreadable';
       additions.push({ key, problem: `cannot be read (${reason})` });
     }
   }
-  for (const [certificate, key] of [
-    ['tls_cert', 'tls_key'],
-    ['https_cert', 'https_key'],
-  ] as const) {
-    const cert = texts.get(certificate);
-    const privateKey = texts.get(key);
-    if (cert === undefined || privateKey === undefined) continue;
-    try {
-      createSecureContext({ cert, key: privateKey });
-    } catch {
-      additions.push({
-        key: certificate,
-        problem: `and \`${key}\` are no PEM pair that belongs together`,
-      });
-    }
+  return texts;
+}
+
+function checkCertificates(texts: Texts, additions: Addition[]): void {
+  const authorities = texts.get('tls_ca');
+  const problem = authorities === undefined ? null : findAuthoritiesFault(authorities);
+  if (problem !== null) additions.push({ key: 'tls_ca', problem });
+  for (const [cert, key] of pairs) {
+    const [certificate, privateKey] = [texts.get(cert), texts.get(key)];
+    if (certificate === undefined || privateKey === undefined) continue;
+    const fault = findPairFault(certificate, privateKey);
+    if (fault === null) continue;
+    additions.push({ key: fault.half === 'key' ? key : cert, problem: fault.problem });
   }
+}
+
+/** Certificates that are whole but do not serve today: their successors may come while the gateway runs. */
+function findLapses(texts: Texts): readonly Addition[] {
+  const now = Date.now();
+  return (['tls_ca', 'tls_cert', 'https_cert'] as const).flatMap((key) => {
+    const text = texts.get(key);
+    const problem =
+      text === undefined ? null : findLapse(text, now, key === 'tls_ca' ? 'any' : 'first');
+    return problem === null ? [] : [{ key, problem }];
+  });
 }

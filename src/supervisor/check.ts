@@ -3,7 +3,7 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../shared/config.ts';
-import { type Environment, formatFault, loadConfig } from '../shared/config-file.ts';
+import { type Environment, type Fault, formatFault, loadConfig } from '../shared/config-file.ts';
 import { currentPlace } from '../shared/default-paths.ts';
 import { describeConfig } from '../shared/describe.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
@@ -25,18 +25,23 @@ export async function check(target: Target, env: Environment): Promise<ExitCode>
     return conclude([{ exitCode: exitCodes.configUnreadable, problem: loaded.reason }]);
   }
   if (loaded.kind === 'invalid') {
-    const exitCode = exitCodes.configInvalid;
-    return conclude(loaded.faults.map((fault) => ({ exitCode, problem: formatFault(fault) })));
+    return conclude(findFaults(loaded.faults));
   }
   const { config } = loaded;
   print(`[${config.section}] of ${config.configPath}`);
   for (const line of describeConfig(config)) print(`  ${line}`);
   const findings = [
+    ...findFaults(loaded.warnings),
     ...findUncreatable(config),
     ...(await findUnbindable(config)),
     ...(await findDatabase(config)),
   ];
   return conclude(findings);
+}
+
+function findFaults(faults: readonly Fault[]): readonly Finding[] {
+  const exitCode = exitCodes.configInvalid;
+  return faults.map((fault) => ({ exitCode, problem: formatFault(fault) }));
 }
 
 function print(line: string): void {

@@ -63,6 +63,7 @@ export async function prepare(
     complain([fallback()], `cannot create the log: ${(error as Error).message}`);
     return failed(exitCodes.cannotCreate);
   }
+  for (const warning of loaded.warnings) log.warn(formatFault(warning));
   const claimed = await claim(config, log);
   if (!claimed.ok) return failed(claimed.exitCode);
   const listener = await listen(config, claimed.instance, log);

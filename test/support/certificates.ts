@@ -1,0 +1,64 @@
+// Certificates of an authority that lives for one test, made by openssl.
+// Must not know who shows them.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The paths of a certificate and its key, PEM. */
+export type PairFiles = { readonly cert: string; readonly key: string };
+
+/** When a certificate serves; a server's names as openssl writes them, `DNS:localhost,IP:127.0.0.1`. */
+export type Wish = { readonly when?: 'now' | 'past' | 'future'; readonly names?: string };
+
+/** An authority and what it signs; everything stands in its directory. */
+export type Authority = PairFiles & { readonly issue: (name: string, wish?: Wish) => PairFiles };
+
+const dates = {
+  now: ['20200101000000Z', '20491231235959Z'],
+  past: ['20200101000000Z', '20200102000000Z'],
+  future: ['20480101000000Z', '20491231235959Z'],
+} as const;
+
+/** Creates an authority whose files begin with `name`. */
+export function createAuthority(directory: string, name = 'ca'): Authority {
+  const at = (file: string) => join(directory, file);
+  const own = { cert: at(`${name}.pem`), key: at(`${name}.key`) };
+  const subject = `/CN=${name}`;
+  openssl(['req', '-x509', ...newKey, '-subj', subject, '-keyout', own.key, '-out', own.cert]);
+  const config = at(`${name}.cnf`);
+  const settings = {
+    new_certs_dir: directory,
+    database: at(`${name}.index`),
+    rand_serial: 'yes',
+    default_md: 'sha256',
+    policy: 'any',
+    x509_extensions: 'names',
+    unique_subject: 'no',
+  };
+  writeFileSync(settings.database, '');
+  return {
+    ...own,
+    issue: (leaf, { when = 'now', names = 'DNS:localhost,IP:127.0.0.1' } = {}) => {
+      const lines = Object.entries(settings).map(([key, value]) => `${key} = ${value}`);
+      writeFileSync(
+        config,
+        `[ca]\ndefault_ca = own\n[own]\n${lines.join('\n')}\n[any]\ncommonName = supplied\n` +
+          `[names]\nsubjectAltName = ${names}\n`,
+      );
+      const files = { cert: at(`${leaf}.pem`), key: at(`${leaf}.key`) };
+      const request = at(`${leaf}.csr`);
+      openssl(['req', ...newKey, '-subj', `/CN=${leaf}`, '-keyout', files.key, '-out', request]);
+      const [from, to] = dates[when];
+      const signing = ['-cert', own.cert, '-keyfile', own.key, '-startdate', from, '-enddate', to];
+      const through = ['-in', request, '-out', files.cert];
+      openssl(['ca', '-batch', '-notext', '-config', config, ...signing, ...through]);
+      return files;
+    },
+  };
+}
+
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+function openssl(args: readonly string[]): void {
+  execFileSync('openssl', args, { stdio: 'pipe' });
+}
