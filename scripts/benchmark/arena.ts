@@ -11,8 +11,15 @@ import type { Workload } from './workloads.ts';
 /** An arena that is open. Whoever opened it must close it. */
 export type OpenArena = Arena & { readonly close: () => Promise<void> };
 
-/** Starts what the cells need. Rejects, with everything stopped again, when a part does not start or answers wrongly. */
-export async function openArena(cells: readonly Cell[], signal: AbortSignal): Promise<OpenArena> {
+/**
+ * Starts what the cells need. Rejects, with everything stopped again, when a part does not start or answers wrongly.
+ * @param before where the earlier gateway's build is, if one takes part
+ */
+export async function openArena(
+  cells: readonly Cell[],
+  before: string | null,
+  signal: AbortSignal,
+): Promise<OpenArena> {
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
     const stops = closers.splice(0).reverse();
@@ -33,7 +40,7 @@ export async function openArena(cells: readonly Cell[], signal: AbortSignal): Pr
       signal.throwIfAborted();
       const constant = isConstant(peer);
       if (constant) fillSizes(sizes, workloads);
-      const server = await startServer(peer, database, sizes);
+      const server = await startServer(peer, database, sizes, before);
       closers.push(server.stop);
       servers.set(peer, server);
       for (const workload of workloads) {

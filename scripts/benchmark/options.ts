@@ -1,5 +1,6 @@
 // The command line of scripts/bench: arguments to options, and the help text.
 // Must not know how anything is measured.
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cell, fits, listCells } from './cells.ts';
 import { type Gauge, gaugeIds, gauges } from './gauges.ts';
@@ -8,6 +9,8 @@ import { type Curve, curves } from './scale/curves.ts';
 import { workloads } from './workloads.ts';
 
 const workloadNames = workloads.map(({ name }) => name);
+/** An earlier build is named by its place. */
+const choosable = peers.filter((peer) => peer !== 'gateway-before');
 const curveNames = curves.map(({ name }) => name);
 
 export const help = `Usage: scripts/bench [options]
@@ -19,8 +22,9 @@ table of targets. About ten minutes; a table on stdout, every sample as JSON.
   --quick            one round of one second, only what targets look at; about two minutes
   --only <list>      only these: ${workloadNames.join(', ')}, ${gaugeIds.join(', ')}
   --peers <list>     only these, in every cell:
-                     ${peers.slice(0, 5).join(', ')},
-                     ${peers.slice(5).join(', ')}
+                     ${choosable.slice(0, 5).join(', ')},
+                     ${choosable.slice(5).join(', ')}
+  --before <path>    another checkout of this, built: its gateway and ours alone, where targets look
   --rounds <n>       rounds (5)
   --seconds <n>      length of a measurement in a cell that decides (2); 1 in the others
   --json <path>      where the samples go (docs/benchmarks/latest.json)
@@ -39,6 +43,8 @@ five minutes; a table on stdout, a picture of each curve and every sample as JSO
 export type Options = {
   readonly cells: readonly Cell[];
   readonly gauges: readonly Gauge[];
+  /** A checkout whose gateway is measured beside ours; null: none. */
+  readonly before: string | null;
   readonly rounds: number;
   readonly seconds: number;
   readonly json: string;
@@ -62,6 +68,7 @@ const runFlags = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
   peers: { type: 'string' },
+  before: { type: 'string' },
   rounds: { type: 'string' },
   seconds: { type: 'string' },
   json: { type: 'string', default: 'docs/benchmarks/latest.json' },
@@ -117,9 +124,15 @@ function readRun(argv: readonly string[]): Command {
   const { values } = parseArgs({ args: [...argv], options: runFlags });
   if (values.help) return { kind: 'help' };
   const only = readList('only', values.only, [...workloadNames, ...gaugeIds]);
+  const before = values.before === undefined ? null : resolve(values.before);
+  const wanted = readList('peers', values.peers, choosable);
   const options: Options = {
-    cells: selectCells(values.quick, only, readList('peers', values.peers, peers)),
-    gauges: gauges.filter(({ id }) => only === null || only.includes(id)),
+    cells:
+      before === null
+        ? selectCells(values.quick, only, wanted)
+        : selectCells(true, only, [...(wanted ?? ['gateway']), 'gateway-before']),
+    gauges: gauges.filter(({ id }) => (only === null ? before === null : only.includes(id))),
+    before,
     rounds: readCount('rounds', values.rounds, values.quick ? 1 : 5),
     seconds: readCount('seconds', values.seconds, values.quick ? 1 : 2),
     json: values.json,

@@ -1,10 +1,11 @@
-// Who takes part: the gateway in three settings, and those that it is compared with.
+// Who takes part: the gateway in several settings, and those that it is compared with.
 // Must not know how any of them is started or loaded.
 
 export const peers = [
   'gateway',
   'gateway-unix',
   'gateway-unlogged',
+  'gateway-before',
   'fastify',
   'fastify-tuned',
   'constant',
@@ -36,6 +37,7 @@ export const peerTitles: Readonly<Record<Peer, string>> = {
   gateway: 'dbhttpd',
   'gateway-unix': 'dbhttpd, unix socket',
   'gateway-unlogged': 'dbhttpd, no access log',
+  'gateway-before': 'dbhttpd before',
   fastify: 'fastify + mysql2',
   'fastify-tuned': 'the same, tuned',
   constant: 'node:http constant',

@@ -43,13 +43,15 @@ function listOthers(results: readonly CellResult[]): number[] {
 export async function runBenchmark(options: Options, signal: AbortSignal): Promise<void> {
   process.stderr.write('starting database, gateway and peers\n');
   const busy = warnOfLoad(loadavg()[0] ?? 0, availableParallelism());
-  const arena = await openArena(options.cells, signal);
+  const arena = await openArena(options.cells, options.before, signal);
   try {
     const conditions = describeConditions(arena.database.version);
     const progress = showProgress(options.rounds);
     const results = await runRounds(arena, { ...options, progress });
     const rows = summariseAll(results.cells);
-    const verdicts = targets.map((target) => judge(target, lookIn(rows, results)));
+    // Targets compare with the peers: beside an earlier build alone there are none to look at.
+    const judged = options.before === null ? targets : [];
+    const verdicts = judged.map((target) => judge(target, lookIn(rows, results)));
     const settings = {
       ...crew,
       accessLog: 'json',
@@ -60,7 +62,7 @@ export async function runBenchmark(options: Options, signal: AbortSignal): Promi
     mkdirSync(dirname(options.json), { recursive: true });
     writeFileSync(options.json, json);
     const { machine, versions } = conditions;
-    process.stdout.write(`${renderFigures(rows)}\n${renderGauges(results.gauges)}\n${renderTargets(verdicts)}\n
+    process.stdout.write(`${renderFigures(rows)}\n${renderGauges(results.gauges)}\n${verdicts.length === 0 ? '' : renderTargets(verdicts)}\n
 ${machine.cores} cores (${machine.cpu}), ${machine.kernel}, Node ${versions.node}, MariaDB ${versions.mariadb}
 every sample: ${options.json}\n${busy}${warnOfOthers(listOthers(results.cells))}`);
   } finally {

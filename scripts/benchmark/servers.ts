@@ -12,6 +12,9 @@ import type { Client, Peer } from './peers.ts';
 /** Worker processes of each server, and MySQL connections of each worker. */
 export const crew = { workers: 2, pool: 10 } as const;
 
+/** The command's entry file in a checkout that has been built. */
+const commandOfBuild = 'dist/src/supervisor/main.js';
+
 /** A server that listens on 127.0.0.1. Whoever started it must stop it. */
 export type Server = {
   readonly port: number;
@@ -27,19 +30,25 @@ export type Server = {
 /** Reply sizes by workload, for the constants. */
 export type Sizes = ReadonlyMap<string, number>;
 
-/** Starts one peer. Rejects when it does not listen within 15 s. The C client is no server. */
+/**
+ * Starts one peer. Rejects when it does not listen within 15 s. The C client is no server.
+ * @param before the checkout, with its build, that `gateway-before` runs from; null: it takes no part
+ */
 export async function startServer(
   peer: Exclude<Peer, Client>,
   database: Database,
   sizes: Sizes,
+  before: string | null,
 ): Promise<Server> {
   switch (peer) {
     case 'gateway':
       return startLoggingGateway(database);
     case 'gateway-unix':
-      return startLoggingGateway(database, {}, database.socket);
+      return startLoggingGateway(database, {}, { overSocket: database.socket });
     case 'gateway-unlogged':
       return startLoggingGateway(database, { access_log: 'off' });
+    case 'gateway-before':
+      return startLoggingGateway(database, {}, { command: join(before ?? '', commandOfBuild) });
     case 'fastify':
       return startFastify('plain', database);
     case 'fastify-tuned':
@@ -57,11 +66,11 @@ export async function startServer(
 export async function startLoggingGateway(
   database: Database,
   further: Settings = {},
-  overSocket?: string,
+  how: { readonly overSocket?: string; readonly command?: string } = {},
 ): Promise<Server> {
   const gateway = await startGateway({
     database,
-    ...(overSocket === undefined ? {} : { overSocket }),
+    ...how,
     settings: { ...crew, access_log: 'json', ...further },
     section: database.name,
   });

@@ -40,6 +40,8 @@ export async function startGateway(wish: {
   readonly settings?: Settings;
   readonly section?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** The command's entry file; this checkout's own where it is not given. */
+  readonly command?: string;
 }): Promise<Gateway> {
   const section = wish.section ?? 'world';
   let pid = 0;
@@ -64,7 +66,10 @@ export async function startGateway(wish: {
   writeFileSync(configPath, formatSection(section, settings), { mode: 0o600 });
 
   try {
-    const started = await run(['-c', configPath, '-s', section], wish.env ?? {});
+    const started = await run(
+      [wish.command ?? entry, '-c', configPath, '-s', section],
+      wish.env ?? {},
+    );
     if (existsSync(pidfile)) pid = Number(readFileSync(pidfile, 'utf8'));
     if (started.status !== 0 || pid === 0) {
       throw new Error(`dbhttpd: exit ${started.status}\n${started.output}\n${readLog()}`);
@@ -96,7 +101,7 @@ export async function startGateway(wish: {
 
 function run(args: string[], env: Readonly<Record<string, string>>) {
   return new Promise<{ status: number | null; output: string }>((resolve, reject) => {
-    const child = spawn(process.execPath, [entry, ...args], {
+    const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env },
     });

@@ -56,10 +56,20 @@ test('workloads and peers can be chosen', () => {
   assert.equal(optionsOf('--only', 'idle').gauges.length, 1);
 });
 
+test('an earlier build stands beside ours in the cells that decide', () => {
+  const { before, cells, gauges } = optionsOf('--before', '/srv/earlier', '--only', 'point,bulk');
+  assert.equal(before, '/srv/earlier');
+  assert.ok(cells.every(({ decides }) => decides));
+  for (const { peers } of cells) assert.deepEqual(peers, ['gateway', 'gateway-before']);
+  assert.deepEqual(gauges, []);
+  assert.equal(optionsOf().before, null);
+});
+
 test('what is unknown is named', () => {
   for (const argv of [
     ['--only', 'nothing'],
     ['--peers', 'nginx'],
+    ['--peers', 'gateway-before'],
     ['--rounds', '0'],
     ['--fast'],
     ['x'],
