@@ -11,7 +11,7 @@ import {
   type State,
   writeState,
 } from './demonstration/state.ts';
-import { serverFiles } from './support/private-mariadb.ts';
+import { serverFiles } from './support/private-server.ts';
 import { loadWorld } from './world/load.ts';
 import { createAccount, worldVersion } from './world/schema.ts';
 

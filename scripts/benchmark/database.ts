@@ -1,7 +1,7 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
-import { startMariadb } from '../../test/support/mariadb-process.ts';
+import { startServerProcess } from '../../test/support/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 
 /** Where the tables are. Whoever started it must stop it. */
@@ -53,7 +53,7 @@ analyze table item, customer, purchase, bulk`;
  * @param further tables besides
  */
 export async function startDatabase(further = ''): Promise<Database> {
-  const server = await startMariadb([
+  const server = await startServerProcess([
     '--max-connections=700',
     '--innodb-buffer-pool-size=256M',
     // A cell of 16 MiB, and its row around it.

@@ -3,16 +3,17 @@
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { greets, launchMariadb } from '../support/launch-mariadb.ts';
+import { greets, launchServer } from '../support/launch-server.ts';
 import {
   createDataDirectory,
-  findMariadbd,
+  findMariadb,
   freePort,
   listenArguments,
   type ServerFiles,
+  type ServerProgram,
   serverArguments,
   serverFiles,
-} from '../support/private-mariadb.ts';
+} from '../support/private-server.ts';
 import { findRunning, stopRunning } from './running.ts';
 import type { Places, State } from './state.ts';
 
@@ -27,14 +28,14 @@ export async function ensureDatabase(places: Places, state: State): Promise<Begu
     return { state, what: 'running' };
   }
   await stopDatabase(places);
-  const mariadbd = findMariadbd(process.env.PATH ?? '');
-  if (mariadbd === null) throw new Error('mariadbd is missing');
+  const program = findMariadb(process.env.PATH ?? '');
+  if (program === null) throw new Error('mariadbd is missing');
   const runAs = findAccount(places);
   const fresh = state.databasePort === 0 || !existsSync(join(files.data, 'ibdata1'));
-  if (fresh) create(places, files, mariadbd, state, runAs);
+  if (fresh) create(places, files, program, state, runAs);
   const port = await freePort(state.databasePort);
-  const args = [...serverArguments(files, runAs), ...listenArguments(files, port)];
-  await launchMariadb({ mariadbd, args, files, port, tied: false });
+  const args = [...serverArguments(program, files, runAs), ...listenArguments(files, port)];
+  await launchServer({ program, args, files, port, tied: false });
   const worldVersion = fresh ? 0 : state.worldVersion;
   return {
     state: { ...state, databasePort: port, worldVersion },
@@ -51,7 +52,7 @@ export function stopDatabase(places: Places): Promise<boolean> {
 function create(
   places: Places,
   files: ServerFiles,
-  mariadbd: string,
+  program: ServerProgram,
   state: State,
   runAs: string | null,
 ): void {
@@ -65,7 +66,7 @@ function create(
       chownSync(path, user ?? 0, group ?? 0);
     }
   }
-  createDataDirectory({ mariadbd, files, rootPassword: state.rootPassword, runAs });
+  createDataDirectory({ program, files, rootPassword: state.rootPassword, runAs });
 }
 
 /** Root does not run the server itself: an account without rights does, that can reach the directory. */

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatSection } from '../../test/support/ini-text.ts';
-import { freePort } from '../support/private-mariadb.ts';
+import { freePort } from '../support/private-server.ts';
 import { findRunning, stopRunning } from './running.ts';
 import type { Places, State } from './state.ts';
 

@@ -10,7 +10,7 @@ import { createDaemon, type Daemon } from '../../test/support/daemon.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
-import { freePort } from '../support/private-mariadb.ts';
+import { freePort } from '../support/private-server.ts';
 import { Client, composeQuery, open, readEnding } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { insert, linger, type Question } from './questions.ts';

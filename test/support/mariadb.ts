@@ -1,9 +1,9 @@
-// The database of a test: a private MariaDB, or one of its own on the server that the run was given.
+// The database of a test: on a private server, or one of its own on the server that the run was given.
 // Must not know the gateway.
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import mysql from 'mysql2/promise';
-import { type MariadbProcess, startMariadb } from './mariadb-process.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** Rows as objects; numbers that JavaScript cannot hold, dates and times come as the server's text. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -43,7 +43,7 @@ type Server = {
   readonly socket: string | null;
   readonly user: string;
   readonly password: string;
-  readonly process: MariadbProcess | null;
+  readonly process: ServerProcess | null;
 };
 
 const externalVariable = 'DBHTTPD_TEST_MYSQL';
@@ -102,7 +102,7 @@ export function describeServer(server: Database): Record<string, string> {
   return { [sharedVariable]: url.href };
 }
 
-function powerOver(process_: MariadbProcess | null) {
+function powerOver(process_: ServerProcess | null) {
   const own = () => {
     if (process_ === null) throw new Error('this server is shared: ask for one of your own');
     return process_;
@@ -122,7 +122,7 @@ function powerOver(process_: MariadbProcess | null) {
 }
 
 async function startServer(args: readonly string[]): Promise<Server> {
-  const started = await startMariadb(args);
+  const started = await startServerProcess(args);
   const { port, socket, password } = started;
   return { host: '127.0.0.1', port, socket, user: 'root', password, process: started };
 }

@@ -1,22 +1,24 @@
-// One private MariaDB process: made, started, frozen, stopped, started again on the same port.
+// One private database server: made, started, frozen, stopped, started again on the same port.
 // Must not know what is asked of it.
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { hasEnded, launchMariadb } from '../../scripts/support/launch-mariadb.ts';
+import { hasEnded, launchServer } from '../../scripts/support/launch-server.ts';
 import {
   createDataDirectory,
-  findMariadbd,
+  findMariadb,
   freePort,
   listenArguments,
+  openServerRoot,
   type ServerFiles,
+  type ServerProgram,
   serverArguments,
   serverFiles,
-} from '../../scripts/support/private-mariadb.ts';
+} from '../../scripts/support/private-server.ts';
 import { createWorkspace } from './workspace.ts';
 
 /** A running server. It ends with this process, whatever happens to it; `remove` ends it at once. */
-export type MariadbProcess = {
+export type ServerProcess = {
   readonly port: number;
   readonly socket: string;
   readonly password: string;
@@ -30,21 +32,23 @@ export type MariadbProcess = {
   readonly remove: () => Promise<void>;
 };
 
+/** A folder with another server than the system's, and the libraries that it needs: scripts/matrix sets it. */
+const rootVariable = 'DBHTTPD_TEST_SERVER_ROOT';
+
 /** Creates and starts a server with these further arguments. Rejects with the server's log. */
-export async function startMariadb(args: readonly string[]): Promise<MariadbProcess> {
-  const mariadbd = findMariadbd(process.env.PATH ?? '');
-  if (mariadbd === null)
-    throw new Error('mariadbd is missing: apt-get install mariadb-server-core');
+export async function startServerProcess(args: readonly string[]): Promise<ServerProcess> {
+  const program = chooseProgram();
   let child: ChildProcess | null = null;
   const workspace = createWorkspace('db', () => child?.kill('SIGKILL'));
   const files = serverFiles(workspace.path);
   const runAs = process.getuid?.() === 0 ? 'root' : null;
   const password = randomBytes(12).toString('hex');
-  createDataDirectory({ mariadbd, files, rootPassword: password, runAs });
+  createDataDirectory({ program, files, rootPassword: password, runAs });
 
   const start = (port: number) => {
-    const options = [...serverArguments(files, runAs), ...listenArguments(files, port), ...args];
-    return launchMariadb({ mariadbd, args: options, files, port, tied: true });
+    const own = serverArguments(program, files, runAs);
+    const options = [...own, ...listenArguments(files, port), ...args];
+    return launchServer({ program, args: options, files, port, tied: true });
   };
   const { port, server } = await startOnFreePort(start, files);
   child = server;
@@ -71,6 +75,14 @@ export async function startMariadb(args: readonly string[]): Promise<MariadbProc
       workspace.remove();
     },
   };
+}
+
+function chooseProgram(): ServerProgram {
+  const root = process.env[rootVariable];
+  if (root !== undefined) return openServerRoot(root);
+  const program = findMariadb(process.env.PATH ?? '');
+  if (program === null) throw new Error('mariadbd is missing: apt-get install mariadb-server-core');
+  return program;
 }
 
 // Between asking for a free port and using it, another process may take it.

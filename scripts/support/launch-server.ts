@@ -1,10 +1,10 @@
-// Starts a prepared MariaDB and waits until it answers.
+// Starts a prepared database server and waits until it answers.
 // Must not know how its data directory came to be.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { eventually } from '../../test/support/eventually.ts';
-import type { ServerFiles } from './private-mariadb.ts';
+import type { ServerFiles, ServerProgram } from './private-server.ts';
 
 const setpriv = '/usr/bin/setpriv';
 
@@ -12,33 +12,33 @@ const setpriv = '/usr/bin/setpriv';
  * Starts the server and resolves once both its socket and its port answer. `tied`: the kernel ends it with
  * this process; else it is detached and stays. Rejects with the server's log.
  */
-export async function launchMariadb(server: {
-  readonly mariadbd: string;
+export async function launchServer(server: {
+  readonly program: ServerProgram;
   readonly args: readonly string[];
   readonly files: ServerFiles;
   readonly port: number;
   readonly tied: boolean;
 }): Promise<ChildProcess> {
   const { files, port, tied } = server;
-  const [command, args] =
-    tied && existsSync(setpriv)
-      ? [setpriv, ['--pdeathsig', 'KILL', server.mariadbd, ...server.args]]
-      : [server.mariadbd, [...server.args]];
+  const tie = tied && existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL'] : [];
+  const [command = '', ...args] = [...tie, ...server.program.command, ...server.args];
   const log = openSync(files.log, 'w');
   const child = spawn(command, args, { stdio: ['ignore', log, log], detached: !tied });
   closeSync(log);
   child.unref();
   try {
     await eventually(
-      'MariaDB accepts connections',
+      'the server accepts connections',
       async () => hasEnded(child) || (await greets({ port, socket: files.socket })),
       { timeoutMs: 30_000 },
     );
-    if (hasEnded(child)) throw new Error('MariaDB has ended');
+    if (hasEnded(child)) throw new Error('the server has ended');
     return child;
   } catch (error) {
     child.kill('SIGKILL');
-    throw new Error(`MariaDB did not start: ${readFileSync(files.log, 'utf8')}`, { cause: error });
+    throw new Error(`the server did not start: ${readFileSync(files.log, 'utf8')}`, {
+      cause: error,
+    });
   }
 }
 
