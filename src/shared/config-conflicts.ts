@@ -9,6 +9,11 @@ type Rule = readonly [broken: boolean, key: OptionKey, problem: string];
 
 const tokenSyntax = /^[A-Za-z0-9._~+/-]+=*$/;
 
+/** Whether a text can be a bearer token (RFC 6750, section 2.1). */
+export function isBearerToken(text: string): boolean {
+  return tokenSyntax.test(text);
+}
+
 /** Every broken rule; `written` are the keys that stand in the file, so that a default conflicts with nothing. */
 export function findConflicts(
   config: Config,
@@ -84,11 +89,7 @@ function towardsClients(
       'token_file',
       'and `token` cannot both be set',
     ],
-    [
-      !tokens.every((token) => tokenSyntax.test(token)),
-      'token',
-      'has a character that no bearer token may have',
-    ],
+    [!tokens.every(isBearerToken), 'token', 'has a character that no bearer token may have'],
     [httpsCert !== null && !written.has('https_key'), 'https_cert', 'needs `https_key`'],
     [httpsKey !== null && !written.has('https_cert'), 'https_key', 'needs `https_cert`'],
     [!hosts.every(isHost), 'allow_hosts', 'must hold names or addresses without port'],

@@ -2,8 +2,14 @@
 // Must not know which settings conflict, nor what they are for.
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { findAuthoritiesFault, findLapse, findPairFault } from './certificates.ts';
 import { type Config, composeConfig, parseEntries, type Values, writtenKeys } from './config.ts';
+import {
+  type CredentialFiles,
+  findLapses,
+  isOpenToOthers,
+  parseTokens,
+  readCredentials,
+} from './credentials.ts';
 import { logDirectory, type Place, runDirectory } from './default-paths.ts';
 import { readSection, type TextFault } from './ini-section.ts';
 import { type OptionKey, options } from './options.ts';
@@ -45,17 +51,19 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
   if (section === null) return fault('the file has no such section');
 
   const { values, faults } = parseEntries(section);
-  const additions: Addition[] = [];
-  const password = outsidePassword(values, env, additions);
-  const tokens = outsideTokens(values, env, additions);
+  const files = credentialFiles(values, env);
+  const { found, faults: credentialFaults } = readCredentials(files);
+  const additions: Addition[] = [...credentialFaults];
+  const tokens = tokensOfEnvironment(env, additions);
   checkMode(read.stats, values, additions);
-  const certificates = readCertificates(values, additions);
-  checkCertificates(certificates, additions);
   const composed = composeConfig(values, writtenKeys(section), {
     section: name,
     configPath: file,
-    password,
-    tokens,
+    credentialFiles: files,
+    password: env.DBHTTPD_PASSWORD ?? found.password,
+    tokens: tokens ?? found.tokens,
+    tlsTexts: found.tlsTexts,
+    httpsTexts: found.httpsTexts,
     workers: Math.min(processorCount(), mostWorkers),
     log: join(logDirectory(place), `dbhttpd-${name}.log`),
     pidfile: join(runDirectory(place), `dbhttpd-${name}.pid`),
@@ -65,7 +73,7 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
   const faulty = new Set(faults.map((one) => one.key));
   const all = [...faults, ...further.filter((one) => !faulty.has(one.key))];
   if (all.length > 0) return invalid(all, composed.config.log);
-  const warnings = locate(findLapses(certificates).map(withoutLine));
+  const warnings = locate(findLapses(composed.config).map(withoutLine));
   return { kind: 'ok', config: composed.config, warnings };
 }
 
@@ -102,100 +110,38 @@ function readText(file: string): Read {
   }
 }
 
-function readSecret(file: string, key: OptionKey, additions: Addition[]): string | null {
-  const read = readText(file);
-  const problem = !read.ok
-    ? `cannot be read (${read.reason})`
-    : isOpen(read.stats)
-      ? 'is open to others: take their rights away (chmod o-rwx)'
-      : read.text === null || read.text.includes('\0')
-        ? 'is not a text in UTF-8'
-        : null;
-  if (problem !== null) additions.push({ key, problem });
-  return read.ok ? read.text : null;
+/** The files to read, and to read anew later: the environment goes before them, and stays. */
+function credentialFiles(values: Values, env: Environment): CredentialFiles {
+  return Object.freeze({
+    password_file: env.DBHTTPD_PASSWORD === undefined ? values.password_file : null,
+    token_file: env.DBHTTPD_TOKEN === undefined ? values.token_file : null,
+    tls_ca: values.tls_ca,
+    tls_cert: values.tls_cert,
+    tls_key: values.tls_key,
+    https_cert: values.https_cert,
+    https_key: values.https_key,
+  });
 }
 
-function outsidePassword(values: Values, env: Environment, additions: Addition[]): string | null {
-  const given = env.DBHTTPD_PASSWORD;
-  if (given !== undefined) return given;
-  if (values.password_file === null) return null;
-  return (
-    readSecret(values.password_file, 'password_file', additions)?.replace(/\r?\n$/, '') ?? null
-  );
-}
-
-function outsideTokens(values: Values, env: Environment, additions: Addition[]) {
-  const given = env.DBHTTPD_TOKEN;
-  const file = given === undefined ? values.token_file : null;
-  const text = given ?? (file === null ? null : readSecret(file, 'token_file', additions));
-  if (text === null) return null;
-  const tokens = text
-    .split(/[,\n]/)
-    .map((token) => token.trim())
-    .filter((token) => token !== '');
+function tokensOfEnvironment(env: Environment, additions: Addition[]): readonly string[] | null {
+  if (env.DBHTTPD_TOKEN === undefined) return null;
+  const tokens = parseTokens(env.DBHTTPD_TOKEN);
   // An empty variable would take the guard away without a word.
-  const problem =
-    given === undefined ? 'holds no token' : 'is overridden by an empty DBHTTPD_TOKEN';
-  if (tokens.length === 0) additions.push({ key: file === null ? 'token' : 'token_file', problem });
+  if (tokens.length === 0) {
+    additions.push({ key: 'token', problem: 'is overridden by an empty DBHTTPD_TOKEN' });
+  }
   return tokens;
-}
-
-/** Others must not read a secret, nor write what we obey. The group may: that is how a service account is let in. */
-function isOpen(stats: Stats): boolean {
-  return (stats.mode & 0o006) !== 0;
 }
 
 function checkMode(stats: Stats, values: Values, additions: Addition[]): void {
   for (const key of ['password', 'token'] as const) {
-    if (options[key].secret && values[key] !== null && values[key] !== '' && isOpen(stats)) {
+    if (
+      options[key].secret &&
+      values[key] !== null &&
+      values[key] !== '' &&
+      isOpenToOthers(stats)
+    ) {
       additions.push({ key, problem: 'stands in a file that is open to others (chmod o-rwx)' });
     }
   }
-}
-
-type CertificateKey = 'tls_ca' | 'tls_cert' | 'tls_key' | 'https_cert' | 'https_key';
-type Texts = ReadonlyMap<CertificateKey, string>;
-
-const pairs = [
-  ['tls_cert', 'tls_key'],
-  ['https_cert', 'https_key'],
-] as const;
-
-function readCertificates(values: Values, additions: Addition[]): Texts {
-  const texts = new Map<CertificateKey, string>();
-  for (const key of ['tls_ca', 'tls_cert', 'tls_key', 'https_cert', 'https_key'] as const) {
-    const file = values[key];
-    if (file === null) continue;
-    try {
-      texts.set(key, readFileSync(file, 'utf8'));
-    } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? 'unreadable';
-      additions.push({ key, problem: `cannot be read (${reason})` });
-    }
-  }
-  return texts;
-}
-
-function checkCertificates(texts: Texts, additions: Addition[]): void {
-  const authorities = texts.get('tls_ca');
-  const problem = authorities === undefined ? null : findAuthoritiesFault(authorities);
-  if (problem !== null) additions.push({ key: 'tls_ca', problem });
-  for (const [cert, key] of pairs) {
-    const [certificate, privateKey] = [texts.get(cert), texts.get(key)];
-    if (certificate === undefined || privateKey === undefined) continue;
-    const fault = findPairFault(certificate, privateKey);
-    if (fault === null) continue;
-    additions.push({ key: fault.half === 'key' ? key : cert, problem: fault.problem });
-  }
-}
-
-/** Certificates that are whole but do not serve today: their successors may come while the gateway runs. */
-function findLapses(texts: Texts): readonly Addition[] {
-  const now = Date.now();
-  return (['tls_ca', 'tls_cert', 'https_cert'] as const).flatMap((key) => {
-    const text = texts.get(key);
-    const problem =
-      text === undefined ? null : findLapse(text, now, key === 'tls_ca' ? 'any' : 'first');
-    return problem === null ? [] : [{ key, problem }];
-  });
 }

@@ -1,6 +1,7 @@
 // A section's entries, secrets and surroundings in, a Config or every fault at once out.
 // Must not know files, cluster, http or MySQL.
 import { findConflicts } from './config-conflicts.ts';
+import type { CredentialFiles, KeyPair, TlsTexts } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
 import { isLocal, type ListenAddress } from './listen-address.ts';
 import { parseValue, type ValueOf } from './option-values.ts';
@@ -21,6 +22,8 @@ export type Config = {
   readonly tlsCa: string | null;
   readonly tlsCert: string | null;
   readonly tlsKey: string | null;
+  /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
+  readonly tlsTexts: TlsTexts;
   readonly initSql: string | null;
   readonly listen: ListenAddress;
   readonly listenMode: number;
@@ -41,6 +44,10 @@ export type Config = {
   readonly tokens: readonly string[];
   readonly httpsCert: string | null;
   readonly httpsKey: string | null;
+  /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
+  readonly httpsTexts: KeyPair | null;
+  /** What is read anew on SIGHUP. */
+  readonly credentialFiles: CredentialFiles;
   /** Accepted Host names in lower case without port, IPv6 in brackets; null: any. */
   readonly allowHosts: readonly string[] | null;
   readonly allowOrigins: readonly string[];
@@ -67,6 +74,9 @@ export type Surroundings = {
   /** From the environment or password_file, in this order; null: neither. */
   readonly password: string | null;
   readonly tokens: readonly string[] | null;
+  readonly tlsTexts: TlsTexts | null;
+  readonly httpsTexts: KeyPair | null;
+  readonly credentialFiles: CredentialFiles;
   readonly workers: number;
   readonly log: string;
   readonly pidfile: string;
@@ -122,6 +132,7 @@ export function composeConfig(
     tlsCa: values.tls_ca,
     tlsCert: values.tls_cert,
     tlsKey: values.tls_key,
+    tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
     initSql: values.init_sql,
     listen: Object.freeze(values.listen),
     listenMode: values.listen_mode,
@@ -142,6 +153,8 @@ export function composeConfig(
     tokens: Object.freeze([...tokens]),
     httpsCert: values.https_cert,
     httpsKey: values.https_key,
+    httpsTexts: around.httpsTexts,
+    credentialFiles: around.credentialFiles,
     allowHosts: acceptedHosts(values),
     allowOrigins: Object.freeze((values.allow_origins ?? []).map((origin) => origin.toLowerCase())),
     insecure: values.insecure,

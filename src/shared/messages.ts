@@ -1,6 +1,7 @@
 // What supervisor and worker say to each other: one union each way.
 // Must not know how either side acts on it.
 import type { Config } from './config.ts';
+import type { Credentials } from './credentials.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Snapshot } from './metrics.ts';
 
@@ -19,7 +20,8 @@ export type ToWorker =
       readonly logTo: LogDestination;
     }
   | { readonly kind: 'drain' }
-  | { readonly kind: 'reopen' }
+  | { readonly kind: 'reopen logs' }
+  | { readonly kind: 'renew'; readonly credentials: Credentials }
   | { readonly kind: 'ping'; readonly sequence: number }
   | { readonly kind: 'collect'; readonly scrapeId: number }
   | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };

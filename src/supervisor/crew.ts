@@ -1,5 +1,6 @@
 // All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
 // Must not know signals, pidfile or claim.
+import type { Credentials } from '../shared/credentials.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
@@ -20,6 +21,8 @@ export type Crew = {
   /** Resolves when no worker is left; only after drain or kill. */
   readonly gone: () => Promise<void>;
   readonly reopenLogs: () => void;
+  /** Hands them to every worker, and to those that come later. */
+  readonly renew: (credentials: Credentials) => void;
 };
 
 // A scrape is answered within 1 s, a worker that hangs included: this leaves time to render and to travel.
@@ -130,7 +133,10 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
         if (slots.every((slot) => slot.isEmpty())) resolve();
       }).finally(() => clearInterval(ticker)),
     reopenLogs: () => {
-      for (const slot of slots) slot.send({ kind: 'reopen' });
+      for (const slot of slots) slot.send({ kind: 'reopen logs' });
+    },
+    renew: (credentials) => {
+      for (const slot of slots) slot.renew(credentials);
     },
   };
 }

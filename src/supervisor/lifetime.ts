@@ -10,7 +10,7 @@ const crashStatus = 70;
 export async function live(supervision: Supervision, log: OwnedLog): Promise<ExitCode> {
   process.on('SIGTERM', supervision.stop);
   process.on('SIGINT', supervision.stop);
-  process.on('SIGHUP', supervision.reopenLogs);
+  process.on('SIGHUP', supervision.renew);
   const crash = (error: unknown) => {
     // Workers end by their watchdogs, the claim with this process; the pidfile is left to be found stale.
     log.error('the supervisor failed', {

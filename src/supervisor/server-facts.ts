@@ -1,6 +1,5 @@
 // One short connection to MySQL: what kind of server it is and how many connections it admits.
 // Must not know what is done with the answer; for --check alone.
-import { readFileSync } from 'node:fs';
 import {
   type Connection,
   type ConnectionOptions,
@@ -115,17 +114,14 @@ function nameOf(error: unknown): string {
 
 function connectionOptions(config: Config): ConnectionOptions {
   const { socket, host, port, user, password, database, tls } = config;
-  const read = (path: string | null) => (path === null ? {} : { file: readFileSync(path) });
-  const ca = read(config.tlsCa).file;
-  const cert = read(config.tlsCert).file;
-  const key = read(config.tlsKey).file;
+  const { ca, cert, key } = config.tlsTexts;
   const isVerified = tls === 'verify';
   const ssl = {
     rejectUnauthorized: isVerified,
     verifyIdentity: isVerified,
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ...(ca === null ? {} : { ca }),
+    ...(cert === null ? {} : { cert }),
+    ...(key === null ? {} : { key }),
   };
   return {
     ...(socket === null ? { host, port } : { socketPath: socket }),

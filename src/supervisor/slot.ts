@@ -1,6 +1,7 @@
 // One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
 // Must not know the other slots, nor the instance's phase: its crew decides whether to fill it again.
 import type { Config } from '../shared/config.ts';
+import type { Credentials } from '../shared/credentials.ts';
 import type { ExitCode } from '../shared/exit-codes.ts';
 import type { Log } from '../shared/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
@@ -38,6 +39,8 @@ export type Slot = {
   readonly isSilent: () => boolean;
   readonly restarts: () => number;
   readonly send: (message: ToWorker) => void;
+  /** Hands them to the worker, and to those that come after it. */
+  readonly renew: (credentials: Credentials) => void;
   /** One second has passed: ping, or end a worker that hangs. */
   readonly tick: () => void;
   /** Lets the worker finish and gives up a planned refill. */
@@ -50,7 +53,8 @@ const mostBootTicks = 15;
 
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
-  const { config, log, logTo, marks } = making;
+  const { log, logTo, marks } = making;
+  let { config } = making;
   let member: Member | null = null;
   let heartbeat: Heartbeat | null = null;
   let listeningSince: number | null = null;
@@ -130,6 +134,11 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     isSilent: () => heartbeat?.isSilent() ?? false,
     restarts: () => Math.max(0, forks - 1),
     send: (message) => member?.send(message),
+    renew: (credentials) => {
+      // Before its `boot` a worker cannot be told, and needs not be: that message will hold them.
+      config = Object.freeze({ ...config, ...credentials });
+      member?.send({ kind: 'renew', credentials });
+    },
     tick: () => {
       if (member === null) return;
       bootTicks += 1;

@@ -1,6 +1,7 @@
 // The lifecycle of one instance: starting, running, draining, gone. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
 import type { Config } from '../shared/config.ts';
+import { findLapses, renewCredentials } from '../shared/credentials.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
 import type { OwnedLog } from '../shared/log.ts';
@@ -29,7 +30,8 @@ export type Supervision = {
   readonly ended: Promise<ExitCode>;
   /** Drains; asked a second time, or before the instance runs, stops at once. */
   readonly stop: () => void;
-  readonly reopenLogs: () => void;
+  /** Opens the log files anew, and reads certificates, keys, password and tokens anew, for all workers. */
+  readonly renew: () => void;
 };
 
 // Less than the launcher's own bound, so that the reason is told here, where it is known.
@@ -47,6 +49,7 @@ export function supervise(instance: Instance): Supervision {
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(config.pidfile, process.getuid?.() ?? 0));
   const crew = createCrew({ config, log, logTo, marks }, log.lost);
+  let current = config;
   let stopRequests = 0;
   let onStop = () => {};
   const stopAsked = new Promise<void>((resolve) => {
@@ -91,9 +94,10 @@ export function supervise(instance: Instance): Supervision {
       onStop();
       if (stopRequests > 1) crew.kill();
     },
-    reopenLogs: () => {
+    renew: () => {
       log.reopen();
       crew.reopenLogs();
+      current = renew(current, crew, log);
     },
   };
 }
@@ -105,6 +109,20 @@ function publish(path: string, log: OwnedLog) {
     log.error('cannot create the pidfile', { path, reason: (error as Error).message });
     return null;
   }
+}
+
+/** The settings with what was read anew; what is faulty stays as it was. */
+function renew(config: Config, crew: Crew, log: OwnedLog): Config {
+  const { credentials, faults } = renewCredentials(config);
+  for (const { key, problem } of faults) {
+    log.error('a file cannot be used: what it held before stays in use', { key, problem });
+  }
+  for (const { key, problem } of findLapses(credentials))
+    log.warn('a certificate', { key, problem });
+  crew.renew(credentials);
+  const files = Object.values(config.credentialFiles).filter((file) => file !== null).length;
+  log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
+  return Object.freeze({ ...config, ...credentials });
 }
 
 /** Null when every worker listens; else the exit status, its reason logged. */

@@ -40,7 +40,8 @@ process.on('disconnect', () => process.exit(crashStatus));
 // Sent to the whole group by a terminal or a service manager: the same as the supervisor's word.
 process.on('SIGTERM', drain);
 process.on('SIGINT', drain);
-process.on('SIGHUP', reopenLogs);
+// A hangup of the whole group: what it asks for is read by the supervisor alone, which then tells.
+process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may be left behind that nobody watches.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
@@ -54,8 +55,11 @@ function receive(message: ToWorker): void {
     case 'drain':
       drain();
       return;
-    case 'reopen':
+    case 'reopen logs':
       reopenLogs();
+      return;
+    case 'renew':
+      running?.service.renew(message.credentials);
       return;
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });

@@ -3,6 +3,7 @@
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config.ts';
+import type { Credentials } from '../shared/credentials.ts';
 import type { Log } from '../shared/log.ts';
 import type { Snapshot } from '../shared/metrics.ts';
 import { Roster } from '../shared/roster.ts';
@@ -11,6 +12,8 @@ import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.t
 import { createDbEndpoint } from './http/db-endpoint.ts';
 import type { DbExchange } from './http/db-exchange.ts';
 import { DrainRate } from './http/drain-rate.ts';
+import { createTokenGuard } from './http/guard.ts';
+import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
@@ -28,7 +31,7 @@ import type { ExchangeSummary } from './observe/exchange-summary.ts';
 import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
-import { connectionSettings, initStatements, readTls } from './settings.ts';
+import { connectionSettings, initStatements } from './settings.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -44,6 +47,8 @@ export type Surroundings = {
 export type Service = {
   readonly server: Server;
   readonly snapshot: () => Snapshot;
+  /** Uses them for connections and requests from now on. */
+  readonly renew: (credentials: Credentials) => void;
   /** Stops taking work, finishes what is in flight, closes the pool. Resolves when nothing is left. */
   readonly drain: () => Promise<void>;
 };
@@ -62,7 +67,7 @@ const writeGraceMs = 1_000;
 export function createService({ config, log, accessLog, scrape }: Surroundings): Service {
   const rowModule = loadRowModule(log, arenaBytes);
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
-  const settings = connectionSettings(config, arena);
+  let settings = connectionSettings(config, arena);
   const connect = (signal: AbortSignal) => openConnection(settings, signal);
   const session = { database: config.database, initStatements: initStatements(config) };
   const open = async (signal: AbortSignal) =>
@@ -90,9 +95,11 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const readyz = createReadyz(async () => !draining && (await readiness.isReady()));
+  const tokenGuard = createTokenGuard(config.tokens);
   const routes = createRoutes(
     config,
     { db, livez, readyz, metrics: createMetrics(scrape) },
+    tokenGuard.check,
     {
       namesClients: accessLog !== null,
       answered: (endpoint, status) => metrics.countRequest(endpoint, status),
@@ -106,7 +113,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
       // Two more connections to the database than the pool's: control and readiness.
       connections: decideConnectionLimit(openFilesLimit(), config.pool + 2),
       timeouts: clientTimeouts,
-      tls: readTls(config.httpsCert, config.httpsKey),
+      tls: config.httpsTexts,
     },
     routes,
     (client, status, bytes) => {
@@ -125,6 +132,11 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
       const laneFigures = lane?.observations() ?? noLane;
       metrics.coalesced = flights?.coalesced ?? 0;
       return metrics.snapshot(pool.observations(), laneFigures, control.observations, clients);
+    },
+    renew: (credentials) => {
+      settings = connectionSettings({ ...config, ...credentials }, arena);
+      tokenGuard.replace(credentials.tokens);
+      if (credentials.httpsTexts !== null) replaceKeyPair(http.server, credentials.httpsTexts);
     },
     drain: async () => {
       draining = true;

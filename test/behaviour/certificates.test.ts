@@ -15,7 +15,7 @@ const good = authority.issue('good');
 const past = authority.issue('past', { when: 'past' });
 const future = authority.issue('future', { when: 'future' });
 const garbage = join(directory, 'garbage.pem');
-writeFileSync(garbage, 'garbage\n');
+writeFileSync(garbage, 'garbage\n', { mode: 0o600 });
 
 const daemons: Daemon[] = [];
 afterEach(async () => {

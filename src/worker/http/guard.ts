@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { type Failure, refusal } from './failure.ts';
 
-type GuardSettings = Pick<Config, 'tokens' | 'allowHosts' | 'allowOrigins'>;
+type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
 
 /** What a request's head says of where it was sent to. */
 export type Visitor = {
@@ -54,11 +54,17 @@ export function createBrowserGuard(settings: GuardSettings): Guard {
   };
 }
 
+/** Checks bearer tokens, which may be replaced at any time. */
+export type TokenGuard = {
+  readonly check: Guard;
+  readonly replace: (tokens: readonly string[]) => void;
+};
+
 /** Checks bearer tokens (RFC 6750) in constant time; without tokens everybody passes. */
-export function createTokenGuard(settings: GuardSettings): Guard {
-  const digests = settings.tokens.map(digest);
-  if (digests.length === 0) return () => null;
-  return (_visitor, headers) => {
+export function createTokenGuard(tokens: readonly string[]): TokenGuard {
+  let digests = tokens.map(digest);
+  const check: Guard = (_visitor, headers) => {
+    if (digests.length === 0) return null;
     const given = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
     const asked = digest(given ?? '');
     let known = false;
@@ -66,6 +72,12 @@ export function createTokenGuard(settings: GuardSettings): Guard {
     return given !== undefined && known
       ? null
       : refusal(401, 'UNAUTHORIZED', 'A valid bearer token is needed.');
+  };
+  return {
+    check,
+    replace: (next) => {
+      digests = next.map(digest);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // Node's server of HTTP or HTTPS with our bounds in the place of its own.
 // Must not know what is done with a request.
 import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { mostHeadersBytes } from './bare-failure.ts';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
@@ -17,6 +17,11 @@ export type HttpSettings = {
   /** PEM texts; null serves plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
 };
+
+/** Has connections from now on shown another certificate; those that are open keep theirs. */
+export function replaceKeyPair(server: Server, pair: { cert: string; key: string }): void {
+  if (server instanceof TlsServer) server.setSecureContext(pair);
+}
 
 /** Creates the server; it does not listen yet. */
 export function createPlainOrTls(settings: HttpSettings): Server {

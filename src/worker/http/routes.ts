@@ -7,7 +7,7 @@ import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
-import { createBrowserGuard, createHostGuard, createTokenGuard } from './guard.ts';
+import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
@@ -42,11 +42,11 @@ const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 export function createRoutes(
   config: Config,
   endpoints: Endpoints,
+  checkToken: Guard,
   observer: VisitObserver,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
-  const checkToken = createTokenGuard(config);
   const nextRequestId = createRequestIds();
 
   const guard = (
