@@ -18,10 +18,12 @@ import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { createMetrics, createReadyz, livez } from './http/watching.ts';
 import { loadRowModule } from './load-row-module.ts';
+import { prepare } from './mysql/bounded.ts';
 import { Control } from './mysql/control.ts';
 import { Flights } from './mysql/flights.ts';
 import { Lane, type LaneObservations } from './mysql/lane.ts';
 import { openConnection } from './mysql/open-connection.ts';
+import { fetchCommandLimit, PacketLimit } from './mysql/packet-limit.ts';
 import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
@@ -70,12 +72,22 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   let settings = connectionSettings(config, arena);
   const connect = (signal: AbortSignal) => openConnection(settings, signal);
   const session = { database: config.database, initStatements: initStatements(config) };
-  const open = async (signal: AbortSignal) =>
-    prepareSession(await connect(signal), session, signal);
+  const packetLimit = new PacketLimit();
+  const open = async (signal: AbortSignal) => {
+    const opened = await prepareSession(await connect(signal), session, signal);
+    packetLimit.note(opened.commandLimitBytes);
+    return opened;
+  };
+  // Opened before any session is wanted: the limit is known to the first request.
+  const connectControl = async (signal: AbortSignal) => {
+    const connection = await connect(signal);
+    packetLimit.note(await prepare(connection, signal, () => fetchCommandLimit(connection)));
+    return connection;
+  };
   const drainRate = new DrainRate(performance.now());
   const onRelease = () => drainRate.note(performance.now());
   const pool = new Pool({ size: config.pool, queue: config.queue, open, onRelease }, log);
-  const control = new Control(connect, log);
+  const control = new Control(connectControl, log);
   control.start();
   const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
   const flights = config.coalesce ? new Flights(pool.queue) : null;
@@ -92,6 +104,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     rowModule,
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
+    mostStatementBytes: () => packetLimit.mostStatementBytes,
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const readyz = createReadyz(async () => !draining && (await readiness.isReady()));

@@ -13,6 +13,7 @@ before(async () => {
 });
 after(() => database.stop());
 
+const plenty = 16 * 1024 * 1024;
 const modes = [
   '',
   'ANSI_QUOTES',
@@ -103,7 +104,7 @@ async function answer(asked: Promise<unknown>): Promise<string> {
 /** Found by binding: more and more values until they fit; null when the text is refused for another reason. */
 function countByBinding(sql: string): number | null {
   for (let count = 0; count <= 20; count += 1) {
-    const bound: Bound = bind(sql, Array(count).fill(1));
+    const bound: Bound = bind(sql, Array(count).fill(1), plenty);
     if (bound.ok) return count;
     if (bound.failure.code !== 'PARAMS_COUNT') return null;
   }
@@ -126,7 +127,7 @@ test('finds the placeholders that the server finds, and answers the same, under 
         compared += 1;
         assert.equal(ours, theirs, JSON.stringify(sql));
         const values = Array.from({ length: ours }, (_, at) => `'"\`\\${at}`);
-        const bound = bind(sql, values);
+        const bound = bind(sql, values, plenty);
         assert.ok(bound.ok);
         const found = await answer(connection.query({ sql: bound.sql, rowsAsArray: true }));
         const expected = await answer(connection.execute({ sql, rowsAsArray: true }, values));

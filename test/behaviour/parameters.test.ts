@@ -14,6 +14,7 @@ const modes = [
   'NO_BACKSLASH_ESCAPES',
   'PIPES_AS_CONCAT,ANSI_QUOTES,NO_BACKSLASH_ESCAPES',
 ];
+const plenty = 16 * 1024 * 1024;
 const charsets = ['utf8mb4', 'latin1', 'gbk'];
 
 let database: Database;
@@ -40,7 +41,7 @@ async function inEverySession(work: (session: Session) => Promise<void>): Promis
 }
 
 function bound(sql: string, params: Parameters): string {
-  const result = bind(sql, params);
+  const result = bind(sql, params, plenty);
   assert.ok(result.ok, JSON.stringify(result));
   return result.sql;
 }

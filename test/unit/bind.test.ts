@@ -4,7 +4,18 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
 import { parse as parseLossless } from 'lossless-json';
-import { type Bound, bind, type Parameters } from '../../src/worker/sql/bind.ts';
+import {
+  type BindOptions,
+  type Bound,
+  bind as bindWithin,
+  type Parameters,
+} from '../../src/worker/sql/bind.ts';
+
+const plenty = 1_000_000;
+
+function bind(sql: string, params: Parameters, options?: BindOptions): Bound {
+  return bindWithin(sql, params, plenty, options);
+}
 
 function bound(sql: string, params: Parameters): string {
   const result = bind(sql, params);
@@ -166,4 +177,31 @@ test('never throws, whatever the text and the values', () => {
     ),
     { numRuns: 3000 },
   );
+});
+
+test('a text that would be too long is refused before it is made, however the length comes about', () => {
+  const plain = { allowLists: false, allowBinary: false };
+  const cases: [sql: string, params: Parameters, options: BindOptions, bound: string][] = [
+    ['select ?, é', ['é'], plain, "select _utf8mb4 X'c3a9', é"],
+    ['select :a,:a', { a: 1 }, plain, 'select 1,1'],
+    ['select :longname;', { longname: 1 }, plain, 'select 1;'],
+    ['select -?x', [-1], plain, 'select -(-1) x'],
+    ['in (?)', [[1, 22, 'x']], v1, "in (1,22,_utf8mb4 X'78')"],
+    ['?', [{ $binary: 'AP8=' }], v1, "_binary X'00ff'"],
+    ['é', [], plain, 'é'],
+  ];
+  for (const [sql, params, options, text] of cases) {
+    const bytes = Buffer.byteLength(text);
+    assert.deepEqual(bindWithin(sql, params, bytes, options), { ok: true, sql: text });
+    assert.equal(code(bindWithin(sql, params, bytes - 1, options)), 'STATEMENT_TOO_LARGE', sql);
+  }
+});
+
+test('the longest text of all is refused at once, and many small values take no time', () => {
+  const uses = Array.from({ length: 9600 }, () => ':a').join(',');
+  const from = performance.now();
+  assert.equal(code(bind(`select ${uses}`, { a: 'x'.repeat(28_000) })), 'STATEMENT_TOO_LARGE');
+  assert.equal(code(bind('select ?', ['x'.repeat(16 * 1024 ** 2)])), 'STATEMENT_TOO_LARGE');
+  assert.equal(bound(`select ${uses}`, { a: 1 }).length, 'select '.length + 2 * 9600 - 1);
+  assert.ok(performance.now() - from < 1000);
 });

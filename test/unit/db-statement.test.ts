@@ -14,7 +14,7 @@ const settings = {
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
   const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), 's');
   assert.ok(decoded.ok);
-  return decideStatement({ ...settings, ...changed }, decoded.request);
+  return decideStatement({ ...settings, ...changed }, decoded.request, 1000);
 }
 
 function statementOf(request: object, changed = {}) {

@@ -105,7 +105,7 @@ function answerRequest(
     sendMetadata(response, config, request, visit.requestId);
     return;
   }
-  const decided = decideStatement(config, request);
+  const decided = decideStatement(config, request, context.mostStatementBytes());
   if (!decided.ok) {
     refuse(response, visit, decided.failure);
     return;

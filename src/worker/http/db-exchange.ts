@@ -36,6 +36,8 @@ export type ExchangeContext = {
   readonly holdBytes: number;
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
+  /** How long a statement may become by its parameters. */
+  readonly mostStatementBytes: () => number;
   /** The exchanges that are not over. */
   readonly live: Roster<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;

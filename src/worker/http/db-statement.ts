@@ -4,6 +4,7 @@ import type { Config } from '../../shared/config.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import { bind } from '../sql/bind.ts';
 import { classify } from '../sql/classify.ts';
+import { statementTooLarge } from '../sql/literal.ts';
 import { shapeOf } from '../sql/shape.ts';
 import type { DbRequest } from './db-request.ts';
 import { type Failure, refusal } from './failure.ts';
@@ -28,15 +29,23 @@ const nothingToRun: Statement = {
 /** Functions whose answer does not tell that they were ended early. */
 const takesTime = /sleep|benchmark/i;
 
-/** What is sent to MySQL for a request, and how; or why nothing is. */
-export function decideStatement(config: StatementSettings, request: DbRequest): Decided {
+/**
+ * What is sent to MySQL for a request, and how; or why nothing is.
+ * @param mostBytes how long the statement may become by its parameters
+ */
+export function decideStatement(
+  config: StatementSettings,
+  request: DbRequest,
+  mostBytes: number,
+): Decided {
   if (request.sql === null) return { ok: true, statement: nothingToRun };
   const bound =
     request.params === null
       ? ({ ok: true, sql: request.sql } as const)
-      : bind(request.sql, request.params);
+      : bind(request.sql, request.params, mostBytes);
   if (!bound.ok) {
-    return { ok: false, failure: refusal(400, bound.failure.code, bound.failure.message) };
+    const { code, message } = bound.failure;
+    return { ok: false, failure: refusal(code === statementTooLarge ? 413 : 400, code, message) };
   }
   const classified = classify(bound.sql);
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;

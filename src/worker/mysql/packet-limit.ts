@@ -1,8 +1,10 @@
 // Which commands the server would refuse for their length (max_allowed_packet), and how.
 // Must not know what is done about it.
+import { constants } from 'node:buffer';
 import { commandBytes } from './command-packets.ts';
+import { fetchRows } from './commands.ts';
+import type { Connection } from './connection.ts';
 import type { ServerError } from './packets.ts';
-import type { Session } from './session.ts';
 
 /**
  * MySQL's own answer to such a command. It is given here, because MySQL closes the connection after it,
@@ -15,6 +17,43 @@ export const packetTooLarge: ServerError = {
 };
 
 /** Whether the session's server would refuse a command, given as the packets to write. */
-export function isTooLarge(packet: Buffer, { commandLimitBytes }: Session): boolean {
+export function isTooLarge(
+  packet: Buffer,
+  { commandLimitBytes }: { readonly commandLimitBytes: number },
+): boolean {
   return commandBytes(packet) >= commandLimitBytes;
+}
+
+/** What servers allow the setting to be. */
+const [leastLimitBytes, mostLimitBytes] = [1024, 1024 ** 3];
+
+/**
+ * Asks a connection's server for max_allowed_packet, which is fixed for the connection: a command must be shorter.
+ * Rejects when the connection is lost, or the answer is none.
+ */
+export async function fetchCommandLimit(connection: Connection): Promise<number> {
+  const [row] = await fetchRows(connection, 'SELECT @@max_allowed_packet');
+  const limit = Number(row?.[0]);
+  if (!(limit >= leastLimitBytes && limit <= mostLimitBytes)) {
+    throw new RangeError('the server has a max_allowed_packet that no server has');
+  }
+  return limit;
+}
+
+/** MariaDB's default; MySQL's is four times that. */
+const usualLimitBytes = 16 * 1024 * 1024;
+
+/** What a worker knows of its server's limit: the last word that any of its connections has heard. */
+export class PacketLimit {
+  #commandLimitBytes = usualLimitBytes;
+
+  /** Notes what a connection was told. */
+  note(commandLimitBytes: number): void {
+    this.#commandLimitBytes = commandLimitBytes;
+  }
+
+  /** The longest statement that is not refused: with the command's own byte it stays below the limit. */
+  get mostStatementBytes(): number {
+    return Math.min(this.#commandLimitBytes - 2, constants.MAX_STRING_LENGTH);
+  }
 }

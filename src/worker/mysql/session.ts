@@ -12,6 +12,7 @@ import {
 } from './commands.ts';
 import type { Connection } from './connection.ts';
 import { fetchIdentity, type ServerIdentity } from './identity.ts';
+import { fetchCommandLimit } from './packet-limit.ts';
 
 /** What every session starts from. */
 export type SessionSettings = {
@@ -85,13 +86,13 @@ export function prepareSession(
 ): Promise<Session> {
   const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
-    const [identity, limits, role] = await Promise.all([
+    const [identity, commandLimitBytes, role] = await Promise.all([
       fetchIdentity(connection),
-      fetchRows(connection, 'SELECT @@max_allowed_packet'),
+      fetchCommandLimit(connection),
       fetchRoleStatement(connection),
       runTogether(connection, statementCommands(connection, statements)),
     ]);
-    const facts = { identity, commandLimitBytes: Number(limits[0]?.[0]) };
+    const facts = { identity, commandLimitBytes };
     return new Session(connection, facts, settings.database, [...role, ...statements]);
   });
 }

@@ -3,7 +3,7 @@
 import { isSpaceCode } from './characters.ts';
 import { describeDoubt } from './doubt.ts';
 import { Lexer } from './lexer.ts';
-import { type BindFailure, encodeLiteral, type Literal } from './literal.ts';
+import { type BindFailure, encodeLiteral, type Literal, tooLarge } from './literal.ts';
 import { tokenKinds } from './tokens.ts';
 
 /** Values for `?` in order, or for `:name` by name. */
@@ -27,10 +27,17 @@ const plainValues: BindOptions = { allowLists: false, allowBinary: false };
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
  * numbers are counted and names matched exactly. Text whose literals another sql_mode or server would
- * cut elsewhere is refused, so that no value can end up inside a literal. Never throws.
+ * cut elsewhere is refused, so that no value can end up inside a literal. Never throws: what is put in is counted
+ * before it is, and a named value is encoded once, however often it is used.
+ * @param mostBytes how long the text may become, as UTF-8
  */
-export function bind(sql: string, params: Parameters, options: BindOptions = plainValues): Bound {
-  return new Binding(sql, params, options).run();
+export function bind(
+  sql: string,
+  params: Parameters,
+  mostBytes: number,
+  options: BindOptions = plainValues,
+): Bound {
+  return new Binding(sql, params, mostBytes, options).run();
 }
 
 class Binding {
@@ -40,12 +47,18 @@ class Binding {
   readonly #options: BindOptions;
   readonly #lexer: Lexer;
   readonly #used: Set<string> | null;
+  /** By name. */
+  readonly #literals = new Map<string, Literal>();
+  readonly #mostBytes: number;
   #count = 0;
   #out = '';
+  /** As UTF-8; literals are ASCII. */
+  #outBytes = 0;
   #copied = 0;
 
-  constructor(sql: string, params: Parameters, options: BindOptions) {
+  constructor(sql: string, params: Parameters, mostBytes: number, options: BindOptions) {
     this.#sql = sql;
+    this.#mostBytes = mostBytes;
     this.#positional = Array.isArray(params) ? params : null;
     this.#named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
     this.#used = this.#named === null ? null : new Set();
@@ -69,9 +82,10 @@ class Binding {
           if (!value.ok) return value;
           listMustClose = Array.isArray(value.given);
           if (listMustClose && !inList) return listMisplaced();
-          const literal = this.#encode(value.given);
+          const literal = this.#literalOf(kind, value.given);
           if (!literal.ok) return literal;
           this.#insert(literal.sql);
+          if (this.#outBytes > this.#mostBytes) return tooLarge(this.#mostBytes);
         }
       }
       inList = afterIn && kind === tokenKinds.open;
@@ -89,7 +103,10 @@ class Binding {
     }
     const unused = this.#unused();
     if (unused !== null) return unused;
-    return { ok: true, sql: this.#out + this.#sql.slice(this.#copied) };
+    const rest = this.#sql.slice(this.#copied);
+    if (this.#outBytes + Buffer.byteLength(rest) > this.#mostBytes)
+      return tooLarge(this.#mostBytes);
+    return { ok: true, sql: this.#out + rest };
   }
 
   #unused(): Bound | null {
@@ -122,7 +139,7 @@ class Binding {
   /** Null when names are none of our business: with an array only `?` is a placeholder. */
   #namedValue(): Given | null {
     if (this.#named === null) return null;
-    const name = this.#sql.slice(this.#lexer.start + 1, this.#lexer.end);
+    const name = this.#name;
     if (!Object.hasOwn(this.#named, name)) {
       return failed('PARAMS_NAME', `PARAMS has no value for :${name.slice(0, 64)}`);
     }
@@ -130,15 +147,34 @@ class Binding {
     return { ok: true, given: this.#named[name] };
   }
 
+  /** The name of the placeholder at which the lexer stands. */
+  get #name(): string {
+    return this.#sql.slice(this.#lexer.start + 1, this.#lexer.end);
+  }
+
+  #literalOf(kind: number, value: unknown): Literal {
+    if (kind === tokenKinds.placeholder) return this.#encode(value);
+    const name = this.#name;
+    const known = this.#literals.get(name);
+    if (known !== undefined) return known;
+    const literal = this.#encode(value);
+    this.#literals.set(name, literal);
+    return literal;
+  }
+
   #encode(value: unknown): Literal {
-    if (!Array.isArray(value) || !this.#options.allowLists) {
-      return encodeLiteral(value, this.#options.allowBinary);
+    const { allowLists, allowBinary } = this.#options;
+    if (!Array.isArray(value) || !allowLists) {
+      return encodeLiteral(value, allowBinary, this.#mostBytes);
     }
     if (value.length === 0) return failed('PARAMS_VALUE', 'the list for IN (?) is empty');
     const parts: string[] = [];
+    let length = -1;
     for (const item of value) {
-      const literal = encodeLiteral(item, this.#options.allowBinary);
+      const literal = encodeLiteral(item, allowBinary, this.#mostBytes);
       if (!literal.ok) return literal;
+      length += literal.sql.length + 1;
+      if (length > this.#mostBytes) return tooLarge(this.#mostBytes);
       parts.push(literal.sql);
     }
     return { ok: true, sql: parts.join(',') };
@@ -148,12 +184,16 @@ class Binding {
   #insert(literal: string): void {
     const { start, end } = this.#lexer;
     const before = start > 0 ? this.#sql.charCodeAt(start - 1) : 0x20;
-    this.#out += this.#sql.slice(this.#copied, start);
+    const text = this.#sql.slice(this.#copied, start);
     // Behind a minus neither a space nor a minus may come: both could make a comment of `--`.
-    if (before === 0x2d) this.#out += `(${literal})`;
-    else this.#out += separates(before) ? literal : ` ${literal}`;
-    if (end < this.#sql.length && !separates(this.#sql.charCodeAt(end))) this.#out += ' ';
+    const isSigned = before === 0x2d;
+    const opening = isSigned ? '(' : separates(before) ? '' : ' ';
+    const isMerging = end < this.#sql.length && !separates(this.#sql.charCodeAt(end));
+    const closing = `${isSigned ? ')' : ''}${isMerging ? ' ' : ''}`;
     this.#copied = end;
+    this.#outBytes += Buffer.byteLength(text) + opening.length + literal.length + closing.length;
+    // A string has a longest length, a rope that is only appended to is not flattened before its use.
+    if (this.#outBytes <= this.#mostBytes) this.#out += text + opening + literal + closing;
   }
 }
 

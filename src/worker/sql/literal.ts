@@ -10,6 +10,9 @@ export type Literal =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly failure: BindFailure };
 
+/** The code of a statement that would be too long once its values are in it. */
+export const statementTooLarge = 'STATEMENT_TOO_LARGE';
+
 const nullLiteral: Literal = { ok: true, sql: 'NULL' };
 const trueLiteral: Literal = { ok: true, sql: 'TRUE' };
 const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
@@ -18,15 +21,18 @@ const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
 const mostDigits = 65;
 const mostFractionDigits = 30;
 
-/** Encodes a string, number, boolean or null; with `allowBinary` also {"$binary": base64}. Never throws. */
-export function encodeLiteral(value: unknown, allowBinary: boolean): Literal {
-  if (typeof value === 'string') return encodeString(value);
+/**
+ * Encodes a string, number, boolean or null; with `allowBinary` also {"$binary": base64}. Never throws: a literal
+ * longer than `mostBytes` is refused before it is made.
+ */
+export function encodeLiteral(value: unknown, allowBinary: boolean, mostBytes: number): Literal {
+  if (typeof value === 'string') return encodeString(value, mostBytes);
   if (value === null) return nullLiteral;
   if (value === true) return trueLiteral;
   if (value === false) return falseLiteral;
   if (typeof value === 'number') return encodeNumber(String(value));
   if (isLosslessNumber(value)) return encodeNumber(value.value);
-  if (allowBinary && isBinary(value)) return encodeBinary(value.$binary);
+  if (allowBinary && isBinary(value)) return encodeBinary(value.$binary, mostBytes);
   const accepted = allowBinary
     ? 'string, number, boolean, null or {"$binary": …}'
     : 'string, number, boolean or null';
@@ -39,9 +45,15 @@ export function encodeLiteral(value: unknown, allowBinary: boolean): Literal {
  * depending on the value. The collation is utf8mb4's default, as weak as any literal's: the session must
  * have the same (plain SET NAMES utf8mb4), or the server refuses to compare the value with a literal (1267).
  */
-function encodeString(value: string): Literal {
+function encodeString(value: string, mostBytes: number): Literal {
   if (!isWellFormed(value)) return failed('a string parameter holds half of a surrogate pair');
+  if (hexLiteralBytes(Buffer.byteLength(value)) > mostBytes) return tooLarge(mostBytes);
   return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
+}
+
+/** The length of an introducer of seven letters at least, its space, X, two quotes, and so many bytes as hex digits. */
+function hexLiteralBytes(valueBytes: number): number {
+  return "_binary X''".length + 2 * valueBytes;
 }
 
 /** ES2024, in Node 20 already; the compiler's library is ES2023. */
@@ -77,12 +89,19 @@ function isBinary(value: unknown): value is Binary {
   );
 }
 
-function encodeBinary(base64: string): Literal {
+function encodeBinary(base64: string, mostBytes: number): Literal {
+  if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > mostBytes) return tooLarge(mostBytes);
   const bytes = Buffer.from(base64, 'base64');
   // Node skips what is no base64; only what survives the way back was well-formed.
   if (bytes.toString('base64') !== base64)
     return failed('a $binary parameter is not padded base64');
   return { ok: true, sql: `_binary X'${bytes.toString('hex')}'` };
+}
+
+/** The statement would be longer than the database takes. */
+export function tooLarge(mostBytes: number): Literal & { readonly ok: false } {
+  const message = `the statement with its PARAMS in it would be longer than ${mostBytes} bytes, which is all that the database takes (max_allowed_packet)`;
+  return { ok: false, failure: { code: statementTooLarge, message } };
 }
 
 function failed(message: string): Literal {
