@@ -52,6 +52,7 @@ export type Config = {
   readonly allowHosts: readonly string[] | null;
   readonly allowOrigins: readonly string[];
   readonly insecure: boolean;
+  readonly compat: 'off' | 'dbslayer';
   readonly console: boolean;
   readonly log: string;
   readonly logLevel: 'error' | 'warn' | 'info' | 'debug';
@@ -158,6 +159,7 @@ export function composeConfig(
     allowHosts: acceptedHosts(values),
     allowOrigins: Object.freeze((values.allow_origins ?? []).map((origin) => origin.toLowerCase())),
     insecure: values.insecure,
+    compat: values.compat,
     console: values.console,
     log: values.log ?? around.log,
     logLevel: values.log_level,

@@ -80,6 +80,7 @@ const fields = {
   https_cert: 'httpsCert',
   https_key: 'httpsKey',
   insecure: 'insecure',
+  compat: 'compat',
   console: 'console',
   log: 'log',
   log_level: 'logLevel',

@@ -159,6 +159,11 @@ export const options = {
     initial: 'off',
     meaning: 'must be `on` to listen beyond loopback without token',
   },
+  compat: {
+    type: choice('off', 'dbslayer'),
+    initial: 'off',
+    meaning: '`dbslayer`: what clients written for DBSlayer need (docs/from-dbslayer.md)',
+  },
   console: {
     type: flag,
     initial: 'on',

@@ -16,7 +16,7 @@ import { createTokenGuard } from './http/guard.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
-import { createMetrics, createReadyz, livez } from './http/watching.ts';
+import { createHealth, createMetrics, createReadyz, livez } from './http/watching.ts';
 import { loadRowModule } from './load-row-module.ts';
 import { prepare } from './mysql/bounded.ts';
 import { Control } from './mysql/control.ts';
@@ -107,11 +107,17 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     mostStatementBytes: () => packetLimit.mostStatementBytes,
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
-  const readyz = createReadyz(async () => !draining && (await readiness.isReady()));
+  const isReady = async () => !draining && (await readiness.isReady());
   const tokenGuard = createTokenGuard(config.tokens);
   const routes = createRoutes(
     config,
-    { db, livez, readyz, metrics: createMetrics(scrape) },
+    {
+      db,
+      livez,
+      readyz: createReadyz(isReady),
+      health: createHealth(isReady),
+      metrics: createMetrics(scrape),
+    },
     tokenGuard.check,
     {
       namesClients: accessLog !== null,

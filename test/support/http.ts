@@ -27,6 +27,8 @@ export type RawConnection = {
   readonly anything: () => Promise<void>;
   /** How the peer ended the connection. */
   readonly ended: () => Promise<End>;
+  /** Everything that comes until the peer's FIN, not read as HTTP. */
+  readonly rest: () => Promise<Buffer>;
   /** Bytes received and not yet part of a reply that was read. */
   readonly unread: () => number;
   /** Ends with FIN, in both directions. */
@@ -61,6 +63,7 @@ export async function openRaw(
     reply: (request = {}) => readReply(source, request.toHead === true),
     anything: () => source.any(),
     ended: () => source.end(),
+    rest: () => source.toEnd(),
     unread: () => source.waiting,
     close: () => socket.end(() => socket.destroy()),
     reset: () => void socket.resetAndDestroy(),

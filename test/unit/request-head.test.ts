@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readHead } from '../../src/worker/http/request-head.ts';
 
+const strict = { hostMayBeMissing: false };
 const read = (url: string | undefined, rawHeaders = ['Host', 'localhost'], httpVersion = '1.1') =>
-  readHead({ ...(url === undefined ? {} : { url }), httpVersion, rawHeaders }, 100);
+  readHead({ ...(url === undefined ? {} : { url }), httpVersion, rawHeaders }, 100, strict);
 
 function head(...asked: Parameters<typeof read>) {
   const result = read(...asked);

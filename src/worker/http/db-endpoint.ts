@@ -7,6 +7,7 @@ import type { DbReplyOptions } from '../reply/db-reply.ts';
 import { ResultHeads } from '../reply/result-heads.ts';
 import { readBody } from './body.ts';
 import { announcesBody } from './body-announcement.ts';
+import { rulesOf } from './compat.ts';
 import { createConclusion } from './db-conclusion.ts';
 import { DbExchange, type ExchangeContext } from './db-exchange.ts';
 import { localMetadata, needsConnection } from './db-metadata.ts';
@@ -37,6 +38,8 @@ const otherType = refusal(
 
 /** Creates the endpoint of one worker. */
 export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
+  const { section, maxRequestBytes } = config;
+  const rules = rulesOf[config.compat];
   const replies = createReplyOptions(config, context);
   const answer = (response: OutgoingReply, visit: Visit, decoded: Decoded) => {
     if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
@@ -48,7 +51,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
         response.shouldKeepAlive = false;
         refuse(response, visit, bodyOfGet);
       } else {
-        answer(response, visit, decodeDbQueryString(head.query ?? '', config.section));
+        answer(response, visit, decodeDbQueryString(head.query ?? '', section, rules));
       }
       return;
     }
@@ -56,13 +59,20 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
       refuse(response, visit, otherMethod);
       return;
     }
-    if (!isJson(request.headers['content-type'])) {
+    const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
+    if (urlObject === null && !isJson(request.headers['content-type'])) {
       response.shouldKeepAlive = false;
       refuse(response, visit, otherType);
       return;
     }
-    readBody(request, config.maxRequestBytes, {
-      complete: (body) => answer(response, visit, decodeDbBody(body, config.section)),
+    readBody(request, maxRequestBytes, {
+      complete: (body) => {
+        const decoded =
+          urlObject === null
+            ? decodeDbBody(body, section, rules)
+            : decodeDbQueryString(urlObject, section, rules);
+        answer(response, visit, decoded);
+      },
       failed: (failure) => {
         response.shouldKeepAlive = false;
         refuse(response, visit, failure);

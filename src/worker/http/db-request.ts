@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Parameters } from '../sql/bind.ts';
 import { isWellFormed } from '../sql/literal.ts';
+import { escapeControls, plainKeys, type Rules, rulesOf } from './compat.ts';
 import { parseObject } from './json-text.ts';
 import { decodeQueryString } from './query-string.ts';
 
@@ -48,28 +49,34 @@ export type Decoded =
   | { readonly ok: false; readonly failure: RequestFailure };
 
 const metadataNames: ReadonlySet<string> = new Set(metadataKeys);
+const flags: ReadonlySet<string> = new Set(['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys]);
 const noMetadata: readonly MetadataKey[] = [];
 const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
 
 /**
- * Decodes a GET: everything behind the first `?`, one character a byte, is the JSON text.
+ * Decodes a URL: everything behind the first `?`, one character a byte, is the JSON text.
  * `section` is what SERVER must name. Never throws.
  */
-export function decodeDbQueryString(rawQueryLatin1: string, section: string): Decoded {
-  return decodeText(decodeQueryString(rawQueryLatin1), section);
+export function decodeDbQueryString(
+  rawQueryLatin1: string,
+  section: string,
+  rules: Rules = rulesOf.off,
+): Decoded {
+  const text = decodeQueryString(rawQueryLatin1);
+  return decodeText(rules.rawControls ? escapeControls(text) : text, section, rules);
 }
 
 /** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. */
-export function decodeDbBody(body: Buffer, section: string): Decoded {
+export function decodeDbBody(body: Buffer, section: string, rules: Rules = rulesOf.off): Decoded {
   if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
   const marked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
-  return decodeText(body.toString('utf8', marked ? 3 : 0), section);
+  return decodeText(body.toString('utf8', marked ? 3 : 0), section, rules);
 }
 
-function decodeText(text: string, section: string): Decoded {
+function decodeText(text: string, section: string, rules: Rules): Decoded {
   const parsed = parseObject(text);
   if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
-  const object = parsed.object;
+  const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
   const keys = Object.keys(object);
   const fault = findFault(object, keys, section);
   if (fault !== null) return fault;
@@ -112,7 +119,11 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
     (value) => (isDuration(value) ? null : wrong('TIMEOUT', 'a number of milliseconds above 0')),
   ],
   ['NUMBERS', (value) => (value === 'string' ? null : wrong('NUMBERS', '"string"'))],
-  ...['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys].map(booleanKey),
+  [
+    'FORMAT',
+    (value) => (isJsonFormat(value) ? null : wrong('FORMAT', '"json": there is no other')),
+  ],
+  ...[...flags].map(booleanKey),
   ['SERVER', checkServer],
 ]);
 
@@ -137,6 +148,11 @@ function findFault(
     if (fault !== null) return fault;
   }
   return null;
+}
+
+/** DBSlayer also wrote XML, when asked for just "xml". */
+function isJsonFormat(value: unknown): boolean {
+  return typeof value === 'string' && value.toLowerCase() === 'json';
 }
 
 function isDuration(value: unknown): boolean {

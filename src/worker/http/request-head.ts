@@ -1,5 +1,6 @@
 // What a request's head says, checked before anything is done: path, query, host, syntax.
 // Pure. Must not know routes or SQL.
+import type { Rules } from './compat.ts';
 import { type Failure, refusal } from './failure.ts';
 
 /** The parts of a head that decide. `query` is everything after the first `?`; null without one. */
@@ -30,7 +31,11 @@ const badSyntax = (message: string): HeadResult => ({
 });
 
 /** Reads a head as RFC 9112 asks; what node's parser lets pass and the RFC does not is refused here. */
-export function readHead(raw: RawHead, maxUrlBytes: number): HeadResult {
+export function readHead(
+  raw: RawHead,
+  maxUrlBytes: number,
+  { hostMayBeMissing }: Pick<Rules, 'hostMayBeMissing'>,
+): HeadResult {
   const target = raw.url ?? '';
   if (raw.httpVersion !== '1.1' && raw.httpVersion !== '1.0') {
     return badSyntax('Only HTTP/1.0 and HTTP/1.1 are spoken here.');
@@ -41,7 +46,7 @@ export function readHead(raw: RawHead, maxUrlBytes: number): HeadResult {
   }
   const hosts = headerValues(raw.rawHeaders, 'host');
   if (hosts.length > 1) return badSyntax('The request has more than one Host header.');
-  if (hosts.length === 0 && raw.httpVersion === '1.1') {
+  if (hosts.length === 0 && raw.httpVersion === '1.1' && !hostMayBeMissing) {
     return badSyntax('The request has no Host header.');
   }
   const { authority, origin } = splitTarget(target);

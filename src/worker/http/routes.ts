@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Config } from '../../shared/config.ts';
 import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
+import { endWithConnection, rulesOf } from './compat.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
@@ -19,14 +20,20 @@ export type Endpoints = {
   readonly db: DbEndpoint;
   readonly livez: PlainEndpoint;
   readonly readyz: PlainEndpoint;
+  readonly health: PlainEndpoint;
   readonly metrics: PlainEndpoint;
 };
 
-const plainPaths: ReadonlyMap<string, 'livez' | 'readyz' | 'metrics'> = new Map([
+const paths: readonly (readonly [path: string, endpoint: Endpoint])[] = [
+  ['/db', 'db'],
+  ['/db/', 'db'],
   ['/livez', 'livez'],
   ['/readyz', 'readyz'],
   ['/metrics', 'metrics'],
-]);
+];
+
+/** Those that tell balancers and orchestrators whether we are there: they name us by address, and have no token. */
+const isOpen: ReadonlySet<Endpoint> = new Set(['livez', 'readyz', 'health']);
 
 /** Most clients that find no room come again soon; how soon there will be room, nobody knows. */
 const tooManyConnections: Failure = {
@@ -48,6 +55,8 @@ export function createRoutes(
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
   const nextRequestId = createRequestIds();
+  const rules = rulesOf[config.compat];
+  const endpointOf = new Map(rules.hasHealth ? [...paths, ['/health', 'health'] as const] : paths);
 
   const guard = (
     head: RequestHead,
@@ -55,7 +64,7 @@ export function createRoutes(
     endpoint: Endpoint,
   ): Failure | null => {
     const unknownHost = checkHost(head, headers);
-    if (unknownHost !== null || endpoint === 'livez' || endpoint === 'readyz') return unknownHost;
+    if (unknownHost !== null || isOpen.has(endpoint)) return unknownHost;
     return checkBrowser(head, headers) ?? checkToken(head, headers);
   };
 
@@ -97,8 +106,9 @@ export function createRoutes(
     const given = request.headers['x-request-id'];
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
-    const read = readHead(request, config.maxRequestBytes);
-    const endpoint = read.ok ? endpointOf(read.head) : 'other';
+    const read = readHead(request, config.maxRequestBytes, rules);
+    const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
+    if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const visit = new Visit(request, response, { requestId, endpoint, path }, observer);
     answer(request, response, read, visit, isBeyondLimit);
@@ -119,11 +129,6 @@ function refuse(
 function withoutQuery(target: string): string {
   const mark = target.indexOf('?');
   return mark < 0 ? target : target.slice(0, mark);
-}
-
-function endpointOf(head: RequestHead): Endpoint {
-  if (head.path === '/db' || head.path === '/db/') return 'db';
-  return plainPaths.get(head.path) ?? 'other';
 }
 
 /** Ids that are unique to this process and request: a random prefix and a counter. */

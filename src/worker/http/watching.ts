@@ -1,4 +1,4 @@
-// /livez, /readyz and /metrics: what a person, a balancer and a Prometheus ask.
+// /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
 import type { ServerResponse } from 'node:http';
 import { sendFailure } from './failure.ts';
@@ -28,6 +28,17 @@ export function createReadyz(isReady: () => Promise<boolean>): PlainEndpoint {
   };
 }
 
+/** DBSlayer's own health check, as readiness. @param isReady as for /readyz */
+export function createHealth(isReady: () => Promise<boolean>): PlainEndpoint {
+  return (_request, response) => {
+    void isReady().then((ready) => {
+      const status = ready ? 200 : 503;
+      const text = JSON.stringify({ status: ready ? 'ok' : 'unavailable' });
+      sendText(response, text, 'application/json; charset=utf-8', status);
+    });
+  };
+}
+
 /** @param scrape the metrics of all workers as Prometheus text */
 export function createMetrics(scrape: () => Promise<string>): PlainEndpoint {
   return (_request, response) => {
@@ -49,11 +60,12 @@ function sendText(
   response: ServerResponse,
   text: string,
   contentType = 'text/plain; charset=utf-8',
+  status = 200,
 ): void {
   response.setHeader('Content-Type', contentType);
   response.setHeader('X-Content-Type-Options', 'nosniff');
   response.setHeader('Cache-Control', 'no-store');
   response.setHeader('Content-Length', Buffer.byteLength(text));
-  response.writeHead(200);
+  response.writeHead(status);
   response.end(text);
 }

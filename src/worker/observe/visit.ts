@@ -30,7 +30,7 @@ export type VisitObserver = {
 };
 
 /** The fixed set of what answers. */
-export type Endpoint = 'db' | 'livez' | 'readyz' | 'metrics' | 'other';
+export type Endpoint = 'db' | 'livez' | 'readyz' | 'health' | 'metrics' | 'other';
 
 /** What is known of a request from its head. */
 export type VisitHead = {
