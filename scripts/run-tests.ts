@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { type Database, describeServer, startDatabase } from '../test/support/mariadb.ts';
 import { openRunDirectory, survivors } from './support/survivors.ts';
 
+// Whatever was started ends with this process, and its directory goes.
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
+
 const fileTimeoutMs = 300_000;
 const concurrency = 2;
 
@@ -41,6 +44,8 @@ function findTests(words: readonly string[]): string[] {
 
 function runNode(tests: readonly string[], server: Database): Promise<number> {
   const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${fileTimeoutMs}`];
+  const reporter = process.env.DBHTTPD_TEST_REPORTER;
+  if (reporter !== undefined) options.push(`--test-reporter=${reporter}`);
   const runner = spawn(process.execPath, ['--test', ...options, ...tests], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, ...describeServer(server) },
