@@ -60,6 +60,8 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
     requestId: visit.requestId,
     status: 200,
     outcome: 'ok',
+    code: null,
+    wasCut: false,
     clientGone: false,
     isRead: true,
     rows: 1,

@@ -28,8 +28,18 @@ export const workerMetrics = {
   },
   dbhttpd_outcomes_total: {
     type: 'counter',
-    help: 'Database requests: ok, error (MySQL refused a statement), or the OUTCOME of an ERROR reply.',
+    help: 'Database requests: ok, error (MySQL refused a statement), or their OUTCOME.',
     labels: ['outcome'],
+  },
+  dbhttpd_failures_total: {
+    type: 'counter',
+    help: 'Requests refused or ended by the gateway, by the CODE of their reply, whether or not it could be sent.',
+    labels: ['code'],
+  },
+  dbhttpd_replies_cut_total: {
+    type: 'counter',
+    help: 'Replies that had begun and were reset by the gateway, as max_result_bytes, a lost database or a stalled reader wants it.',
+    labels: [],
   },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },
   dbhttpd_reply_bytes_total: { type: 'counter', help: 'Bytes of reply bodies.', labels: [] },
@@ -67,6 +77,11 @@ export const workerMetrics = {
     type: 'gauge',
     help: 'MySQL connections of the pool by state.',
     labels: ['state'],
+  },
+  dbhttpd_pool_connections_max: {
+    type: 'gauge',
+    help: 'The most MySQL connections that the pool may have (pool).',
+    labels: [],
   },
   dbhttpd_lane_statements_total: {
     type: 'counter',
@@ -139,6 +154,16 @@ export const workerMetrics = {
     help: 'Resident memory of the worker.',
     labels: [],
   },
+  process_open_fds: {
+    type: 'gauge',
+    help: 'Descriptors that the worker has open; looked up every 5 s.',
+    labels: [],
+  },
+  process_max_fds: {
+    type: 'gauge',
+    help: 'The most descriptors that the worker may have open.',
+    labels: [],
+  },
 } as const satisfies Record<string, Definition>;
 
 export type WorkerMetric = keyof typeof workerMetrics;
@@ -166,6 +191,16 @@ export type Snapshot = {
 
 /** What the supervisor itself reports. */
 export const supervisorMetrics = {
+  dbhttpd_build_info: {
+    type: 'gauge',
+    help: 'Always 1: the version of dbhttpd and of Node.',
+    labels: ['version', 'node'],
+  },
+  process_start_time_seconds: {
+    type: 'gauge',
+    help: 'When the supervisor was started, in seconds since 1970.',
+    labels: [],
+  },
   dbhttpd_worker_up: {
     type: 'gauge',
     help: 'Whether the slot has a worker that listens: 1 or 0.',
@@ -174,6 +209,11 @@ export const supervisorMetrics = {
   dbhttpd_worker_restarts_total: {
     type: 'counter',
     help: 'Workers started in the slot after its first.',
+    labels: ['slot'],
+  },
+  dbhttpd_requests_lost_total: {
+    type: 'counter',
+    help: 'Requests that were in flight when their worker died, by its last report, at most a second before.',
     labels: ['slot'],
   },
   dbhttpd_workers_silent: {

@@ -146,6 +146,8 @@ function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): 
     slot: slot.number,
     isUp: slot.isListening(),
     restarts: slot.restarts(),
+    requestsLost: slot.requestsLost(),
   }));
-  return { slots: states, silent, logLinesLost };
+  const startedAt = performance.timeOrigin / 1000;
+  return { slots: states, silent, logLinesLost, startedAt };
 }

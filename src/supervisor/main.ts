@@ -2,8 +2,8 @@
 // The command: arguments -> start, check, foreground, help or version; sets the exit status.
 // Must not know how any of them is done.
 import '../shared/no-inspector.ts';
-import { readFileSync } from 'node:fs';
 import { exitCodes } from '../shared/exit-codes.ts';
+import { version } from '../shared/version.ts';
 import { parseArguments, usage } from './arguments.ts';
 
 const command = parseArguments(process.argv.slice(2));
@@ -12,7 +12,7 @@ switch (command.kind) {
     process.stdout.write(usage);
     break;
   case 'version':
-    process.stdout.write(`dbhttpd ${version()}\n`);
+    process.stdout.write(`dbhttpd ${version}\n`);
     break;
   case 'misuse':
     process.stderr.write(`dbhttpd: ${command.problem}\n${usage}`);
@@ -43,9 +43,4 @@ switch (command.kind) {
   }
   default:
     command satisfies never;
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }

@@ -38,6 +38,8 @@ export type Slot = {
   readonly isListening: () => boolean;
   readonly isSilent: () => boolean;
   readonly restarts: () => number;
+  /** Requests that were in flight when a worker died, by its last report. */
+  readonly requestsLost: () => number;
   readonly send: (message: ToWorker) => void;
   /** Hands them to the worker, and to those that come after it. */
   readonly renew: (credentials: Credentials) => void;
@@ -63,6 +65,8 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
   let history = noHistory;
   let refill: NodeJS.Timeout | undefined;
   let isDraining = false;
+  let requestsLost = 0;
+  let lastReport = { inFlight: 0, at: 0 };
 
   const receive = (message: ToSupervisor) => {
     switch (message.kind) {
@@ -85,6 +89,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         heartbeat?.pong(message.sequence);
         return;
       case 'snapshot':
+        lastReport = { inFlight: inFlightOf(message.snapshot), at: performance.now() };
         events.onSnapshot(number, message.snapshot, message.scrapeId);
         return;
       case 'scrape': {
@@ -106,8 +111,13 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     member = null;
     heartbeat = null;
     listeningSince = null;
-    const tell = reason === 'exit status 0' ? log.info : log.warn;
-    tell('a worker ended', { slot: number, pid, reason });
+    if (reason === 'exit status 0') {
+      log.info('a worker ended', { slot: number, pid, reason });
+    } else {
+      requestsLost += lastReport.inFlight;
+      log.warn('a worker ended', { slot: number, pid, reason, ...describeReport(lastReport) });
+    }
+    lastReport = { inFlight: 0, at: 0 };
     events.onEmpty(slot, decision.delayMs);
   };
 
@@ -133,6 +143,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     isListening: () => listeningSince !== null,
     isSilent: () => heartbeat?.isSilent() ?? false,
     restarts: () => Math.max(0, forks - 1),
+    requestsLost: () => requestsLost,
     send: (message) => member?.send(message),
     renew: (credentials) => {
       // Before its `boot` a worker cannot be told, and needs not be: that message will hold them.
@@ -162,4 +173,14 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     },
   };
   return slot;
+}
+
+function inFlightOf({ samples }: Snapshot): number {
+  return samples.find(({ metric }) => metric === 'dbhttpd_requests_in_flight')?.value ?? 0;
+}
+
+/** What a dead worker had in flight is known from its last report alone, which is a second old at most while it lives well. */
+function describeReport({ inFlight, at }: { inFlight: number; at: number }) {
+  if (at === 0) return { requests_lost: 'unknown' };
+  return { requests_lost: inFlight, counted_ms_ago: Math.round(performance.now() - at) };
 }

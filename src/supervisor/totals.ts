@@ -9,12 +9,15 @@ import {
   supervisorMetrics,
   workerMetrics,
 } from '../shared/metrics.ts';
+import { version } from '../shared/version.ts';
 
 /** A slot as the supervisor sees it. */
 export type SlotState = {
   readonly slot: number;
   readonly isUp: boolean;
   readonly restarts: number;
+  /** In flight when a worker of the slot died. */
+  readonly requestsLost: number;
 };
 
 /** The sums of one instance. */
@@ -32,6 +35,8 @@ export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;
   readonly logLinesLost: number;
+  /** Seconds since 1970. */
+  readonly startedAt: number;
 };
 
 type Labels = Readonly<Record<string, string>>;
@@ -148,6 +153,9 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     }));
   const alone = (value: number) => [{ labels: { section }, value }];
   const values: Readonly<Record<keyof typeof supervisorMetrics, readonly Value[]>> = {
+    dbhttpd_build_info: [{ labels: { section, version, node: process.versions.node }, value: 1 }],
+    process_start_time_seconds: alone(state.startedAt),
+    dbhttpd_requests_lost_total: bySlot((slot) => slot.requestsLost),
     dbhttpd_worker_up: bySlot((slot) => (slot.isUp ? 1 : 0)),
     dbhttpd_worker_restarts_total: bySlot((slot) => slot.restarts),
     dbhttpd_workers_silent: alone(state.silent),

@@ -34,6 +34,7 @@ import { createSlowStatements, type NoteSlow } from './observe/slow-statements.t
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
 import { connectionSettings, initStatements } from './settings.ts';
+import { digest } from './sql/digest.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -122,7 +123,10 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
     {
       namesClients: accessLog !== null,
       answered: (endpoint, status) => metrics.countRequest(endpoint, status),
-      over: (visit) => accessLog?.visited(visit),
+      over: (visit) => {
+        if (visit.code !== null) metrics.countFailure(visit.code);
+        accessLog?.visited(visit);
+      },
     },
   );
   const http = createHttpServer(
@@ -135,9 +139,10 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
       tls: config.httpsTexts,
     },
     routes,
-    (client, status, bytes) => {
+    (client, { status, code }, bytes) => {
       metrics.countRequest('other', status);
-      accessLog?.refused(client, status, bytes);
+      metrics.countFailure(code);
+      accessLog?.refused({ client, status, code, bytes });
     },
   );
   http.server.on('error', () => {
@@ -184,16 +189,27 @@ export function observeExchange(
   noteSlow: NoteSlow,
   summary: ExchangeSummary,
 ): void {
-  const { requestId, outcome } = summary;
-  // What was not sent when its client left has been withdrawn.
-  if (summary.clientGone && !summary.isRead && outcome !== 'not_executed') {
-    log.warn('a write went on after its client had gone', { requestId, outcome });
-  }
+  tellExchange(log, summary);
   if (noteSlow(summary)) metrics.slowStatements += 1;
   if (summary.clientGone) metrics.clientsGone += 1;
+  if (summary.wasCut) metrics.cutReplies += 1;
   metrics.rows += summary.rows;
   metrics.replyBytes += summary.bytes;
   metrics.queueSeconds += summary.queueMs / 1000;
   metrics.countOutcome(summary.outcome);
   metrics.observeDuration(summary.durationMs / 1000);
+}
+
+/** What somebody must look after, or will be asked about. */
+function tellExchange(log: Log, summary: ExchangeSummary): void {
+  const { requestId: request, outcome, code, clientGone, isRead, rows, bytes } = summary;
+  const why = { code: code ?? '-' };
+  if (outcome === 'unknown' && !isRead) {
+    const statement = summary.sql === null ? '-' : digest(summary.sql);
+    log.warn('nobody knows what became of a write', { outcome, request, ...why, statement });
+  } else if (clientGone && !isRead && outcome !== 'not_executed') {
+    // What was not sent when its client left has been withdrawn.
+    log.warn('a write went on after its client had gone', { outcome, request });
+  }
+  if (summary.wasCut) log.warn('a reply was cut short', { ...why, request, rows, bytes });
 }

@@ -48,6 +48,7 @@ test('tells of a request what was asked, answered, waited for and run', async ()
     path: '/db',
     protocol: 'HTTP/1.1',
     status: 200,
+    code: null,
     bytes: reply.body.length,
     complete: true,
     outcome: 'ok',

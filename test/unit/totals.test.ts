@@ -18,7 +18,12 @@ function snapshot(requests: number, inFlight: number, counts: readonly number[] 
   };
 }
 
-const state = { slots: [{ slot: 0, isUp: true, restarts: 1 }], silent: 0, logLinesLost: 0 };
+const state = {
+  slots: [{ slot: 0, isUp: true, restarts: 1, requestsLost: 0 }],
+  silent: 0,
+  logLinesLost: 0,
+  startedAt: 1,
+};
 
 async function lines(
   totals: ReturnType<typeof createTotals>,

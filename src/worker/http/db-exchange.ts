@@ -1,6 +1,7 @@
 // One /db request that runs SQL: its reply, its run, its deadline, its client.
 // Must not know how a request is decoded, nor how statements are run.
 import { performance } from 'node:perf_hooks';
+import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
 import { tenths } from '../../shared/milliseconds.ts';
 import type { Enrolled, Roster } from '../../shared/roster.ts';
 import type { RunEnd } from '../mysql/fate.ts';
@@ -159,18 +160,26 @@ export class DbExchange
       this.sink.finish(this.#ending);
       this.#reader.finish();
     }
-    this.#tell(200, end.error === null ? 'ok' : 'error');
+    this.#tell(200, end.error === null ? 'ok' : this.#outcomeOfError(), null, false);
   }
 
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */
   #fail(failure: Failure): void {
     this.#writer.abandon();
     const timing = ['Server-Timing', this.serverTiming()];
+    const wasCut = this.#writer.committed && !this.#clientGone;
+    this.#response.failureCode = failure.code;
     if (!this.#response.destroyed) {
       if (this.#writer.committed) resetConnection(this.#response.socket);
       else sendFailure(this.#response, failure, ['X-Request-ID', this.requestId, ...timing]);
     }
-    this.#tell(failure.status, failure.outcome);
+    this.#tell(failure.status, failure.outcome, failure.code, wasCut);
+  }
+
+  /** As the document says it, where it does. */
+  #outcomeOfError(): RequestOutcome {
+    if (this.failedStatement(this.sink.results) === 0) return 'error';
+    return this.#ending.rolledBack ? 'rolled_back' : 'partial';
   }
 
   get requestId(): string {
@@ -181,11 +190,13 @@ export class DbExchange
     return `queue;dur=${tenths(this.#run.queueMs)}, db;dur=${tenths(this.#run.databaseMs)}`;
   }
 
-  #tell(status: number, outcome: ExchangeSummary['outcome']): void {
+  #tell(status: number, outcome: RequestOutcome, code: FailureCode | null, wasCut: boolean): void {
     const summary: ExchangeSummary = {
       requestId: this.requestId,
       status,
       outcome,
+      code,
+      wasCut,
       clientGone: this.#clientGone,
       isRead: this.#request.statement.isRead,
       rows: this.sink.rowCount,

@@ -1,6 +1,8 @@
 // Decodes what a client asks of /db, from the URL or from a body, into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
+
 import { isUtf8 } from 'node:buffer';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Parameters } from '../sql/bind.ts';
 import { isWellFormed } from '../sql/literal.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from './compat.ts';
@@ -39,7 +41,7 @@ export type DbRequest = {
 /** Why a request cannot be understood; `message` is for people and holds no value. */
 export type RequestFailure = {
   readonly status: 400;
-  readonly code: string;
+  readonly code: FailureCode;
   readonly message: string;
 };
 
@@ -176,6 +178,6 @@ function wrong(key: string, expected: string): Decoded {
   return failed('BAD_KEY', `${key} must be ${expected}`);
 }
 
-function failed(code: string, message: string): Decoded & { readonly ok: false } {
+function failed(code: FailureCode, message: string): Decoded & { readonly ok: false } {
   return { ok: false, failure: { status: 400, code, message } };
 }

@@ -1,13 +1,14 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
 import type { ServerResponse } from 'node:http';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Outcome } from '../mysql/fate.ts';
 import { endReply } from './linger.ts';
 
 /** A reply that is no result. `message` is for people: no host, no user, no SQL. */
 export type Failure = {
   readonly status: number;
-  readonly code: string;
+  readonly code: FailureCode;
   readonly message: string;
   readonly outcome: Outcome;
   /** Seconds after which it makes sense to come again. */
@@ -17,7 +18,7 @@ export type Failure = {
 };
 
 /** A request that was refused before any SQL. */
-export function refusal(status: number, code: string, message: string): Failure {
+export function refusal(status: number, code: FailureCode, message: string): Failure {
   return { status, code, message, outcome: 'not_executed' };
 }
 
@@ -37,12 +38,16 @@ export function failureBody(failure: Failure): string {
   return JSON.stringify({ ERROR: message, CODE: code, OUTCOME: outcome });
 }
 
+/** A reply that remembers the code of the failure that it tells, for metrics and logs. */
+export type FailingReply = ServerResponse & { failureCode?: FailureCode | null };
+
 /** Answers with a failure. Nothing may have been sent before. */
 export function sendFailure(
-  response: ServerResponse,
+  response: FailingReply,
   failure: Failure,
   moreHeaders: readonly string[] = [],
 ): void {
+  response.failureCode = failure.code;
   const body = failureBody(failure);
   const headers = [...jsonHeaders, 'Content-Length', String(Buffer.byteLength(body))];
   if (failure.retryAfterSeconds !== undefined) {

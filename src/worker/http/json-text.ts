@@ -1,6 +1,8 @@
 // Parses a request's JSON text: bounded in depth, and able to keep the digits of its numbers.
 // Must not know the request's keys.
+
 import { parse as parseLossless } from 'lossless-json';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 
 /** Deeper than any request needs, far from the stack's end. */
 const mostLevels = 64;
@@ -14,7 +16,7 @@ export type ParsedObject =
       readonly object: Readonly<Record<string, unknown>>;
       readonly exact: () => Readonly<Record<string, unknown>>;
     }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
 /**
  * Parses a text that must be one JSON object. Of a repeated key the last value counts; `__proto__` is a

@@ -1,6 +1,7 @@
 // A reply that counts the bytes of its body, and that can leave as a whole in one write.
 // Must not know what the bytes say.
 import { ServerResponse } from 'node:http';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
 
 /**
@@ -22,6 +23,8 @@ const date = createSecondClock((second) => new Date(second * 1000).toUTCString()
 export class OutgoingReply extends ServerResponse {
   /** Bytes of the body so far; chunked framing does not count. */
   bodyBytes = 0;
+  /** Why the request failed; null: it did not, or it is MySQL's own error. */
+  failureCode: FailureCode | null = null;
 
   /**
    * Sends a whole reply of status 200 to anything but a HEAD. writeHead looks at every header again, and write and end

@@ -1,5 +1,6 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { Failure } from './failure.ts';
 
@@ -38,16 +39,17 @@ export function runFailure(
   }
 }
 
-const refusals: Readonly<Record<NotExecuted['reason'], readonly [code: string, message: string]>> =
-  {
-    'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
-    deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
-    'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
-    stopping: ['STOPPING', 'The gateway is stopping.'],
-    'client gone': ['CLIENT_GONE', 'The client went away.'],
-    stalled: ['STALLED', 'The reader stalled.'],
-    'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
-  };
+const refusals: Readonly<
+  Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
+> = {
+  'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
+  deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
+  'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
+  stopping: ['STOPPING', 'The gateway is stopping.'],
+  'client gone': ['CLIENT_GONE', 'The client went away.'],
+  stalled: ['STALLED', 'The reader stalled.'],
+  'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
+};
 
 function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
   const [code, message] = refusals[reason];
@@ -86,8 +88,9 @@ function stopped({ reason }: Stopped, isRead: boolean): Failure {
         outcome,
       };
     case 'client gone':
-    case 'stalled':
       return { status: 499, code: 'CLIENT_GONE', message: 'The client went away.', outcome };
+    case 'stalled':
+      return { status: 499, code: 'STALLED', message: 'The reader stalled.', outcome };
     default:
       return reason satisfies never;
   }

@@ -21,8 +21,8 @@ export type RequestHandler = (
   isBeyondLimit: boolean,
 ) => Answering;
 
-/** Told of what was answered though it was no HTTP: the client's address, our status, the body's bytes. */
-export type RefusalObserver = (client: string, status: number, bytes: number) => void;
+/** Told of what was answered though it was no HTTP; `bytes`: of the reply's body. */
+export type RefusalObserver = (client: string, failure: Failure, bytes: number) => void;
 
 /** A server that is not listening yet. */
 export type HttpServer = {
@@ -101,7 +101,7 @@ export function createHttpServer(
 
   const refuse = (socket: Socket, failure: Failure): void => {
     const bytes = endWithFailure(socket, failure);
-    onRefusal(socket.remoteAddress ?? '', failure.status, bytes);
+    onRefusal(socket.remoteAddress ?? '', failure, bytes);
   };
 
   server.on('request', (request: IncomingMessage, response: OutgoingReply) => {

@@ -22,6 +22,8 @@ export type PoolSettings = {
 
 /** What the pool holds now, and what it has done so far. */
 export type PoolObservations = {
+  /** The most that there may be of all. */
+  readonly size: number;
   readonly idle: number;
   readonly busy: number;
   readonly resetting: number;
@@ -55,6 +57,7 @@ export class Pool implements SessionTaker {
 
   observations(): PoolObservations {
     return {
+      size: this.#settings.size,
       idle: this.#idle.length,
       busy: this.#busy.size,
       resetting: this.#resetting.size,

@@ -1,15 +1,25 @@
 // A request as one line of the access log: JSON, or Apache's Combined Log Format.
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
 import { performance } from 'node:perf_hooks';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import { thousandths, threeDigits } from '../../shared/milliseconds.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
 import type { Visit } from './visit.ts';
 
+/** An answer to what was no HTTP. */
+export type Refused = {
+  readonly client: string;
+  readonly status: number;
+  readonly code: FailureCode;
+  /** Of the reply's body. */
+  readonly bytes: number;
+};
+
 /** Makes one line, its line feed included. */
 export type LineFormat = {
   readonly visited: (visit: Visit, now: number) => string;
-  /** A request that was no HTTP: all that is known are the client, our status and the bytes of our reply. */
-  readonly refused: (client: string, status: number, bytes: number, now: number) => string;
+  /** A request that was no HTTP: nothing is known of it but our answer. */
+  readonly refused: (refused: Refused, now: number) => string;
 };
 
 /** Longest path, user agent or referer in a line, before escaping. */
@@ -39,14 +49,14 @@ export function createJsonFormat(): LineFormat {
       return (
         `{"time":"${time(now)}","client":"${address(visit.client)}",` +
         `${asked(method, visit.head.path, httpVersion)}${visit.status},` +
-        `"bytes":${visit.bytes},"complete":${visit.isComplete},` +
+        `"code":${visit.code === null ? null : `"${visit.code}"`},"bytes":${visit.bytes},"complete":${visit.isComplete},` +
         `"duration_ms":${thousandths(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
         by(headers['user-agent'], headers.referer)
       );
     },
-    refused: (client, status, bytes, now) =>
+    refused: ({ client, status, code, bytes }, now) =>
       `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
-      `"status":${status},"bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
+      `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
       '"outcome":null,"rows":null,"request_id":null,"user_agent":null,"referer":null}\n',
   };
 }
@@ -66,7 +76,7 @@ export function createCombinedFormat(): LineFormat {
         `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
       );
     },
-    refused: (client, status, bytes, now) =>
+    refused: ({ client, status, bytes }, now) =>
       `${address(client)} - - [${clock(now)}] "-" ${status} ${size(bytes)} "-" "-"\n`,
   };
 }

@@ -1,13 +1,13 @@
 // The access log: a line for every request, in a file of its own beside the log, or on stdout.
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
 import { type LineWriter, openLineWriter } from '../../shared/line-writer.ts';
-import { createCombinedFormat, createJsonFormat } from './access-lines.ts';
+import { createCombinedFormat, createJsonFormat, type Refused } from './access-lines.ts';
 import type { Visit } from './visit.ts';
 
 export type AccessLog = {
   readonly visited: (visit: Visit) => void;
   /** A request that was no HTTP and got an answer all the same. */
-  readonly refused: (client: string, status: number, bytes: number) => void;
+  readonly refused: (refused: Refused) => void;
   /** Opens the file anew; a text says why it could not. */
   readonly reopen: () => string | null;
   readonly flush: () => void;
@@ -50,7 +50,7 @@ export function openAccessLog(
   if (problem !== null) onProblem(problem);
   return {
     visited: (visit) => write(visited(visit, Date.now())),
-    refused: (client, status, bytes) => write(refused(client, status, bytes, Date.now())),
+    refused: (answer) => write(refused(answer, Date.now())),
     reopen: () => (writer === null ? open() : writer.reopen()),
     flush: () => writer?.flush(),
     lost: () => lostWithoutFile + (writer?.lost() ?? 0),

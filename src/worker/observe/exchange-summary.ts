@@ -1,12 +1,16 @@
 // What is told of one request's statements when they are over; logs and metrics each take their part.
 // Must not know who tells it.
-import type { Outcome } from '../mysql/fate.ts';
+import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
 
 /** What is told about an exchange when it is over; times in ms. */
 export type ExchangeSummary = {
   readonly requestId: string;
   readonly status: number;
-  readonly outcome: 'ok' | 'error' | Outcome;
+  readonly outcome: RequestOutcome;
+  /** Why it failed; null: it did not, or by MySQL's own error. */
+  readonly code: FailureCode | null;
+  /** Whether the reply had begun and was reset. */
+  readonly wasCut: boolean;
   readonly clientGone: boolean;
   readonly isRead: boolean;
   readonly rows: number;

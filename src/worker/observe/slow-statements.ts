@@ -9,11 +9,15 @@ export type NoteSlow = (ran: ExchangeSummary) => boolean;
 
 const deadlinePassed = 504;
 
-/** @param thresholdMs the running time from which statements are slow; 0: none is. Those killed at their deadline are. */
+/**
+ * @param thresholdMs the running time from which statements are slow; 0: none is. Those killed at their deadline are,
+ * those that never reached MySQL are not: what took so long was not theirs.
+ */
 export function createSlowStatements(log: Log, thresholdMs: number): NoteSlow {
   if (thresholdMs === 0) return () => false;
   return ({ requestId, status, outcome, sql, rows, queueMs, databaseMs }) => {
-    if (sql === null || (databaseMs < thresholdMs && status !== deadlinePassed)) return false;
+    if (sql === null || outcome === 'not_executed') return false;
+    if (databaseMs < thresholdMs && status !== deadlinePassed) return false;
     log.warn('slow statement', {
       request_id: requestId,
       waited_ms: Math.round(queueMs),

@@ -2,6 +2,7 @@
 // Must not know who listens, nor how a line is written. Holds no query string: SQL and its literals stand there.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 
 /** What became of a request's statements; times in ms. */
 export type Told = {
@@ -30,7 +31,9 @@ export type VisitObserver = {
 };
 
 /** The fixed set of what answers. */
-export type Endpoint = 'db' | 'livez' | 'readyz' | 'health' | 'metrics' | 'other';
+export const endpoints = ['db', 'livez', 'readyz', 'health', 'metrics', 'other'] as const;
+
+export type Endpoint = (typeof endpoints)[number];
 
 /** What is known of a request from its head. */
 export type VisitHead = {
@@ -48,7 +51,10 @@ export class Visit {
   readonly startedAt = performance.now();
   /** Null while, and if, no statement was run. */
   told: Told | null = null;
-  readonly #response: ServerResponse & { readonly bodyBytes?: number };
+  readonly #response: ServerResponse & {
+    readonly bodyBytes?: number;
+    readonly failureCode?: FailureCode | null;
+  };
   readonly #observer: VisitObserver;
   #attended: Attended | null = null;
   #isRunning = false;
@@ -77,6 +83,11 @@ export class Visit {
 
   get bytes(): number {
     return this.#response.bodyBytes ?? 0;
+  }
+
+  /** Why the request failed, whether or not its client could be told; null: it did not, or by MySQL's own error. */
+  get code(): FailureCode | null {
+    return this.#response.failureCode ?? null;
   }
 
   /** Whether the reply was handed to the system in full. */

@@ -1,5 +1,12 @@
 // What one worker counts, as plain numbers; a snapshot of it for the supervisor.
 // Must not know prom-client, nor who asks.
+import { performance } from 'node:perf_hooks';
+import {
+  type FailureCode,
+  failureCodes,
+  outcomes,
+  type RequestOutcome,
+} from '../../shared/failure-codes.ts';
 import {
   type HistogramSample,
   type Sample,
@@ -10,8 +17,12 @@ import {
 import type { ControlObservations } from '../mysql/control.ts';
 import type { LaneObservations } from '../mysql/lane.ts';
 import type { PoolObservations } from '../mysql/pool.ts';
+import { OpenDescriptors } from './open-descriptors.ts';
+import { type Endpoint, endpoints } from './visit.ts';
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+/** Those that stand there before their first event: a rate over a series that appears shows nothing. */
+const usual: ReadonlySet<string> = new Set(['2xx', '4xx', '5xx']);
 const buckets = workerMetrics.dbhttpd_request_duration_seconds.buckets;
 
 /** The HTTP server's own figures: requests being answered, connections open, connections turned away so far. */
@@ -29,26 +40,31 @@ export class WorkerMetrics {
   clientsGone = 0;
   slowStatements = 0;
   coalesced = 0;
+  cutReplies = 0;
   descriptorShortages = 0;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
   #residentBytes = 0;
-  readonly #requests = new Map<string, Float64Array>();
-  readonly #outcomes = new Map<string, number>();
+  readonly #requests = new Map<Endpoint, Float64Array>(
+    endpoints.map((endpoint) => [endpoint, new Float64Array(statusClasses.length)]),
+  );
+  readonly #outcomes = startAtZero(outcomes);
+  readonly #failures = startAtZero(failureCodes);
+  readonly #descriptors = new OpenDescriptors();
 
-  /** Counts one answered request. `endpoint` must come from a fixed set. */
-  countRequest(endpoint: string, status: number): void {
-    let counts = this.#requests.get(endpoint);
-    if (counts === undefined) {
-      counts = new Float64Array(statusClasses.length);
-      this.#requests.set(endpoint, counts);
-    }
+  /** Counts one answered request. */
+  countRequest(endpoint: Endpoint, status: number): void {
+    const counts = this.#requests.get(endpoint) as Float64Array;
     const index = Math.floor(status / 100) - 1;
     counts[index] = (counts[index] ?? 0) + 1;
   }
 
-  countOutcome(outcome: string): void {
+  countOutcome(outcome: RequestOutcome): void {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  countFailure(code: FailureCode): void {
+    this.#failures.set(code, (this.#failures.get(code) ?? 0) + 1);
   }
 
   observeDuration(seconds: number): void {
@@ -73,6 +89,10 @@ export class WorkerMetrics {
         ...[...this.#outcomes].map(([outcome, value]) =>
           sample('dbhttpd_outcomes_total', value, { outcome }),
         ),
+        ...[...this.#failures].map(([code, value]) =>
+          sample('dbhttpd_failures_total', value, { code }),
+        ),
+        sample('dbhttpd_replies_cut_total', this.cutReplies),
         sample('dbhttpd_rows_total', this.rows),
         sample('dbhttpd_reply_bytes_total', this.replyBytes),
         sample('dbhttpd_queue_seconds_total', this.queueSeconds),
@@ -89,6 +109,8 @@ export class WorkerMetrics {
         ...controlSamples(control),
         sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
         sample('process_resident_memory_bytes', residentBytes),
+        sample('process_open_fds', this.#descriptors.count(performance.now())),
+        sample('process_max_fds', this.#descriptors.most),
       ],
       histograms: [this.#durationHistogram()],
     };
@@ -109,7 +131,9 @@ export class WorkerMetrics {
     return [...this.#requests].flatMap(([endpoint, counts]) =>
       statusClasses.flatMap((status, index) => {
         const value = counts[index] as number;
-        return value === 0 ? [] : [sample('dbhttpd_requests_total', value, { endpoint, status })];
+        return value === 0 && !usual.has(status)
+          ? []
+          : [sample('dbhttpd_requests_total', value, { endpoint, status })];
       }),
     );
   }
@@ -122,6 +146,10 @@ export class WorkerMetrics {
       sum: this.#durationSum,
     };
   }
+}
+
+function startAtZero<Name extends string>(names: readonly Name[]): Map<Name, number> {
+  return new Map(names.map((name) => [name, 0]));
 }
 
 function results(metric: WorkerMetric, ok: number, failed: number): Sample[] {
@@ -152,6 +180,7 @@ function poolSamples(pool: PoolObservations): Sample[] {
     state('busy', pool.busy),
     state('resetting', pool.resetting),
     state('connecting', pool.connecting),
+    sample('dbhttpd_pool_connections_max', pool.size),
     ...results('dbhttpd_connects_total', pool.connectsOk, pool.connectsFailed),
     ...results('dbhttpd_session_resets_total', pool.resetsOk, pool.resetsFailed),
   ];

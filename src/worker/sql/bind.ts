@@ -1,5 +1,6 @@
 // Puts parameter values into the text of one statement, as literals.
 // Must not know where the request came from, nor run anything.
+import type { FailureCode } from '../../shared/failure-codes.ts';
 import { isSpaceCode } from './characters.ts';
 import { describeDoubt } from './doubt.ts';
 import { Lexer } from './lexer.ts';
@@ -233,6 +234,6 @@ function listMisplaced(): Bound & { readonly ok: false } {
   );
 }
 
-function failed(code: string, message: string): Bound & { readonly ok: false } {
+function failed(code: FailureCode, message: string): Bound & { readonly ok: false } {
   return { ok: false, failure: { code, message } };
 }

@@ -1,9 +1,11 @@
 // Turns one JSON value into an SQL literal that means the same under every sql_mode and charset.
 // Must not know where in a statement the literal will stand.
+
 import { isLosslessNumber } from 'lossless-json';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 
 /** Why a value or a set of parameters cannot be bound; `message` is for people and holds no value. */
-export type BindFailure = { readonly code: string; readonly message: string };
+export type BindFailure = { readonly code: FailureCode; readonly message: string };
 
 /** Literals, or the reason why there is none. */
 export type Literal =
