@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
 import { isLosslessNumber } from 'lossless-json';
+import { rulesOf } from '../../src/worker/http/compat.ts';
 import {
   type DbRequest,
   type Decoded,
@@ -250,4 +251,35 @@ test('never throws on hostile input', () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+test('compat: any text means the same whether its control characters are escaped or not', () => {
+  const text = fc.string({
+    unit: fc.constantFrom('\t', '\n', '\u0000', '\u001f', '"', '\\', '{', 'é', 'n'),
+  });
+  fc.assert(
+    fc.property(text, (sql) => {
+      const escaped = JSON.stringify({ SQL: `-${sql}`, PARAMS: [sql] });
+      const raw = escaped.replace(/\\\\|\\t|\\n|\\u00[01][0-9a-f]/g, (found) =>
+        found === '\\\\' ? found : (JSON.parse(`"${found}"`) as string),
+      );
+      const loose = decodeDbQueryString(encodeURIComponent(raw), 'world', rulesOf.dbslayer);
+      assert.deepEqual(loose, get(encodeURIComponent(escaped)));
+    }),
+  );
+});
+
+test('compat: a control character behind a backslash, or outside of strings, is no JSON', () => {
+  for (const text of ['{"SQL":"a\\\n"}', '{"SQL":"a"\u0001}', '{"SQL\\\t":"a"}']) {
+    const decoded = decodeDbQueryString(encodeURIComponent(text), 'world', rulesOf.dbslayer);
+    assert.equal(code(decoded), 'BAD_JSON');
+  }
+});
+
+test('compat: a key that is null is absent, one named __proto__ is ordinary', () => {
+  const raw = encodeURIComponent(
+    '{"SQL":"a","PARAMS":null,"TIMEOUT":null,"__proto__":{"STAT":true}}',
+  );
+  const { metadata, params, sql } = request(decodeDbQueryString(raw, 'world', rulesOf.dbslayer));
+  assert.deepEqual({ metadata, params, sql }, { metadata: [], params: null, sql: 'a' });
 });
