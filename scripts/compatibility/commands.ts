@@ -1,20 +1,24 @@
 // Runs a command of the system to its end, within bounds.
 // Must not know which.
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 
 const timeoutMs = 10 * 60_000;
 
-/** What the command wrote to stdout. Throws with the end of what it said when it fails or takes ten minutes. */
-export function run(command: string, args: readonly string[], directory: string): string {
-  const ended = spawnSync(command, args, {
-    cwd: directory,
-    encoding: 'utf8',
-    timeout: timeoutMs,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    maxBuffer: 64 * 1024 * 1024,
+/**
+ * What the command wrote to stdout. Rejects with the end of what it said when it fails or takes ten minutes. It ends
+ * with this process.
+ */
+export function run(command: string, args: readonly string[], directory: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { cwd: directory, timeout: timeoutMs, maxBuffer: 64 * 1024 * 1024 };
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      process.off('exit', end);
+      if (error === null) return resolve(stdout);
+      const said = `${stdout}${stderr}`.trimEnd().split('\n').slice(-10).join('\n');
+      reject(new Error(`${command} failed: ${said || error.message}`, { cause: error }));
+    });
+    const end = () => child.kill();
+    process.once('exit', end);
+    child.stdin?.end();
   });
-  if (ended.status === 0) return ended.stdout;
-  const said = `${ended.stdout ?? ''}${ended.stderr ?? ''}`.trimEnd().split('\n').slice(-10);
-  throw new Error(`${command} ${args.join(' ')}: ${ended.error?.message ?? `exit ${ended.status}`}
-${said.join('\n')}`);
 }

@@ -5,10 +5,17 @@ import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { runCell } from './cell.ts';
-import { installNode } from './nodes.ts';
+import { type InstalledNode, installNode } from './nodes.ts';
 import { type Cell, help, parseCommand } from './options.ts';
-import { installServer } from './servers.ts';
+import { type Installed, installServer } from './servers.ts';
 import { type Outcome, renderMatrix } from './table.ts';
+
+type Ready = {
+  readonly name: string;
+  readonly title: string;
+  readonly server: Installed;
+  readonly node: InstalledNode;
+};
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -17,12 +24,15 @@ async function runMatrix(cells: readonly Cell[], words: readonly string[]): Prom
   const cache = process.env.DBHTTPD_MATRIX_DIR || join(userCache, 'dbhttpd/matrix');
   mkdirSync(cache, { recursive: true });
   // All that is needed comes first: a missing server is known before the first run, not after an hour.
-  const ready = cells.map(({ product, node }) => ({
-    name: `${product.name}-node-${node}`,
-    title: product.title,
-    server: installServer(product, cache, say),
-    node: installNode(node, cache, say),
-  }));
+  const ready: Ready[] = [];
+  for (const { product, node } of cells) {
+    ready.push({
+      name: `${product.name}-node-${node}`,
+      title: product.title,
+      server: await installServer(product, cache, say),
+      node: await installNode(node, cache, say),
+    });
+  }
   const outcomes: Outcome[] = [];
   for (const [index, { name, title, server, node }] of ready.entries()) {
     const labels = { server: `${title} ${server.version}`, node: `Node ${node.version}` };

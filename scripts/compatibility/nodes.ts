@@ -12,11 +12,11 @@ export type InstalledNode = {
 };
 
 /** Makes sure that a Node of this major version is here: this one, or one below `cache`. Throws when it cannot be had. */
-export function installNode(
+export async function installNode(
   major: number,
   cache: string,
   say: (line: string) => void,
-): InstalledNode {
+): Promise<InstalledNode> {
   const here = process.versions.node;
   if (here.startsWith(`${major}.`)) return { version: here, directory: dirname(process.execPath) };
   const folder = join(cache, `node-${major}`);
@@ -27,10 +27,10 @@ export function installNode(
     mkdirSync(work, { recursive: true });
     // Without it npm would look for a package.json further up.
     writeFileSync(join(work, 'package.json'), '{"private":true}\n');
-    run('npm', ['install', '--no-audit', '--no-fund', `node@${major}`], work);
+    await run('npm', ['install', '--no-audit', '--no-fund', `node@${major}`], work);
     renameSync(work, folder);
   }
   const directory = join(folder, 'node_modules/node/bin');
-  const version = run(join(directory, 'node'), ['--version'], folder).trim().slice(1);
-  return { version, directory };
+  const said = await run(join(directory, 'node'), ['--version'], folder);
+  return { version: said.trim().slice(1), directory };
 }

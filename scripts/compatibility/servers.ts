@@ -1,6 +1,5 @@
 // Unpacks a database server with all that it needs into a folder, beside the system's and without touching it.
 // Must not know how it is started.
-import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -24,33 +23,32 @@ export type Installed = {
 };
 
 /** Makes sure that the server is here: the system's, or one below `cache`. Throws when it cannot be had. */
-export function installServer(
+export async function installServer(
   product: Product,
   cache: string,
   say: (line: string) => void,
-): Installed {
+): Promise<Installed> {
   const own = findMariadb(process.env.PATH ?? '');
-  if (own !== null && readVersion(own).startsWith(product.version)) {
-    return { version: readVersion(own), root: null };
-  }
+  const ownVersion = own === null ? '' : await readVersion(own);
+  if (ownVersion.startsWith(product.version)) return { version: ownVersion, root: null };
   const root = join(cache, product.name);
   if (!existsSync(root)) {
     say(`- ${product.name}: packages of ${product.suite}`);
-    unpack(product, root);
+    await unpack(product, root);
   }
-  const version = readVersion(openServerRoot(root));
+  const version = await readVersion(openServerRoot(root));
   if (version.startsWith(product.version)) return { version, root };
   throw new Error(`${root} holds version ${version}; delete it to fetch ${product.name} anew.
 If Debian ${product.suite} has no ${product.version}* any more, scripts/compatibility/products.ts must follow`);
 }
 
-function readVersion(program: ServerProgram): string {
+async function readVersion(program: ServerProgram): Promise<string> {
   const [command = '', ...args] = program.command;
-  const said = spawnSync(command, [...args, '--no-defaults', '--version'], { encoding: 'utf8' });
-  return /Ver (\d+\.\d+\.\d+)/.exec(said.stdout ?? '')?.[1] ?? 'unknown';
+  const said = await run(command, [...args, '--no-defaults', '--version'], '/');
+  return /Ver (\d+\.\d+\.\d+)/.exec(said)?.[1] ?? 'unknown';
 }
 
-function unpack(product: Product, root: string): void {
+async function unpack(product: Product, root: string): Promise<void> {
   const work = `${root}.work`;
   rmSync(work, { recursive: true, force: true });
   for (const folder of ['root', 'packages', 'lists/partial', 'archives/partial']) {
@@ -59,12 +57,12 @@ function unpack(product: Product, root: string): void {
   const configuration = writeConfiguration(work, product.suite);
   const apt = (...args: string[]) =>
     run('apt-get', ['-q', '-c', configuration, ...args], join(work, 'packages'));
-  apt('update');
-  const plan = apt('-s', 'install', product.package);
+  await apt('update');
+  const plan = await apt('-s', 'install', product.package);
   const packages = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');
-  apt('download', ...packages);
+  await apt('download', ...packages);
   for (const name of readdirSync(join(work, 'packages'))) {
-    run('dpkg-deb', ['-x', join(work, 'packages', name), join(work, 'root')], work);
+    await run('dpkg-deb', ['-x', join(work, 'packages', name), join(work, 'root')], work);
   }
   renameSync(join(work, 'root'), root);
   rmSync(work, { recursive: true });
