@@ -1,5 +1,5 @@
 // The promise of exactness for tables that nobody thought of: random columns, random rows, any buffer.
-// Must not know how cells are written: the database says by CAST and HEX what it holds.
+// Must not know how cells are written: the database says itself what it holds.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import fc from 'fast-check';
@@ -69,7 +69,7 @@ const columns: readonly Generated[] = [
   },
   {
     type: 'float',
-    kind: 'number',
+    kind: 'float',
     value: fc.float({ noNaN: true, noDefaultInfinity: true }).map(String),
   },
   { type: 'bit(64)', kind: 'bit', value: unsigned(64) },
@@ -134,6 +134,8 @@ test('brings any table out as the database holds it, buffered and streamed alike
       const [held] = await connection.query({
         sql: `select ${asked} from random order by id`,
         rowsAsArray: true,
+        // The server's own text, whatever the type.
+        typeCast: (field) => field.string(),
       });
       const expected = (held as unknown[][]).map((row) =>
         row.map((cell, index) => truth(chosen[index]?.kind as Kind, cell)),

@@ -77,7 +77,7 @@ test(
   options,
   async () => {
     await database.query(
-      "create user app identified by 'pw'; grant all on *.* to app; revoke super, connection admin on *.* from app",
+      `create user app identified by 'pw'; grant all on ${database.name}.* to app`,
     );
     const app = { ...database, user: 'app', password: 'pw' };
     await database.query('set global max_connections = 10');

@@ -178,7 +178,7 @@ test('works wherever an expression stands, and uses the index of a column of any
     const sql = `select n from words where ${column} = ?`;
     assert.deepEqual(await row(connection, bound(sql, [sought])), [7], column);
     const [plan] = await connection.query({
-      sql: bound(`explain ${sql}`, [sought]),
+      sql: bound(`explain format=traditional ${sql}`, [sought]),
       rowsAsArray: false,
     });
     assert.equal((plan as { key: string }[])[0]?.key, column);

@@ -3,7 +3,7 @@
 import { JsonNumber, type JsonValue } from './strict-json.ts';
 
 /** How a column's cells are promised to come out. */
-export type Kind = 'number' | 'plain' | 'text' | 'binary' | 'bit';
+export type Kind = 'number' | 'float' | 'plain' | 'text' | 'binary' | 'bit';
 
 /** A type under test, its cells as SQL literals; with `is`, what must come out beyond all doubt. */
 export type TypeCase = {
@@ -18,6 +18,8 @@ export type TypeCase = {
 /** The expression by which the server tells a column's content as ASCII or, for `plain`, as it is. */
 export const truthSql: Readonly<Record<Kind, (column: string) => string>> = {
   number: (column) => `cast(${column} as char)`,
+  // MySQL spells a FLOAT otherwise in CAST (1e-15) than as a column (0.000000000000001).
+  float: (column) => column,
   plain: (column) => `cast(${column} as char)`,
   text: (column) => `hex(convert(${column} using utf8mb4))`,
   binary: (column) => `hex(${column})`,
@@ -33,7 +35,7 @@ export function truth(kind: Kind, said: unknown): string | null {
 /** A cell of a reply in the same form. Throws when it is not of the JSON type that is promised. */
 export function shown(kind: Kind, cell: JsonValue): string | null {
   if (cell === null) return null;
-  if (kind === 'number') {
+  if (kind === 'number' || kind === 'float') {
     if (cell instanceof JsonNumber) return cell.text;
     throw new TypeError(`no number: ${JSON.stringify(cell)}`);
   }
