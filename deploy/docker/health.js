@@ -1,10 +1,74 @@
-// The container's health check: exit status 0 when /livez answers 200 within 2 s.
-// Must not know more than an address: DBHTTPD_HEALTH_URL, if the section does not listen on port 9090.
-const url = process.env.DBHTTPD_HEALTH_URL ?? 'http://127.0.0.1:9090/livez';
+// The container's health check: exit status 0 when /livez answers 200 within 2 s, asked at the address on which the
+// gateway's own section has it listen: any port, HTTPS, a unix socket.
+// Must not ask for the database. DBHTTPD_HEALTH_URL names another address, http or https.
+import { readdirSync, readFileSync } from 'node:fs';
+import { request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { join } from 'node:path';
+
+const withinMs = 2000;
+const command = join(import.meta.dirname, 'dist/src/supervisor/main.js');
 
 try {
-  const { status } = await fetch(url, { signal: AbortSignal.timeout(2000) });
-  process.exitCode = status === 200 ? 0 : 1;
+  const url = process.env.DBHTTPD_HEALTH_URL;
+  const target = url === undefined ? await findTarget() : parts(url);
+  process.exitCode = (await statusOf(target)) === 200 ? 0 : 1;
 } catch {
   process.exitCode = 1;
+}
+
+function parts(url) {
+  const { protocol, hostname, port } = new URL(url);
+  return { isTls: protocol === 'https:', host: hostname.replace(/^\[|\]$/g, ''), port };
+}
+
+/** Where the gateway of this container listens, by its command line and its file. */
+async function findTarget() {
+  const { parseArguments } = await import('./dist/src/supervisor/arguments.js');
+  const { parseEntries } = await import('./dist/src/shared/config.js');
+  const { readSection } = await import('./dist/src/shared/ini-section.js');
+  const { configPath, section } = parseArguments(commandLine());
+  const { values } = parseEntries(
+    readSection(readFileSync(configPath, 'utf8'), section, () => true),
+  );
+  const { listen, https_cert: certificate } = values;
+  const isTls = certificate !== null;
+  if (listen.kind === 'unix') return { isTls, socketPath: listen.path };
+  const anywhere = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const host = listen.host ?? '127.0.0.1';
+  return { isTls, host: anywhere[host] ?? host, port: listen.port };
+}
+
+/** The arguments of the supervisor. It need not be process 1: there may be an init, or a pod's pause. */
+function commandLine() {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  for (const pid of pids.sort((one, other) => one - other)) {
+    const words = argumentsOf(pid);
+    const at = words.indexOf(command);
+    // An init has the command among its own arguments: they say the same.
+    if (at >= 0) return words.slice(at + 1);
+  }
+  throw new Error('no gateway runs here');
+}
+
+function argumentsOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  } catch {
+    return [];
+  }
+}
+
+function statusOf({ isTls, ...address }) {
+  const request = isTls ? requestTls : requestPlain;
+  // The certificate is for those who ask by its name; this asks its own neighbour, and sends nothing.
+  const options = { ...address, path: '/livez', rejectUnauthorized: false };
+  return new Promise((resolve, reject) => {
+    const asked = request({ ...options, signal: AbortSignal.timeout(withinMs) }, (reply) => {
+      reply.resume();
+      resolve(reply.statusCode);
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
 }

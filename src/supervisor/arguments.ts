@@ -16,13 +16,13 @@ export type Command =
 export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>
        dbhttpd --check -c <path> -s <section>
        dbhttpd --foreground -c <path> -s <section>
-       dbhttpd --help | --version
+       dbhttpd --help | -h | --version
 
   -c            the configuration file
   -s            the section of the file to serve
   --check       validate everything, connect once, print the effective settings; start nothing
   --foreground  stay in the foreground and log to stderr
-  --help        this text
+  --help, -h    this text
   --version     the version
 
 A start prints nothing: its exit status tells the result, and the log says why.
@@ -39,6 +39,7 @@ export function parseArguments(argv: readonly string[]): Command {
   const parsed = minimist([...argv], {
     string: ['c', 's'],
     boolean: [...modes],
+    alias: { h: 'help' },
     unknown: (argument) => {
       unknown.push(argument);
       return false;

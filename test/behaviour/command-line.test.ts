@@ -5,11 +5,13 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { runCommand } from '../support/daemon.ts';
 
-test('--help prints the usage and exits 0', async () => {
-  const { status, stdout, stderr } = await runCommand(['--help']);
-  assert.deepEqual([status, stderr], [0, '']);
-  assert.match(stdout, /^usage: dbhttpd -c /);
-});
+for (const asked of ['--help', '-h']) {
+  test(`${asked} prints the usage and exits 0`, async () => {
+    const { status, stdout, stderr } = await runCommand([asked]);
+    assert.deepEqual([status, stderr], [0, '']);
+    assert.match(stdout, /^usage: dbhttpd -c /);
+  });
+}
 
 test('--version prints the version of the package', async () => {
   const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

@@ -19,7 +19,8 @@ test('both options given start the section', () => {
 });
 
 test('help and version need nothing else', () => {
-  assert.equal(parseArguments(['--help']).kind, 'help');
+  for (const asked of ['--help', '-h']) assert.equal(parseArguments([asked]).kind, 'help');
+  assert.equal(parseArguments(['-c', '/x', '-h', '-s', 'y']).kind, 'help');
   assert.equal(parseArguments(['--version']).kind, 'version');
 });
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,6 +52,7 @@ for (const unit of units) {
     assert.ok(Number(settings.get('TimeoutStartSec')) > 15);
     assert.ok(Number(settings.get('TimeoutStopSec')) > 32);
     assert.equal(settings.get('KillMode'), 'mixed');
+    assert.equal(settings.get('ExecReload'), '/bin/kill -HUP $MAINPID');
     assert.equal(settings.get('MemoryDenyWriteExecute'), 'no');
     const known = new Set<number>(Object.values(exitCodes));
     const prevented = settings.get('RestartPreventExitStatus')?.split(' ').map(Number) ?? [];
@@ -115,6 +116,37 @@ test('the image runs the command of the package, not as root, in exec form, from
   for (const [, sources = ''] of text.matchAll(/^COPY (?!--from)(.*) \S+$/gm)) {
     for (const source of sources.split(' ')) assert.ok(existsSync(source), source);
   }
+});
+
+test('the image is of one Node, with a release line that is supported for long, on Debian', () => {
+  const bases = [...read('docker/Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  assert.equal(bases.length, 2);
+  assert.equal(new Set(bases).size, 1);
+  const major = Number(/^node:(\d+)-slim$/.exec(bases[0] ?? '')?.[1]);
+  assert.ok(major >= 24 && major % 2 === 0, bases[0]);
+});
+
+test('the package holds what it runs, deploy/, and every document that the README names', () => {
+  const packing = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const { stdout } = spawnSync('npm', packing, { encoding: 'utf8' });
+  const [pack] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const packed = new Set(pack.files.map(({ path }) => path));
+  const readme = readFileSync('README.md', 'utf8');
+  const documents = [...readme.matchAll(/\bdocs\/[\w./-]+\.(?:md|svg|json)\b/g)].map(
+    ([path]) => path,
+  );
+  assert.ok(documents.length > 5);
+  const deployed = readdirSync('deploy', { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const run = ['supervisor', 'worker'].map((side) => `dist/src/${side}/main.js`);
+  for (const path of [...documents, ...deployed, ...run, 'dist/src/worker/reply/rows.wasm']) {
+    assert.ok(packed.has(path), path);
+  }
+  assert.deepEqual(
+    [...packed].filter((path) => /^(?:test|scripts|src|dist\/(?!src))/.test(path)),
+    [],
+  );
 });
 
 test('the health check tells 200 from everything else', async () => {

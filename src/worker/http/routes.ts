@@ -63,9 +63,8 @@ export function createRoutes(
     headers: IncomingHttpHeaders,
     endpoint: Endpoint,
   ): Failure | null => {
-    const unknownHost = checkHost(head, headers);
-    if (unknownHost !== null || isOpen.has(endpoint)) return unknownHost;
-    return checkBrowser(head, headers) ?? checkToken(head, headers);
+    if (isOpen.has(endpoint)) return null;
+    return checkHost(head, headers) ?? checkBrowser(head, headers) ?? checkToken(head, headers);
   };
 
   const answer = (
