@@ -19,6 +19,7 @@ export type ToWorker =
       readonly slot: number;
       readonly logTo: LogDestination;
     }
+  /** Close the listener, confirm, finish what is in flight, end. */
   | { readonly kind: 'drain' }
   | { readonly kind: 'reopen logs' }
   | { readonly kind: 'renew'; readonly credentials: Credentials }
@@ -30,6 +31,8 @@ export type ToWorker =
 export type ToSupervisor =
   | { readonly kind: 'ready' }
   | { readonly kind: 'listening' }
+  /** The listener is closed: nothing new will come. */
+  | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
   | { readonly kind: 'pong'; readonly sequence: number }
   | { readonly kind: 'snapshot'; readonly scrapeId: number | null; readonly snapshot: Snapshot }

@@ -10,8 +10,8 @@ import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
 import { escapeControl } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
-import { holderOf, instanceOf } from './claim.ts';
-import { bindListener } from './listener.ts';
+import { holderOf } from './claim.ts';
+import { bindListener, isTaken } from './listener.ts';
 import { askServer, type ServerFacts, type Unanswered } from './server-facts.ts';
 
 type Finding = { readonly exitCode: ExitCode; readonly problem: string };
@@ -82,10 +82,11 @@ async function findUnbindable(config: Config): Promise<readonly Finding[]> {
     print(`instance: ${holder}`);
     return [];
   }
-  // Binding a socket's path would replace the name; there, the directory is all that can be looked at.
+  // Binding a socket's path would replace the name: it is only looked at.
   if (config.listen.kind === 'unix') {
-    const reason = whyNotCreatable(config.listen.path, false);
-    const problem = `cannot listen on ${config.listen.path}: ${reason}`;
+    const { path } = config.listen;
+    const reason = (await isTaken(path)) ? 'EADDRINUSE' : whyNotCreatable(path, false);
+    const problem = `cannot listen on ${path}: ${reason}`;
     return reason === null ? [] : [{ exitCode: exitCodes.unavailable, problem }];
   }
   const bound = await bindListener(config.listen, config.listenMode);
@@ -99,7 +100,7 @@ async function findUnbindable(config: Config): Promise<readonly Finding[]> {
 
 async function findHolder(config: Config): Promise<string | null> {
   try {
-    return await holderOf(instanceOf(config.pidfile, process.getuid?.() ?? 0));
+    return await holderOf(config.pidfile);
   } catch {
     // The pidfile's directory is missing, which is reported as such: nobody can hold the claim.
     return null;

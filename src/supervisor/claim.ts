@@ -1,22 +1,15 @@
-// The claim on an instance: an abstract unix socket that the kernel frees when its holder dies, and that tells a phase.
+// The claim on an instance: a lock beside the pidfile that the kernel frees when its holder dies.
 // Must not know the pidfile's content, nor what the holder does.
-import { createHash } from 'node:crypto';
-import { realpathSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { closeSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { descriptorOf } from '../shared/listening-socket.ts';
+import { isStillAt, openLockFile, tryLock } from './file-lock.ts';
+import { answerBoundMs, askHolder } from './phase-socket.ts';
 
-/** What the holder of a claim is doing; `boundMs`: how long a drain may last. */
-export type Phase =
-  | { readonly kind: 'starting' | 'running' }
-  | { readonly kind: 'draining'; readonly boundMs: number };
-
-/** A claim that this process holds, or shares with the one that it was inherited from. */
+/** A claim: of this process, or shared with the one that the descriptor was inherited from. */
 export type Claim = {
   readonly fd: number;
-  readonly answerBy: (phase: () => Phase) => void;
-  /** Closes this process's copy. */
+  /** Closes this process's copy; the last one frees the claim. Idempotent. */
   readonly close: () => void;
 };
 
@@ -25,121 +18,70 @@ export type Claimed =
   | { readonly kind: 'held'; readonly claim: Claim }
   | { readonly kind: 'taken'; readonly reason: string };
 
-const answerBoundMs = 5000;
-const drainMarginMs = 5000;
-// The asker may have sent a TERM just before: one further turn of the loop, and its handler has run.
-const furtherTurnMs = 5;
-const retryMs = 10;
+const firstRetryMs = 10;
+const longestRetryMs = 160;
 
 /** The instance's identity: user and real path of the pidfile. Throws when the pidfile's directory is missing. */
-export function instanceOf(pidfile: string, uid: number): string {
-  return `${uid}:${join(realpathSync(dirname(pidfile)), basename(pidfile))}`;
+export function instanceOf(pidfile: string): string {
+  return `${process.getuid?.() ?? 0}:${join(realpathSync(dirname(pidfile)), basename(pidfile))}`;
 }
 
-/** Claims an instance: waits while its holder drains, gives up when one runs, starts or keeps silent. */
-export async function claimInstance(instance: string): Promise<Claimed> {
-  const name = socketName(instance);
-  let attemptsLeft = answerBoundMs / retryMs;
+/**
+ * Claims the instance of a pidfile: waits while its holder leaves, gives up when one runs, starts or keeps silent.
+ * Rejects when the lock cannot be opened or tried.
+ */
+export async function claimInstance(pidfile: string): Promise<Claimed> {
+  let silentSince = performance.now();
+  let retryMs = firstRetryMs;
   for (;;) {
-    const claim = await bindClaim(name);
+    const claim = await tryClaim(pidfile);
     if (claim !== null) return { kind: 'held', claim };
-    const answer = await askHolder(name);
-    if (answer === 'gone') {
-      // Bound and not yet listening, or just dead: the next attempt tells.
-      attemptsLeft -= 1;
-      if (attemptsLeft < 0) return { kind: 'taken', reason: 'its holder cannot be reached' };
+    const answer = await askHolder(pidfile);
+    if (answer.kind === 'stands') return { kind: 'taken', reason: answer.reason };
+    if (answer.kind === 'released') {
+      silentSince = performance.now();
+      retryMs = firstRetryMs;
+    } else if (performance.now() - silentSince > answerBoundMs) {
+      return { kind: 'taken', reason: 'its holder does not answer' };
+    } else {
+      // It has locked and does not answer yet, or is just dead: the next attempt tells.
       await delay(retryMs);
-    } else if (answer !== 'drained') {
-      return { kind: 'taken', reason: answer };
+      retryMs = Math.min(2 * retryMs, longestRetryMs);
     }
   }
 }
 
-/** What an instance's holder says of itself; null when nobody holds it. Waits while the holder drains. */
-export async function holderOf(instance: string): Promise<string | null> {
-  const answer = await askHolder(socketName(instance));
-  return answer === 'gone' || answer === 'drained' ? null : answer;
+/** What an instance's holder says of itself; null when nobody answers. Waits while the holder leaves. */
+export async function holderOf(pidfile: string): Promise<string | null> {
+  const answer = await askHolder(pidfile);
+  return answer.kind === 'stands' ? answer.reason : null;
 }
 
 /** Takes over a claim whose descriptor was inherited. */
-export async function inheritClaim(fd: number): Promise<Claim> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ fd }, resolve);
-  });
-  return claimOf(server);
-}
-
-function socketName(instance: string): string {
-  const readable = `\0dbhttpd:${instance}`;
-  // An abstract name has 107 bytes at most.
-  if (Buffer.byteLength(readable) <= 107) return readable;
-  return `\0dbhttpd:${createHash('sha256').update(instance).digest('hex')}`;
-}
-
-/** Null when somebody holds the name. */
-async function bindClaim(name: string): Promise<Claim | null> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(null);
-      else reject(error);
-    });
-    server.listen({ path: name }, () => resolve(claimOf(server)));
-  });
-}
-
-function claimOf(server: Server): Claim {
-  let phase = (): Phase => ({ kind: 'starting' });
-  server.maxConnections = 256;
-  server.on('error', () => {});
-  server.on('connection', (socket) => {
-    socket.on('error', () => {});
-    socket.resume();
-    setTimeout(() => answer(socket, phase()), furtherTurnMs);
-  });
+export function inheritClaim(fd: number): Claim {
+  let isOpen = true;
   return {
-    fd: descriptorOf(server),
-    answerBy: (next) => {
-      phase = next;
+    fd,
+    close: () => {
+      if (isOpen) closeSync(fd);
+      isOpen = false;
     },
-    close: () => server.close(),
   };
 }
 
-function answer(socket: Socket, phase: Phase): void {
-  // While draining the connection stays: its end tells the asker that this process is gone.
-  if (phase.kind === 'draining') socket.write(`draining ${phase.boundMs}\n`);
-  else socket.end(`${phase.kind}\n`);
-}
-
-/** `gone`: nobody listens there. `drained`: the holder has ended. Anything else: why the instance is taken. */
-async function askHolder(name: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect({ path: name });
-    let text = '';
-    let verdict: string | null = null;
-    const silent = 'its holder does not answer';
-    let timer = setTimeout(() => conclude(silent), answerBoundMs);
-    const conclude = (answer: string) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.setEncoding('utf8');
-    socket.on('error', () => conclude('gone'));
-    socket.on('data', (piece: string) => {
-      text += piece;
-      const match = /^(\w+)(?: (\d+))?\n/.exec(text);
-      if (match === null) return;
-      if (match[1] !== 'draining') return conclude(`it is ${match[1]}`);
-      verdict = 'drained';
-      clearTimeout(timer);
-      const boundMs = Number(match[2]) + drainMarginMs;
-      timer = setTimeout(() => conclude('its holder does not finish draining'), boundMs);
-    });
-    // An end without an answer: it died while it was asked.
-    socket.on('close', () => conclude(verdict ?? 'gone'));
-  });
+/** Null when somebody holds it. */
+async function tryClaim(pidfile: string): Promise<Claim | null> {
+  const path = `${pidfile}.lock`;
+  for (;;) {
+    const claim = inheritClaim(openLockFile(path));
+    try {
+      const isLocked = await tryLock(claim.fd);
+      if (isLocked && isStillAt(path, claim.fd)) return claim;
+      claim.close();
+      if (!isLocked) return null;
+    } catch (error) {
+      claim.close();
+      throw error;
+    }
+  }
 }

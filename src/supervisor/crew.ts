@@ -2,6 +2,7 @@
 // Must not know signals, pidfile or claim.
 import type { Credentials } from '../shared/credentials.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import type { LogFields } from '../shared/log.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
 import { createTotals, type SupervisorState } from './totals.ts';
@@ -15,11 +16,13 @@ export type Boot =
 export type Crew = {
   /** Fills every slot; resolves when all listen, or when that is given up. */
   readonly boot: () => Promise<Boot>;
-  /** Tells every worker to finish and end. Nothing is refilled from here on. */
-  readonly drain: () => void;
+  /** Tells every worker to finish and end; resolves when none listens any more. Nothing is refilled from here on. */
+  readonly drain: () => Promise<void>;
   readonly kill: () => void;
   /** Resolves when no worker is left; only after drain or kill. */
-  readonly gone: () => Promise<void>;
+  readonly gone: Promise<void>;
+  /** What the workers counted and no scrape has told, in fields for the log. */
+  readonly unseen: () => LogFields;
   readonly reopenLogs: () => void;
   /** Hands them to every worker, and to those that come later. */
   readonly renew: (credentials: Credentials) => void;
@@ -39,6 +42,10 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
   let isEnding = false;
   let concludeBoot: ((boot: Boot) => void) | null = null;
   let onGone = () => {};
+  let onClosed = () => {};
+  const gone = new Promise<void>((resolve) => {
+    onGone = resolve;
+  }).finally(() => clearInterval(ticker));
 
   const conclude = (boot: Boot) => {
     concludeBoot?.(boot);
@@ -51,11 +58,16 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
     if (collection?.awaited.size === 0) collection.finish();
   };
 
+  const tellIfEnded = () => {
+    if (slots.every((slot) => slot.isClosed())) onClosed();
+    if (slots.every((slot) => slot.isEmpty())) onGone();
+  };
+
   const onEmpty = (slot: Slot, delayMs: number) => {
     totals.retire(slot.number);
     for (const scrapeId of collections.keys()) answered(slot.number, scrapeId);
     if (isEnding) {
-      if (slots.every((one) => one.isEmpty())) onGone();
+      tellIfEnded();
       return;
     }
     if (concludeBoot !== null && isHopeless(slot.restarts() + 1)) {
@@ -93,6 +105,9 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
       onListening: () => {
         if (slots.every((slot) => slot.isListening())) conclude({ kind: 'listening' });
       },
+      onClosed: () => {
+        if (isEnding) tellIfEnded();
+      },
       onFailed: (exitCode, reason) => conclude({ kind: 'failed', exitCode, reason }),
       onSnapshot: (slot, snapshot, scrapeId) => {
         totals.update(slot, snapshot);
@@ -119,19 +134,20 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
         concludeBoot = resolve;
         for (const slot of slots) slot.fill();
       }),
-    drain: () => {
-      isEnding = true;
-      for (const slot of slots) slot.drain();
-    },
+    drain: () =>
+      new Promise((resolve) => {
+        isEnding = true;
+        onClosed = resolve;
+        for (const slot of slots) slot.drain();
+        tellIfEnded();
+      }),
     kill: () => {
       isEnding = true;
       for (const slot of slots) slot.kill();
+      tellIfEnded();
     },
-    gone: () =>
-      new Promise<void>((resolve) => {
-        onGone = resolve;
-        if (slots.every((slot) => slot.isEmpty())) resolve();
-      }).finally(() => clearInterval(ticker)),
+    gone,
+    unseen: totals.unseen,
     reopenLogs: () => {
       for (const slot of slots) slot.send({ kind: 'reopen logs' });
     },

@@ -18,10 +18,9 @@ process.once('message', (order: ToDaemon) => {
 });
 tell({ kind: 'ready' });
 
-async function run({ config, address }: ToDaemon): Promise<void> {
+async function run({ config, address, bootBoundMs }: ToDaemon): Promise<void> {
   process.title = `dbhttpd: supervisor ${config.section}`;
   const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`, 'at once');
-  const claim = await inheritClaim(inherited.claim);
   let isOpen = true;
   const close = () => {
     if (isOpen) closeSync(inherited.listener);
@@ -29,10 +28,11 @@ async function run({ config, address }: ToDaemon): Promise<void> {
   };
   const supervision = supervise({
     config,
-    claim,
+    claim: inheritClaim(inherited.claim),
     listener: { fd: inherited.listener, address, close },
     log,
     logTo: 'file',
+    bootBoundMs,
     onRunning: () => {
       process.off('disconnect', supervision.stop);
       tell({ kind: 'running' }, () => process.disconnect());

@@ -17,7 +17,13 @@ export async function runInForeground(target: Target, env: Environment): Promise
   const prepared = await prepare(target, env, 'stderr');
   if (!prepared.ok) return prepared.exitCode;
   const { log } = prepared;
-  const supervision = supervise({ ...prepared, logTo: 'stderr', onRunning: () => {} });
+  const bootBoundMs = prepared.remainingMs();
+  const supervision = supervise({
+    ...prepared,
+    logTo: 'stderr',
+    bootBoundMs,
+    onRunning: () => {},
+  });
   process.off('SIGTERM', abort);
   process.off('SIGINT', abort);
   return live(supervision, log);

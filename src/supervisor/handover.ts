@@ -8,7 +8,12 @@ import type { ListenAddress } from '../shared/listen-address.ts';
 export const inherited = { claim: 4, listener: 5 } as const;
 
 /** From the launcher: settings travel by this channel, never by arguments or environment. */
-export type ToDaemon = { readonly config: Config; readonly address: ListenAddress };
+export type ToDaemon = {
+  readonly config: Config;
+  readonly address: ListenAddress;
+  /** How long its workers may take to listen. */
+  readonly bootBoundMs: number;
+};
 
 /** From the detached supervisor. */
 export type FromDaemon =

@@ -10,13 +10,14 @@ import { supervisorHeapLimits } from './heap-limits.ts';
 import { endOrphans } from './orphans.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
 
-const startBoundMs = 15_000;
+/** What is left of a start's time for the launcher, so that the supervisor tells the reason where it is known. */
+const reportMarginMs = 1000;
 
 /** Starts the section's instance; resolves when every worker listens, or the start has failed. */
 export async function launch(target: Target, env: Environment): Promise<ExitCode> {
   const prepared = await prepare(target, env, 'file');
   if (!prepared.ok) return prepared.exitCode;
-  const { config, log, claim, listener, instance } = prepared;
+  const { config, log, claim, listener, remainingMs } = prepared;
   const entry = new URL('./daemon.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [...supervisorHeapLimits, entry], {
     detached: true,
@@ -27,19 +28,26 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   // From here on the supervisor's copies count: ours must not outlive it.
   claim.close();
   listener.close();
-  const exitCode = await report(child, { config, address: listener.address }, log);
+  const bootBoundMs = remainingMs() - reportMarginMs;
+  const order = { config, address: listener.address, bootBoundMs };
+  const exitCode = await report(child, order, remainingMs(), log);
   if (exitCode === null) {
-    log.error('the start was given up', { reason: `no report within ${startBoundMs / 1000} s` });
+    log.error('the start was given up', { reason: 'no report in time' });
     await kill(child);
-    await endOrphans(instance);
+    await endOrphans(config.pidfile);
   }
   return exitCode ?? exitCodes.unavailable;
 }
 
 /** The supervisor's verdict; null when none came in time. */
-function report(child: ChildProcess, order: ToDaemon, log: Log): Promise<ExitCode | null> {
+function report(
+  child: ChildProcess,
+  order: ToDaemon,
+  boundMs: number,
+  log: Log,
+): Promise<ExitCode | null> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(null), startBoundMs);
+    const timer = setTimeout(() => resolve(null), boundMs);
     const conclude = (exitCode: ExitCode) => {
       clearTimeout(timer);
       resolve(exitCode);

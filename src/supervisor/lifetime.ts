@@ -6,7 +6,7 @@ import type { Supervision } from './supervise.ts';
 
 const crashStatus = 70;
 
-/** Connects signals to a lifecycle; resolves with its exit status once it has ended, the log written. */
+/** Connects signals to a lifecycle, before anybody can know whom to send them to, and runs it; its exit status. */
 export async function live(supervision: Supervision, log: OwnedLog): Promise<ExitCode> {
   process.on('SIGTERM', supervision.stop);
   process.on('SIGINT', supervision.stop);
@@ -21,5 +21,5 @@ export async function live(supervision: Supervision, log: OwnedLog): Promise<Exi
   process.on('uncaughtException', crash);
   process.on('unhandledRejection', crash);
   process.on('exit', log.flush);
-  return supervision.ended;
+  return supervision.run();
 }

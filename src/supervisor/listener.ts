@@ -58,7 +58,7 @@ export async function bindListener(address: ListenAddress, mode: number): Promis
 }
 
 /** True when somebody answers on the path, or when it is no socket; a dead socket's name is free. */
-async function isTaken(path: string): Promise<boolean> {
+export async function isTaken(path: string): Promise<boolean> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return false;
   if (!stats.isSocket()) return true;
@@ -71,12 +71,23 @@ async function isTaken(path: string): Promise<boolean> {
   });
 }
 
-/** Takes the name of a unix socket away, so that a client is refused and not left waiting. */
-export function removeSocketName(address: ListenAddress): void {
-  if (address.kind === 'tcp') return;
-  try {
-    unlinkSync(address.path);
-  } catch {
-    // Somebody else took it away: that is what was wanted.
-  }
+/**
+ * Remembers the name of a unix socket that has just been bound. What is returned takes it away, so that a client is
+ * refused and not left waiting, but never the name that another has put in its place.
+ */
+export function rememberSocketName(address: ListenAddress): () => void {
+  if (address.kind === 'tcp') return () => {};
+  const { path } = address;
+  const inode = inodeOf(path);
+  return () => {
+    try {
+      if (inode !== null && inodeOf(path) === inode) unlinkSync(path);
+    } catch {
+      // Somebody else took it away: that is what was wanted.
+    }
+  };
+}
+
+function inodeOf(path: string): number | null {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }

@@ -51,7 +51,12 @@ export function forkMember(marks: Marks, log: Log, events: MemberEvents): Member
     events.onExit(reason);
   };
   child.on('message', (message) => events.onMessage(message as ToSupervisor));
-  child.once('exit', (code, signal) => end(signal === null ? `exit status ${code}` : signal));
+  // What it said last may be read after its exit was noticed: it has ended when both are over.
+  child.once('exit', (code, signal) => {
+    const reason = signal ?? `exit status ${code}`;
+    if (child.connected) child.once('disconnect', () => end(reason));
+    else end(reason);
+  });
   // Two ways to hear of errors, both also used for messages that a dying worker no longer takes.
   child.on('error', (error) => {
     if (child.pid === undefined) end(`cannot be forked: ${error.message}`);

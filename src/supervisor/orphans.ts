@@ -2,6 +2,8 @@
 // Must not know living workers; nothing else is ever signalled.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { instanceOf } from './claim.ts';
+import { drainingSupervisor } from './drain-turn.ts';
 
 /** What every worker carries in its environment. */
 export type Marks = { readonly DBHTTPD_INSTANCE: string; readonly DBHTTPD_SUPERVISOR: string };
@@ -15,11 +17,17 @@ export function ownMarks(instance: string): Marks {
 const goneBoundMs = 2000;
 const pollMs = 10;
 
-/** Ends this instance's orphans and waits until they are gone; the ids of those it ended. The caller holds the claim. */
-export async function endOrphans(instance: string): Promise<readonly number[]> {
-  const ended = findOrphans(instance).filter(({ pid, started }) => {
+/**
+ * Ends the orphans of a pidfile's instance and waits until they are gone; the ids of those it ended. The caller holds
+ * the claim. Workers that drain beside it are known by the lock of their instance, wherever their supervisor is.
+ */
+export async function endOrphans(pidfile: string): Promise<readonly number[]> {
+  const instance = instanceOf(pidfile);
+  const draining = await drainingSupervisor(pidfile);
+  const isOrphan = (pid: number) => isOrphanOf(pid, instance, draining);
+  const ended = findOrphans(isOrphan).filter(({ pid, started }) => {
     // Looked at once more, a moment before: an id may have passed to somebody else.
-    if (startTime(pid) !== started || !isOrphan(pid, instance)) return false;
+    if (startTime(pid) !== started || !isOrphan(pid)) return false;
     return kill(pid);
   });
   const deadline = performance.now() + goneBoundMs;
@@ -30,22 +38,23 @@ export async function endOrphans(instance: string): Promise<readonly number[]> {
 
 type Found = { readonly pid: number; readonly started: string };
 
-function findOrphans(instance: string): readonly Found[] {
+function findOrphans(isOrphan: (pid: number) => boolean): readonly Found[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid || !isOrphan(pid, instance)) return [];
+    if (!Number.isInteger(pid) || pid === process.pid || !isOrphan(pid)) return [];
     const started = startTime(pid);
     return started === null ? [] : [{ pid, started }];
   });
 }
 
-function isOrphan(pid: number, instance: string): boolean {
+function isOrphanOf(pid: number, instance: string, draining: string | null): boolean {
   // Readable for the same user only, which is what we want; root reads all, and the instance holds the user.
   const marks = read(`/proc/${pid}/environ`)?.split('\0') ?? [];
   if (!marks.includes(`DBHTTPD_INSTANCE=${instance}`)) return false;
   const supervisor = /^DBHTTPD_SUPERVISOR=(\d+):(\d+)$/;
   const match = marks.map((mark) => supervisor.exec(mark)).find((found) => found !== null);
   if (match === undefined || match === null) return false;
+  if (draining === `${match[1]}:${match[2]}`) return false;
   const supervisorPid = Number(match[1]);
   // A zombie is dead: a container's first process may never reap it.
   return startTime(supervisorPid) !== match[2] || isZombie(supervisorPid);

@@ -8,7 +8,7 @@ import { formatListenAddress } from '../shared/listen-address.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/log.ts';
 import type { LogDestination } from '../shared/messages.ts';
 import type { Target } from './arguments.ts';
-import { type Claim, claimInstance, instanceOf } from './claim.ts';
+import { type Claim, claimInstance } from './claim.ts';
 import { type Bound, bindListener, type Listener } from './listener.ts';
 import { endOrphans } from './orphans.ts';
 
@@ -20,7 +20,8 @@ export type Prepared =
       readonly log: OwnedLog;
       readonly claim: Claim;
       readonly listener: Listener;
-      readonly instance: string;
+      /** What is left of the time that a start may take once it holds the claim. */
+      readonly remainingMs: () => number;
     }
   | { readonly ok: false; readonly exitCode: ExitCode };
 
@@ -29,6 +30,8 @@ export function withoutSecrets(env: Environment): Record<string, string | undefi
   const { DBHTTPD_PASSWORD: _password, DBHTTPD_TOKEN: _token, ...rest } = env;
   return rest;
 }
+
+const startBoundMs = 15_000;
 
 const failed = (exitCode: ExitCode): Prepared => ({ ok: false, exitCode });
 
@@ -66,9 +69,11 @@ export async function prepare(
   for (const warning of loaded.warnings) log.warn(formatFault(warning));
   const claimed = await claim(config, log);
   if (!claimed.ok) return failed(claimed.exitCode);
-  const listener = await listen(config, claimed.instance, log);
+  const deadline = performance.now() + startBoundMs;
+  const listener = await listen(config, log);
   if (listener === null) return failed(exitCodes.unavailable);
-  return { ok: true, config, log, claim: claimed.claim, listener, instance: claimed.instance };
+  const remainingMs = () => Math.max(0, deadline - performance.now());
+  return { ok: true, config, log, claim: claimed.claim, listener, remainingMs };
 }
 
 /** Writes lines to the first log that takes them; when none does, there is nobody left to tell. */
@@ -85,31 +90,24 @@ function complain(targets: readonly LogTarget[], ...lines: readonly string[]): v
 }
 
 type ClaimResult =
-  | { readonly ok: true; readonly claim: Claim; readonly instance: string }
+  | { readonly ok: true; readonly claim: Claim }
   | { readonly ok: false; readonly exitCode: ExitCode };
 
-async function claim(config: Config, log: Log): Promise<ClaimResult> {
+async function claim({ pidfile }: Config, log: Log): Promise<ClaimResult> {
   try {
-    const instance = instanceOf(config.pidfile, process.getuid?.() ?? 0);
-    const claimed = await claimInstance(instance);
-    if (claimed.kind === 'held') return { ok: true, claim: claimed.claim, instance };
-    log.error('this instance cannot be started', {
-      reason: claimed.reason,
-      pidfile: config.pidfile,
-    });
+    const claimed = await claimInstance(pidfile);
+    if (claimed.kind === 'held') return { ok: true, claim: claimed.claim };
+    log.error('this instance cannot be started', { reason: claimed.reason, pidfile });
     return { ok: false, exitCode: exitCodes.alreadyRunning };
   } catch (error) {
-    log.error('cannot create the pidfile', {
-      path: config.pidfile,
-      reason: (error as Error).message,
-    });
+    log.error('cannot create the pidfile', { path: pidfile, reason: (error as Error).message });
     return { ok: false, exitCode: exitCodes.cannotCreate };
   }
 }
 
-async function listen(config: Config, instance: string, log: Log): Promise<Listener | null> {
+async function listen(config: Config, log: Log): Promise<Listener | null> {
   // Workers of a supervisor that was killed may still hold the address, and database connections.
-  const ended = await endOrphans(instance);
+  const ended = await endOrphans(config.pidfile);
   if (ended.length > 0) log.warn('ended orphaned workers', { pids: ended.join(',') });
   const bound: Bound = await bindListener(config.listen, config.listenMode);
   if (bound.ok) return bound.listener;

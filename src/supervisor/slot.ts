@@ -22,6 +22,8 @@ export type Making = {
 /** What a slot tells its crew. */
 export type SlotEvents = {
   readonly onListening: () => void;
+  /** Its worker listens no more. */
+  readonly onClosed: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;
   readonly onSnapshot: (slot: number, snapshot: Snapshot, scrapeId: number | null) => void;
   readonly onScrape: (reply: (text: string) => void) => void;
@@ -36,6 +38,8 @@ export type Slot = {
   readonly fillAfter: (delayMs: number) => void;
   readonly isEmpty: () => boolean;
   readonly isListening: () => boolean;
+  /** No worker of the slot holds the listening socket any more. */
+  readonly isClosed: () => boolean;
   readonly isSilent: () => boolean;
   readonly restarts: () => number;
   /** Requests that were in flight when a worker died, by its last report. */
@@ -67,6 +71,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
   let isDraining = false;
   let requestsLost = 0;
   let lastReport = { inFlight: 0, at: 0 };
+  let isClosed = false;
 
   const receive = (message: ToSupervisor) => {
     switch (message.kind) {
@@ -80,6 +85,10 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         listeningSince = performance.now();
         heartbeat = createHeartbeat();
         events.onListening();
+        return;
+      case 'closed':
+        isClosed = true;
+        events.onClosed();
         return;
       case 'failed':
         log.error('a worker could not start', { slot: number, reason: message.reason });
@@ -126,6 +135,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     fill: () => {
       forks += 1;
       bootTicks = 0;
+      isClosed = false;
       // A late message of the one before must not be taken for its successor's.
       const own: { member: Member | null } = { member: null };
       own.member = forkMember(marks, log, {
@@ -141,6 +151,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     },
     isEmpty: () => member === null,
     isListening: () => listeningSince !== null,
+    isClosed: () => member === null || isClosed,
     isSilent: () => heartbeat?.isSilent() ?? false,
     restarts: () => Math.max(0, forks - 1),
     requestsLost: () => requestsLost,

@@ -1,4 +1,4 @@
-// The lifecycle of one instance: starting, running, draining, gone. Readable from top to bottom.
+// The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
 import type { Config } from '../shared/config.ts';
 import { findLapses, renewCredentials } from '../shared/credentials.ts';
@@ -6,11 +6,13 @@ import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
 import type { OwnedLog } from '../shared/log.ts';
 import type { LogDestination } from '../shared/messages.ts';
-import { type Claim, instanceOf, type Phase } from './claim.ts';
+import { type Claim, instanceOf } from './claim.ts';
 import { type Crew, createCrew } from './crew.ts';
-import { type Listener, removeSocketName } from './listener.ts';
+import { awaitDrainTurn } from './drain-turn.ts';
+import { type Listener, rememberSocketName } from './listener.ts';
 import { prepareForks } from './member.ts';
 import { ownMarks } from './orphans.ts';
+import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
@@ -20,113 +22,148 @@ export type Instance = {
   readonly listener: Listener;
   readonly log: OwnedLog;
   readonly logTo: LogDestination;
+  /** How long the workers may take to listen. */
+  readonly bootBoundMs: number;
   /** Called once, when every worker listens. */
   readonly onRunning: () => void;
 };
 
-/** A running lifecycle. */
+/** A lifecycle. */
 export type Supervision = {
-  /** The exit status, when everything has ended and the pidfile is gone. */
-  readonly ended: Promise<ExitCode>;
+  /** Starts and stops it; the exit status, when everything has ended. To be called once. */
+  readonly run: () => Promise<ExitCode>;
   /** Drains; asked a second time, or before the instance runs, stops at once. */
   readonly stop: () => void;
   /** Opens the log files anew, and reads certificates, keys, password and tokens anew, for all workers. */
   readonly renew: () => void;
 };
 
-// Less than the launcher's own bound, so that the reason is told here, where it is known.
-const bootBoundMs = 14_000;
 const drainMarginMs = 2000;
 
-/** Starts the lifecycle. */
+/**
+ * starting: not every worker listens yet. running. leaving: listeners close, and the claim is kept until all have.
+ * draining: the claim is free for a successor, requests in flight finish. Only ever forward.
+ */
+type Phase = 'starting' | 'running' | 'leaving' | 'draining';
+
+/** Creates the lifecycle of an instance. Nothing happens before `run`. */
 export function supervise(instance: Instance): Supervision {
-  const { config, claim, log, logTo, listener } = instance;
+  const { log, logTo, listener } = instance;
+  let { config } = instance;
+  const { pidfile } = config;
   const drainBoundMs = Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + drainMarginMs;
-  let phase: Phase['kind'] = 'starting';
-  claim.answerBy(() =>
-    phase === 'draining' ? { kind: phase, boundMs: drainBoundMs } : { kind: phase },
-  );
   prepareForks(listener.fd, logTo);
-  const marks = ownMarks(instanceOf(config.pidfile, process.getuid?.() ?? 0));
+  const marks = ownMarks(instanceOf(pidfile));
   const crew = createCrew({ config, log, logTo, marks }, log.lost);
-  let current = config;
-  let stopRequests = 0;
-  let onStop = () => {};
-  const stopAsked = new Promise<void>((resolve) => {
-    onStop = resolve;
-  });
+  const stopping = createStop(crew);
+  let phase: Phase = 'starting';
 
   const run = async (): Promise<ExitCode> => {
-    const pidfile = publish(config.pidfile, log);
-    if (pidfile === null) return exitCodes.cannotCreate;
-    try {
-      const exitCode = await boot(crew, stopAsked, log);
-      if (exitCode !== null) {
-        phase = 'draining';
-        listener.close();
-        crew.kill();
-        await crew.gone();
-        return exitCode;
-      }
-      phase = 'running';
-      log.info(`listening ${formatListenAddress(listener.address)}`);
-      // Whoever is told that it runs may look into the log at once.
-      log.flush();
-      instance.onRunning();
+    const names = await publishNames(instance, () => phase, drainBoundMs);
+    if (names === null) return exitCodes.cannotCreate;
+    const enter = (next: Phase) => {
+      phase = next;
+      if (next === 'leaving') listener.close();
+      if (next === 'draining') names.release();
+    };
 
-      await stopAsked;
-      phase = 'draining';
-      log.info('draining');
-      listener.close();
-      await drain(crew, drainBoundMs, () => stopRequests, log);
-      log.info('stopped');
-      return exitCodes.ok;
-    } finally {
-      removeSocketName(listener.address);
-      pidfile.release();
+    const failure = await boot(instance, crew, stopping.asked);
+    if (failure !== null) {
+      enter('leaving');
+      crew.kill();
+      await crew.gone;
+      enter('draining');
+      return failure;
     }
+    enter('running');
+    log.info(`listening ${formatListenAddress(listener.address)}`);
+    // Whoever is told that it runs may look into the log at once.
+    log.flush();
+    instance.onRunning();
+
+    await stopping.asked;
+    enter('leaving');
+    log.info('draining');
+    const timer = setTimeout(() => {
+      log.error('workers did not finish in time and are ended', { bound_ms: drainBoundMs });
+      crew.kill();
+    }, drainBoundMs);
+    await Promise.race([crew.drain(), crew.gone]);
+    await Promise.race([awaitTurn(pidfile, marks.DBHTTPD_SUPERVISOR, crew, log), crew.gone]);
+    enter('draining');
+    log.info('the claim is free for a successor');
+    await crew.gone;
+    clearTimeout(timer);
+    log.info('stopped', { pid: process.pid, ...crew.unseen() });
+    return exitCodes.ok;
   };
 
   return {
-    ended: run(),
-    stop: () => {
-      stopRequests += 1;
-      onStop();
-      if (stopRequests > 1) crew.kill();
-    },
+    run,
+    stop: stopping.ask,
     renew: () => {
-      log.reopen();
-      crew.reopenLogs();
-      current = renew(current, crew, log);
+      // Whoever leaves is no longer meant: the pidfile names the successor.
+      if (phase === 'starting' || phase === 'running') config = renew(config, crew, log);
     },
   };
 }
 
-function publish(path: string, log: OwnedLog) {
+/** The first request to stop is told to who awaits it; the second ends all workers at once. */
+function createStop(crew: Crew): { readonly asked: Promise<void>; readonly ask: () => void } {
+  let requests = 0;
+  let tell = () => {};
+  const asked = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const ask = () => {
+    requests += 1;
+    tell();
+    if (requests > 1) crew.kill();
+  };
+  return { asked, ask };
+}
+
+/** Under which others find the instance. Null, the reason logged, when they cannot be created. */
+async function publishNames(
+  { config, claim, listener, log }: Instance,
+  phase: () => Phase,
+  boundMs: number,
+): Promise<{ readonly release: () => void } | null> {
+  const removeSocketName = rememberSocketName(listener.address);
+  const tellPhase = (): HolderPhase => {
+    const kind = phase();
+    return kind === 'starting' || kind === 'running' ? { kind } : { kind: 'leaving', boundMs };
+  };
+  let socket: PhaseSocket | null = null;
   try {
-    return publishPidfile(path);
+    const answering = await openPhaseSocket(config.pidfile, tellPhase);
+    socket = answering;
+    const pidfile = publishPidfile(config.pidfile);
+    return {
+      // In this order: whoever gets the claim finds none of our names, and we touch none of its own.
+      release: () => {
+        removeSocketName();
+        pidfile.release();
+        answering.close();
+        claim.close();
+        answering.dismiss();
+      },
+    };
   } catch (error) {
-    log.error('cannot create the pidfile', { path, reason: (error as Error).message });
+    const { message } = error as Error;
+    log.error('cannot create the pidfile', { path: config.pidfile, reason: message });
+    socket?.close();
+    removeSocketName();
     return null;
   }
 }
 
-/** The settings with what was read anew; what is faulty stays as it was. */
-function renew(config: Config, crew: Crew, log: OwnedLog): Config {
-  const { credentials, faults } = renewCredentials(config);
-  for (const { key, problem } of faults) {
-    log.error('a file cannot be used: what it held before stays in use', { key, problem });
-  }
-  for (const { key, problem } of findLapses(credentials))
-    log.warn('a certificate', { key, problem });
-  crew.renew(credentials);
-  const files = Object.values(config.credentialFiles).filter((file) => file !== null).length;
-  log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
-  return Object.freeze({ ...config, ...credentials });
-}
-
 /** Null when every worker listens; else the exit status, its reason logged. */
-async function boot(crew: Crew, stopAsked: Promise<void>, log: OwnedLog): Promise<ExitCode | null> {
+async function boot(
+  { log, bootBoundMs }: Instance,
+  crew: Crew,
+  stopAsked: Promise<void>,
+): Promise<ExitCode | null> {
   let timer: NodeJS.Timeout | undefined;
   const bound = new Promise<'late'>((resolve) => {
     timer = setTimeout(() => resolve('late'), bootBoundMs);
@@ -143,14 +180,39 @@ async function boot(crew: Crew, stopAsked: Promise<void>, log: OwnedLog): Promis
   return result.exitCode;
 }
 
-async function drain(crew: Crew, boundMs: number, stopRequests: () => number, log: OwnedLog) {
-  const gone = crew.gone();
-  if (stopRequests() > 1) crew.kill();
-  else crew.drain();
-  const timer = setTimeout(() => {
-    log.error('workers did not finish in time and are ended', { bound_ms: boundMs });
-    crew.kill();
-  }, boundMs);
-  await gone;
-  clearTimeout(timer);
+/** Resolves when no older instance drains any more. */
+async function awaitTurn(
+  pidfile: string,
+  supervisor: string,
+  crew: Crew,
+  log: OwnedLog,
+): Promise<void> {
+  let isOver = false;
+  void crew.gone.then(() => {
+    isOver = true;
+  });
+  try {
+    await awaitDrainTurn(pidfile, supervisor, () => isOver);
+  } catch (error) {
+    // Who drains beside whom cannot be known then: the successor waits until we are gone.
+    log.warn('the claim is kept while draining', { reason: (error as Error).message });
+    await crew.gone;
+  }
+}
+
+/** The settings with what was read anew; what is faulty stays as it was. */
+function renew(config: Config, crew: Crew, log: OwnedLog): Config {
+  log.reopen();
+  crew.reopenLogs();
+  const { credentials, faults } = renewCredentials(config);
+  for (const { key, problem } of faults) {
+    log.error('a file cannot be used: what it held before stays in use', { key, problem });
+  }
+  for (const { key, problem } of findLapses(credentials)) {
+    log.warn('a certificate does not serve', { key, problem });
+  }
+  crew.renew(credentials);
+  const files = Object.values(config.credentialFiles).filter((file) => file !== null).length;
+  log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
+  return Object.freeze({ ...config, ...credentials });
 }

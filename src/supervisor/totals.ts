@@ -28,6 +28,8 @@ export type Totals = {
   readonly retire: (slot: number) => void;
   /** Renders everything as Prometheus text. */
   readonly render: (state: SupervisorState) => Promise<string>;
+  /** Requests, failures and outcomes since the last rendering: what no scrape has told. */
+  readonly unseen: () => Readonly<Record<string, number>>;
 };
 
 /** The supervisor's own figures. */
@@ -46,6 +48,8 @@ type Value = { readonly labels: Labels; readonly value: number; readonly metricN
 export function createTotals(section: string): Totals {
   const past = new Map<number, Snapshot>();
   const present = new Map<number, Snapshot>();
+  const count = () => summarize([...past.values(), ...present.values()]);
+  let seen = count();
   return {
     update: (slot, snapshot) => present.set(slot, snapshot),
     retire: (slot) => {
@@ -63,12 +67,35 @@ export function createTotals(section: string): Totals {
         ),
       }));
       const metrics = [...workerValues(slots), ...supervisorValues(section, state)];
+      seen = count();
       const registry: Registry = AggregatorRegistry.aggregate([
         metrics as unknown as MetricObject[],
       ]);
       return registry.metrics();
     },
+    unseen: () => {
+      const entries = Object.entries(count()).map(([name, value]) => [
+        name,
+        value - (seen[name] ?? 0),
+      ]);
+      return Object.fromEntries(entries);
+    },
   };
+}
+
+/** The counts of a last log line: all requests, all failures, and each outcome by its name. */
+function summarize(snapshots: readonly Snapshot[]): Record<string, number> {
+  const sums: Record<string, number> = { requests: 0, failures: 0 };
+  const add = (name: string, value: number) => {
+    sums[name] = (sums[name] ?? 0) + value;
+  };
+  for (const { metric, labels, value } of snapshots.flatMap(({ samples }) => samples)) {
+    const name: string = metric;
+    if (name === 'dbhttpd_requests_total') add('requests', value);
+    else if (name === 'dbhttpd_failures_total') add('failures', value);
+    else if (name === 'dbhttpd_outcomes_total') add(labels.outcome ?? 'other', value);
+  }
+  return sums;
 }
 
 function countersOf(snapshot: Snapshot): Snapshot {

@@ -133,7 +133,10 @@ function drain(): void {
   if (running === null) end(exitCodes.ok);
   if (running.isDraining) return;
   running.isDraining = true;
-  running.service.drain().then(
+  const drained = running.service.drain();
+  // Closed in this very turn: from here on a successor may bind the address.
+  tell({ kind: 'closed' });
+  drained.then(
     () => report(null, () => end(exitCodes.ok)),
     (error: unknown) => crash('draining failed', error),
   );

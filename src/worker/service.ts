@@ -52,7 +52,7 @@ export type Service = {
   readonly snapshot: () => Snapshot;
   /** Uses them for connections and requests from now on. */
   readonly renew: (credentials: Credentials) => void;
-  /** Stops taking work, finishes what is in flight, closes the pool. Resolves when nothing is left. */
+  /** Closes the listener before it returns, finishes what is in flight, closes the pool. Resolves when nothing is left. */
   readonly drain: () => Promise<void>;
 };
 
@@ -171,11 +171,14 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
         () => http.destroyConnections(),
         Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + writeGraceMs,
       );
-      await http.drain(idleGraceMs);
-      clearTimeout(reads);
-      clearTimeout(writes);
+      const lastReplyLeft = http.drain(idleGraceMs);
+      // A successor opens connections of its own from now on.
       readiness.close();
       lane?.close();
+      pool.keepNoneIdle();
+      await lastReplyLeft;
+      clearTimeout(reads);
+      clearTimeout(writes);
       await pool.close();
       control.close();
     },

@@ -39,10 +39,11 @@ test('SIGTERM answers 20 statements in flight, refuses new connections, and goes
   const told = performance.now();
   await eventually('new connections are refused', () => isRefused(gateway.port), { everyMs: 1 });
   const refusedAfterMs = performance.now() - told;
+  await eventually('the pidfile goes', () => !existsSync(gateway.pidfile), { timeoutMs: 1000 });
+  assert.equal(Number((await database.query(sleeping))[0]?.n), 20, 'before anything has ended');
   assert.deepEqual(await Promise.all(answers), Array<number>(20).fill(200));
-  await eventually('the pidfile goes', () => !existsSync(gateway.pidfile));
-  assert.ok(!workers.some(isAlive), 'workers are gone before the pidfile');
-  await gone(gateway.pid, 1000);
+  await gone(gateway.pid, 2000);
+  assert.ok(!workers.some(isAlive), 'workers are gone before their supervisor');
   await gateway.stop().catch(() => {});
   assert.equal(Number((await database.query(sleeping))[0]?.n), 0);
   assert.ok(refusedAfterMs < 100, `refused after ${refusedAfterMs} ms`);

@@ -45,6 +45,7 @@ export class Pool implements SessionTaker {
   readonly #busy = new Roster<Session>();
   readonly #resetting = new Roster<Session>();
   readonly #resets = new SessionResets();
+  #keepsIdle = true;
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
 
@@ -106,12 +107,18 @@ export class Pool implements SessionTaker {
     return this.#resets.reset(session);
   }
 
+  /** From now on a session that nobody waits for is closed; those that are asked for are still opened and lent. */
+  keepNoneIdle(): void {
+    this.#keepsIdle = false;
+    for (const session of this.#idle.splice(0)) dismiss(session);
+  }
+
   /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
   close(): Promise<void> {
     this.#isClosing = true;
     this.#source.close();
     this.queue.refuseAll('stopping');
-    for (const { connection } of this.#idle.splice(0)) quit(connection);
+    for (const session of this.#idle.splice(0)) dismiss(session);
     return new Promise((resolve) => {
       this.#onEmpty = resolve;
       this.#tellIfEmpty();
@@ -163,14 +170,15 @@ export class Pool implements SessionTaker {
 
   #lend(session: Session): void {
     if (this.#isClosing) {
-      quit(session.connection);
+      dismiss(session);
       this.#tellIfEmpty();
       return;
     }
     session.aliveAt = performance.now();
     const waiter = this.queue.shift();
-    if (waiter === undefined) this.#idle.push(session);
-    else this.#grant(session, waiter);
+    if (waiter !== undefined) this.#grant(session, waiter);
+    else if (this.#keepsIdle) this.#idle.push(session);
+    else dismiss(session);
   }
 
   #reset(session: Session, withinMs?: number): void {
@@ -200,4 +208,10 @@ export class Pool implements SessionTaker {
   #tellIfEmpty(): void {
     if (this.#open() + this.#source.connecting === 0) this.#onEmpty?.();
   }
+}
+
+/** Ends a session of our own accord: that its connection is gone then is no news. */
+function dismiss({ connection }: Session): void {
+  connection.watch(() => {});
+  quit(connection);
 }
