@@ -64,7 +64,7 @@ const columns: readonly Generated[] = [
   { type: 'decimal(65,30)', kind: 'number', value: decimal },
   {
     type: 'double',
-    kind: 'number',
+    kind: 'float',
     value: fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
   },
   {

@@ -18,7 +18,7 @@ export type TypeCase = {
 /** The expression by which the server tells a column's content as ASCII or, for `plain`, as it is. */
 export const truthSql: Readonly<Record<Kind, (column: string) => string>> = {
   number: (column) => `cast(${column} as char)`,
-  // MySQL spells a FLOAT otherwise in CAST (1e-15) than as a column (0.000000000000001).
+  // MySQL spells it otherwise in CAST (1e-15) than as a column (0.000000000000001).
   float: (column) => column,
   plain: (column) => `cast(${column} as char)`,
   text: (column) => `hex(convert(${column} using utf8mb4))`,
