@@ -83,10 +83,10 @@ export function resultSet(
   ];
 }
 
-/** Payloads as the bytes of one answer: headers, sequence numbers from 1, continuation past 16 MiB. */
-export function toBytes(payloads: readonly Buffer[]): Buffer {
+/** Payloads as the bytes of one answer: headers, sequence numbers from 1 or `first`, continuation past 16 MiB. */
+export function toBytes(payloads: readonly Buffer[], first = 1): Buffer {
   const pieces: Buffer[] = [];
-  let sequence = 1;
+  let sequence = first;
   for (const payload of payloads) {
     for (let from = 0; from <= payload.length; from += longest) {
       const piece = payload.subarray(from, from + longest);

@@ -3,6 +3,7 @@
 // few, whatever their number.
 import { headerBytes, type PacketsAhead } from './framing.ts';
 import { type Column, parseColumn } from './packets.ts';
+import { ServerFault } from './server-fault.ts';
 
 /** Definitions as they came, and what they say. */
 type Known = {
@@ -21,6 +22,8 @@ const mostAlike = 64;
 /** These are a thousand columns' definitions; longer ones are parsed each time. */
 const mostBytes = 64 * 1024;
 const usualBytes = 4096;
+/** A hundred thousand definitions, which no statement asks for. */
+const mostGatheredBytes = 16 * 1024 * 1024;
 /** The number of the first definition's packet in an answer: behind the command's, and the header of the result. */
 const firstSequence = 2;
 
@@ -74,9 +77,15 @@ export class ColumnCache {
     return false;
   }
 
-  /** Adds a definition's payload; returns how many there are now. */
+  /**
+   * Adds a definition's payload; returns how many there are now.
+   * @throws ServerFault where they have no end
+   */
   add(bytes: Buffer, start: number, end: number): number {
     const wanted = this.#length + end - start;
+    if (wanted > mostGatheredBytes) {
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent definitions without end');
+    }
     if (wanted > this.#bytes.length) this.#grow(wanted);
     bytes.copy(this.#bytes, this.#length, start, end);
     this.#length = wanted;

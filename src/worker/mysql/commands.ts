@@ -5,6 +5,10 @@ import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
 import { packetMarkers, parseError, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
+import { ServerFault } from './server-fault.ts';
+
+/** The answers to the gateway's own questions are small; a catalogue's are the longest. */
+const mostCollectedBytes = 64 * 1024 * 1024;
 
 /** MySQL's refusal as an Error, for where a refusal is not an expected answer. */
 export class RefusedError extends Error {
@@ -55,7 +59,7 @@ export function fetchStatistics(connection: Connection): Promise<string> {
   });
 }
 
-/** Runs a statement and resolves with its rows' cells as text. Small results only: for probes. */
+/** Runs a statement and resolves with its rows' cells as text. Small results only: what is endless ends the connection. */
 export function fetchRows(connection: Connection, sql: string): Promise<(string | null)[][]> {
   return new Promise((resolve, reject) => {
     const rows: (string | null)[][] = [];
@@ -115,7 +119,15 @@ export function quit(connection: Connection): void {
 }
 
 function collectInto(rows: (string | null)[][]): ResultSink['row'] {
+  let collected = 0;
   return (bytes, start, end) => {
+    collected += end - start;
+    if (collected > mostCollectedBytes) {
+      throw new ServerFault(
+        'PROTOCOL_VIOLATION',
+        'the server answered a small question without end',
+      );
+    }
     const cells: (string | null)[] = [];
     let position = start;
     while (position < end) {

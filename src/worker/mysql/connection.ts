@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { ColumnCache } from './column-cache.ts';
 import { answerSequence } from './command-packets.ts';
 import { Framing, type PacketsAhead } from './framing.ts';
+import { ServerFault } from './server-fault.ts';
 
 /** A command in flight: what to write, and who takes the answer. */
 export interface Command {
@@ -11,6 +12,8 @@ export interface Command {
   readonly packet: Buffer;
   /** Takes one packet of the answer; returns true when it was the last. */
   handlePacket(bytes: Buffer, start: number, end: number): boolean;
+  /** How many cells a row of the answer has; nothing, or 0: its packets are no rows. */
+  readonly rowCells?: number;
   /** From so many bytes on the packets ahead may be taken several at once; Infinity, or nothing: they may not. */
   readonly aheadFrom?: number;
   /** Takes packets of the answer before they are handed out singly, but not the last one. */
@@ -36,6 +39,14 @@ export type Established = {
 };
 
 const singly = Number.POSITIVE_INFINITY;
+/** What any packet may have that is no row: definitions, errors. */
+const leastPacketBytes = 64 * 1024;
+/** While nothing is known of a server: a cell in one packet. */
+const usualCellBytes = 16 * 1024 * 1024;
+/** A row of several cells may have so much, or as much as one cell: it is held in memory as a whole. */
+const wideRowBytes = 64 * 1024 * 1024;
+/** The most that stands before a cell to tell its length. */
+const cellHeaderBytes = 9;
 
 /** An authenticated connection. Commands are answered in the order in which they were sent. */
 export class Connection {
@@ -43,6 +54,8 @@ export class Connection {
   readonly serverVersion: string;
   /** The column definitions of this connection's results. */
   readonly columns: ColumnCache;
+  /** The longest cell that the server can send: its max_allowed_packet, once that is known. */
+  longestCellBytes = usualCellBytes;
   readonly #socket: Socket;
   readonly #endHandshake: () => void;
   readonly #framing: Framing;
@@ -58,8 +71,10 @@ export class Connection {
     this.columns = new ColumnCache(extendedMetadata);
     this.#framing = new Framing(
       (bytes, start, end) => this.#handlePacket(bytes, start, end),
-      (reason) => this.#lose(new Error(`protocol violation: ${reason}`)),
+      (reason) =>
+        this.#lose(new ServerFault('PROTOCOL_VIOLATION', `protocol violation: ${reason}`)),
       (ahead) => this.#offerAhead(ahead),
+      () => this.#mostPacketBytes(),
     );
     this.#socket.removeAllListeners('data');
     if (intake === null) {
@@ -127,14 +142,15 @@ export class Connection {
   #handlePacket(bytes: Buffer, start: number, end: number): void {
     const command = this.#pending[0];
     if (command === undefined) {
-      this.#lose(new Error('the server spoke without having been asked'));
+      const message = 'the server spoke without having been asked';
+      this.#lose(new ServerFault('PROTOCOL_VIOLATION', message));
       return;
     }
     let done: boolean;
     try {
       done = command.handlePacket(bytes, start, end);
     } catch (cause) {
-      this.#lose(new Error('the answer could not be read', { cause }));
+      this.#lose(unreadable(cause));
       return;
     }
     this.#framing.aheadFrom = done ? singly : (command.aheadFrom ?? singly);
@@ -144,13 +160,20 @@ export class Connection {
     this.#framing.expectedSequence = next === undefined ? 0 : answerSequence(next.packet);
   }
 
+  /** The server sends a row whatever its length: only its cells are bounded by max_allowed_packet. */
+  #mostPacketBytes(): number {
+    const cell = this.longestCellBytes + cellHeaderBytes;
+    const row = (this.#pending[0]?.rowCells ?? 0) * cell;
+    return Math.max(leastPacketBytes, Math.min(row, Math.max(cell, wideRowBytes)));
+  }
+
   #offerAhead(ahead: PacketsAhead): void {
     const command = this.#pending[0];
     try {
       command?.takeAhead?.(ahead);
       this.#framing.aheadFrom = command?.aheadFrom ?? singly;
     } catch (cause) {
-      this.#lose(new Error('the answer could not be read', { cause }));
+      this.#lose(unreadable(cause));
     }
   }
 
@@ -162,4 +185,11 @@ export class Connection {
     for (const command of this.#pending.splice(0)) command.lost(reason);
     this.#onLost(reason);
   }
+}
+
+/** What was thrown while an answer was read ends its connection, and what waits for answers on it: nothing else. */
+function unreadable(cause: unknown): Error {
+  return cause instanceof ServerFault
+    ? cause
+    : new Error('the answer could not be read', { cause });
 }

@@ -6,6 +6,7 @@ import { openWithin, prepare } from './bounded.ts';
 import { fetchRows, ping, quit } from './commands.ts';
 import type { Connection } from './connection.ts';
 import { fetchIdentity, isSameServer, type ServerIdentity } from './identity.ts';
+import { ServerFault } from './server-fault.ts';
 
 const pingIntervalMs = 5_000;
 const answerTimeoutMs = 1_000;
@@ -90,7 +91,11 @@ export class Control {
       this.observations.connected = true;
       connection.watch(() => this.#lost());
       this.#pingLater();
-    } catch {
+    } catch (error) {
+      // The first connection that a worker opens: a start says here what is to be changed.
+      if (error instanceof ServerFault && this.#backoff.failures === 0) {
+        this.#log.error('cannot connect to the database', { error: error.message });
+      }
       this.#reopenLater();
     }
   }

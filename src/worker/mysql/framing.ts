@@ -58,23 +58,29 @@ export class Framing {
   #payloadFill = 0;
   /** Full-length packets that are to be continued. */
   #parts: Buffer[] = [];
+  #partsBytes = 0;
   #violated = false;
+  readonly #mostBytes: () => number;
 
+  /** @param mostBytes how long a packet may be that has to be gathered, asked for before it is */
   constructor(
     onPacket: PacketHandler,
     onViolation: (reason: string) => void,
     onAhead: AheadHandler = () => {},
+    mostBytes: () => number = () => Number.POSITIVE_INFINITY,
   ) {
     this.#onPacket = onPacket;
     this.#onViolation = onViolation;
     this.#onAhead = onAhead;
+    this.#mostBytes = mostBytes;
   }
 
   /**
    * Takes the next chunk, from `start` to `end`; what is before `start` may be overwritten. A packet out of
-   * sequence is reported once; everything after it is dropped.
+   * sequence, or too long, is reported once; everything after it is dropped.
    */
   feed(chunk: Buffer, start: number, end: number): void {
+    if (this.#violated) return;
     let position = this.#continue(chunk, start, end);
     while (end - position >= headerBytes && !this.#violated) {
       if (end - position >= this.aheadFrom) {
@@ -83,7 +89,10 @@ export class Framing {
       }
       const length = readLength(chunk, position);
       const payloadEnd = position + headerBytes + length;
-      if (payloadEnd > end) break;
+      if (payloadEnd > end) {
+        if (!this.#admits(length)) return;
+        break;
+      }
       const sequence = chunk[position + 3] as number;
       position += headerBytes;
       this.#deliver(chunk, position, payloadEnd, sequence);
@@ -136,7 +145,9 @@ export class Framing {
       at += chunk.copy(this.#header, this.#headerFill, at, end);
       this.#headerFill += at - position;
       if (this.#headerFill < headerBytes) return at;
-      this.#payload = Buffer.allocUnsafe(readLength(this.#header, 0));
+      const length = readLength(this.#header, 0);
+      if (!this.#admits(length)) return end;
+      this.#payload = Buffer.allocUnsafe(length);
       this.#payloadFill = 0;
     }
     const payload = this.#payload;
@@ -151,15 +162,27 @@ export class Framing {
     return at;
   }
 
+  /** Whether so many bytes may be gathered beside what there is of their packet. */
+  #admits(length: number): boolean {
+    if (this.#partsBytes + length <= this.#mostBytes()) return true;
+    this.#violate(`a packet is longer than ${this.#mostBytes()} bytes`);
+    return false;
+  }
+
+  #violate(reason: string): void {
+    this.#violated = true;
+    this.#onViolation(reason);
+  }
+
   #deliver(bytes: Buffer, start: number, end: number, sequence: number): void {
     if (sequence !== this.expectedSequence) {
-      this.#violated = true;
-      this.#onViolation(`packet ${sequence} arrived where ${this.expectedSequence} was due`);
+      this.#violate(`packet ${sequence} arrived where ${this.expectedSequence} was due`);
       return;
     }
     this.expectedSequence = (sequence + 1) & 0xff;
     if (end - start === mostPayloadBytes) {
       this.#parts.push(Buffer.from(bytes.subarray(start, end)));
+      this.#partsBytes += mostPayloadBytes;
       return;
     }
     if (this.#parts.length === 0) {
@@ -168,6 +191,7 @@ export class Framing {
     }
     const whole = Buffer.concat([...this.#parts, bytes.subarray(start, end)]);
     this.#parts = [];
+    this.#partsBytes = 0;
     this.#onPacket(whole, 0, whole.length);
   }
 }

@@ -3,6 +3,8 @@
 import { connect, type Socket } from 'node:net';
 import mysql from 'mysql2';
 import { Connection, type Intake } from './connection.ts';
+import { guardHandshake, type HandshakeParser } from './handshake-guard.ts';
+import { plainTcpPlugins } from './password-guard.ts';
 
 const keepAliveDelayMs = 10_000;
 /** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
@@ -45,9 +47,10 @@ export type TlsSettings = {
   readonly key: string | null;
 };
 
-/** What mysql2 keeps to itself, and a test pins: the socket, and what the handshake found out. */
+/** What mysql2 keeps to itself, and a test pins: socket, parser, and what the handshake found out. */
 type Mysql2Connection = {
   readonly stream: Socket;
+  packetParser: HandshakeParser;
   readonly threadId: number;
   readonly _mariadbExtendedMetadata: boolean;
   readonly _handshakePacket: { readonly serverVersion: string };
@@ -58,7 +61,7 @@ type Mysql2Connection = {
 
 /**
  * Connects and authenticates. The caller owns the connection and must destroy it.
- * @throws the server's or the socket's error; an abort of `signal` rejects with its reason
+ * @throws the server's or the socket's error, a ServerFault; an abort of `signal` rejects with its reason
  */
 export function openConnection(
   settings: ConnectionSettings,
@@ -76,6 +79,7 @@ export function openConnection(
       reject(error);
     };
     signal.addEventListener('abort', abort, { once: true });
+    guardHandshake(raw, fail);
     raw.on('error', fail);
     raw.once('connect', () => {
       signal.removeEventListener('abort', abort);
@@ -137,6 +141,7 @@ function mysql2Options(
     keepAliveInitialDelay: keepAliveDelayMs,
     flags: unwantedFlags,
     multipleStatements: settings.multiStatements,
+    ...(tls === null && settings.socket === null ? { authPlugins: plainTcpPlugins() } : {}),
     ...(intake === null ? {} : { stream: () => openSocket(settings, intake) }),
     ...(tls === null
       ? {}

@@ -5,6 +5,7 @@ import { commandBytes } from './command-packets.ts';
 import { fetchRows } from './commands.ts';
 import type { Connection } from './connection.ts';
 import type { ServerError } from './packets.ts';
+import { ServerFault } from './server-fault.ts';
 
 /**
  * MySQL's own answer to such a command. It is given here, because MySQL closes the connection after it,
@@ -28,15 +29,16 @@ export function isTooLarge(
 const [leastLimitBytes, mostLimitBytes] = [1024, 1024 ** 3];
 
 /**
- * Asks a connection's server for max_allowed_packet, which is fixed for the connection: a command must be shorter.
- * Rejects when the connection is lost, or the answer is none.
+ * Asks a connection's server for max_allowed_packet, which is fixed for the connection: a command must be shorter, and
+ * no cell of its answers is longer, which the connection holds it to from then on. Rejects when the connection is lost, or the answer is none.
  */
 export async function fetchCommandLimit(connection: Connection): Promise<number> {
   const [row] = await fetchRows(connection, 'SELECT @@max_allowed_packet');
   const limit = Number(row?.[0]);
   if (!(limit >= leastLimitBytes && limit <= mostLimitBytes)) {
-    throw new RangeError('the server has a max_allowed_packet that no server has');
+    throw new ServerFault('PROTOCOL_VIOLATION', 'no server has such a max_allowed_packet');
   }
+  connection.longestCellBytes = limit;
   return limit;
 }
 

@@ -15,6 +15,7 @@ import {
   type ServerError,
   serverStatus,
 } from './packets.ts';
+import { ServerFault } from './server-fault.ts';
 
 /** Takes the results of one COM_QUERY in the order in which MySQL sends them. */
 export interface ResultSink {
@@ -92,6 +93,10 @@ export class QueryCommand implements Command {
     });
   }
 
+  get rowCells(): number {
+    return this.#columnCount;
+  }
+
   get aheadFrom(): number {
     if (this.#stage === 'row') return leastRowsBytes;
     return this.#stage === 'column' && this.#columns.isEmpty
@@ -131,9 +136,12 @@ export class QueryCommand implements Command {
       return !more;
     }
     if (bytes[start] === packetMarkers.localInfile) {
-      throw new Error('the server asked for a local file, which was never offered');
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server asked for a local file');
     }
     this.#columnCount = parseColumnCount(bytes, start, end);
+    if (this.#columnCount === 0) {
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server announced a result without columns');
+    }
     this.#columns.begin();
     this.#stage = 'column';
     return false;

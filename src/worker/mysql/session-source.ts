@@ -1,9 +1,11 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
 // Must not know who waits for a session, nor how many there should be.
 import type { Log } from '../../shared/log.ts';
+import { whereThrown } from '../../shared/where-thrown.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin } from './bounded.ts';
 import { RefusedError } from './commands.ts';
+import { ServerFault } from './server-fault.ts';
 import type { Session } from './session.ts';
 
 /** Whoever wants sessions. */
@@ -61,8 +63,11 @@ export class SessionSource {
   /** Tells that a session's connection is gone; without anything running on it that is no more than news. */
   noteLoss(reason: Error, wasInUse: boolean): void {
     if (this.#closing.signal.aborted) return;
-    const error = 'code' in reason ? String(reason.code) : reason.message;
-    this.#log[wasInUse ? 'warn' : 'info']('a connection to the database was lost', { error });
+    const isForeign = 'code' in reason && !(reason instanceof ServerFault);
+    const error = isForeign ? String(reason.code) : reason.message;
+    const thrown = reason.cause === undefined ? {} : { thrown: whereThrown(reason.cause) };
+    const level = wasInUse ? 'warn' : 'info';
+    this.#log[level]('a connection to the database was lost', { error, ...thrown });
   }
 
   close(): void {
@@ -88,8 +93,9 @@ export class SessionSource {
   }
 }
 
-/** A code only: messages of connect errors name hosts and users. */
+/** A code only: messages of connect errors name hosts and users; our own do not. */
 function errorCode(error: unknown): string {
+  if (error instanceof ServerFault) return `${error.code}: ${error.message}`;
   if (error instanceof RefusedError) return String(error.errno);
   if (error instanceof Error && 'code' in error) return String(error.code);
   return error instanceof Error ? error.name : 'unknown';
