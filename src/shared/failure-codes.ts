@@ -4,6 +4,7 @@
 /** The codes, in the order of a request's way through the gateway. */
 export const failureCodes = [
   'TOO_MANY_CONNECTIONS',
+  'TOO_MANY_BYTES',
   'REQUEST_TIMEOUT',
   'HEADERS_TOO_LARGE',
   'URL_TOO_LONG',

@@ -61,6 +61,8 @@ const leastPoolForLane = 4;
 const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
 /** What one read from MySQL may bring, and 16 KiB. */
 const arenaBytes = 144 * 1024;
+/** Room for requests that are only half there; some of the longest must fit in any case. */
+const leastHeldBytes = 64 * 1024 ** 2;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
@@ -132,6 +134,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   const http = createHttpServer(
     {
       maxUrlBytes: config.maxRequestBytes,
+      mostHeldBytes: Math.max(leastHeldBytes, 4 * config.maxRequestBytes),
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
       // Two more connections to the database than the pool's: control and readiness.
       connections: decideConnectionLimit(openFilesLimit(), config.pool + 2),

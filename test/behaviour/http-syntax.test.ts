@@ -61,9 +61,7 @@ const json = 'Content-Type: application/json\r\n';
 const host = 'Host: localhost\r\n';
 const post = (headers: string, body: string) => `POST /db HTTP/1.1\r\n${host}${headers}\r\n${body}`;
 
-test('takes the absolute form, chunked bodies, HEAD and 100-continue', async () => {
-  const absolute = await get(`http://localhost/db?${encodeURIComponent('{"SQL":"select 7"}')}`);
-  assert.equal((firstCell(absolute) as { text: string }).text, '7');
+test('takes chunked bodies, HEAD and 100-continue', async () => {
   const chunks = '9\r\n{"SQL":"s\r\na;x="y"\r\nelect \'c\'"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n';
   assert.equal(firstCell(await ask(post(`${json}Transfer-Encoding: chunked\r\n`, chunks))), 'c');
   const head = await exchange(observed().gateway.port, `HEAD /db HTTP/1.1\r\n${host}\r\n`, {

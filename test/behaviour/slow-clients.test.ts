@@ -29,7 +29,7 @@ type Handler = (...request: Parameters<RequestHandler>) => void;
 const nobody = { closed: () => {} };
 
 const echo: Handler = (request, response) =>
-  readBody(request, 1_000_000, {
+  readBody(request, response, 1_000_000, {
     complete: (body) => response.end(`${body.length}`),
     failed: () => response.end('too long'),
   });
@@ -38,6 +38,7 @@ async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000, limits
   const connections = { served: 2000, reserved: 16 };
   const settings = {
     maxUrlBytes: 1_000_000,
+    mostHeldBytes: 64 * 1024 ** 2,
     keepaliveTimeoutMs,
     tls: null,
     connections,

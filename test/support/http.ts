@@ -11,6 +11,8 @@ export type RawReply = {
   readonly reason: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly header: (name: string) => string | undefined;
+  /** How many 1xx came before it. */
+  readonly interim: number;
   readonly body: Buffer;
   readonly framing: 'length' | 'chunked' | 'close' | 'none';
   /** Sizes of the chunks, where there were any. */
@@ -86,7 +88,7 @@ export async function exchange(
 }
 
 async function readReply(source: ByteSource, toHead: boolean): Promise<RawReply> {
-  for (;;) {
+  for (let interim = 0; ; interim += 1) {
     const statusLine = await source.line();
     const match = /^HTTP\/(1\.[01]) (\d{3}) (.*)$/.exec(statusLine);
     if (match === null) throw malformed(`status line ${JSON.stringify(statusLine)}`);
@@ -98,7 +100,7 @@ async function readReply(source: ByteSource, toHead: boolean): Promise<RawReply>
     if (status >= 100 && status < 200) continue;
     const bodyless = toHead || status === 204 || status === 304;
     const body = bodyless ? noBody : await readBody(source, header);
-    return { version, status, reason, headers, header, ...body };
+    return { version, status, reason, headers, header, interim, ...body };
   }
 }
 

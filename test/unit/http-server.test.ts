@@ -19,6 +19,7 @@ for (const [when, event] of [
     const http = createHttpServer(
       {
         maxUrlBytes: 1000,
+        mostHeldBytes: 64 * 1024 ** 2,
         keepaliveTimeoutMs: 1000,
         connections: { served: 10, reserved: 1 },
         timeouts: clientTimeouts,

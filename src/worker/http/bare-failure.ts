@@ -4,21 +4,11 @@ import type { Socket } from 'node:net';
 import { type Failure, failureBody, jsonHeaders, refusal } from './failure.ts';
 import { endSocket } from './linger.ts';
 
-/** All headers together but for the URL, like node's own default. */
-export const mostHeadersBytes = 16 * 1024;
-
-/** What node's parser objected to, as the status that says so. */
-export function syntaxFailure(error: NodeJS.ErrnoException, maxUrlBytes: number): Failure {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return refusal(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.');
-  }
-  if (error.code !== 'HPE_HEADER_OVERFLOW') {
-    return refusal(400, 'BAD_REQUEST', 'The request is not well-formed HTTP.');
-  }
-  const { rawPacket } = error as { rawPacket?: Buffer };
-  return rawPacket?.includes('\n') === false
-    ? refusal(414, 'URL_TOO_LONG', `The URL is longer than ${maxUrlBytes} bytes.`)
-    : refusal(431, 'HEADERS_TOO_LARGE', `The headers are longer than ${mostHeadersBytes} bytes.`);
+/** What node's parser or clock objected to, as the status that says so. */
+export function syntaxFailure(error: NodeJS.ErrnoException): Failure {
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    ? refusal(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.')
+    : refusal(400, 'BAD_REQUEST', 'The request is not well-formed HTTP.');
 }
 
 const reasons: Readonly<Record<number, string>> = {
@@ -27,12 +17,16 @@ const reasons: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   414: 'URI Too Long',
   431: 'Request Header Fields Too Large',
+  503: 'Service Unavailable',
 };
 
 /** Answers where no ServerResponse exists, and closes; returns the body's bytes. */
 export function endWithFailure(socket: Socket, failure: Failure): number {
   const body = failureBody(failure);
   const headers = [...jsonHeaders, 'Content-Length', String(Buffer.byteLength(body))];
+  if (failure.retryAfterSeconds !== undefined) {
+    headers.push('Retry-After', String(failure.retryAfterSeconds));
+  }
   let head = `HTTP/1.1 ${failure.status} ${reasons[failure.status] ?? 'Error'}\r\n`;
   for (let index = 0; index < headers.length; index += 2) {
     head += `${headers[index]}: ${headers[index + 1]}\r\n`;

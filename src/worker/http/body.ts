@@ -1,7 +1,9 @@
 // A request's body, read to its end within a limit.
 // Must not know what is in it.
 import type { IncomingMessage } from 'node:http';
+import { ByteCollector } from './byte-collector.ts';
 import { type Failure, refusal } from './failure.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 
 /** Exactly one is called, once; none when the client goes away first. */
 export type BodyReader = {
@@ -18,29 +20,44 @@ const codedBody = refusal(
   'No transfer coding but chunked is understood here.',
 );
 
-/** Reads the whole body. A body that is too long fails as soon as that is known. */
-export function readBody(request: IncomingMessage, maxBytes: number, reader: BodyReader): void {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) {
-    reader.failed(tooLarge(maxBytes));
+const compressedBody = refusal(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must not be compressed: no content coding is understood here.',
+);
+
+/** Reads the whole body. A body that is too long fails as soon as that is known; only a good one is asked for. */
+export function readBody(
+  request: IncomingMessage,
+  response: OutgoingReply,
+  maxBytes: number,
+  reader: BodyReader,
+): void {
+  const failure = checkAnnouncement(request, maxBytes);
+  if (failure !== null) {
+    reader.failed(failure);
     return;
   }
-  // Node takes any coding before chunked off the frame only: the body would be read as what it is not.
-  if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
-    reader.failed(codedBody);
-    return;
-  }
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = new ByteCollector();
   const take = (chunk: Buffer) => {
-    length += chunk.length;
-    chunks.push(chunk);
-    if (length <= maxBytes) return;
+    body.append(chunk);
+    if (body.length <= maxBytes) return;
     request.off('data', take);
     request.off('end', complete);
     request.pause();
     reader.failed(tooLarge(maxBytes));
   };
-  const complete = () => reader.complete(Buffer.concat(chunks, length));
+  const complete = () => reader.complete(body.bytes());
   request.on('data', take);
   request.on('end', complete);
+  if (response.expectation === '100-continue') response.writeContinue();
+}
+
+function checkAnnouncement({ headers }: IncomingMessage, maxBytes: number): Failure | null {
+  if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    return compressedBody;
+  }
+  // Node takes any coding before chunked off the frame only: the body would be read as what it is not.
+  return (headers['transfer-encoding'] ?? 'chunked').toLowerCase() === 'chunked' ? null : codedBody;
 }

@@ -1,53 +1,90 @@
-// The clients that are connected now, each with the request that it waits for and those behind it.
+// The clients that are connected now, each with the request that it waits for and the bytes behind it.
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Enrolled, Roster } from '../../shared/roster.ts';
 import type { Failure } from './failure.ts';
+import type { HeldBytes } from './held-bytes.ts';
+import { Intake, type IntakeOwner } from './intake.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-
-const mostWaitingPipelined = 16;
-/** URLs that wait behind a request hold memory: with this much of it the socket is paused too. */
-const mostWaitingBytes = 64 * 1024;
+import type { TurnTaker } from './turns.ts';
 
 /** A request and its reply. */
 export type Exchange = { readonly request: IncomingMessage; readonly response: OutgoingReply };
 
+/** What all clients of a server share. */
+export type ClientContext = {
+  readonly held: HeldBytes;
+  readonly maxUrlBytes: number;
+  /** Answers what came with a failure, in its turn, and closes. */
+  readonly refuse: (client: Client, failure: Failure) => void;
+  /** It is this client's turn to go on with what it has sent. */
+  readonly goOn: (client: Client) => void;
+};
+
 /** One connection. */
-export class Client implements Enrolled {
+export class Client implements Enrolled, IntakeOwner, TurnTaker {
   place = -1;
-  /** What is being answered now. */
-  current: Exchange | null = null;
-  /** The bytes that came after the current request were no HTTP: answered when its turn comes. */
-  broken: Failure | null = null;
+  readonly socket: Socket;
   /** The connection is one too many. */
   readonly isBeyondLimit: boolean;
-  readonly #waiting: Exchange[] = [];
-  #waitingBytes = 0;
+  readonly intake: Intake;
+  /** What is being answered now. */
+  current: Exchange | null = null;
+  /** What came after the current request is not to be read: answered when its turn comes. */
+  broken: Failure | null = null;
+  readonly #context: ClientContext;
+  readonly #parse: (bytes: Buffer) => void;
+  #parsed: IncomingMessage | null = null;
 
-  constructor(isBeyondLimit: boolean) {
+  /** Puts itself between the socket and node's parser, which listens to it already. */
+  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext) {
+    this.socket = socket;
     this.isBeyondLimit = isBeyondLimit;
+    this.#context = context;
+    this.intake = new Intake(this, context.held, context.maxUrlBytes);
+    const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
+    if (parse === undefined) throw new Error("node's parser does not listen to its socket");
+    this.#parse = parse;
+    socket.off('data', parse);
+    socket.on('data', (segment: Buffer) => this.intake.take(segment));
   }
 
-  get hasWaiting(): boolean {
-    return this.#waiting.length > 0;
+  get isBusy(): boolean {
+    return this.current !== null;
   }
 
-  /** Whether no more is to be read from it for now. */
-  get isFull(): boolean {
-    return this.#waiting.length >= mostWaitingPipelined || this.#waitingBytes > mostWaitingBytes;
+  get isAnswered(): boolean {
+    return this.current?.response.headersSent === true;
   }
 
-  /** Has a request wait behind the current one. */
-  push(exchange: Exchange): void {
-    this.#waiting.push(exchange);
-    this.#waitingBytes += exchange.request.url?.length ?? 0;
+  parse(bytes: Buffer): void {
+    this.#parse(bytes);
   }
 
-  shift(): Exchange | undefined {
-    const next = this.#waiting.shift();
-    this.#waitingBytes -= next?.request.url?.length ?? 0;
-    return next;
+  begin(exchange: Exchange): void {
+    this.current = exchange;
+    this.#parsed = exchange.request;
+  }
+
+  takeRequest(): IncomingMessage | null {
+    const request = this.#parsed;
+    this.#parsed = null;
+    return request;
+  }
+
+  refuse(failure: Failure): void {
+    this.#context.refuse(this, failure);
+  }
+
+  setReading(on: boolean): void {
+    if (on !== this.socket.isPaused()) return;
+    if (on) this.socket.resume();
+    else this.socket.pause();
+  }
+
+  takeTurn(): void {
+    this.#context.goOn(this);
   }
 }
 
@@ -57,6 +94,11 @@ type KnownSocket = Socket & { [clientOf]?: Client | undefined };
 /** All of them. */
 export class Clients implements Iterable<Client> {
   readonly #roster = new Roster<Client>();
+  readonly #context: ClientContext;
+
+  constructor(context: ClientContext) {
+    this.#context = context;
+  }
 
   get size(): number {
     return this.#roster.size;
@@ -64,11 +106,12 @@ export class Clients implements Iterable<Client> {
 
   /** Takes a connection in; it leaves by itself when it is closed. */
   open(socket: KnownSocket, isBeyondLimit: boolean): void {
-    const client = new Client(isBeyondLimit);
+    const client = new Client(socket, isBeyondLimit, this.#context);
     socket[clientOf] = client;
     this.#roster.add(client);
     socket.on('close', () => {
       socket[clientOf] = undefined;
+      client.intake.end();
       this.#roster.delete(client);
     });
   }

@@ -65,7 +65,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
       refuse(response, visit, otherType);
       return;
     }
-    readBody(request, maxRequestBytes, {
+    readBody(request, response, maxRequestBytes, {
       complete: (body) => {
         const decoded =
           urlObject === null

@@ -19,12 +19,16 @@ type Internals = {
 /** RFC 9110 section 5.6.7. */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
 
+/** What the request's head wants to hear before its body is sent (RFC 9110 section 10.1.1). */
+export type Expectation = 'none' | '100-continue' | 'unknown';
+
 /** Node's ServerResponse, handed to the server as its class of replies. */
 export class OutgoingReply extends ServerResponse {
   /** Bytes of the body so far; chunked framing does not count. */
   bodyBytes = 0;
   /** Why the request failed; null: it did not, or it is MySQL's own error. */
   failureCode: FailureCode | null = null;
+  expectation: Expectation = 'none';
 
   /**
    * Sends a whole reply of status 200 to anything but a HEAD. writeHead looks at every header again, and write and end

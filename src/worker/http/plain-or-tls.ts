@@ -2,15 +2,17 @@
 // Must not know what is done with a request.
 import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import { mostHeadersBytes } from './bare-failure.ts';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
+import { mostHeadersBytes } from './intake.ts';
 import { OutgoingReply } from './outgoing-reply.ts';
 import { easeSocketCreation } from './socket-creation.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
   readonly maxUrlBytes: number;
+  /** Bytes of requests that have not been read to their end, of all clients together. */
+  readonly mostHeldBytes: number;
   readonly keepaliveTimeoutMs: number;
   readonly connections: ConnectionLimit;
   readonly timeouts: ClientTimeouts;
@@ -36,11 +38,15 @@ export function createPlainOrTls(settings: HttpSettings): Server {
     noDelay: true,
     ServerResponse: OutgoingReply as typeof ServerResponse,
   };
-  return settings.tls === null
-    ? createServer(options)
-    : createTlsServer({
-        ...options,
-        ...settings.tls,
-        handshakeTimeout: settings.timeouts.headersMs,
-      });
+  const server =
+    settings.tls === null
+      ? createServer(options)
+      : createTlsServer({
+          ...options,
+          ...settings.tls,
+          handshakeTimeout: settings.timeouts.headersMs,
+        });
+  // Node would drop those beyond its limit in silence; a head's length has been checked, and so will be their number.
+  server.maxHeadersCount = 0;
+  return server;
 }

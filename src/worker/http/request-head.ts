@@ -1,5 +1,6 @@
 // What a request's head says, checked before anything is done: path, query, host, syntax.
 // Pure. Must not know routes or SQL.
+import { isIPv6 } from 'node:net';
 import type { Rules } from './compat.ts';
 import { type Failure, refusal } from './failure.ts';
 
@@ -18,78 +19,95 @@ export type HeadResult =
   | { readonly ok: true; readonly head: RequestHead }
   | { readonly ok: false; readonly failure: Failure };
 
-/** The fields of node's IncomingMessage that are looked at. */
+/** The fields of node's IncomingMessage that are looked at. Its request line has been checked before it was parsed. */
 export type RawHead = {
   readonly url?: string | undefined;
   readonly httpVersion: string;
   readonly rawHeaders: readonly string[];
 };
 
-const badSyntax = (message: string): HeadResult => ({
+const mostHeaders = 100;
+
+const bad = (message: string): HeadResult => ({
   ok: false,
   failure: refusal(400, 'BAD_REQUEST', message),
 });
+const tooManyHeaders: HeadResult = {
+  ok: false,
+  failure: refusal(431, 'HEADERS_TOO_LARGE', `The request has more than ${mostHeaders} headers.`),
+};
+const badHost = bad('The Host header is no host with or without a port.');
+const noHost = bad('The request has no Host header.');
+
+/** Of a second one of these node keeps nothing. */
+const onceOnly: ReadonlyMap<string, HeadResult> = new Map(
+  ['host', 'authorization', 'content-type'].map((name) => [
+    name,
+    bad(`The request has more than one ${name} header.`),
+  ]),
+);
+const onceOnlyLengths: ReadonlySet<number> = new Set(
+  [...onceOnly.keys()].map(({ length }) => length),
+);
 
 /** Reads a head as RFC 9112 asks; what node's parser lets pass and the RFC does not is refused here. */
 export function readHead(
   raw: RawHead,
-  maxUrlBytes: number,
   { hostMayBeMissing }: Pick<Rules, 'hostMayBeMissing'>,
 ): HeadResult {
+  const { rawHeaders } = raw;
+  if (rawHeaders.length > 2 * mostHeaders) return tooManyHeaders;
+  const repeated = findRepeated(rawHeaders);
+  if (repeated !== null) return repeated;
+  const named = findHost(rawHeaders);
+  if (named === null && raw.httpVersion !== '1.0' && !hostMayBeMissing) return noHost;
+  const host = named === null ? null : nameOf(named);
+  if (named !== null && host === null) return badHost;
   const target = raw.url ?? '';
-  if (raw.httpVersion !== '1.1' && raw.httpVersion !== '1.0') {
-    return badSyntax('Only HTTP/1.0 and HTTP/1.1 are spoken here.');
-  }
-  if (target.length > maxUrlBytes) {
-    const message = `The URL is longer than ${maxUrlBytes} bytes. Send long SQL in a POST body.`;
-    return { ok: false, failure: refusal(414, 'URL_TOO_LONG', message) };
-  }
-  const hosts = headerValues(raw.rawHeaders, 'host');
-  if (hosts.length > 1) return badSyntax('The request has more than one Host header.');
-  if (hosts.length === 0 && raw.httpVersion === '1.1' && !hostMayBeMissing) {
-    return badSyntax('The request has no Host header.');
-  }
-  const { authority, origin } = splitTarget(target);
-  if (!origin.startsWith('/')) return badSyntax('The request target is not a path.');
-  const mark = origin.indexOf('?');
-  const named = (authority ?? hosts[0])?.toLowerCase() ?? null;
+  const mark = target.indexOf('?');
   return {
     ok: true,
     head: {
-      path: mark < 0 ? origin : origin.slice(0, mark),
-      query: mark < 0 ? null : origin.slice(mark + 1),
-      host: named === null ? null : withoutPort(named),
+      path: mark < 0 ? target : target.slice(0, mark),
+      query: mark < 0 ? null : target.slice(mark + 1),
+      host,
       authority: named,
     },
   };
 }
 
-function headerValues(rawHeaders: readonly string[], name: string): string[] {
-  const values: string[] = [];
+function findRepeated(rawHeaders: readonly string[]): HeadResult | null {
+  let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const candidate = rawHeaders[index] as string;
-    if (candidate.length === name.length && candidate.toLowerCase() === name) {
-      values.push(rawHeaders[index + 1] as string);
+    const name = rawHeaders[index] as string;
+    if (!onceOnlyLengths.has(name.length)) continue;
+    const known = name.toLowerCase();
+    const refused = onceOnly.get(known);
+    if (refused === undefined) continue;
+    if (seen.includes(`${known},`)) return refused;
+    seen += `${known},`;
+  }
+  return null;
+}
+
+/** In lower case. */
+function findHost(rawHeaders: readonly string[]): string | null {
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') {
+      return (rawHeaders[index + 1] as string).toLowerCase();
     }
   }
-  return values;
+  return null;
 }
 
-/** The absolute form (RFC 9112 section 3.2.2) names its authority; it overrules Host. */
-function splitTarget(target: string): { authority: string | undefined; origin: string } {
-  if (target.startsWith('/')) return { authority: undefined, origin: target };
-  const scheme = target.slice(0, 8).toLowerCase();
-  const start = scheme.startsWith('http://') ? 7 : scheme === 'https://' ? 8 : 0;
-  if (start === 0) return { authority: undefined, origin: target };
-  const rest = target.slice(start);
-  const end = rest.search(/[/?]/);
-  if (end < 0) return { authority: rest, origin: '/' };
-  const origin = rest.slice(end);
-  return { authority: rest.slice(0, end), origin: origin.startsWith('?') ? `/${origin}` : origin };
-}
+const hostSyntax = /^(?:([a-z0-9._~-]+)|(\[([0-9a-f:.]+)\]))(?::(\d{1,5}))?$/;
 
-function withoutPort(host: string): string {
-  if (host.startsWith('[')) return host.slice(0, host.indexOf(']') + 1);
-  const colon = host.lastIndexOf(':');
-  return colon < 0 ? host : host.slice(0, colon);
+/** The host without its port; null when it is none (RFC 9110 section 7.2, without what nobody's name has). */
+function nameOf(authority: string): string | null {
+  const match = hostSyntax.exec(authority);
+  if (match === null || Number(match[4] ?? 0) > 65_535) return null;
+  const [, name, bracketed, address] = match;
+  if (bracketed === undefined) return name as string;
+  return isIPv6(address as string) ? bracketed : null;
 }

@@ -43,6 +43,8 @@ const tooManyConnections: Failure = {
 
 const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.');
 
+const unknownExpectation = refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue is understood.');
+
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
 /** Creates the handler of all requests. */
@@ -87,6 +89,8 @@ export function createRoutes(
       refuse(request, response, requestId, refused);
     } else if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
       refuse(request, response, requestId, tooManyConnections);
+    } else if (response.expectation === 'unknown' && endpoint !== 'other') {
+      refuse(request, response, requestId, unknownExpectation);
     } else if (endpoint === 'db') {
       endpoints.db(request, response, head, visit);
     } else if (endpoint === 'other') {
@@ -105,7 +109,7 @@ export function createRoutes(
     const given = request.headers['x-request-id'];
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
-    const read = readHead(request, config.maxRequestBytes, rules);
+    const read = readHead(request, rules);
     const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
     if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');

@@ -4,10 +4,12 @@ import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
-import { type Failure, refusal, sendFailure } from './failure.ts';
-import type { OutgoingReply } from './outgoing-reply.ts';
+import type { Failure } from './failure.ts';
+import { HeldBytes } from './held-bytes.ts';
+import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { resetConnection } from './reset.ts';
+import { Turns } from './turns.ts';
 
 /** Whoever answers a request; told when its reply has left, or its connection is gone. */
 export interface Answering {
@@ -31,6 +33,8 @@ export type HttpServer = {
   readonly inFlight: () => number;
   /** Clients connected now, and those turned away for their number so far. */
   readonly connections: () => { readonly open: number; readonly refused: number };
+  /** Bytes of requests that have not been read to their end, of all clients together. */
+  readonly heldBytes: () => number;
   /** Stops listening; resolves when the last connection is gone. Idle ones get `idleGraceMs` more. */
   readonly drain: (idleGraceMs: number) => Promise<void>;
   /** Ends all connections at once. */
@@ -44,7 +48,14 @@ export function createHttpServer(
   onRefusal: RefusalObserver = () => {},
 ): HttpServer {
   const { connections, timeouts } = settings;
-  const clients = new Clients();
+  const turns = new Turns();
+  const held = new HeldBytes(settings.mostHeldBytes);
+  const clients = new Clients({
+    held,
+    maxUrlBytes: settings.maxUrlBytes,
+    refuse: (client, failure) => refuseInTurn(client, failure),
+    goOn: (client) => goOn(client),
+  });
   let draining = false;
   let inFlight = 0;
   let refused = 0;
@@ -72,31 +83,35 @@ export function createHttpServer(
     else if (current.response.writableEnded) resetConnection(socket);
   });
 
-  const begin = (socket: Socket, client: Client, exchange: Exchange): void => {
-    client.current = exchange;
+  const begin = (client: Client, exchange: Exchange): void => {
+    const { request, response } = exchange;
+    client.begin(exchange);
     inFlight += 1;
-    const closes = (draining && !client.hasWaiting) || client.isBeyondLimit;
-    if (closes) exchange.response.shouldKeepAlive = false;
-    const answering = handle(exchange.request, exchange.response, client.isBeyondLimit);
+    const isLast = draining && !client.intake.hasWhole;
+    if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
+      response.shouldKeepAlive = false;
+    }
+    const answering = handle(request, response, client.isBeyondLimit);
     // The only listener of a reply: each further one is paid by every request.
-    exchange.response.on('close', () => {
+    response.on('close', () => {
       inFlight -= 1;
       client.current = null;
       answering.closed();
-      advance(socket, client);
+      advance(client);
     });
   };
 
-  const advance = (socket: Socket, client: Client): void => {
-    // After a reply that closes the connection nothing behind it is run: its answer could not be sent.
-    if (!socket.writable) return;
-    const next = client.shift();
-    if (next !== undefined) {
-      if (!client.isFull && socket.isPaused()) socket.resume();
-      begin(socket, client, next);
-    } else if (client.broken !== null) {
-      refuse(socket, client.broken);
-    }
+  /** What stands behind a reply waits for a turn of the event loop: refusals would else follow each other without end. */
+  const advance = (client: Client): void => {
+    // After a reply that closes the connection nothing behind it is parsed: its answer could not be sent.
+    if (!client.socket.writable) client.intake.end();
+    else if (client.broken !== null) refuse(client.socket, client.broken);
+    else if (client.intake.hasMore) turns.await(client);
+  };
+
+  const goOn = (client: Client): void => {
+    if (!client.socket.writable) client.intake.end();
+    else if (!client.isBusy) client.intake.goOn();
   };
 
   const refuse = (socket: Socket, failure: Failure): void => {
@@ -104,19 +119,32 @@ export function createHttpServer(
     onRefusal(socket.remoteAddress ?? '', failure, bytes);
   };
 
-  server.on('request', (request: IncomingMessage, response: OutgoingReply) => {
-    const { socket } = request;
-    const client = clients.of(socket);
-    // Read after the connection's end, from what had come before: what waited ahead of it was not run either.
-    if (client === undefined || !socket.writable) return;
-    if (client.current === null) {
-      begin(socket, client, { request, response });
-      return;
-    }
-    client.push({ request, response });
-    // Node resumes the socket at the end of each message: only then does a pause hold.
-    if (client.isFull) process.nextTick(() => client.isFull && socket.pause());
-  });
+  const refuseInTurn = (client: Client, failure: Failure): void => {
+    const { current, socket } = client;
+    if (current?.request.complete === true) client.broken = failure;
+    else if (current?.response.headersSent === true) current.response.end();
+    else if (socket.writable) refuse(socket, failure);
+  };
+
+  const receive = (
+    request: IncomingMessage,
+    response: OutgoingReply,
+    expectation: Expectation,
+  ): void => {
+    const client = clients.of(request.socket);
+    // Read after the connection's end, from what had come before.
+    if (client === undefined || client.isBusy || !request.socket.writable) return;
+    response.expectation = expectation;
+    begin(client, { request, response });
+  };
+  // Node would answer an expectation before anybody has looked at the rest of the head.
+  server.on('request', (request, response: OutgoingReply) => receive(request, response, 'none'));
+  server.on('checkContinue', (request, response: OutgoingReply) =>
+    receive(request, response, '100-continue'),
+  );
+  server.on('checkExpectation', (request, response: OutgoingReply) =>
+    receive(request, response, 'unknown'),
+  );
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const client = clients.of(socket);
@@ -124,23 +152,14 @@ export function createHttpServer(
       socket.destroy();
       return;
     }
-    const failure = syntaxFailure(error, settings.maxUrlBytes);
-    const { current } = client;
-    if (current?.request.complete === true) client.broken = failure;
-    else if (current?.response.headersSent === true) current.response.end();
-    else refuse(socket, failure);
+    client.intake.end();
+    refuseInTurn(client, syntaxFailure(error));
   });
-  server.on('connect', (_request, socket: Socket) =>
-    refuse(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.')),
-  );
-  server.on('checkExpectation', (_request, response: OutgoingReply) =>
-    sendFailure(response, refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue is understood.')),
-  );
 
   const drain = (idleGraceMs: number): Promise<void> => {
     draining = true;
-    for (const { current, hasWaiting } of clients) {
-      if (current !== null && !hasWaiting) current.response.shouldKeepAlive = false;
+    for (const { current, intake } of clients) {
+      if (current !== null && !intake.hasWhole) current.response.shouldKeepAlive = false;
     }
     const grace = setTimeout(() => server.closeIdleConnections(), idleGraceMs);
     return new Promise((resolve) => {
@@ -156,9 +175,19 @@ export function createHttpServer(
     server,
     inFlight: () => inFlight,
     connections: () => ({ open: clients.size, refused }),
+    heldBytes: () => held.total,
     drain,
     destroyConnections: () => server.closeAllConnections(),
   };
+}
+
+/**
+ * What follows such a head may be of another protocol, or be taken for that by somebody before us: the connection ends
+ * with its reply (RFC 9110 section 7.8, RFC 9112 section 6.1).
+ */
+function isOfAnotherProtocol({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  if (headers.upgrade !== undefined) return true;
+  return httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined;
 }
 
 function endWithin(socket: Socket, ms: number): void {
