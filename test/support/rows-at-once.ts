@@ -37,6 +37,7 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
     flags: 0,
     length: 0,
     decimals: 0,
+    resultCharset: null,
   }));
   const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
   const ahead = { bytes, position: 0, end: bytes.length, sequence };

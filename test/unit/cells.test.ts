@@ -2,7 +2,7 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { foreignEncoding } from '../../src/worker/mysql/charsets.ts';
+import { foreignCharset } from '../../src/worker/mysql/charsets.ts';
 import type { Column } from '../../src/worker/mysql/packets.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { cellKind, cellKinds, typeName } from '../../src/worker/reply/column-kinds.ts';
@@ -19,6 +19,7 @@ const column = (type: number, charset: number): Column => ({
   flags: 0,
   length: 0,
   decimals: 0,
+  resultCharset: null,
 });
 const [latin1, binary, utf8mb4] = [8, 63, 45];
 const types = {
@@ -94,10 +95,20 @@ const cases: readonly (readonly [
   [types.double, binary, 'nan', 'nan'],
   [types.double, binary, '', ''],
   [types.double, binary, '-', '-'],
+  [types.double, binary, '-0.5e+300', new JsonNumber('-0.5e+300')],
+  [types.decimal, binary, `-1${'0'.repeat(64)}`, new JsonNumber(`-1${'0'.repeat(64)}`)],
+  ...['1],"X":"inj', '1,2', '1 ', ' 1', '+1', '.5', '1.', '1..2', '1.2.3', '-.5', '--1', '1-'].map(
+    (text) => [types.longlong, binary, text, text] as const,
+  ),
+  ...['0x1f', '1e', '1e+', 'e5', '1e5.5', '-007', '٣', 'true', '1\n', '12345678901234567890,1'].map(
+    (text) => [types.double, binary, text, text] as const,
+  ),
+  [types.decimal, binary, Buffer.from('31ff', 'hex'), '1\ufffd'],
   [types.year, binary, '0000', '0000'],
   [types.timestamp, binary, '0000-00-00 00:00:00', '0000-00-00 00:00:00'],
   [types.bit, binary, Buffer.from([1, 0]), '256'],
   [types.bit, binary, Buffer.alloc(8, 255), '18446744073709551615'],
+  [types.bit, binary, Buffer.alloc(9, 255), '////////////'],
   [types.json, binary, '{"a":1}', '{"a":1}'],
   [types.blob, binary, Buffer.from([0, 255]), 'AP8='],
   [types.blob, utf8mb4, 'é"', 'é"'],
@@ -169,12 +180,15 @@ test("names types as the C API does, and knows text from bytes by the column's c
   assert.equal(typeName(99), 'MYSQL_TYPE_UNKNOWN');
   assert.equal(cellKind(column(types.varString, binary), false), cellKinds.binary);
   assert.equal(cellKind(column(types.varString, utf8mb4), false), cellKinds.text);
-  assert.equal(cellKind(column(types.varString, latin1), false), cellKinds.foreignText);
+  assert.deepEqual(
+    [...planRow([column(types.varString, latin1)], false).kinds],
+    [cellKinds.foreign],
+  );
   assert.equal(cellKind(column(242, binary), false), cellKinds.binary);
 });
 
 test('reads no UTF-8 of any collation through a conversion', () => {
   for (const charset of [33, 45, 46, 192, 224, 255, 305, 83, 76, 11, 2304, 2048]) {
-    assert.equal(foreignEncoding(charset), null, `${charset}`);
+    assert.equal(foreignCharset(charset), null, `${charset}`);
   }
 });

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  decodeText,
   parseColumn,
   parseColumnCount,
   parseEofStatus,
@@ -110,9 +109,4 @@ test('reads the number of columns', () => {
     assert.equal(parseColumnCount(packet, 0, packet.length), count);
     refusesCut(parseColumnCount, packet, packet.length);
   }
-});
-
-test('reads text that is no UTF-8 as Latin-1', () => {
-  assert.equal(decodeText(Buffer.from('é')), 'é');
-  assert.equal(decodeText(Buffer.from([0xe9])), 'é');
 });

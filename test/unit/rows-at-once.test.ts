@@ -12,6 +12,7 @@ import {
   wire,
 } from '../support/mysql-answer.ts';
 import { takeAtOnce } from '../support/rows-at-once.ts';
+import { parseStrictJson } from '../support/strict-json.ts';
 import { transcribe, ways } from '../support/transcript.ts';
 
 const { binary, utf8mb4 } = wire;
@@ -23,6 +24,10 @@ const digits = fc.oneof(
   fc.double().map(String),
   fc.constantFrom('0', '-0', '007', '000', '00.10', '-007', 'inf', '-inf', 'nan', '', '-', '.5'),
   fc.integer({ min: 1, max: 1100 }).map((length) => '9'.repeat(length)),
+  fc.constantFrom('1],"X":"inj', '1.', '1e', '-.5', '1e+7', '-0.0e-0', '5-', '0123456789012345678'),
+  fc
+    .array(fc.constantFrom(...'0123456789.-+eE",]\\\n'), { maxLength: 34 })
+    .map((letters) => letters.join('')),
 );
 const bytes = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 60 }).map((text) => Buffer.from(text)),
@@ -34,7 +39,12 @@ const bytes = fc.oneof(
     )
     .map((parts) => Buffer.from(parts.join(''))),
   fc
-    .array(fc.constantFrom('ed', 'eda080', 'ed9fbf', '20', '22'), { maxLength: 20 })
+    .array(
+      fc.constantFrom('ed', 'eda080', 'ed9fbf', '20', '22', 'c3a9', 'e8aa', 'f09f9880', 'ff'),
+      {
+        maxLength: 20,
+      },
+    )
     .map((parts) => Buffer.from(parts.join(''), 'hex')),
   fc.integer({ min: 240, max: 3000 }).map((length) => Buffer.alloc(length, 'long "')),
 );
@@ -86,6 +96,7 @@ test('writes any table as it is written one by one, however it is cut and whatev
       }
       const { document, how, lost } = transcribe([answer], options);
       assert.equal(lost, null);
+      if (document !== null) parseStrictJson(document);
       for (const [name, way] of Object.entries(ways)) {
         const other = transcribe(chunks, { ...options, way });
         assert.equal(other.document?.toString('latin1'), document?.toString('latin1'), name);
@@ -125,6 +136,7 @@ test('stops before what is no whole row of the result, and takes what stands bef
     'a length of 2^64-1': Buffer.from('\x011\xfe\xff\xff\xff\xff\xff\xff\xff\xff', 'latin1'),
     'a first byte that is no length': Buffer.from('\x011\xff', 'latin1'),
     'a number longer than any': rowPacket(['1'.repeat(1025), 'a']),
+    'text that is no UTF-8': rowPacket(['1', Buffer.from([0xff])]),
     'a row that is longer than the room': rowPacket(['1', 'x'.repeat(90_000)]),
   };
   for (const [what, packet] of Object.entries(cases)) {

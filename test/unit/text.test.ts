@@ -1,6 +1,7 @@
 // The promise of text: any bytes of UTF-8 become a JSON string that says the same, in room that was asked for.
 // Must not need a server.
 import assert from 'node:assert/strict';
+import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { writeBase64 } from '../../src/worker/reply/base64.ts';
@@ -23,12 +24,16 @@ function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
   return transport.body();
 }
 
-/** Writes it alone, and at once with others where it is short enough for that: both must be the same. */
+/**
+ * Writes it alone, and at once with others where it is UTF-8 and short enough for that: both must be the same. What is
+ * no UTF-8 is left to be written alone.
+ */
 function asText(bytes: Buffer, holdBytes?: number): Buffer {
   const alone = written((out) => writeText(out, bytes, 0, bytes.length), holdBytes);
   const row = rowPacket([bytes, 'next']);
   const { rows, body } = takeAtOnce([{}, {}], toBytes([row]));
-  if (alone.length < surelyTaken) assert.equal(rows, 1, `${bytes.length} bytes`);
+  if (!isUtf8(bytes)) assert.equal(rows, 0);
+  else if (alone.length < surelyTaken) assert.equal(rows, 1, `${bytes.length} bytes`);
   if (rows > 0) assert.ok(body.equals(Buffer.from(`[${alone},"next"]`)), `${body}`);
   return alone;
 }
@@ -71,24 +76,81 @@ test('says any text of any length, at any size held back', () => {
   );
 });
 
-test('puts U+FFFD where the bytes are half a surrogate pair, which is no character', () => {
-  for (const half of ['eda080', 'edafbf', 'edb080', 'edbfbf']) {
-    for (const around of ['', 'x'.repeat(100), '\n']) {
-      const bytes = Buffer.concat([
-        Buffer.from(around),
-        Buffer.from(half, 'hex'),
-        Buffer.from(around),
-      ]);
-      assert.equal(parseStrictJson(asText(bytes)), `${around}\ufffd${around}`);
+/** What a browser makes of the bytes. */
+const whatwg = new TextDecoder('utf-8', { ignoreBOM: true });
+/** Beginnings of characters, of such as are none, and bytes that stand alone. */
+const pieces = [
+  ...['eda080', 'edbfbf', 'ed9fbf', 'ee8080', 'c0af', 'c1bf', 'c280', 'dfbf', 'e09fbf', 'e0a080'],
+  ...['f08fbfbf', 'f0908080', 'f48fbfbf', 'f4908080', 'f5808080', 'e8aa', 'f09f98', 'f09f', 'c3'],
+  ...['80', 'bf', 'ff', 'fe', '61', '22', '0a', '00', 'efbbbf', 'e8aaa0', 'f09f9880', 'c3a9'],
+].map((hex) => Buffer.from(hex, 'hex'));
+
+test('puts U+FFFD where the bytes are no UTF-8, as often as browsers do', () => {
+  for (const one of pieces) {
+    for (const two of [Buffer.alloc(0), ...pieces]) {
+      for (const around of [0, 1, 13, 14, 15, 16, 61, 100]) {
+        const pad = Buffer.alloc(around, 'x');
+        const bytes = Buffer.concat([pad, one, two, pad]);
+        assert.equal(parseStrictJson(asText(bytes)), whatwg.decode(bytes), bytes.toString('hex'));
+      }
     }
   }
-  for (let shift = 2040; shift < 2052; shift += 1) {
-    const bytes = Buffer.concat([
-      Buffer.alloc(shift, 'x'),
-      Buffer.from('eda080ed9fbfeda080', 'hex'),
-    ]);
-    const expected = `${'x'.repeat(shift)}\ufffd\ud7ff\ufffd`;
-    assert.equal(parseStrictJson(asText(bytes)), expected);
+});
+
+test('finds them wherever a long text is cut', () => {
+  const bytes = fc.array(
+    fc.oneof(
+      fc.constantFrom(...pieces),
+      fc.integer({ min: 1, max: 2060 }).map((n) => Buffer.alloc(n, 'a"')),
+    ),
+    { minLength: 1, maxLength: 12 },
+  );
+  fc.assert(
+    fc.property(bytes, fc.constantFrom(1, 65536), (parts, hold) => {
+      const joined = Buffer.concat(parts);
+      assert.equal(parseStrictJson(asText(joined, hold)), whatwg.decode(joined));
+    }),
+    { numRuns: 300 },
+  );
+  for (const piece of pieces) {
+    for (let shift = 2040; shift < 2052; shift += 1) {
+      const joined = Buffer.concat([Buffer.alloc(shift, 'x'), piece, piece, Buffer.alloc(4, 'é')]);
+      assert.equal(parseStrictJson(asText(joined)), whatwg.decode(joined));
+    }
+  }
+});
+
+test('tells every pair and triple of bytes that is UTF-8 from one that is not', () => {
+  const [leads, others] = [
+    [
+      0x61, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5,
+      0xff,
+    ],
+    256,
+  ];
+  const cells: Buffer[] = [];
+  for (const lead of leads) {
+    for (let second = 0; second < others; second += 1) {
+      for (const rest of [
+        [],
+        [0x7f],
+        [0x80],
+        [0xbf],
+        [0xc0],
+        [0x80, 0x80],
+        [0xbf, 0xbf],
+        [0x80, 0x61],
+      ]) {
+        cells.push(Buffer.from([lead, second, ...rest]));
+      }
+    }
+  }
+  for (const cell of cells) {
+    const { rows, body } = takeAtOnce([{}], toBytes([rowPacket([cell])]));
+    assert.equal(rows === 1, isUtf8(cell), cell.toString('hex'));
+    if (rows === 1) assert.ok(body.equals(Buffer.from(`[${JSON.stringify(cell.toString())}]`)));
+    const alone = written((out) => writeText(out, cell, 0, cell.length));
+    assert.equal(parseStrictJson(alone), whatwg.decode(cell), cell.toString('hex'));
   }
 });
 

@@ -1,6 +1,7 @@
 // What MySQL's packets say: OK, EOF, ERR and column definitions as values.
 // Must not know sockets, nor what becomes of a result.
-import { isUtf8 } from 'node:buffer';
+import { foreignName, isWide } from './charsets.ts';
+import { decode } from './decoding.ts';
 
 /** Status flags of OK and EOF packets (MySQL's SERVER_STATUS_flags_enum). */
 export const serverStatus = {
@@ -9,6 +10,16 @@ export const serverStatus = {
   moreResults: 0x0008,
   stateChanged: 0x4000,
 } as const;
+
+/** SESSION_TRACK_SYSTEM_VARIABLES. */
+const systemVariable = 0;
+
+/** Every definition begins with `def`, in the character set of the result (ucs2's is that of utf16). */
+const wideCatalogs: ReadonlyMap<string, string> = new Map([
+  ['\0d\0e\0f', 'utf16'],
+  ['d\0e\0f\0', 'utf16le'],
+  ['\0\0\0d\0\0\0e\0\0\0f', 'utf32'],
+]);
 
 /** First bytes that tell packets apart. */
 export const packetMarkers = { ok: 0x00, localInfile: 0xfb, eof: 0xfe, error: 0xff } as const;
@@ -36,6 +47,8 @@ export type Column = {
   readonly flags: number;
   readonly length: number;
   readonly decimals: number;
+  /** The character set, by MySQL's name, of its name and of what bears no number of its own; null: UTF-8. */
+  readonly resultCharset: string | null;
 };
 
 /** Walks over the fields of one packet. Reading past the end throws RangeError. */
@@ -81,6 +94,17 @@ class FieldReader {
     return this.#bytes.subarray(start, start + length);
   }
 
+  /** A reader of the next counted bytes. */
+  lengthEncodedReader(): FieldReader {
+    const length = Number(this.lengthEncoded());
+    const start = this.#take(length);
+    return new FieldReader(this.#bytes, start, start + length);
+  }
+
+  get isAtEnd(): boolean {
+    return this.#position >= this.#end;
+  }
+
   rest(): Buffer {
     return this.#bytes.subarray(this.#position, this.#end);
   }
@@ -111,8 +135,54 @@ export function parseEofStatus(bytes: Buffer, start: number, end: number): numbe
   return (bytes[start + 3] as number) | ((bytes[start + 4] as number) << 8);
 }
 
-/** Parses an ERR packet. Before the handshake has ended there is no SQL state in it. */
-export function parseError(bytes: Buffer, start: number, end: number): ServerError {
+/**
+ * What an OK packet says of character_set_results, if it was set (CLIENT_SESSION_TRACK, MySQL protocol, "session
+ * state information"): MySQL's name of a character set that must be converted from, null for all others.
+ * Undefined where it says nothing, or nothing that can be read.
+ */
+export function parseResultCharset(
+  bytes: Buffer,
+  start: number,
+  end: number,
+): string | null | undefined {
+  try {
+    return findResultCharset(new FieldReader(bytes, start + 1, end));
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function findResultCharset(ok: FieldReader): string | null | undefined {
+  ok.lengthEncoded();
+  ok.lengthEncoded();
+  ok.skip(4);
+  if (ok.isAtEnd) return undefined;
+  ok.lengthEncodedBytes();
+  const changes = ok.lengthEncodedReader();
+  let found: string | null | undefined;
+  while (!changes.isAtEnd) {
+    const type = changes.integer(1);
+    const change = changes.lengthEncodedReader();
+    while (type === systemVariable && !change.isAtEnd) {
+      const name = change.lengthEncodedBytes().toString('latin1');
+      const value = change.lengthEncodedBytes().toString('latin1');
+      if (name === 'character_set_results') found = foreignName(value);
+    }
+  }
+  return found;
+}
+
+/**
+ * Parses an ERR packet. Before the handshake has ended there is no SQL state in it.
+ * @param charset of the message, by MySQL's name; null: UTF-8
+ */
+export function parseError(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  charset: string | null = null,
+): ServerError {
   const reader = new FieldReader(bytes, start + 1, end);
   const errno = reader.integer(2);
   const text = reader.rest();
@@ -120,8 +190,15 @@ export function parseError(bytes: Buffer, start: number, end: number): ServerErr
   return {
     errno,
     sqlState: hasState ? text.toString('latin1', 1, 6) : 'HY000',
-    message: decodeText(hasState ? text.subarray(6) : text),
+    message: decodeMessage(hasState ? text.subarray(6) : text, charset),
   };
+}
+
+/** Servers end a message at its first zero byte: of a wide one there is only the beginning, half a unit maybe. */
+function decodeMessage(text: Buffer, charset: string | null): string {
+  if (charset === null) return text.toString();
+  const isCut = isWide(charset) && text.length % 2 === 1;
+  return decode(isCut ? Buffer.concat([text, Buffer.of(0)]) : text, charset);
 }
 
 /**
@@ -130,9 +207,8 @@ export function parseError(bytes: Buffer, start: number, end: number): ServerErr
  */
 export function parseColumn(bytes: Buffer, start: number, end: number, extended: boolean): Column {
   const reader = new FieldReader(bytes, start, end);
-  for (const _skipped of ['catalog', 'schema', 'table', 'original table']) {
-    reader.lengthEncodedBytes();
-  }
+  const resultCharset = wideCatalogs.get(reader.lengthEncodedBytes().toString('latin1')) ?? null;
+  for (const _skipped of ['schema', 'table', 'original table']) reader.lengthEncodedBytes();
   const name = Buffer.from(reader.lengthEncodedBytes());
   reader.lengthEncodedBytes();
   if (extended) reader.lengthEncodedBytes();
@@ -141,10 +217,17 @@ export function parseColumn(bytes: Buffer, start: number, end: number, extended:
   const length = reader.integer(4);
   const type = reader.integer(1);
   const flags = reader.integer(2);
-  return { name, type, charset, flags, length, decimals: reader.integer(1) };
+  return { name, type, charset, flags, length, decimals: reader.integer(1), resultCharset };
 }
 
-/** Text that MySQL sent outside of rows: UTF-8, or Latin-1 where a session was told to speak otherwise. */
-export function decodeText(bytes: Buffer): string {
-  return isUtf8(bytes) ? bytes.toString('utf8') : bytes.toString('latin1');
+/**
+ * The columns of a result that the server sends in this character set, which their definitions cannot tell where
+ * ASCII looks the same in it as in UTF-8.
+ */
+export function inCharset(columns: readonly Column[], charset: string): readonly Column[] {
+  return columns.map((column) =>
+    column.resultCharset === null && !isWide(charset)
+      ? { ...column, resultCharset: charset }
+      : column,
+  );
 }

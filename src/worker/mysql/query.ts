@@ -6,12 +6,14 @@ import type { Command } from './connection.ts';
 import type { PacketsAhead } from './framing.ts';
 import {
   type Column,
+  inCharset,
   type OkPacket,
   packetMarkers,
   parseColumnCount,
   parseEofStatus,
   parseError,
   parseOk,
+  parseResultCharset,
   type ServerError,
   serverStatus,
 } from './packets.ts';
@@ -68,6 +70,8 @@ export class QueryCommand implements Command {
   #columnCount = 0;
   #stateChanged = false;
   #lastStatus = 0;
+  /** What a statement before has set character_set_results to, where that must be converted from. */
+  #charset: string | null = null;
   #isOver = false;
   #onOver: (() => void) | null = null;
 
@@ -131,6 +135,7 @@ export class QueryCommand implements Command {
       const ok = parseOk(bytes, start, end);
       const more = (ok.status & serverStatus.moreResults) !== 0;
       this.#noteStatus(ok.status);
+      if (this.#stateChanged) this.#noteCharset(bytes, start, end);
       this.#sink.ok(ok, more);
       if (!more) this.#end(null);
       return !more;
@@ -157,7 +162,8 @@ export class QueryCommand implements Command {
   #endOfColumnsPacket(bytes: Buffer, start: number, end: number): boolean {
     const more = (parseEofStatus(bytes, start, end) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
-    this.#sink.columns(this.#columns.finish(), more);
+    const columns = this.#columns.finish();
+    this.#sink.columns(this.#charset === null ? columns : inCharset(columns, this.#charset), more);
     return false;
   }
 
@@ -186,7 +192,7 @@ export class QueryCommand implements Command {
   }
 
   #errorPacket(bytes: Buffer, start: number, end: number): boolean {
-    this.#end(parseError(bytes, start, end));
+    this.#end(parseError(bytes, start, end, this.#charset));
     return true;
   }
 
@@ -194,6 +200,11 @@ export class QueryCommand implements Command {
   #noteStatus(status: number): void {
     if ((status & serverStatus.stateChanged) !== 0) this.#stateChanged = true;
     this.#lastStatus = status;
+  }
+
+  #noteCharset(bytes: Buffer, start: number, end: number): void {
+    const charset = parseResultCharset(bytes, start, end);
+    if (charset !== undefined) this.#charset = charset;
   }
 
   #end(error: ServerError | null): void {

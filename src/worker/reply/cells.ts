@@ -1,16 +1,17 @@
 // One cell as JSON, from MySQL's text to bytes. Hot for numbers and NULL: nothing is allocated for them.
 // Must not know rows, nor which column a cell belongs to.
-import iconv from 'iconv-lite';
+import { decode } from '../mysql/decoding.ts';
 import { writeBase64 } from './base64.ts';
-import { type CellKind, cellKinds } from './column-kinds.ts';
+import { type CellKind, type Conversion, cellKinds } from './column-kinds.ts';
+import { isDigit, isJsonNumber } from './json-number.ts';
 import { writeText } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
-const minus = 0x2d;
 const zero = 0x30;
-const nine = 0x39;
 /** No type's text is longer: DOUBLE(255,30) has 255 digits, point and sign; 1e308 has 309. */
 const longestNumber = 1024;
+/** BIT(64) is the longest. */
+const longestBit = 8;
 
 /** Writes `null`, for which there must be room; returns where it ends in `target`. */
 export function writeNull(target: Buffer, at: number): number {
@@ -21,20 +22,14 @@ export function writeNull(target: Buffer, at: number): number {
   return at + 4;
 }
 
-/** Whether JSON takes the digits as they are: no sign and no zeros of ZEROFILL before them. */
-export function isPlainNumber(source: Buffer, start: number, end: number): boolean {
-  const first = source[start] as number;
-  return first > zero && first <= nine && start < end;
-}
-
 /**
  * Writes a cell of any kind, its room included.
- * @param encoding of foreign text; null for all other kinds
+ * @param conversion of what comes in another character set; null for all other kinds
  */
 export function writeCell(
   out: ReplyWriter,
   kind: CellKind,
-  encoding: string | null,
+  conversion: Conversion | null,
   source: Buffer,
   start: number,
   end: number,
@@ -50,8 +45,8 @@ export function writeCell(
     case cellKinds.text:
       writeText(out, source, start, end);
       return;
-    case cellKinds.foreignText:
-      writeForeignText(out, encoding ?? 'utf8', source, start, end);
+    case cellKinds.foreign:
+      if (conversion !== null) writeForeign(out, conversion, source, start, end);
       return;
     case cellKinds.binary:
       writeBase64(out, source, start, end);
@@ -65,21 +60,19 @@ export function writeCell(
 }
 
 /**
- * MySQL's digits, without ZEROFILL's zeros. What is no number to JSON (other servers of the protocol
- * send `inf`, `-inf` and `nan`) becomes a string, so that the document stays one; so does what is longer
+ * MySQL's digits, without ZEROFILL's zeros. What is no number to JSON becomes a string, so that nothing that a server
+ * sends breaks the document (some of the protocol's servers send `inf`, `-inf` and `nan`); so does what is longer
  * than any number. The room must have been reserved.
  */
 function writeNumber(out: ReplyWriter, source: Buffer, start: number, end: number): void {
-  const digit = source[start] === minus ? start + 1 : start;
-  if (digit >= end || !isDigit(source[digit] as number) || end - start > longestNumber) {
+  const from = skipZeros(source, start, end);
+  if (end - start > longestNumber || !isJsonNumber(source, from, end)) {
     writeText(out, source, start, end);
     return;
   }
   const target = out.bytes;
   let to = out.length;
-  for (let from = skipZeros(source, start, end); from < end; from += 1) {
-    target[to++] = source[from] as number;
-  }
+  for (let at = from; at < end; at += 1) target[to++] = source[at] as number;
   out.length = to;
 }
 
@@ -94,24 +87,28 @@ function skipZeros(source: Buffer, start: number, end: number): number {
   return from;
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= zero && byte <= nine;
-}
-
+/** A number of up to 64 bits; what is longer is none, and shown as bytes. */
 function writeBit(out: ReplyWriter, source: Buffer, start: number, end: number): void {
+  if (end - start > longestBit) {
+    writeBase64(out, source, start, end);
+    return;
+  }
   let value = 0n;
   for (let at = start; at < end; at += 1) value = (value << 8n) | BigInt(source[at] as number);
   const digits = Buffer.from(value.toString());
   writeText(out, digits, 0, digits.length);
 }
 
-function writeForeignText(
+/** Converts first, then writes what that gives as the kind that it is. */
+function writeForeign(
   out: ReplyWriter,
-  encoding: string,
+  { charset, maybeAscii, kind }: Conversion,
   source: Buffer,
   start: number,
   end: number,
 ): void {
-  const text = Buffer.from(iconv.decode(source.subarray(start, end), encoding));
-  writeText(out, text, 0, text.length);
+  const bytes = source.subarray(start, end);
+  const isAscii = maybeAscii && !bytes.includes(0);
+  const text = isAscii ? bytes : Buffer.from(decode(bytes, charset));
+  writeCell(out, kind, null, text, 0, text.length);
 }

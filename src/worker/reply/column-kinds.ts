@@ -1,6 +1,6 @@
 // What a column's cells become, decided once per result set from its definition.
 // Must not know how cells are written.
-import { foreignEncoding, isBinaryCharset } from '../mysql/charsets.ts';
+import { foreignCharset, isBinaryCharset, isWide } from '../mysql/charsets.ts';
 import type { Column } from '../mysql/packets.ts';
 
 /** How a cell is written. Small numbers, so that a row's kinds fit into a byte array. */
@@ -11,8 +11,8 @@ export const cellKinds = {
   digits: 1,
   /** UTF-8 text. */
   text: 2,
-  /** Text in another character set, to be converted. */
-  foreignText: 3,
+  /** In another character set, to be converted. */
+  foreign: 3,
   /** Bytes as base64. */
   binary: 4,
   /** BIT: big-endian bytes as a decimal number in a string. */
@@ -90,7 +90,19 @@ const alwaysText = new Set([
 ]);
 const alwaysBinary = new Set(['GEOMETRY', 'VECTOR']);
 
-/** @param exactAsStrings whether exact numbers (integers and decimals) become JSON strings */
+/** What a cell is that comes in another character set. */
+export type Conversion = {
+  readonly charset: string;
+  /** Some of the column's cells may come in ASCII all the same: those in which there is no zero byte. */
+  readonly maybeAscii: boolean;
+  /** What it is, once it is UTF-8. */
+  readonly kind: CellKind;
+};
+
+/**
+ * What a cell is, once it is UTF-8.
+ * @param exactAsStrings whether exact numbers (integers and decimals) become JSON strings
+ */
 export function cellKind(column: Column, exactAsStrings: boolean): CellKind {
   const name = types[column.type] ?? '';
   if (exactNumbers.has(name)) return exactAsStrings ? cellKinds.digits : cellKinds.number;
@@ -98,5 +110,25 @@ export function cellKind(column: Column, exactAsStrings: boolean): CellKind {
   if (name === 'BIT') return cellKinds.bit;
   if (alwaysText.has(name)) return cellKinds.text;
   if (alwaysBinary.has(name) || isBinaryCharset(column.charset)) return cellKinds.binary;
-  return foreignEncoding(column.charset) === null ? cellKinds.text : cellKinds.foreignText;
+  return cellKinds.text;
+}
+
+/**
+ * From which character set cells of this kind are converted; null where they are UTF-8.
+ *
+ * A column's own number tells it for text. Numbers, dates, and MySQL's columns of type JSON bear the binary number
+ * and come in the character set of the result: JSON always, the others in a wide one, MariaDB's all and MySQL's in
+ * part (seen on MariaDB 10.11, MySQL 9.7: decimals as UTF-16, integers and dates in ASCII). What is JSON, a number or
+ * a date has ASCII in it, and so a zero byte in any wide character set.
+ */
+export function findConversion(column: Column, kind: CellKind): Conversion | null {
+  if (kind === cellKinds.binary || kind === cellKinds.bit) return null;
+  if (!isBinaryCharset(column.charset)) {
+    const charset = foreignCharset(column.charset);
+    return charset === null ? null : { charset, maybeAscii: false, kind };
+  }
+  const charset = column.resultCharset;
+  if (charset === null) return null;
+  const maybeAscii = isWide(charset);
+  return maybeAscii || types[column.type] === 'JSON' ? { charset, maybeAscii, kind } : null;
 }

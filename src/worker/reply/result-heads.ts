@@ -1,6 +1,7 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
-import { type Column, decodeText } from '../mysql/packets.ts';
+import { decode } from '../mysql/decoding.ts';
+import type { Column } from '../mysql/packets.ts';
 import { typeName } from './column-kinds.ts';
 import type { RowModule } from './row-module.ts';
 import { planRow, type RowPlan } from './rows.ts';
@@ -36,7 +37,9 @@ export class ResultHeads {
 }
 
 function createHead(columns: readonly Column[], exactAsStrings: boolean): ResultHead {
-  const names = columns.map(({ name }) => JSON.stringify(decodeText(name)));
+  const names = columns.map(({ name, resultCharset }) =>
+    JSON.stringify(decode(name, resultCharset ?? 'utf8mb4')),
+  );
   const types = columns.map(({ type }) => `"${typeName(type)}"`);
   return {
     json: Buffer.from(`{"HEADER":[${names.join(',')}],"TYPES":[${types.join(',')}],"ROWS":[`),

@@ -17,7 +17,7 @@ export interface RowsOwner {
 
 const comma = 0x2c;
 const everyRow = 0xffffffff;
-const noColumns: RowPlan = { kinds: new Uint8Array(), encodings: [], isForeign: false };
+const noColumns: RowPlan = { kinds: new Uint8Array(), conversions: [], isForeign: false };
 
 /** Writes rows, separated by commas. */
 export class ResultRows {

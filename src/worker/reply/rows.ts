@@ -1,10 +1,16 @@
 // One row of MySQL's text protocol as a JSON array, from bytes to bytes. Hot: nothing is allocated here.
 // Must not know sockets, nor the shape of the reply around a row.
-import { foreignEncoding } from '../mysql/charsets.ts';
 import type { Column } from '../mysql/packets.ts';
 import { slackBytes } from './buffers.ts';
-import { isPlainNumber, writeCell, writeNull } from './cells.ts';
-import { type CellKind, cellKind, cellKinds } from './column-kinds.ts';
+import { writeCell, writeNull } from './cells.ts';
+import {
+  type CellKind,
+  type Conversion,
+  cellKind,
+  cellKinds,
+  findConversion,
+} from './column-kinds.ts';
+import { copyPlainNumber } from './json-number.ts';
 import { escapeInto, mostExpansion } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
@@ -21,20 +27,22 @@ const rowLengthFault = 'a row is not as long as its cells';
 /** What is known about a result set's columns before its first row. */
 export type RowPlan = {
   readonly kinds: Uint8Array;
-  /** For each column of foreign text its encoding, else null. */
-  readonly encodings: readonly (string | null)[];
-  /** Whether some text must be converted. */
+  /** For each column that comes in another character set how it is converted, else null. */
+  readonly conversions: readonly (Conversion | null)[];
+  /** Whether some columns must be converted. */
   readonly isForeign: boolean;
 };
 
 /** Decides for each column how its cells are written. */
 export function planRow(columns: readonly Column[], exactAsStrings: boolean): RowPlan {
   const kinds = Uint8Array.from(columns, (column) => cellKind(column, exactAsStrings));
-  return {
-    kinds,
-    encodings: columns.map((column) => foreignEncoding(column.charset)),
-    isForeign: kinds.includes(cellKinds.foreignText),
-  };
+  const conversions = columns.map((column, index) =>
+    findConversion(column, kinds[index] as CellKind),
+  );
+  for (const [index, conversion] of conversions.entries()) {
+    if (conversion !== null) kinds[index] = cellKinds.foreign;
+  }
+  return { kinds, conversions, isForeign: kinds.includes(cellKinds.foreign) };
 }
 
 /** Writes a row packet as `[cell,…]`. @throws RangeError when the packet does not hold what the plan says */
@@ -85,16 +93,22 @@ function writeShortRow(
     const cellEnd = position + length;
     if (cellEnd > end) throw new RangeError(rowLengthFault);
     const kind = kinds[index] as CellKind;
-    if (kind === cellKinds.number && isPlainNumber(source, position, cellEnd)) {
-      while (position < cellEnd) target[to++] = source[position++] as number;
-    } else if (kind === cellKinds.text) {
+    if (kind === cellKinds.number) {
+      const past = copyPlainNumber(target, to, source, position, cellEnd);
+      if (past >= 0) {
+        to = past;
+        position = cellEnd;
+        continue;
+      }
+    }
+    if (kind === cellKinds.text) {
       target[to++] = quote;
       to = escapeInto(target, to, source, position, cellEnd);
       target[to++] = quote;
       position = cellEnd;
     } else {
       out.length = to;
-      writeCell(out, kind, plan.encodings[index] ?? null, source, position, cellEnd);
+      writeCell(out, kind, plan.conversions[index] ?? null, source, position, cellEnd);
       target = out.bytes;
       to = out.length;
       position = cellEnd;
@@ -127,7 +141,7 @@ function writeLongRow(
     const cellEnd = cellStart + cellLength(source, position);
     if (cellEnd > end) throw new RangeError(rowLengthFault);
     const kind = kinds[index] as CellKind;
-    writeCell(out, kind, plan.encodings[index] ?? null, source, cellStart, cellEnd);
+    writeCell(out, kind, plan.conversions[index] ?? null, source, cellStart, cellEnd);
     position = cellEnd;
   }
   if (position !== end) throw new RangeError(rowLengthFault);

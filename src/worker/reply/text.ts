@@ -1,5 +1,6 @@
 // UTF-8 text as JSON strings, from bytes to bytes. Hot: no closure, object or string per call.
 // Must not know where the bytes come from.
+import { beyondAscii, characterLength, cutBefore } from './utf8.ts';
 import type { ReplyWriter } from './writer.ts';
 
 const quote = 0x22;
@@ -11,18 +12,14 @@ const pieceBytes = 2048;
 /** From this length on, looking for a clean run and copying it at once beats copying byte by byte. */
 const bulkBytes = 64;
 
-/**
- * U+D800 to U+DFFF, halves of surrogate pairs, would begin with this byte: no characters, and not allowed
- * in UTF-8 (RFC 3629 section 3), but MariaDB lets them into its utf8mb4. U+D000 to U+D7FF begin so too.
- */
-const leadOfHalf = 0xed;
-/** U+FFFD, which every reader understands, in as many bytes as a half takes. */
+/** U+FFFD, which stands for bytes that are no UTF-8. */
 const replacement = [0xef, 0xbf, 0xbd] as const;
 
-/** For each byte: 0 copied as it is, 1 written as \u00XX, 2 to be looked at, else the letter after the backslash. */
+const [asItIs, asCode, ofCharacter] = [0, 1, 2] as const;
+/** For each byte: copied as it is, written as \u00XX, one of a character's, else the letter after the backslash. */
 const escapes = new Uint8Array(256);
-escapes[leadOfHalf] = 2;
-escapes.fill(1, 0, 0x20);
+escapes.fill(asCode, 0, 0x20);
+escapes.fill(ofCharacter, beyondAscii);
 for (const [byte, letter] of [
   [0x08, 'b'],
   [0x09, 't'],
@@ -37,8 +34,8 @@ for (const [byte, letter] of [
 const hexDigits = Buffer.from('0123456789abcdef');
 
 /**
- * Writes text without quotes, escaped as RFC 8259 section 7 asks; returns where it ends in `target`.
- * There must be room: `mostExpansion` bytes for each byte of the text.
+ * Writes text without quotes, escaped as RFC 8259 section 7 asks, and U+FFFD for what is no UTF-8; returns where it
+ * ends in `target`. There must be room: `mostExpansion` bytes for each byte of the text.
  */
 export function escapeInto(
   target: Buffer,
@@ -51,7 +48,7 @@ export function escapeInto(
   let to = at;
   for (let from = start; from < end; from += 1) {
     const byte = source[from] as number;
-    if (escapes[byte] !== 0) return escapeBytes(target, to, source, from, end);
+    if (escapes[byte] !== asItIs) return escapeBytes(target, to, source, from, end);
     target[to++] = byte;
   }
   return to;
@@ -65,14 +62,24 @@ function escapeBytes(
   end: number,
 ): number {
   let to = at;
-  for (let from = start; from < end; from += 1) {
+  let from = start;
+  while (from < end) {
     const byte = source[from] as number;
     const letter = escapes[byte] as number;
-    if (letter === 0) {
+    if (letter === asItIs) {
       target[to++] = byte;
+      from += 1;
+    } else if (letter !== ofCharacter) {
+      to = writeEscape(target, to, byte);
+      from += 1;
     } else {
-      to = writeEscape(target, to, source, from, end);
-      if (letter === 2 && target[to - 1] !== byte) from += 2;
+      const length = characterLength(source, from, end);
+      if (length < 0) {
+        to = writeReplacement(target, to);
+        from -= length;
+      } else {
+        for (const next = from + length; from < next; ) target[to++] = source[from++] as number;
+      }
     }
   }
   return to;
@@ -89,8 +96,7 @@ function escapeRuns(
   let to = at;
   let from = start;
   while (from < end) {
-    let clean = from;
-    while (clean < end && escapes[source[clean] as number] === 0) clean += 1;
+    const clean = endOfClean(source, from, end);
     if (clean - from >= bulkBytes) {
       source.copy(target, to, from, clean);
       to += clean - from;
@@ -98,27 +104,39 @@ function escapeRuns(
       while (from < clean) target[to++] = source[from++] as number;
     }
     from = clean;
-    if (from < end) {
-      to = writeEscape(target, to, source, from, end);
-      from += source[from] === leadOfHalf && target[to - 1] !== leadOfHalf ? 3 : 1;
+    if (from >= end) break;
+    const byte = source[from] as number;
+    if (byte < beyondAscii) {
+      to = writeEscape(target, to, byte);
+      from += 1;
+    } else {
+      to = writeReplacement(target, to);
+      from -= characterLength(source, from, end);
     }
   }
   return to;
 }
 
-/** Writes what stands at `from` and cannot be copied blindly; of a half it takes all three bytes. */
-function writeEscape(
-  target: Buffer,
-  at: number,
-  source: Buffer,
-  from: number,
-  end: number,
-): number {
-  const byte = source[from] as number;
+/** Where something stands that cannot be copied. */
+function endOfClean(source: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const letter = escapes[source[at] as number];
+    if (letter === asItIs) {
+      at += 1;
+    } else {
+      const length = letter === ofCharacter ? characterLength(source, at, end) : 0;
+      if (length <= 0) return at;
+      at += length;
+    }
+  }
+  return end;
+}
+
+function writeEscape(target: Buffer, at: number, byte: number): number {
   const letter = escapes[byte] as number;
-  if (letter === 2) return writeMaybeHalf(target, at, source, from, end);
   target[at] = backslash;
-  if (letter !== 1) {
+  if (letter !== asCode) {
     target[at + 1] = letter;
     return at + 2;
   }
@@ -130,17 +148,7 @@ function writeEscape(
   return at + 6;
 }
 
-function writeMaybeHalf(
-  target: Buffer,
-  at: number,
-  source: Buffer,
-  from: number,
-  end: number,
-): number {
-  if (from + 2 >= end || (source[from + 1] as number) < 0xa0) {
-    target[at] = leadOfHalf;
-    return at + 1;
-  }
+function writeReplacement(target: Buffer, at: number): number {
   [target[at], target[at + 1], target[at + 2]] = replacement;
   return at + 3;
 }
@@ -150,10 +158,7 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
   out.reserve(1);
   out.bytes[out.length++] = quote;
   for (let from = start, to = start; from < end; from = to) {
-    to = Math.min(from + pieceBytes, end);
-    // A character's bytes stay together.
-    if (to < end && source[to - 1] === leadOfHalf) to -= 1;
-    else if (to < end && source[to - 2] === leadOfHalf) to -= 2;
+    to = cutBefore(source, from, from + pieceBytes, end);
     out.reserve((to - from) * mostExpansion);
     out.length = escapeInto(out.bytes, out.length, source, from, to);
   }

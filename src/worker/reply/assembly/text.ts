@@ -1,10 +1,9 @@
 // UTF-8 text as JSON strings, 16 bytes at a time; the rules are those of `text.ts` beside this folder.
 // Must not know rows.
+import { isUtf8 } from './utf8';
 
 const quote: u32 = 0x22;
 const backslash: u32 = 0x5c;
-/** Halves of surrogate pairs begin so, which no UTF-8 may hold, and characters from U+D000 on. */
-const leadOfHalf: u32 = 0xed;
 const blockBytes: usize = 16;
 /** A block, or a part of one and an escape; the quote. */
 const blockRoom: usize = 32;
@@ -14,17 +13,28 @@ const letters = memory.data<u8>([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ]);
 
-/** Writes a string, quotes included; returns where it ends, or 0 when there is no room before `room`. */
+/**
+ * Writes a string, quotes included; returns where it ends, or 0 when there is no room before `room`, or when what
+ * stands there is no UTF-8: then it is left to JavaScript.
+ */
 @inline
 export function writeText(at: usize, end: usize, to: usize, room: usize): usize {
+  /** The block of the first byte beyond ASCII; 0: there is none. */
+  let beyondAscii: usize = 0;
   store<u8>(to++, quote);
   while (at < end) {
     if (to + blockRoom > room) return 0;
     const block = v128.load(at);
     v128.store(to, block);
     const left = end - at;
+    let upper = i8x16.bitmask(block);
     let special = findSpecial(block);
-    if (left < blockBytes) special &= (1 << <i32>left) - 1;
+    if (left < blockBytes) {
+      const mask = (1 << <i32>left) - 1;
+      special &= mask;
+      upper &= mask;
+    }
+    if (upper != 0 && beyondAscii == 0) beyondAscii = at;
     if (special == 0) {
       const count = min(left, blockBytes);
       at += count;
@@ -33,33 +43,20 @@ export function writeText(at: usize, end: usize, to: usize, room: usize): usize 
     }
     const clean: usize = ctz(special);
     at += clean;
-    to += clean;
-    const byte = <u32>load<u8>(at++);
-    if (byte == leadOfHalf) {
-      // A character's first byte stands already.
-      if (end - at < 2 || <u32>load<u8>(at) < 0xa0) {
-        to += 1;
-      } else {
-        store<u32>(to, 0xbdbfef);
-        to += 3;
-        at += 2;
-      }
-    } else {
-      to = writeEscape(byte, to);
-    }
+    to = writeEscape(<u32>load<u8>(at++), to + clean);
   }
+  if (beyondAscii != 0 && !isUtf8(beyondAscii, end)) return 0;
   store<u8>(to, quote);
   return to + 1;
 }
 
-/** One bit for each byte that is a control character, a quote, a backslash or `leadOfHalf`. */
+/** One bit for each byte that is a control character, a quote or a backslash. */
 @inline
 function findSpecial(block: v128): i32 {
   const control = i8x16.eq(i8x16.min_u(block, i8x16.splat(0x1f)), block);
   const quotes = i8x16.eq(block, i8x16.splat(<i8>quote));
   const backslashes = i8x16.eq(block, i8x16.splat(<i8>backslash));
-  const halves = i8x16.eq(block, i8x16.splat(<i8>leadOfHalf));
-  return i8x16.bitmask(v128.or(v128.or(control, quotes), v128.or(backslashes, halves)));
+  return i8x16.bitmask(v128.or(v128.or(control, quotes), backslashes));
 }
 
 function writeEscape(byte: u32, to: usize): usize {
