@@ -2,7 +2,7 @@
 // Must not know how the settings were read.
 import type { Config, Values } from './config.ts';
 import type { TextFault } from './ini-section.ts';
-import { isLocal } from './listen-address.ts';
+import { isLocal, isLoopbackName } from './listen-address.ts';
 import type { OptionKey } from './options.ts';
 
 type Rule = readonly [broken: boolean, key: OptionKey, problem: string];
@@ -93,6 +93,12 @@ function towardsClients(
     [httpsCert !== null && !written.has('https_key'), 'https_cert', 'needs `https_key`'],
     [httpsKey !== null && !written.has('https_cert'), 'https_key', 'needs `https_cert`'],
     [!hosts.every(isHost), 'allow_hosts', 'must hold names or addresses without port'],
+    [
+      !mayBeGuarded && httpsCert === null && !insecure && !hosts.every(isLoopbackName),
+      'allow_hosts',
+      'names other than loopback: web pages could run SQL under them, as browsers do not tell who asks over plain ' +
+        'HTTP. Set `token` or `token_file`, or `https_cert` and `https_key`, or `insecure = on`',
+    ],
     [
       !(values.allow_origins ?? []).every(isOrigin),
       'allow_origins',

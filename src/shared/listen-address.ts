@@ -41,6 +41,12 @@ export function isLocal(address: ListenAddress): boolean {
   return /^(?:::ffff:)?127\./i.test(address.host) || /^(?:0{0,4}:){2,7}0{0,3}1$/.test(address.host);
 }
 
+/** True when a `Host` names this machine alone, whatever a name server says: nobody else can be made to mean it. */
+export function isLoopbackName(name: string): boolean {
+  if (name.startsWith('[')) return isLocal({ kind: 'tcp', host: name.slice(1, -1), port: 0 });
+  return /^(?:.+\.)?localhost$/i.test(name) || /^127(?:\.\d{1,3}){3}$/.test(name);
+}
+
 /** The address as one would write it in `listen`. */
 export function formatListenAddress(address: ListenAddress): string {
   if (address.kind === 'unix') return address.path;

@@ -147,17 +147,19 @@ export const options = {
     type: list,
     initial: null,
     computed: 'loopback names while listening on loopback only, else any',
-    meaning: 'accepted `Host` names, comma-separated, without port; `*`: any',
+    meaning:
+      'accepted `Host` names, comma-separated, without port; `*`: any. Other than loopback names need a token or HTTPS',
   },
   allow_origins: {
     type: list,
     initial: null,
-    meaning: 'browser origins that may call (CORS), comma-separated',
+    meaning: 'browser origins whose pages may call by fetch() (CORS), comma-separated',
   },
   insecure: {
     type: flag,
     initial: 'off',
-    meaning: 'must be `on` to listen beyond loopback without token',
+    meaning:
+      'must be `on` to listen beyond loopback without token, or for other names without token and HTTPS',
   },
   compat: {
     type: choice('off', 'dbslayer'),

@@ -9,6 +9,7 @@ import type { Snapshot } from '../shared/metrics.ts';
 import { Roster } from '../shared/roster.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
+import { varyHeaders } from './http/cors.ts';
 import { createDbEndpoint } from './http/db-endpoint.ts';
 import type { DbExchange } from './http/db-exchange.ts';
 import { DrainRate } from './http/drain-rate.ts';
@@ -147,6 +148,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
       metrics.countFailure(code);
       accessLog?.refused({ client, status, code, bytes });
     },
+    varyHeaders(config.allowOrigins),
   );
   http.server.on('error', () => {
     metrics.descriptorShortages += 1;

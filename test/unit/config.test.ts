@@ -144,6 +144,11 @@ const conflicts: readonly (readonly [string, string])[] = [
   ['token', 'token = "sp ace"'],
   ['allow_origins', 'allow_origins = *'],
   ['allow_hosts', 'allow_hosts = a:80'],
+  ['allow_hosts', 'allow_hosts = localhost, db.example'],
+  ['allow_hosts', 'allow_hosts = 127.0.0.1.example'],
+  ['allow_hosts', 'allow_hosts = *'],
+  ['allow_hosts', 'listen = /run/x.sock\nallow_hosts = db.example'],
+  ['allow_origins', 'allow_origins = null'],
   ['pidfile', 'pidfile = /tmp/x\nlog = /tmp/x'],
 ];
 for (const [key, lines] of conflicts) {
@@ -157,6 +162,19 @@ test('listening beyond loopback needs a token or the word insecure', () => {
   assert.deepEqual(valid(`${minimal}listen = [::]:80\ntoken = a, b\n`).tokens, ['a', 'b']);
   assert.equal(valid(`${minimal}listen = [::1]:80\n`).listen.kind, 'tcp');
   assert.equal(valid(`${minimal}listen = /run/x.sock\n`).allowHosts, null);
+});
+
+test('names other than loopback need a token, HTTPS or the word insecure', () => {
+  for (const guard of ['token = a', 'insecure = on']) {
+    assert.deepEqual(valid(`${minimal}allow_hosts = db.example\n${guard}\n`).allowHosts, [
+      'db.example',
+    ]);
+  }
+  const faults = faultsOf(
+    `${minimal}allow_hosts = db.example\nhttps_cert = /nowhere\nhttps_key = /nowhere\n`,
+  );
+  assert.ok(!faults.some((fault) => fault.includes('allow_hosts')));
+  valid(`${minimal}allow_hosts = localhost, app.localhost, 127.0.0.1, 127.9.9.9, [::1]\n`);
 });
 
 test('a socket replaces host and port', () => {

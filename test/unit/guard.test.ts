@@ -63,6 +63,25 @@ test('lets listed origins pass from any site, to the letter', () => {
   }
 });
 
+test('lets listed origins fetch, and load nothing in any other way', () => {
+  const check = createBrowserGuard({ ...settings, allowOrigins: ['https://app.example'] });
+  const from = (headers: IncomingHttpHeaders) =>
+    check(...visitor({ origin: 'https://app.example', ...headers }))?.status;
+  assert.equal(from({ 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }), undefined);
+  for (const headers of [
+    { 'sec-fetch-mode': 'no-cors' },
+    { 'sec-fetch-mode': 'navigate' },
+    { 'sec-fetch-mode': 'websocket' },
+    { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'image' },
+    { accept: 'text/event-stream' },
+    { upgrade: 'WebSocket' },
+    { purpose: 'prefetch' },
+  ]) {
+    assert.equal(from(headers), 403, JSON.stringify(headers));
+  }
+  assert.equal(check(...visitor({ upgrade: 'h2c' })), null);
+});
+
 test('refuses prefetches by each of their names', () => {
   const check = createBrowserGuard(settings);
   assert.equal(check(...visitor({ purpose: 'prefetch' }))?.status, 403);

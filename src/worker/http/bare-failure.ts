@@ -21,9 +21,14 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** Answers where no ServerResponse exists, and closes; returns the body's bytes. */
-export function endWithFailure(socket: Socket, failure: Failure): number {
+export function endWithFailure(
+  socket: Socket,
+  failure: Failure,
+  moreHeaders: readonly string[],
+): number {
   const body = failureBody(failure);
-  const headers = [...jsonHeaders, 'Content-Length', String(Buffer.byteLength(body))];
+  const length = String(Buffer.byteLength(body));
+  const headers = [...jsonHeaders, ...moreHeaders, 'Content-Length', length];
   if (failure.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(failure.retryAfterSeconds));
   }

@@ -29,29 +29,47 @@ export function createHostGuard(settings: GuardSettings): Guard {
       : refusal(421, 'UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
 }
 
+const crossSite = (message: string) => refusal(403, 'CROSS_SITE', message);
+const otherOrigin = crossSite('Web pages of other origins may not call this (see allow_origins).');
+const otherSite = crossSite('Web pages of other sites may not call this (see allow_origins).');
+const noFetch = crossSite('Pages of a listed origin may call this by fetch() alone.');
+const prefetch = crossSite('A prefetch runs no SQL.');
+const webSocket = crossSite('There are no WebSockets here.');
+
 /**
- * Refuses web pages of other sites, and prefetches: a browser on the same machine is not its user.
+ * Refuses web pages of other sites, and prefetches: a browser on the same machine is not its user. Pages of listed
+ * origins may use fetch and XMLHttpRequest: what else a page can be made to load (images, scripts, forms, links,
+ * WebSockets, an EventSource, which asks again by itself) runs no SQL of theirs either.
  * Clients that send none of these headers are not affected. Source: Fetch Metadata (W3C), RFC 6454.
  */
 export function createBrowserGuard(settings: GuardSettings): Guard {
   const origins = new Set(settings.allowOrigins);
-  const refused = (message: string) => refusal(403, 'CROSS_SITE', message);
   return ({ authority }, headers) => {
     const { origin } = headers;
-    if (origin !== undefined && origins.has(origin)) return null;
-    if (origin !== undefined && !isOwnOrigin(origin, authority)) {
-      return refused('Web pages of other origins may not call this (see allow_origins).');
-    }
-    const site = headers['sec-fetch-site'];
-    if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-      return refused('Web pages of other sites may not call this (see allow_origins).');
-    }
     const purpose = headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'];
     if (purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))) {
-      return refused('A prefetch runs no SQL.');
+      return prefetch;
     }
-    return null;
+    if (isWebSocket(headers)) return webSocket;
+    if (origin !== undefined && origins.has(origin)) return isFetch(headers) ? null : noFetch;
+    if (origin !== undefined && !isOwnOrigin(origin, authority)) return otherOrigin;
+    const site = headers['sec-fetch-site'];
+    return site === undefined || site === 'same-origin' || site === 'none' ? null : otherSite;
   };
+}
+
+function isWebSocket(headers: IncomingHttpHeaders): boolean {
+  if (headers.upgrade === undefined) return headers['sec-fetch-mode'] === 'websocket';
+  return /websocket/i.test(headers.upgrade);
+}
+
+/** Browsers tell mode and destination where the connection is one that they trust. */
+function isFetch(headers: IncomingHttpHeaders): boolean {
+  return (
+    (headers['sec-fetch-mode'] ?? 'cors') === 'cors' &&
+    (headers['sec-fetch-dest'] ?? 'empty') === 'empty' &&
+    !(headers.accept ?? '').includes('text/event-stream')
+  );
 }
 
 /** Checks bearer tokens, which may be replaced at any time. */

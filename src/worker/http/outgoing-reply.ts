@@ -29,6 +29,17 @@ export class OutgoingReply extends ServerResponse {
   /** Why the request failed; null: it did not, or it is MySQL's own error. */
   failureCode: FailureCode | null = null;
   expectation: Expectation = 'none';
+  /** Header lines beside those that a whole reply is sent with. */
+  #moreLines = '';
+
+  /** Adds headers to the reply, however it is sent: name, value, name, value. They are not checked. */
+  addHeaders(headers: readonly string[]): void {
+    for (let index = 0; index < headers.length; index += 2) {
+      const [name, value] = [headers[index] as string, headers[index + 1] as string];
+      this.setHeader(name, value);
+      this.#moreLines += `${name}: ${value}\r\n`;
+    }
+  }
 
   /**
    * Sends a whole reply of status 200 to anything but a HEAD. writeHead looks at every header again, and write and end
@@ -39,7 +50,7 @@ export class OutgoingReply extends ServerResponse {
   sendWhole(head: string, body: string): void {
     const internals = this as unknown as Internals;
     internals._last = !this.shouldKeepAlive;
-    internals._header = `HTTP/1.1 200 OK\r\n${head}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
+    internals._header = `HTTP/1.1 200 OK\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
     this.bodyBytes = body.length;
     internals._send(body, 'latin1');
     this.end();

@@ -6,6 +6,7 @@ import type { Config } from '../../shared/config.ts';
 import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
+import { createCors } from './cors.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
@@ -60,14 +61,15 @@ export function createRoutes(
   const rules = rulesOf[config.compat];
   const endpointOf = new Map(rules.hasHealth ? [...paths, ['/health', 'health'] as const] : paths);
 
-  const guard = (
+  const cors = createCors(config.allowOrigins);
+
+  /** Which name they call us by, and which page is behind them. */
+  const checkCaller = (
     head: RequestHead,
     headers: IncomingHttpHeaders,
     endpoint: Endpoint,
-  ): Failure | null => {
-    if (isOpen.has(endpoint)) return null;
-    return checkHost(head, headers) ?? checkBrowser(head, headers) ?? checkToken(head, headers);
-  };
+  ): Failure | null =>
+    isOpen.has(endpoint) ? null : (checkHost(head, headers) ?? checkBrowser(head, headers));
 
   const answer = (
     request: IncomingMessage,
@@ -83,7 +85,17 @@ export function createRoutes(
       return;
     }
     const { head } = read;
-    const refused = guard(head, request.headers, endpoint);
+    const { headers, method } = request;
+    const unwelcome = checkCaller(head, headers, endpoint);
+    // Browsers ask for leave without a token: that is what they ask for leave to send.
+    const leave = unwelcome === null ? (cors?.preflight(method, headers) ?? null) : null;
+    if (leave !== null) {
+      response.addHeaders(leave);
+      response.writeHead(204, ['X-Request-ID', requestId, 'Cache-Control', 'no-store']);
+      response.end();
+      return;
+    }
+    const refused = unwelcome ?? (isOpen.has(endpoint) ? null : checkToken(head, headers));
     if (refused !== null) {
       if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
       refuse(request, response, requestId, refused);
@@ -109,6 +121,7 @@ export function createRoutes(
     const given = request.headers['x-request-id'];
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
+    if (cors !== null) response.addHeaders(cors.headersFor(request.headers.origin));
     const read = readHead(request, rules);
     const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
     if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);

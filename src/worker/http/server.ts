@@ -41,11 +41,15 @@ export type HttpServer = {
   readonly destroyConnections: () => void;
 };
 
-/** Creates the server. Each request reaches `handle` after those before it on its connection were answered. */
+/**
+ * Creates the server. Each request reaches `handle` after those before it on its connection were answered. What is no
+ * request is answered with `commonHeaders` (name, value, name, value) beside its own.
+ */
 export function createHttpServer(
   settings: HttpSettings,
   handle: RequestHandler,
   onRefusal: RefusalObserver = () => {},
+  commonHeaders: readonly string[] = [],
 ): HttpServer {
   const { connections, timeouts } = settings;
   const turns = new Turns();
@@ -115,7 +119,7 @@ export function createHttpServer(
   };
 
   const refuse = (socket: Socket, failure: Failure): void => {
-    const bytes = endWithFailure(socket, failure);
+    const bytes = endWithFailure(socket, failure, commonHeaders);
     onRefusal(socket.remoteAddress ?? '', failure, bytes);
   };
 
