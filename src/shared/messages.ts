@@ -23,6 +23,8 @@ export type ToWorker =
   | { readonly kind: 'drain' }
   | { readonly kind: 'reopen logs' }
   | { readonly kind: 'renew'; readonly credentials: Credentials }
+  /** Tables may have changed: a statement through another worker may have done it. */
+  | { readonly kind: 'tables changed' }
   | { readonly kind: 'ping'; readonly sequence: number }
   | { readonly kind: 'collect'; readonly scrapeId: number }
   | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };
@@ -34,6 +36,7 @@ export type ToSupervisor =
   /** The listener is closed: nothing new will come. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
+  | { readonly kind: 'tables changed' }
   | { readonly kind: 'pong'; readonly sequence: number }
   | { readonly kind: 'snapshot'; readonly scrapeId: number | null; readonly snapshot: Snapshot }
   | { readonly kind: 'scrape'; readonly requestId: number };

@@ -1,43 +1,45 @@
-// Views and triggers whose effect on a session shows neither in a statement nor in the server's flags; pure.
-// Must not know how their texts are fetched, nor what is done about them.
+// What a worker cannot know of views and triggers for want of a grant, in words for --check; pure.
+// Must not know how grants and views are fetched.
 
-/** Something stored in a database, with its text as the server keeps it; null where the account may not read it. */
-export type Stored = {
-  readonly kind: 'view' | 'trigger' | 'routine';
-  readonly name: string;
-  readonly text: string | null;
+/** What an account was granted, as SHOW GRANTS says it, and what it could not see. */
+export type Sight = {
+  readonly database: string;
+  /** As CURRENT_USER() says it: name@host. */
+  readonly account: string;
+  readonly grants: readonly string[];
+  /** Views of the database whose definition the account does not get. */
+  readonly hiddenViews: readonly string[];
 };
 
-// A lock, or an insert id set by hand: what MySQL and MariaDB change without a flag.
-const unflagged = /\b(?:get_lock|release_lock|release_all_locks|last_insert_id)\s*\(\s*[^)\s]/i;
-const releasesAll = /\brelease_all_locks\s*\(/i;
+const writing = /^GRANT (?:[^`']*\b(?:ALL PRIVILEGES|INSERT|UPDATE|DELETE)\b)/i;
+const seesTriggers = /^GRANT (?:[^`']*\b(?:ALL PRIVILEGES|TRIGGER)\b)/i;
+/** A role's own grants are not listed by every server. */
+const role = /^GRANT [`']/i;
+const mostNamed = 10;
 
-/** The views and triggers that do so themselves, or by routines that they call, as `kind name`, sorted. */
-export function findBlindSpots(all: readonly Stored[]): readonly string[] {
-  const tainted = taintedRoutines(all.filter(({ kind }) => kind === 'routine'));
-  return all
-    .filter(({ kind, text }) => kind !== 'routine' && isTainted(text, tainted))
-    .map(({ kind, name }) => `${kind} ${name}`)
-    .sort();
-}
-
-function taintedRoutines(routines: readonly Stored[]): ReadonlySet<string> {
-  const tainted = new Set<string>();
-  for (;;) {
-    // Routines call each other: repeated until nothing more is found.
-    const found = routines.filter(
-      ({ name, text }) => !tainted.has(name.toLowerCase()) && isTainted(text, tainted),
+/** One warning for each grant that is missing: TRIGGER where the account writes, SHOW VIEW where there are views. */
+export function findBlindSpots({
+  database,
+  account,
+  grants,
+  hiddenViews,
+}: Sight): readonly string[] {
+  const has = (pattern: RegExp) => grants.some((grant) => pattern.test(grant));
+  const at = account.lastIndexOf('@');
+  const grantee = `'${account.slice(0, at)}'@'${account.slice(at + 1)}'`;
+  const grant = (right: string) => `GRANT ${right} ON \`${database}\`.* TO ${grantee}`;
+  const found: string[] = [];
+  if (has(writing) && !has(seesTriggers) && !has(role)) {
+    found.push(
+      `the account cannot see triggers, so that session_reset = auto does not know what they do: ${grant('TRIGGER')}`,
     );
-    if (found.length === 0) return tainted;
-    for (const { name } of found) tainted.add(name.toLowerCase());
   }
-}
-
-function isTainted(text: string | null, routines: ReadonlySet<string>): boolean {
-  if (text === null) return false;
-  if (unflagged.test(text) || releasesAll.test(text)) return true;
-  if (routines.size === 0) return false;
-  // A name before a bracket may be a call; one that is none costs a line in a list, no more.
-  const calls = text.toLowerCase().matchAll(/(?:`([^`]+)`|([\p{L}\p{N}_$]+))\s*\(/gu);
-  return [...calls].some((call) => routines.has(call[1] ?? call[2] ?? ''));
+  if (hiddenViews.length > 0) {
+    const named = hiddenViews.slice(0, mostNamed).join(', ');
+    const more = hiddenViews.length > mostNamed ? ', …' : '';
+    found.push(
+      `the account cannot see what views consist of, so that reads of them cost two resets: ${grant('SHOW VIEW')} (${named}${more})`,
+    );
+  }
+  return found;
 }

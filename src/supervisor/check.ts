@@ -129,16 +129,13 @@ function describeFailure(config: Config, { isRefused, reason }: Unanswered): str
 /** The server and the connection budget, in lines. */
 function describeServer(config: Config, facts: ServerFacts): readonly string[] {
   const needed = config.workers * (config.pool + 2);
-  const blind = (facts.blindSpots ?? ['every view and trigger (the server did not list them)']).map(
-    (what) => `warning: session_reset = auto cannot see what ${what} does to a session`,
-  );
   const lines = [
     '',
     `server: ${facts.flavour} ${facts.version}`,
     `connections: ${config.workers} workers x (${config.pool} pool + 1 control + 1 probe) = ${needed}` +
       ` of max_connections ${facts.maxConnections}`,
   ];
-  lines.push(...blind);
+  lines.push(...facts.blindSpots.map((spot) => `warning: ${spot}`));
   if (needed <= facts.maxConnections) return lines;
   return [
     ...lines,

@@ -113,6 +113,9 @@ export function createCrew(making: Making, logLinesLost: () => number): Crew {
         totals.update(slot, snapshot);
         if (scrapeId !== null) answered(slot, scrapeId);
       },
+      onTablesChanged: (number) => {
+        for (const slot of slots) if (slot.number !== number) slot.send({ kind: 'tables changed' });
+      },
       onScrape: (reply) => {
         // Scrapes at one time share one collection.
         scraping ??= collect().finally(() => {

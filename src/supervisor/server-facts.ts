@@ -7,7 +7,7 @@ import {
   type RowDataPacket,
 } from 'mysql2/promise';
 import type { Config } from '../shared/config.ts';
-import { findBlindSpots, type Stored } from './blind-spots.ts';
+import { findBlindSpots, type Sight } from './blind-spots.ts';
 
 /** What a server says of itself. */
 export type ServerFacts = {
@@ -16,8 +16,8 @@ export type ServerFacts = {
   readonly maxConnections: number;
   /** Why `init_sql` was refused; null when it was not, or there is none. */
   readonly initSqlProblem: string | null;
-  /** Views and triggers that `session_reset = auto` cannot see through; none under `always`, null when the server did not tell. */
-  readonly blindSpots: readonly string[] | null;
+  /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
+  readonly blindSpots: readonly string[];
 };
 
 /** What the server said, or why it could not be asked. */
@@ -43,7 +43,7 @@ export async function askServer(config: Config): Promise<Asked> {
       const [rows] = await connection.query<RowDataPacket[]>(
         'select version() as version, @@max_connections as maxConnections',
       );
-      const stored = config.sessionReset === 'auto' ? await fetchStored(connection) : [];
+      const sight = await fetchSight(connection, config.database);
       const initSqlProblem =
         config.initSql === null ? null : await tryOut(connection, config.initSql);
       const version = String(rows[0]?.version);
@@ -55,7 +55,8 @@ export async function askServer(config: Config): Promise<Asked> {
           version,
           maxConnections: Number(rows[0]?.maxConnections),
           initSqlProblem,
-          blindSpots: stored === null ? null : findBlindSpots(stored),
+          blindSpots:
+            sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
         },
       };
     } finally {
@@ -67,20 +68,21 @@ export async function askServer(config: Config): Promise<Asked> {
   }
 }
 
-const storedQuery = `
-  select 'view' as kind, table_name as name, view_definition as text
-    from information_schema.views where table_schema = database()
-  union all
-  select 'trigger', trigger_name, action_statement
-    from information_schema.triggers where trigger_schema = database()
-  union all
-  select 'routine', routine_name, routine_definition
-    from information_schema.routines where routine_schema = database()`;
+const hiddenViewsQuery = `
+  select table_name as name from information_schema.views
+   where table_schema = database() and (view_definition is null or view_definition = '')`;
 
-async function fetchStored(connection: Connection): Promise<readonly Stored[] | null> {
+async function fetchSight(connection: Connection, database: string): Promise<Sight | null> {
   try {
-    const [rows] = await connection.query<(RowDataPacket & Stored)[]>(storedQuery);
-    return rows;
+    const [[account]] = await connection.query<RowDataPacket[]>('select current_user() as name');
+    const [grants] = await connection.query<RowDataPacket[]>('show grants');
+    const [views] = await connection.query<RowDataPacket[]>(hiddenViewsQuery);
+    return {
+      database,
+      account: String(account?.name),
+      grants: grants.map((row) => String(Object.values(row)[0])),
+      hiddenViews: views.map(({ name }) => String(name)),
+    };
   } catch {
     // A server that answers everything else is no fault because of this.
     return null;

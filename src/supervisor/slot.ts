@@ -26,6 +26,7 @@ export type SlotEvents = {
   readonly onClosed: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;
   readonly onSnapshot: (slot: number, snapshot: Snapshot, scrapeId: number | null) => void;
+  readonly onTablesChanged: (slot: number) => void;
   readonly onScrape: (reply: (text: string) => void) => void;
   /** The slot is empty; `delayMs`: how long the policy wants it to stay so. */
   readonly onEmpty: (slot: Slot, delayMs: number) => void;
@@ -96,6 +97,9 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         return;
       case 'pong':
         heartbeat?.pong(message.sequence);
+        return;
+      case 'tables changed':
+        events.onTablesChanged(number);
         return;
       case 'snapshot':
         lastReport = { inFlight: inFlightOf(message.snapshot), at: performance.now() };

@@ -61,6 +61,9 @@ function receive(message: ToWorker): void {
     case 'renew':
       running?.service.renew(message.credentials);
       return;
+    case 'tables changed':
+      running?.service.tablesChanged();
+      return;
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });
       return;
@@ -82,7 +85,13 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const accessLog = createAccessLog(config, log, logTo);
-    const service = createService({ config, log, accessLog, scrape: scrapes.scrape });
+    const service = createService({
+      config,
+      log,
+      accessLog,
+      scrape: scrapes.scrape,
+      tellTablesChanged: () => tell({ kind: 'tables changed' }),
+    });
     running = { service, log, accessLog, scrapes, isDraining: false };
     attach(service, log);
     setInterval(() => report(null), snapshotMs).unref();

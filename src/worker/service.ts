@@ -7,6 +7,7 @@ import type { Credentials } from '../shared/credentials.ts';
 import type { Log } from '../shared/log.ts';
 import type { Snapshot } from '../shared/metrics.ts';
 import { Roster } from '../shared/roster.ts';
+import { Catalogue } from './catalogue/catalogue.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
@@ -28,7 +29,7 @@ import { fetchCommandLimit, PacketLimit } from './mysql/packet-limit.ts';
 import { Pool } from './mysql/pool.ts';
 import { Readiness } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
-import { prepareSession } from './mysql/session.ts';
+import { prepareSession, type Session } from './mysql/session.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { ExchangeSummary } from './observe/exchange-summary.ts';
 import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
@@ -45,12 +46,16 @@ export type Surroundings = {
   readonly accessLog: AccessLog | null;
   /** All workers' metrics as Prometheus text; rejects when the supervisor does not answer in time. */
   readonly scrape: () => Promise<string>;
+  /** Tells the other workers that tables may have changed. */
+  readonly tellTablesChanged: () => void;
 };
 
 /** A service that is not listening yet: whoever created it attaches `server` to the socket. */
 export type Service = {
   readonly server: Server;
   readonly snapshot: () => Snapshot;
+  /** A statement through another worker may have changed tables. */
+  readonly tablesChanged: () => void;
   /** Uses them for connections and requests from now on. */
   readonly renew: (credentials: Credentials) => void;
   /** Closes the listener before it returns, finishes what is in flight, closes the pool. Resolves when nothing is left. */
@@ -70,7 +75,13 @@ const idleGraceMs = 1_000;
 const writeGraceMs = 1_000;
 
 /** Creates the service of one worker. The caller must drain it. */
-export function createService({ config, log, accessLog, scrape }: Surroundings): Service {
+export function createService({
+  config,
+  log,
+  accessLog,
+  scrape,
+  tellTablesChanged,
+}: Surroundings): Service {
   const rowModule = loadRowModule(log, arenaBytes);
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
   let settings = connectionSettings(config, arena);
@@ -90,10 +101,15 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
   };
   const drainRate = new DrainRate(performance.now());
   const onRelease = () => drainRate.note(performance.now());
-  const pool = new Pool({ size: config.pool, queue: config.queue, open, onRelease }, log);
+  const onOpened = (opened: Session) => catalogue.sessionOpened(opened);
+  const { pool: size, queue } = config;
+  const pool = new Pool({ size, queue, open, onOpened, onRelease }, log);
+  const catalogue = new Catalogue(pool, tellTablesChanged, log);
+  catalogue.start();
   const control = new Control(connectControl, log);
   control.start();
-  const lane = config.pool >= leastPoolForLane ? new Lane(pool, log) : null;
+  const lane =
+    config.pool >= leastPoolForLane ? new Lane(pool, () => catalogue.outdate(), log) : null;
   const flights = config.coalesce ? new Flights(pool.queue) : null;
   const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
@@ -103,6 +119,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
 
   const db = createDbEndpoint(config, {
     runs: new Runs(pool, control, lane, flights),
+    catalogue,
     live,
     buffers: new BufferPool(),
     rowModule,
@@ -156,6 +173,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
 
   return {
     server: http.server,
+    tablesChanged: () => catalogue.outdate(),
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
       const laneFigures = lane?.observations() ?? noLane;
@@ -184,6 +202,7 @@ export function createService({ config, log, accessLog, scrape }: Surroundings):
       await lastReplyLeft;
       clearTimeout(reads);
       clearTimeout(writes);
+      catalogue.close();
       await pool.close();
       control.close();
     },

@@ -1,36 +1,29 @@
-// --check names the views and triggers that a session's automatic reset cannot see through, and no others.
+// --check names the grants for want of which views and triggers stay unknown, and no others.
 // Must not know a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findBlindSpots, type Stored } from '../../src/supervisor/blind-spots.ts';
+import { findBlindSpots, type Sight } from '../../src/supervisor/blind-spots.ts';
 
-const view = (name: string, text: string | null): Stored => ({ kind: 'view', name, text });
-const trigger = (name: string, text: string): Stored => ({ kind: 'trigger', name, text });
-const routine = (name: string, text: string): Stored => ({ kind: 'routine', name, text });
+const find = (grants: readonly string[], more: Partial<Sight> = {}) =>
+  findBlindSpots({ database: 'world', account: 'app@10.%', grants, hiddenViews: [], ...more });
 
-test('a lock and an insert id set by hand are found, reading the insert id is not', () => {
-  const found = findBlindSpots([
-    view('locks', "select get_lock('x', 1) AS `a`"),
-    view('plain', 'select last_insert_id() AS `a`, count(0) AS `get_lock` from `t`'),
-    view('secret', null),
-    trigger('sets', 'set new.id = LAST_INSERT_ID( 7 )'),
-    trigger('frees', 'do release_all_locks()'),
-  ]);
-  assert.deepEqual(found, ['trigger frees', 'trigger sets', 'view locks']);
+test('an account that writes and may not see triggers is told the grant', () => {
+  const usage = "GRANT USAGE ON *.* TO `app`@`10.%` IDENTIFIED BY PASSWORD '*1'";
+  const [spot, ...others] = find([usage, 'GRANT SELECT, INSERT ON `world`.* TO `app`@`10.%`']);
+  assert.equal(others.length, 0);
+  assert.match(spot ?? '', /GRANT TRIGGER ON `world`\.\* TO 'app'@'10\.%'$/);
+  for (const grants of [
+    [usage, 'GRANT SELECT ON `world`.* TO `app`@`10.%`'],
+    ['GRANT SELECT, INSERT, TRIGGER ON `world`.* TO `app`@`10.%`'],
+    ['GRANT INSERT ON `world`.* TO `app`@`10.%`', 'GRANT TRIGGER ON `world`.`t` TO `app`@`10.%`'],
+    ['GRANT ALL PRIVILEGES ON *.* TO `root`@`%` WITH GRANT OPTION'],
+    ['GRANT INSERT ON `world`.* TO `app`@`10.%`', 'GRANT `writer`@`%` TO `app`@`10.%`'],
+  ]) {
+    assert.deepEqual(find(grants), [], grants.join());
+  }
 });
 
-test('a call through routines is found, in quotes, in any case and any depth', () => {
-  const found = findBlindSpots([
-    routine('Deep', "return get_lock('x', 0)"),
-    routine('middle', 'return `deep`()'),
-    routine('harmless', 'return 1'),
-    view('caller', 'select `world`.`MIDDLE`() AS `a`'),
-    view('other', 'select `world`.`harmless`() AS `a`'),
-    trigger('proc', 'call middle ()'),
-  ]);
-  assert.deepEqual(found, ['trigger proc', 'view caller']);
-});
-
-test('routines that call each other in a circle end the search', () => {
-  assert.deepEqual(findBlindSpots([routine('a', 'call b()'), routine('b', 'call a()')]), []);
+test('views that the account may not see are named with the grant', () => {
+  const [spot] = find([], { hiddenViews: ['v', 'w'] });
+  assert.match(spot ?? '', /GRANT SHOW VIEW ON `world`\.\* TO 'app'@'10\.%' \(v, w\)$/);
 });

@@ -1,8 +1,17 @@
 // What a request to /db comes to: one statement with what is known about it, or a refusal before any SQL.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Known } from '../../src/worker/catalogue/table-effects.ts';
 import { decodeDbBody } from '../../src/worker/http/db-request.ts';
 import { decideStatement } from '../../src/worker/http/db-statement.ts';
+import { builtInEverywhere } from '../../src/worker/sql/vocabulary.ts';
+
+const nothingKnown: Known = {
+  builtIns: builtInEverywhere,
+  objects: null,
+  changeBegins: () => {},
+  changeEnds: () => {},
+};
 
 const settings = {
   multiStatements: true,
@@ -14,7 +23,7 @@ const settings = {
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
   const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), 's');
   assert.ok(decoded.ok);
-  return decideStatement({ ...settings, ...changed }, decoded.request, 1000);
+  return decideStatement({ ...settings, ...changed }, decoded.request, 1000, nothingKnown);
 }
 
 function statementOf(request: object, changed = {}) {

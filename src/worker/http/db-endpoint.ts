@@ -115,7 +115,7 @@ function answerRequest(
     sendMetadata(response, config, request, visit.requestId);
     return;
   }
-  const decided = decideStatement(config, request, context.mostStatementBytes());
+  const decided = decideStatement(config, request, context.mostStatementBytes(), context.catalogue);
   if (!decided.ok) {
     refuse(response, visit, decided.failure);
     return;

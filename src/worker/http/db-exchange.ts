@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
 import { tenths } from '../../shared/milliseconds.ts';
 import type { Enrolled, Roster } from '../../shared/roster.ts';
+import type { Known } from '../catalogue/table-effects.ts';
 import type { RunEnd } from '../mysql/fate.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
@@ -39,6 +40,7 @@ export type ExchangeContext = {
   readonly retryAfterSeconds: () => number;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
+  readonly catalogue: Known;
   /** The exchanges that are not over. */
   readonly live: Roster<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
@@ -94,7 +96,7 @@ export class DbExchange
 
   /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
   endForStop(): void {
-    if (this.#request.statement.isRead || this.#writer.committed) this.#run.stop('stopping');
+    if (this.#isRead || this.#writer.committed) this.#run.stop('stopping');
   }
 
   #createAfterwards(conclude: Conclude | null): Afterwards | null {
@@ -128,7 +130,7 @@ export class DbExchange
     this.#reader.stop();
     if (this.#over) return;
     this.#clientGone = true;
-    if (this.#request.statement.isRead || !this.#run.isSent) {
+    if (this.#isRead || !this.#run.isSent) {
       this.#run.stop('client gone');
       return;
     }
@@ -151,7 +153,7 @@ export class DbExchange
     this.#context.live.delete(this);
     clearTimeout(this.#deadline);
     if (end.kind !== 'answered') {
-      this.#fail(runFailure(end, this.#request.statement.isRead, this.#context.retryAfterSeconds));
+      this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
       return;
     }
     if (this.#clientGone) {
@@ -182,6 +184,15 @@ export class DbExchange
     return this.#ending.rolledBack ? 'rolled_back' : 'partial';
   }
 
+  /**
+   * Whether stopping the statements cannot leave anything half done, as far as is known now. What a statement names
+   * cannot become something else while it runs.
+   */
+  get #isRead(): boolean {
+    const { isReadOnly, isRead, effects } = this.#request.statement;
+    return isReadOnly || (isRead && effects.isHarmless());
+  }
+
   get requestId(): string {
     return this.#request.visit.requestId;
   }
@@ -198,7 +209,7 @@ export class DbExchange
       code,
       wasCut,
       clientGone: this.#clientGone,
-      isRead: this.#request.statement.isRead,
+      isRead: this.#isRead,
       rows: this.sink.rowCount,
       bytes: this.#writer.totalBytes,
       queueMs: this.#run.queueMs,

@@ -1,7 +1,9 @@
 // What is sent to MySQL for a request to /db: bound, classified, allowed or refused. Pure.
 // Must not know the reply, nor how a statement is run.
 import type { Config } from '../../shared/config.ts';
+import { type Known, TableEffects } from '../catalogue/table-effects.ts';
 import type { Statement } from '../mysql/preparation.ts';
+import { noEffects } from '../mysql/statement-effects.ts';
 import { bind } from '../sql/bind.ts';
 import { classify } from '../sql/classify.ts';
 import { statementTooLarge } from '../sql/literal.ts';
@@ -19,6 +21,7 @@ export type Decided =
 const nothingToRun: Statement = {
   sql: null,
   isRead: true,
+  effects: noEffects,
   needsFreshSession: false,
   leavesSessionClean: true,
   isReadOnly: false,
@@ -32,11 +35,13 @@ const takesTime = /sleep|benchmark/i;
 /**
  * What is sent to MySQL for a request, and how; or why nothing is.
  * @param mostBytes how long the statement may become by its parameters
+ * @param catalogue what is known of the server's tables and functions
  */
 export function decideStatement(
   config: StatementSettings,
   request: DbRequest,
   mostBytes: number,
+  catalogue: Known,
 ): Decided {
   if (request.sql === null) return { ok: true, statement: nothingToRun };
   const bound =
@@ -47,7 +52,7 @@ export function decideStatement(
     const { code, message } = bound.failure;
     return { ok: false, failure: refusal(code === statementTooLarge ? 413 : 400, code, message) };
   }
-  const classified = classify(bound.sql);
+  const classified = classify(bound.sql, catalogue.builtIns);
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
   if (!config.multiStatements && !single) {
     const message = 'Several statements in one request are switched off here.';
@@ -60,13 +65,20 @@ export function decideStatement(
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
+  // What is not allowed in a READ ONLY transaction would be refused in the lane.
   const maySharePlace =
-    isRead && isClean && !readsEarlierSession && !isReadOnly && !takesTime.test(bound.sql);
+    isRead &&
+    isClean &&
+    readOnlyAllowed &&
+    !readsEarlierSession &&
+    !isReadOnly &&
+    !takesTime.test(bound.sql);
   return {
     ok: true,
     statement: {
       sql: bound.sql,
       isRead,
+      effects: new TableEffects(catalogue, classified),
       needsFreshSession: readsEarlierSession,
       leavesSessionClean: isClean,
       isReadOnly,

@@ -7,6 +7,7 @@ import type { Failure } from './failure.ts';
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
 type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
 type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
+type CutShort = Extract<RunEnd, { kind: 'cut short' }>;
 
 const fate = {
   read: 'It was stopped; reading has changed nothing.',
@@ -27,6 +28,8 @@ export function runFailure(
       return notExecuted(end, retryAfterSeconds);
     case 'stopped':
       return stopped(end, isRead);
+    case 'cut short':
+      return cutShort(end);
     case 'lost':
       return {
         status: 502,
@@ -60,6 +63,20 @@ function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): 
     outcome: 'not_executed',
     retryAfterSeconds: reason === 'queue full' || reason === 'deadline' ? retryAfterSeconds() : 1,
   };
+}
+
+/** It had been sent, so that nobody is told it was not executed; and it ran READ ONLY. */
+function cutShort({ reason }: CutShort): Failure {
+  if (reason === 'queue full' || reason === 'database unreachable') {
+    const [code, message] = refusals[reason];
+    return {
+      status: 502,
+      code,
+      message: `The statement was cut short and could not be run again. ${message} Reading has changed nothing.`,
+      outcome: 'failed',
+    };
+  }
+  return stopped({ kind: 'stopped', reason }, true);
 }
 
 function stopped({ reason }: Stopped, isRead: boolean): Failure {

@@ -60,12 +60,36 @@ export function fetchStatistics(connection: Connection): Promise<string> {
 }
 
 /** Runs a statement and resolves with its rows' cells as text. Small results only: what is endless ends the connection. */
-export function fetchRows(connection: Connection, sql: string): Promise<(string | null)[][]> {
+export async function fetchRows(connection: Connection, sql: string): Promise<(string | null)[][]> {
+  const rows: (string | null)[][] = [];
+  await readRows(connection, sql, mostCollectedBytes, (cells) => rows.push(cells));
+  return rows;
+}
+
+/**
+ * Runs a statement and hands out its rows' cells as text, as they come.
+ * @param mostBytes a result that is larger than expected ends the connection
+ */
+export function readRows(
+  connection: Connection,
+  sql: string,
+  mostBytes: number,
+  take: (cells: (string | null)[]) => void,
+): Promise<void> {
+  let readBytes = 0;
   return new Promise((resolve, reject) => {
-    const rows: (string | null)[][] = [];
-    const sink = { ...discardResults, row: collectInto(rows) };
-    const owner = settle(() => resolve(rows), reject);
-    connection.send(new QueryCommand(sql, connection.columns, sink, owner));
+    const row: ResultSink['row'] = (bytes, start, end) => {
+      readBytes += end - start;
+      if (readBytes > mostBytes) {
+        throw new ServerFault(
+          'PROTOCOL_VIOLATION',
+          'the server answered a small question without end',
+        );
+      }
+      take(cellsOf(bytes, start, end));
+    };
+    const sink = { ...discardResults, row };
+    connection.send(new QueryCommand(sql, connection.columns, sink, settle(resolve, reject)));
   });
 }
 
@@ -118,32 +142,22 @@ export function quit(connection: Connection): void {
   connection.send(new OnePacketCommand(encodeCommand(commandCodes.quit, ''), ignore, ignore));
 }
 
-function collectInto(rows: (string | null)[][]): ResultSink['row'] {
-  let collected = 0;
-  return (bytes, start, end) => {
-    collected += end - start;
-    if (collected > mostCollectedBytes) {
-      throw new ServerFault(
-        'PROTOCOL_VIOLATION',
-        'the server answered a small question without end',
-      );
+function cellsOf(bytes: Buffer, start: number, end: number): (string | null)[] {
+  const cells: (string | null)[] = [];
+  let position = start;
+  while (position < end) {
+    const first = bytes[position] as number;
+    position += 1;
+    if (first === 0xfb) {
+      cells.push(null);
+      continue;
     }
-    const cells: (string | null)[] = [];
-    let position = start;
-    while (position < end) {
-      const length = bytes[position] as number;
-      if (length === 0xfb) {
-        cells.push(null);
-        position += 1;
-      } else {
-        const [from, size] =
-          length === 0xfc
-            ? [position + 3, bytes.readUInt16LE(position + 1)]
-            : [position + 1, length];
-        cells.push(bytes.toString('utf8', from, from + size));
-        position = from + size;
-      }
-    }
-    rows.push(cells);
-  };
+    // A length of its own up to 250, else in so many bytes behind the marker.
+    const width = first < 0xfb ? 0 : first === 0xfc ? 2 : first === 0xfd ? 3 : 6;
+    const size = width === 0 ? first : bytes.readUIntLE(position, width);
+    position += first === 0xfe ? 8 : width;
+    cells.push(bytes.toString('utf8', position, position + size));
+    position += size;
+  }
+  return cells;
 }

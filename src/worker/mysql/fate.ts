@@ -14,6 +14,8 @@ export type RunEnd =
   | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason }
   /** Stopped while running; whatever MySQL may still answer is not trusted. */
   | { readonly kind: 'stopped'; readonly reason: StopReason }
+  /** A READ ONLY run was cut short, and there was no second one. */
+  | { readonly kind: 'cut short'; readonly reason: Refusal | StopReason }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost' };
 

@@ -149,7 +149,7 @@ export class Flight implements RunOwner {
 /** Whether the execution ended for a reason of the leader's, that says nothing about the next one. */
 function isLeadersOwn(end: RunEnd): boolean {
   return (
-    (end.kind === 'stopped' || end.kind === 'not executed') &&
+    (end.kind === 'stopped' || end.kind === 'not executed' || end.kind === 'cut short') &&
     (end.reason === 'client gone' || end.reason === 'deadline')
   );
 }

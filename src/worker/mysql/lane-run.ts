@@ -1,4 +1,5 @@
-// One quick read in the lane: written with others, and run once more outside when the lane's limit ended it.
+// One quick read in the lane: written with others, and run once more outside when the lane's limit ended it, or the
+// server refused it because it writes: nothing had happened then, nor had anything left.
 // Must not know HTTP or the reply's shape.
 import { performance } from 'node:perf_hooks';
 import type { StopReason } from './fate.ts';
@@ -7,14 +8,32 @@ import type { Lane } from './lane.ts';
 import { type LaneSession, type LaneStatement, laneLimitMs } from './lane-session.ts';
 import type { Column, OkPacket, ServerError } from './packets.ts';
 import { QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
+import { SecondRunOwner } from './second-run.ts';
+import type { StatementEffects } from './statement-effects.ts';
 import type { RunOwner, StatementRun } from './statement-run.ts';
 
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
 const limitErrors = new Set([1969, 3024]);
 
+/** ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: what was thought to be a read writes. */
+const readOnlyError = 1792;
+
+/** A column's name as JSON has six times its bytes at most; its type, quotes and commas stand beside it. */
+const mostColumnGrowth = 6;
+const columnFrame = 48;
+/** `{"RESULT":{"HEADER":[],"TYPES":[],"ROWS":[` and room to spare. */
+const headFrame = 64;
+
 /** A row as JSON has at most so many times its bytes (a control character is six), and brackets. */
 const mostGrowth = 6;
 const rowBrackets = 8;
+
+/** What is run: a statement with its shape and effects. */
+type QuickRead = {
+  readonly sql: string;
+  readonly shape: number;
+  readonly effects: StatementEffects;
+};
 
 /** A read that the lane has a place for. */
 export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultSink {
@@ -23,7 +42,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   readonly #place: LaneSession;
   readonly #shape: number;
   readonly #owner: RunOwner;
-  readonly #createOutside: () => StatementRun;
+  readonly #createOutside: (owner: RunOwner) => StatementRun;
+  readonly #effects: StatementEffects;
   readonly #askedAt: number;
   /** When it was written; 0 while it waits. */
   #writtenAt = 0;
@@ -41,15 +61,15 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   constructor(
     lane: Lane,
     place: LaneSession,
-    shape: number,
-    sql: string,
+    { sql, shape, effects }: QuickRead,
     owner: RunOwner,
     now: number,
-    createOutside: () => StatementRun,
+    createOutside: (owner: RunOwner) => StatementRun,
   ) {
     this.#lane = lane;
     this.#place = place;
     this.#shape = shape;
+    this.#effects = effects;
     this.#owner = owner;
     this.#askedAt = now;
     this.#createOutside = createOutside;
@@ -61,16 +81,22 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   }
 
   get isSent(): boolean {
-    return this.#outside === null ? this.#writtenAt > 0 : this.#outside.isSent;
+    return this.#writtenAt > 0 || this.#outside?.isSent === true;
   }
 
+  /** What was written and cut short has been running until then. */
   get queueMs(): number {
-    if (this.#outside !== null) return this.#movedAt - this.#askedAt + this.#outside.queueMs;
+    if (this.#outside !== null) {
+      return (this.#writtenAt || this.#movedAt) - this.#askedAt + this.#outside.queueMs;
+    }
     return (this.#writtenAt === 0 ? performance.now() : this.#writtenAt) - this.#askedAt;
   }
 
   get databaseMs(): number {
-    if (this.#outside !== null) return this.#outside.databaseMs;
+    if (this.#outside !== null) {
+      const firstMs = this.#writtenAt === 0 ? 0 : this.#movedAt - this.#writtenAt;
+      return firstMs + this.#outside.databaseMs;
+    }
     if (this.#writtenAt === 0) return 0;
     return (this.#answeredAt === 0 ? performance.now() : this.#answeredAt) - this.#writtenAt;
   }
@@ -95,21 +121,29 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     } else if (!this.#isDetached) {
       const wasWaiting = this.#place.withdraw(this);
       void this.command.discardResults();
-      this.#end({ kind: wasWaiting ? 'not executed' : 'stopped', reason });
+      this.#end({ kind: wasWaiting ? 'not executed' : 'cut short', reason });
       if (wasWaiting) this.#lane.ended(this.#place);
     }
   }
 
+  /** A head that is too large to be held back goes outside as a row does. */
   columns(columns: readonly Column[], more: boolean): void {
-    this.#owner.sink.columns(columns, more);
+    const { sink } = this.#owner;
+    if (sink.heldRoom >= mostHeadBytes(columns) || !this.#leaveForSize())
+      sink.columns(columns, more);
   }
 
   /** Before the reply is too large to be held back the read goes outside, where a slow reader can stop the flow. */
   row(bytes: Buffer, start: number, end: number): void {
     const { sink } = this.#owner;
     const fits = sink.heldRoom >= mostGrowth * (end - start) + rowBrackets;
-    if (fits || !this.#moveOutside()) sink.row(bytes, start, end);
-    else this.#lane.quickness.ban(this.#shape, performance.now());
+    if (fits || !this.#leaveForSize()) sink.row(bytes, start, end);
+  }
+
+  #leaveForSize(): boolean {
+    const leaves = this.#moveOutside();
+    if (leaves) this.#lane.quickness.ban(this.#shape, performance.now());
+    return leaves;
   }
 
   /** Several at once only where all that is ahead fits. */
@@ -142,7 +176,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     const headMs = this.#place.headEnded(now);
     const wasLimited = headMs >= laneLimitMs || (error !== null && limitErrors.has(error.errno));
     const { quickness } = this.#lane;
-    if (wasLimited || !flagsClean) {
+    if (wasLimited || !flagsClean || !this.#effects.isHarmless()) {
       quickness.ban(this.#shape, now);
       this.#lane.spoil(this.#place);
     } else if (this.#isDetached) {
@@ -150,7 +184,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     } else {
       quickness.noteInLane(this.#shape, headMs, this.#owner.sink.totalBytes, now);
     }
-    if (!this.#isDetached) this.#conclude(wasLimited, error);
+    if (error?.errno === readOnlyError) this.#lane.noteWriter();
+    if (!this.#isDetached) this.#conclude(wasLimited || error?.errno === readOnlyError, error);
     this.#lane.ended(this.#place);
   }
 
@@ -164,8 +199,8 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
   }
 
   /** An answer that took the limit's time is not trusted: a SLEEP that was ended answers as if it had slept. */
-  #conclude(wasLimited: boolean, error: ServerError | null): void {
-    if (wasLimited && this.#moveOutside()) return;
+  #conclude(wasCutShort: boolean, error: ServerError | null): void {
+    if (wasCutShort && this.#moveOutside()) return;
     if (error !== null) this.#owner.sink.error(error);
     this.#end({ kind: 'answered', error });
   }
@@ -175,9 +210,13 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     if (!this.#owner.sink.restart()) return false;
     void this.command.discardResults();
     this.#isDetached = true;
-    if (this.#writtenAt > 0) this.#lane.noteRerun();
     this.#movedAt = performance.now();
-    this.#outside = this.#createOutside();
+    if (this.#writtenAt > 0) {
+      this.#lane.noteRerun();
+      this.#outside = this.#createOutside(new SecondRunOwner(this.#owner));
+    } else {
+      this.#outside = this.#createOutside(this.#owner);
+    }
     this.#outside.start();
     return true;
   }
@@ -186,4 +225,10 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     this.#isDetached = true;
     this.#owner.runEnded(end);
   }
+}
+
+function mostHeadBytes(columns: readonly Column[]): number {
+  let bytes = headFrame;
+  for (const { name } of columns) bytes += name.length * mostColumnGrowth + columnFrame;
+  return bytes;
 }

@@ -152,7 +152,11 @@ export class LaneSession {
   }
 }
 
-/** Puts the lane's limit on a session. Rejects when the server refuses, is silent, or the connection is lost. */
+/**
+ * Puts the lane's limits on a session, in one write: the time that a statement may take, and READ ONLY, so that the
+ * server itself refuses what writes (1792) and nothing has happened when a statement is run again. Both end with the
+ * session's reset. Rejects when the server refuses, is silent, or the connection is lost.
+ */
 export async function limitStatements(session: Session): Promise<void> {
   const { connection } = session;
   const sql =
@@ -165,7 +169,12 @@ export async function limitStatements(session: Session): Promise<void> {
     limitingTimeoutMs,
   );
   try {
-    await runTogether(connection, [statementCommand(sql, connection.columns)]);
+    await runTogether(
+      connection,
+      [sql, 'SET SESSION TRANSACTION READ ONLY'].map((each) =>
+        statementCommand(each, connection.columns),
+      ),
+    );
   } finally {
     clearTimeout(timer);
   }

@@ -27,6 +27,7 @@ export type LaneObservations = {
 /** One worker's lane. Its owner must close it before the pool. */
 export class Lane implements LaneTaker {
   readonly quickness = new Quickness();
+  readonly noteWriter: () => void;
   #statements = 0;
   #reruns = 0;
   readonly #pool: Pool;
@@ -45,8 +46,10 @@ export class Lane implements LaneTaker {
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
 
-  constructor(pool: Pool, log: Log) {
+  /** @param onWriter told when a statement of the lane tried to write: what it names is not what it was thought to be */
+  constructor(pool: Pool, onWriter: () => void, log: Log) {
     this.#pool = pool;
+    this.noteWriter = onWriter;
     this.#source = new LaneSource(pool, this, log);
   }
 

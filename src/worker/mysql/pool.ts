@@ -16,6 +16,8 @@ export type PoolSettings = {
   readonly queue: number;
   /** Opens a connection and prepares its session. */
   readonly open: (signal: AbortSignal) => Promise<Session>;
+  /** Called with each session that has been opened, before it is lent. */
+  readonly onOpened: (session: Session) => void;
   /** Called whenever a session is given back, well or broken. */
   readonly onRelease: () => void;
 };
@@ -127,6 +129,7 @@ export class Pool implements SessionTaker {
 
   opened(session: Session): void {
     session.connection.watch((reason) => this.#lost(session, reason));
+    this.#settings.onOpened(session);
     this.#lend(session);
     this.#openWhereNeeded();
   }

@@ -5,13 +5,16 @@ import { proveAlive } from './bounded.ts';
 import { runTogether, statementCommand } from './commands.ts';
 import type { Pool } from './pool.ts';
 import type { Session } from './session.ts';
+import type { StatementEffects } from './statement-effects.ts';
 
 /** What is to be run, and what is known about it. */
 export type Statement = {
   /** null: nothing to run, the session alone is wanted. */
   readonly sql: string | null;
-  /** Killing it changes nothing. */
+  /** Killing it changes nothing, where the tables that it names are harmless. */
   readonly isRead: boolean;
+  /** What the tables that it names may do beside. What else is said of it holds where that is harmless. */
+  readonly effects: StatementEffects;
   /** It reads what an earlier statement may have left in the session. */
   readonly needsFreshSession: boolean;
   /** It cannot have changed the session, as far as its text tells; the server's flags must agree. */
@@ -30,22 +33,27 @@ export type Statement = {
  */
 export const staleAfterMs = 500;
 
-/** Whether `makeReady` has something to do; under load, for ordinary statements, it has not. */
-export function needsPreparation(session: Session, statement: Statement, now: number): boolean {
-  return (
-    now - session.aliveAt > staleAfterMs ||
-    statement.isReadOnly ||
-    (statement.needsFreshSession && !session.isFresh)
-  );
+/**
+ * Whether `makeReady` has something to do; under load, for ordinary statements, it has not.
+ * @param needsFresh the statement may read what was left in the session
+ */
+export function needsPreparation(
+  session: Session,
+  { isReadOnly }: Statement,
+  needsFresh: boolean,
+  now: number,
+): boolean {
+  return now - session.aliveAt > staleAfterMs || isReadOnly || (needsFresh && !session.isFresh);
 }
 
 /** Makes a granted session ready for the statement. Rejects when the connection is not to be used. */
 export async function makeReady(
   pool: Pool,
   session: Session,
-  { needsFreshSession, isReadOnly }: Statement,
+  { isReadOnly }: Statement,
+  needsFresh: boolean,
 ): Promise<void> {
-  if (needsFreshSession && !session.isFresh) await pool.refresh(session);
+  if (needsFresh && !session.isFresh) await pool.refresh(session);
   else if (performance.now() - session.aliveAt > staleAfterMs) {
     await proveAlive(session.connection);
   }

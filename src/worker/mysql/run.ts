@@ -70,9 +70,10 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     this.#session = session;
     this.#grantedAt = performance.now();
     this.#owner.runBegins?.();
-    if (needsPreparation(session, this.#statement, this.#grantedAt)) {
+    const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
+    if (needsPreparation(session, this.#statement, needsFresh, this.#grantedAt)) {
       this.#phase = 'preparing';
-      void this.#prepare(session);
+      void this.#prepare(session, needsFresh);
     } else {
       this.#send(session);
     }
@@ -111,9 +112,13 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     }
   }
 
-  async #prepare(session: Session): Promise<void> {
+  #mayReadWhatWasLeft(): boolean {
+    return this.#statement.needsFreshSession || !this.#statement.effects.isHarmless();
+  }
+
+  async #prepare(session: Session, needsFresh: boolean): Promise<void> {
     try {
-      await makeReady(this.#pool, session, this.#statement);
+      await makeReady(this.#pool, session, this.#statement, needsFresh);
     } catch {
       this.#tryAnother(session);
       return;
@@ -156,6 +161,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     }
     session.isFresh = false;
     this.#command = command;
+    this.#statement.effects.sent();
     connection.send(command);
   }
 
@@ -191,7 +197,8 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     this.#answeredAt = performance.now();
     const session = this.#session as Session;
     const { leavesSessionClean, isReadOnly, shape } = this.#statement;
-    const isClean = flagsClean && leavesSessionClean && !isReadOnly;
+    const isClean =
+      flagsClean && leavesSessionClean && !isReadOnly && this.#statement.effects.isHarmless();
     if (isClean && shape !== null) {
       this.#quickness?.noteOutside(shape, this.databaseMs, this.#owner.sink.totalBytes);
     }
@@ -203,6 +210,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   #end(end: RunEnd): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
+    if (this.isSent) this.#statement.effects.ended(end.kind === 'answered');
     this.#owner.runEnded(end);
   }
 }

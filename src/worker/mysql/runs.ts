@@ -32,22 +32,25 @@ export class Runs {
   /** Creates a run that its owner must start. */
   create(statement: Statement, owner: RunOwner): StatementRun {
     const { flightKey } = statement;
-    if (this.#flights === null || flightKey === null || owner.afterwards !== null) {
+    const mayShare = this.#flights !== null && flightKey !== null && owner.afterwards === null;
+    if (!mayShare || !statement.effects.isRepeatable()) {
       return this.#createOwn(statement, owner);
     }
     return this.#flights.create(flightKey, owner, (of) => this.#createOwn(statement, of));
   }
 
   #createOwn(statement: Statement, owner: RunOwner): StatementRun {
-    const { sql, shape } = statement;
+    const { sql, shape, effects } = statement;
     const lane = this.#lane;
-    const outside = () =>
-      new Run(this.#pool, this.#control, statement, owner, lane?.quickness ?? null);
+    const outside = (of: RunOwner) =>
+      new Run(this.#pool, this.#control, statement, of, lane?.quickness ?? null);
     if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
-      return outside();
+      return outside(owner);
     }
     const now = performance.now();
     const place = lane.placeFor(shape, sql.length, now);
-    return place === null ? outside() : new LaneRun(lane, place, shape, sql, owner, now, outside);
+    if (place === null) return outside(owner);
+    if (!effects.isHarmless()) return outside(owner);
+    return new LaneRun(lane, place, { sql, shape, effects }, owner, now, outside);
   }
 }

@@ -3,9 +3,14 @@
 import { isSpaceCode } from './characters.ts';
 import { Facts } from './facts.ts';
 import { doubts, type Escapes, Lexer } from './lexer.ts';
+import type { TableName } from './table-names.ts';
 import { tokenKinds } from './tokens.ts';
+import { type BuiltIns, builtInEverywhere } from './vocabulary.ts';
 
-/** What the text of a request says about it. Views and triggers are invisible here. */
+/**
+ * What the text of a request says about it. Views and triggers are invisible here: what is said holds where the
+ * tables that it names are harmless.
+ */
 export type Classification = {
   /**
    * `read`: nothing can have been applied when it is killed. `write`: INSERT, UPDATE, DELETE, REPLACE.
@@ -28,6 +33,10 @@ export type Classification = {
    * have the same.
    */
   readonly repeatable: boolean;
+  /** The tables that are named, each as often as it stands; null where that is not known. */
+  readonly tables: readonly TableName[] | null;
+  /** Tables, views or triggers may be others after it, or seen by others. */
+  readonly mayChangeObjects: boolean;
 };
 
 const worst: Classification = {
@@ -37,7 +46,12 @@ const worst: Classification = {
   readsEarlierSession: true,
   single: false,
   repeatable: false,
+  tables: null,
+  mayChangeObjects: false,
 };
+
+/** Where the text cannot be cut into words for sure, these are looked for anywhere in it. */
+const changingText = /alter|call|create|drop|execute|grant|import|install|rename|revoke/i;
 
 /** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both. */
 const otherEscapes: readonly Escapes[] = [
@@ -62,24 +76,59 @@ const blindVerbs = new Set([
   'DROP',
 ]);
 
-/** Classifies a request's SQL; linear in its length, never throws. Placeholders count as values. */
-export function classify(sql: string): Classification {
+/** Statements that leave tables, views and triggers what they are, unless by a word in them. */
+const settledVerbs = new Set([
+  ...blindVerbs,
+  ...[
+    '',
+    'SELECT',
+    'WITH',
+    'VALUES',
+    'TABLE',
+    'SHOW',
+    'EXPLAIN',
+    'DESCRIBE',
+    'DESC',
+    'ANALYZE',
+    'SET',
+  ],
+  ...[
+    'INSERT',
+    'UPDATE',
+    'DELETE',
+    'REPLACE',
+    'SAVEPOINT',
+    'RELEASE',
+    'KILL',
+    'CHECK',
+    'CHECKSUM',
+    'OPTIMIZE',
+  ],
+  ...['REPAIR', 'HANDLER', 'HELP', 'PREPARE', 'DEALLOCATE', 'FLUSH', 'LOAD', 'CACHE', 'XA'],
+]);
+
+/**
+ * Classifies a request's SQL; linear in its length, never throws. Placeholders count as values.
+ * @param builtIns what is known to be built in on the server
+ */
+export function classify(sql: string, builtIns: BuiltIns = builtInEverywhere): Classification {
   const lexer = new Lexer(sql);
-  const found = read(sql, lexer);
+  const found = read(sql, lexer, builtIns);
   if (lexer.doubt === 0) return found;
-  if (lexer.doubt !== doubts.backslash) return worst;
+  const mayChangeObjects = changingText.test(sql);
+  if (lexer.doubt !== doubts.backslash) return { ...worst, mayChangeObjects };
   // Where a literal ends depends on sql_mode: what holds must hold under each.
   let all = found;
   for (const escapes of otherEscapes) {
     const other = new Lexer(sql, escapes);
-    all = both(all, read(sql, other));
-    if (other.doubt & ~doubts.backslash) return worst;
+    all = both(all, read(sql, other, builtIns));
+    if (other.doubt & ~doubts.backslash) return { ...worst, mayChangeObjects };
   }
   return all;
 }
 
-function read(sql: string, lexer: Lexer): Classification {
-  let facts = new Facts(sql);
+function read(sql: string, lexer: Lexer, builtIns: BuiltIns): Classification {
+  let facts = new Facts(sql, builtIns);
   let earlier: Classification | null = null;
   let single = true;
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
@@ -89,15 +138,15 @@ function read(sql: string, lexer: Lexer): Classification {
     }
     if (isBlankFrom(sql, lexer.end)) break;
     single = false;
-    const finished = decide(facts, false);
-    earlier = earlier === null ? finished : both(earlier, finished);
-    facts = new Facts(sql);
+    const finished = decide(facts, sql, false);
+    earlier = earlier === null ? finished : oneAfterAnother(earlier, finished);
+    facts = new Facts(sql, builtIns);
   }
-  const last = decide(facts, single);
-  return earlier === null ? last : both(earlier, last);
+  const last = decide(facts, sql, single);
+  return earlier === null ? last : oneAfterAnother(earlier, last);
 }
 
-function decide(facts: Facts, single: boolean): Classification {
+function decide(facts: Facts, sql: string, single: boolean): Classification {
   const reads = isReading(facts);
   const writes = !reads && isWriting(facts.main);
   const tame = !facts.executableComment && !facts.intoElsewhere;
@@ -126,7 +175,18 @@ function decide(facts: Facts, single: boolean): Classification {
       !facts.lockingRead &&
       !facts.fickle &&
       tableVerbs.has(facts.verb),
+    tables: tablesOf(facts, reads),
+    mayChangeObjects:
+      !settledVerbs.has(facts.verb) ||
+      facts.changingWord ||
+      (facts.executableComment && changingText.test(sql)),
   };
+}
+
+/** Of a write with a WITH it is not known which of both its target is; behind USE a name is another table's. */
+function tablesOf({ tables, executableComment, verb }: Facts, reads: boolean) {
+  const isUnsure = executableComment || verb === 'USE' || (tables.hasCte && !reads);
+  return isUnsure ? null : tables.finish();
 }
 
 function decideKind(facts: Facts, reads: boolean, writes: boolean): Classification['kind'] {
@@ -159,6 +219,12 @@ function isWriting(main: string): boolean {
   return main === 'INSERT' || main === 'UPDATE' || main === 'DELETE' || main === 'REPLACE';
 }
 
+function oneAfterAnother(one: Classification, other: Classification): Classification {
+  const isKnown = one.tables !== null && other.tables !== null;
+  const tables = isKnown ? [...(one.tables ?? []), ...(other.tables ?? [])] : null;
+  return { ...both(one, other), tables };
+}
+
 /** What is true of two readings, or of two statements after one another. */
 function both(one: Classification, other: Classification): Classification {
   return {
@@ -168,6 +234,8 @@ function both(one: Classification, other: Classification): Classification {
     readsEarlierSession: one.readsEarlierSession || other.readsEarlierSession,
     single: one.single && other.single,
     repeatable: one.repeatable && other.repeatable,
+    tables: null,
+    mayChangeObjects: one.mayChangeObjects || other.mayChangeObjects,
   };
 }
 

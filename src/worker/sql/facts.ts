@@ -1,7 +1,15 @@
 // Gathers what matters about one statement while its tokens go by.
 // Must not decide anything: that is classification's part.
+import { TableNames } from './table-names.ts';
 import { tokenKinds } from './tokens.ts';
-import { findWord, leadsToAnother, showsThePast, toUpperAscii, wordFlags } from './vocabulary.ts';
+import {
+  type BuiltIns,
+  findWord,
+  leadsToAnother,
+  showsThePast,
+  toUpperAscii,
+  wordFlags,
+} from './vocabulary.ts';
 
 /** Whether a name that is no function may stand here, or has just stood: `INTO t (`, `AS c (`, `) d (`. */
 const noName = 0;
@@ -37,8 +45,13 @@ export class Facts {
   readsSession = false;
   /** NOW(), RAND() and their kin: it may answer differently though nothing has changed. */
   fickle = false;
+  /** A word that stands in statements which change tables, views or triggers, or call what may. */
+  changingWord = false;
+  /** The tables that it names. */
+  readonly tables: TableNames;
 
   readonly #sql: string;
+  readonly #builtIns: BuiltIns;
   #depth = 0;
   #verbDepth = 0;
   #name: NameState = noName;
@@ -49,8 +62,10 @@ export class Facts {
   #previousWord = '';
   #awaitsArguments = false;
 
-  constructor(sql: string) {
+  constructor(sql: string, builtIns: BuiltIns) {
     this.#sql = sql;
+    this.#builtIns = builtIns;
+    this.tables = new TableNames(sql);
   }
 
   see(kind: number, start: number, end: number): void {
@@ -60,7 +75,10 @@ export class Facts {
       if (kind !== tokenKinds.close) this.leavesTraces = true;
     }
     if (kind === tokenKinds.word) this.#seeWord(start, end);
-    else this.#seeOther(kind, start, end);
+    else {
+      this.#seeOther(kind, start, end);
+      this.tables.seeOther(kind, start, end);
+    }
     this.#previousKind = kind;
   }
 
@@ -91,6 +109,12 @@ export class Facts {
     const known = findWord(this.#sql, start, end);
     const flags = known?.flags ?? 0;
     const qualified = this.#previousKind === tokenKinds.dot;
+    this.tables.seeWord(
+      start,
+      end,
+      known !== null && flags & wordFlags.tableWord && !qualified ? known.text : '',
+    );
+    if (flags & wordFlags.changingWord && !qualified) this.changingWord = true;
     let name: NameState = this.#name === nameMayFollow ? nameSeen : noName;
     let word = '';
     if (this.verb === '') {
@@ -173,7 +197,7 @@ export class Facts {
       this.readsSession = true;
       this.#awaitsArguments = true;
     } else if (flags & wordFlags.sessionFunction) this.sessionCall = true;
-    else if ((flags & (wordFlags.beforeParenthesis | wordFlags.harmlessFunction)) === 0)
+    else if ((flags & (wordFlags.beforeParenthesis | this.#builtIns)) === 0)
       this.unknownCall = true;
   }
 }

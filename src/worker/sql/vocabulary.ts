@@ -6,7 +6,7 @@ import { WordTable } from './word-table.ts';
 export const wordFlags = {
   /** May stand directly before a parenthesis without being a call: reserved words only, on both servers. */
   beforeParenthesis: 1,
-  /** A built-in function, on MySQL 8.0.21 and MariaDB 10.5 alike, that leaves nothing behind in the session. */
+  /** A built-in function, on MySQL 8.0.21 and MariaDB 10.5 and all later ones alike, that leaves nothing in the session. */
   harmlessFunction: 2,
   /** A built-in that reads what an earlier statement left. */
   readingFunction: 4,
@@ -22,6 +22,16 @@ export const wordFlags = {
   fickleFunction: 128,
   /** The same, also without parentheses behind it. */
   fickleWord: 256,
+  /** Tells where tables are named; all of them reserved on both servers, or looked at only where a table is due. */
+  tableWord: 512,
+  /** Stands in every statement that may make, replace or drop a table, a view or a trigger, or change who may see it. */
+  changingWord: 1024,
+  /** Harmless built-ins of MariaDB, and of MySQL before 9: from then on a stored function may have the name. */
+  formerFunction: 2048,
+  /** Harmless built-ins of MariaDB alone (10.6 and later). */
+  mariadbFunction: 4096,
+  /** Harmless built-ins of MySQL alone (8.0.21 and later). */
+  mysqlFunction: 8192,
 } as const;
 
 const lists: readonly (readonly [number, string])[] = [
@@ -43,17 +53,27 @@ const lists: readonly (readonly [number, string])[] = [
      JSON_CONTAINS JSON_CONTAINS_PATH JSON_DEPTH JSON_EXTRACT JSON_INSERT JSON_KEYS JSON_LENGTH JSON_MERGE_PATCH
      JSON_MERGE_PRESERVE JSON_OBJECT JSON_OBJECTAGG JSON_QUOTE JSON_REMOVE JSON_REPLACE JSON_SEARCH JSON_SET JSON_TYPE JSON_UNQUOTE
      JSON_VALID JSON_VALUE LAG LAST_DAY LAST_VALUE LCASE LEAD LEAST LEFT LENGTH LN LOAD_FILE LOCALTIME LOCALTIMESTAMP
-     LOCATE LOG LOG10 LOG2 LOWER LPAD LTRIM MAKEDATE MAKETIME MAKE_SET MATCH MAX MD5 MICROSECOND MID MIN MINUTE MOD
+     LOCATE LOG LOG10 LOG2 LOWER LPAD LTRIM MAKEDATE MAKETIME MAKE_SET MATCH MAX MICROSECOND MID MIN MINUTE MOD
      MONTH MONTHNAME NAME_CONST NOW NTH_VALUE NTILE NULLIF OCT OCTET_LENGTH
      ORD PERCENT_RANK PERIOD_ADD PERIOD_DIFF PI POSITION POW POWER QUARTER QUOTE RADIANS RAND RANK
      REGEXP_INSTR REGEXP_REPLACE REGEXP_SUBSTR REPEAT REPLACE REVERSE RIGHT ROUND ROW_NUMBER RPAD RTRIM SCHEMA SECOND
-     SEC_TO_TIME SESSION_USER SHA SHA1 SHA2 SIGN SIN SLEEP SOUNDEX SPACE SQRT STD STDDEV STDDEV_POP STDDEV_SAMP STRCMP
+     SEC_TO_TIME SESSION_USER SHA2 SIGN SIN SLEEP SOUNDEX SPACE SQRT STD STDDEV STDDEV_POP STDDEV_SAMP STRCMP
      STR_TO_DATE ST_ASBINARY ST_ASGEOJSON ST_ASTEXT ST_ASWKB ST_ASWKT ST_CONTAINS ST_CROSSES ST_DISJOINT ST_DISTANCE
      ST_EQUALS ST_GEOMFROMGEOJSON ST_GEOMFROMTEXT ST_GEOMFROMWKB ST_INTERSECTS ST_OVERLAPS ST_SRID ST_TOUCHES
      ST_WITHIN ST_X ST_Y SUBDATE SUBSTR SUBSTRING SUBSTRING_INDEX SUBTIME SUM SYSDATE SYSTEM_USER TAN TIME TIMEDIFF
      TIMESTAMP TIMESTAMPADD TIMESTAMPDIFF TIME_FORMAT TIME_TO_SEC TO_BASE64 TO_DAYS TO_SECONDS TRIM TRUNCATE UCASE
      UNCOMPRESS UNCOMPRESSED_LENGTH UNHEX UNIX_TIMESTAMP UPDATEXML UPPER USER UTC_DATE UTC_TIME UTC_TIMESTAMP UUID
      UUID_SHORT VALUES VARIANCE VAR_POP VAR_SAMP VERSION WEEK WEEKDAY WEEKOFYEAR WEIGHT_STRING YEAR YEARWEEK`,
+  ],
+  [wordFlags.formerFunction, 'MD5 SHA SHA1'],
+  [
+    wordFlags.mariadbFunction,
+    `ADD_MONTHS CHR JSON_COMPACT JSON_DETAILED JSON_EXISTS JSON_LOOSE JSON_QUERY LENGTHB MEDIAN NVL NVL2 PERCENTILE_CONT
+     PERCENTILE_DISC TO_CHAR`,
+  ],
+  [
+    wordFlags.mysqlFunction,
+    'ANY_VALUE BIN_TO_UUID GROUPING IS_UUID JSON_OVERLAPS JSON_PRETTY JSON_STORAGE_SIZE REGEXP_LIKE UUID_TO_BIN',
   ],
   [wordFlags.readingFunction, 'LAST_INSERT_ID ROW_COUNT FOUND_ROWS'],
   [
@@ -82,6 +102,12 @@ const lists: readonly (readonly [number, string])[] = [
     `CURRENT_DATE CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER LOCALTIME LOCALTIMESTAMP SYSDATE UTC_DATE
      UTC_TIME UTC_TIMESTAMP`,
   ],
+  [
+    wordFlags.tableWord,
+    `AS DELAYED DELETE DUAL FOR FROM GROUP HAVING HIGH_PRIORITY IGNORE INSERT INTO JOIN KEY LIMIT LOW_PRIORITY ORDER
+     RECURSIVE REPLACE SELECT SET SHOW STRAIGHT_JOIN TABLE UNION UPDATE USING VALUES WHERE WITH`,
+  ],
+  [wordFlags.changingWord, 'ALTER CALL CREATE DROP EXECUTE GRANT IMPORT INSTALL RENAME REVOKE'],
 ];
 
 /** A word that means something: in upper case, with what it means. */
@@ -132,9 +158,29 @@ export function leadsToAnother(verb: string): boolean {
   return leadingVerbs.has(verb);
 }
 
-/** Every word that may stand before a parenthesis without being suspected, for tests against a server. */
-export function unsuspectedNames(): readonly string[] {
-  const wanted =
-    wordFlags.beforeParenthesis | wordFlags.harmlessFunction | wordFlags.readingFunction;
+/** The function flags that may be trusted on a server: a call of them reaches no stored function. */
+export type BuiltIns = number;
+
+/** What is built in everywhere: all that may be trusted while the server is not known. */
+export const builtInEverywhere: BuiltIns = wordFlags.harmlessFunction;
+
+/** The first major version of MySQL without MD5, SHA and SHA1 (seen on 9.7; they are a component's from then on). */
+const mysqlWithoutDigests = 9;
+
+/** What is built in on a server. `version` is its handshake's, MariaDB's with its prefix for old clients or without. */
+export function builtInsOf(flavour: 'mariadb' | 'mysql', version: string): BuiltIns {
+  if (flavour === 'mariadb') {
+    const [, major = '0', minor = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];
+    const own = Number(major) > 10 || (Number(major) === 10 && Number(minor) >= 6);
+    return builtInEverywhere | wordFlags.formerFunction | (own ? wordFlags.mariadbFunction : 0);
+  }
+  const major = Number(/^\d+/.exec(version)?.[0] ?? 0);
+  const former = major > 0 && major < mysqlWithoutDigests ? wordFlags.formerFunction : 0;
+  return builtInEverywhere | former | (major >= 8 ? wordFlags.mysqlFunction : 0);
+}
+
+/** Every word that may stand before a parenthesis without being suspected on such a server, for tests against it. */
+export function unsuspectedNames(builtIns: BuiltIns): readonly string[] {
+  const wanted = wordFlags.beforeParenthesis | wordFlags.readingFunction | builtIns;
   return knownWords.filter(({ flags }) => flags & wanted).map(({ text }) => text);
 }

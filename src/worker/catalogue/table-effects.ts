@@ -1,0 +1,45 @@
+// The effects of a statement as the catalogue knows them at the moment when somebody asks.
+// Must not know what follows from them.
+import type { StatementEffects } from '../mysql/statement-effects.ts';
+import type { Classification } from '../sql/classify.ts';
+import type { Catalogue } from './catalogue.ts';
+
+/** What is asked of a catalogue, and what it is told. */
+export type Known = Pick<Catalogue, 'builtIns' | 'objects' | 'changeBegins' | 'changeEnds'>;
+
+type Named = Pick<Classification, 'kind' | 'tables' | 'mayChangeObjects'>;
+
+/** A statement's tables, and whom to ask about them. */
+export class TableEffects implements StatementEffects {
+  readonly #catalogue: Known;
+  readonly #named: Named;
+
+  constructor(catalogue: Known, named: Named) {
+    this.#catalogue = catalogue;
+    this.#named = named;
+  }
+
+  isHarmless(): boolean {
+    const { tables, kind } = this.#named;
+    if (tables === null || tables.length === 0) return tables !== null;
+    const objects = this.#catalogue.objects;
+    if (objects === null) return false;
+    const effects =
+      kind === 'read' ? objects.effectsOfReading(tables) : objects.effectsOfWriting(tables);
+    return effects.isHarmless;
+  }
+
+  isRepeatable(): boolean {
+    const { tables } = this.#named;
+    if (tables === null || tables.length === 0) return tables !== null;
+    return this.#catalogue.objects?.effectsOfReading(tables).isRepeatable ?? false;
+  }
+
+  sent(): void {
+    if (this.#named.mayChangeObjects) this.#catalogue.changeBegins();
+  }
+
+  ended(isCertain: boolean): void {
+    if (this.#named.mayChangeObjects) this.#catalogue.changeEnds(isCertain);
+  }
+}

@@ -1,0 +1,28 @@
+// What a statement may do beside what its text says, as far as is known of the tables that it names.
+// Must not know how that is known.
+
+/** Asked whenever it matters: what is known may change while a statement waits or runs. */
+export interface StatementEffects {
+  /**
+   * Whether all that it names is known to do nothing beside what the text says: to change no data, to leave nothing
+   * in the session, and to read nothing that was left there.
+   */
+  isHarmless(): boolean;
+  /** Whether the same tables, unchanged, give the same answer. */
+  isRepeatable(): boolean;
+  /** To be told before the statement is sent. */
+  sent(): void;
+  /**
+   * To be told when it has ended.
+   * @param isCertain it was answered; else it may still come to its end, for as long as a KILL takes
+   */
+  ended(isCertain: boolean): void;
+}
+
+/** Those of a statement that names no table and changes none. */
+export const noEffects: StatementEffects = {
+  isHarmless: () => true,
+  isRepeatable: () => true,
+  sent: () => {},
+  ended: () => {},
+};

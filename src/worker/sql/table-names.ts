@@ -1,0 +1,334 @@
+// Finds the tables that a statement names, from its tokens as they go by; in doubt it says that it does not know.
+// Must not know what the names mean: whether there is such a table, or a view.
+import { tokenKinds } from './tokens.ts';
+
+/** A table as a statement names it; without a schema the session's is meant. */
+export type TableName = { readonly schema: string | null; readonly name: string };
+
+/** The names of a statement that names none. */
+const noNames: readonly TableName[] = [];
+
+/** Where the statement is, as far as tables are concerned. Words that end a list of tables are reserved ones only. */
+const elsewhere = 0;
+/** A table has to follow, or a parenthesis around some, or a query. */
+const awaited = 1;
+/** A name has just been read; it may have been the schema's. */
+const named = 2;
+/** Behind the point of a schema. */
+const dotted = 3;
+/** In a list of tables behind one of them: aliases, hints, conditions; a comma or a join leads to the next. */
+const listed = 4;
+
+/** Where a WITH is: its names are no tables, from the end of their definitions to the end of its parenthesis. */
+const noCte = 0;
+const cteAwaited = 1;
+const cteNamed = 2;
+const cteBegins = 3;
+const cteEnded = 4;
+
+/** A parenthesis is remembered as what holds again behind it: state, CTE's state, and two facts, in one number. */
+const cteShift = 3;
+const queryBit = 64;
+const targetBit = 128;
+
+type Cte = { readonly name: string; readonly depth: number };
+
+/** Feed it every token of one statement, then ask for the names. */
+export class TableNames {
+  /** A WITH that names something stood in it. */
+  hasCte = false;
+  readonly #sql: string;
+  #names: TableName[] | null = null;
+  #isDoubtful = false;
+  #state: number = elsewhere;
+  #first = '';
+  /** The table of INSERT or REPLACE: a parenthesis behind it holds columns, and no list of tables follows. */
+  #isTarget = false;
+  /** A SELECT or DELETE stands in this parenthesis: its FROM is followed by tables, a function's is not. */
+  #isQuery = false;
+  /** The statement's own verb has been seen. */
+  #hasVerb = false;
+  #deletes = false;
+  #shows = false;
+  #previous = '';
+  /** Those that are open; made when the first one opens, as what follows. */
+  #parentheses: number[] | null = null;
+  #depth = 0;
+  #cte: number = noCte;
+  #cteName = '';
+  #isRecursive = false;
+  /** Names of the definitions that are open, the innermost last. */
+  #openCtes: string[] | null = null;
+  #ctes: Cte[] | null = null;
+
+  constructor(sql: string) {
+    this.#sql = sql;
+  }
+
+  /** All names, each as often as it stands; null where the statement was not understood. To be called at its end. */
+  finish(): readonly TableName[] | null {
+    if (this.#state === named) this.#settle();
+    const isWhole = this.#state !== awaited && this.#state !== dotted;
+    if (this.#isDoubtful || !isWhole || this.#depth > 0) return null;
+    return this.#names ?? noNames;
+  }
+
+  /** @param word in upper case where it is one that tells where tables are, unquoted and unqualified; else '' */
+  seeWord(start: number, end: number, word: string): void {
+    if (this.#state === elsewhere && this.#cte === noCte) {
+      // Most words.
+      if (word !== '') this.#seeTableWord(word);
+      this.#previous = word;
+      return;
+    }
+    if (this.#cte !== noCte) this.#seeWordOfCte(start, end, word);
+    if (this.#state === named) this.#settle();
+    if (this.#state === dotted) this.#add(this.#first, this.#sql.slice(start, end));
+    else if (this.#state === awaited) this.#seeAwaited(start, end, word);
+    else if (word !== '') this.#seeTableWord(word);
+    this.#previous = word;
+  }
+
+  seeOther(kind: number, start: number, end: number): void {
+    if (kind === tokenKinds.open) this.#open();
+    else if (kind === tokenKinds.close) this.#close();
+    else if (kind === tokenKinds.dot) this.#dot();
+    else if (kind === tokenKinds.quotedName) this.#quoted(start, end);
+    else this.#seeRest(kind, start);
+    this.#previous = '';
+  }
+
+  #seeRest(kind: number, start: number): void {
+    const isComma = kind === tokenKinds.operator && this.#sql.charCodeAt(start) === 0x2c;
+    if (this.#cte !== noCte) this.#cte = isComma && this.#cte === cteEnded ? cteAwaited : noCte;
+    if (this.#state === named) this.#settle();
+    if (this.#state === awaited || this.#state === dotted) this.#isDoubtful = true;
+    else if (isComma && this.#state === listed) this.#await();
+  }
+
+  #await(): void {
+    this.#state = awaited;
+    this.#isTarget = false;
+  }
+
+  #seeAwaited(start: number, end: number, word: string): void {
+    switch (word) {
+      case 'SELECT':
+      case 'VALUES':
+      case 'WITH':
+        this.#state = elsewhere;
+        this.#seeTableWord(word);
+        return;
+      case 'TABLE':
+      case 'INTO':
+      case 'IGNORE':
+      case 'DELAYED':
+      case 'LOW_PRIORITY':
+      case 'HIGH_PRIORITY':
+        return;
+      case 'DUAL':
+        this.#state = listed;
+        return;
+      default:
+        this.#first = this.#sql.slice(start, end);
+        this.#state = named;
+    }
+  }
+
+  #seeTableWord(word: string): void {
+    const isOutermost = this.#depth === 0;
+    if (this.#shows && isOutermost) return;
+    const previous = this.#previous;
+    switch (word) {
+      case 'FROM':
+        if (this.#isQuery || this.#state === listed) this.#await();
+        return;
+      case 'JOIN':
+        // USE INDEX FOR JOIN (…) is a hint.
+        if (previous !== 'FOR') this.#await();
+        return;
+      case 'STRAIGHT_JOIN':
+        if (this.#state === listed) this.#await();
+        return;
+      case 'USING':
+        if (this.#deletes && isOutermost && this.#state === listed) this.#await();
+        return;
+      case 'WHERE':
+      case 'GROUP':
+      case 'HAVING':
+      case 'ORDER':
+      case 'LIMIT':
+      case 'SET':
+      case 'UNION':
+        if (previous !== 'FOR') this.#state = elsewhere;
+        return;
+      case 'SELECT':
+        if (isOutermost) this.#hasVerb = true;
+        this.#state = elsewhere;
+        this.#isQuery = true;
+        return;
+      case 'TABLE':
+        if (isOutermost) this.#hasVerb = true;
+        this.#await();
+        return;
+      case 'WITH':
+        this.#cte = cteAwaited;
+        this.#isRecursive = false;
+        return;
+      case 'SHOW':
+        if (!this.#hasVerb && isOutermost) this.#shows = true;
+        return;
+      default:
+        this.#seeWritingVerb(word, previous, isOutermost);
+    }
+  }
+
+  #seeWritingVerb(word: string, previous: string, isOutermost: boolean): void {
+    switch (word) {
+      case 'UPDATE':
+        // FOR UPDATE, and ON DUPLICATE KEY UPDATE.
+        if (previous === 'FOR' || previous === 'KEY') {
+          this.#state = elsewhere;
+          return;
+        }
+        this.#hasVerb = true;
+        this.#await();
+        return;
+      case 'DELETE':
+        this.#hasVerb = true;
+        this.#deletes = true;
+        this.#isQuery = true;
+        return;
+      case 'INSERT':
+      case 'REPLACE':
+        // Both are functions as well.
+        if (this.#hasVerb || !isOutermost) return;
+        this.#hasVerb = true;
+        this.#state = awaited;
+        this.#isTarget = true;
+        return;
+      default:
+    }
+  }
+
+  /** The name is whole, and no schema stood before it. */
+  #settle(): void {
+    const name = this.#first;
+    if (this.#ctes?.some((cte) => cte.name === name)) this.#state = listed;
+    else this.#add(null, name);
+  }
+
+  #add(schema: string | null, name: string): void {
+    const found = { schema, name };
+    if (this.#names === null) this.#names = [found];
+    else this.#names.push(found);
+    this.#state = this.#isTarget ? elsewhere : listed;
+  }
+
+  #quoted(start: number, end: number): void {
+    if (this.#state === named) this.#settle();
+    if (this.#cte === cteAwaited) this.#nameCte(this.#unquote(start, end));
+    else this.#cte = noCte;
+    if (this.#state === awaited) {
+      this.#first = this.#unquote(start, end);
+      this.#state = named;
+    } else if (this.#state === dotted) {
+      this.#add(this.#first, this.#unquote(start, end));
+    }
+  }
+
+  #unquote(start: number, end: number): string {
+    const name = this.#sql.slice(start + 1, end - 1);
+    return name.includes('`') ? name.replaceAll('``', '`') : name;
+  }
+
+  #dot(): void {
+    this.#cte = noCte;
+    if (this.#state === named) this.#state = dotted;
+    else if (this.#state === awaited || this.#state === dotted) this.#isDoubtful = true;
+  }
+
+  #open(): void {
+    let state: number = elsewhere;
+    if (this.#state === named) state = this.#openBehindName();
+    else if (this.#state === awaited) {
+      if (this.#isTarget) this.#isDoubtful = true;
+      state = awaited;
+      this.#state = listed;
+    } else if (this.#state === dotted) this.#isDoubtful = true;
+    this.#openCte();
+    this.#depth += 1;
+    this.#parentheses ??= [];
+    this.#parentheses.push(
+      this.#state |
+        (this.#cte << cteShift) |
+        (this.#isQuery ? queryBit : 0) |
+        (this.#isTarget ? targetBit : 0),
+    );
+    this.#state = state;
+    this.#cte = noCte;
+    this.#isQuery = false;
+    this.#isTarget = false;
+  }
+
+  /** Columns behind INSERT's table, else a table function: LATERAL (query), JSON_TABLE(…), or one that is not known. */
+  #openBehindName(): number {
+    if (this.#isTarget) {
+      this.#settle();
+      return elsewhere;
+    }
+    const name = this.#first.toUpperCase();
+    this.#state = listed;
+    if (name === 'LATERAL') return awaited;
+    if (name !== 'JSON_TABLE') this.#isDoubtful = true;
+    return elsewhere;
+  }
+
+  #close(): void {
+    if (this.#state === named) this.#settle();
+    if (this.#state === awaited || this.#state === dotted) this.#isDoubtful = true;
+    const outer = this.#parentheses?.pop();
+    if (outer === undefined) {
+      this.#isDoubtful = true;
+      return;
+    }
+    this.#depth -= 1;
+    this.#state = outer & ((1 << cteShift) - 1);
+    this.#cte = (outer >> cteShift) & 7;
+    this.#isQuery = (outer & queryBit) !== 0;
+    this.#isTarget = (outer & targetBit) !== 0;
+    if (this.#ctes !== null) this.#forgetInnerCtes(this.#ctes);
+    if (this.#cte === cteEnded) this.#defineCte(this.#openCtes?.pop() as string);
+  }
+
+  #seeWordOfCte(start: number, end: number, word: string): void {
+    if (this.#cte === cteAwaited && word === 'RECURSIVE') this.#isRecursive = true;
+    else if (this.#cte === cteAwaited) this.#nameCte(this.#sql.slice(start, end));
+    else this.#cte = this.#cte === cteNamed && word === 'AS' ? cteBegins : noCte;
+  }
+
+  #nameCte(name: string): void {
+    this.#cteName = name;
+    this.#cte = cteNamed;
+  }
+
+  /** Behind a CTE's name its columns stand in parentheses, behind AS its definition. */
+  #openCte(): void {
+    if (this.#cte === cteBegins) {
+      this.hasCte = true;
+      this.#cte = cteEnded;
+      this.#openCtes ??= [];
+      this.#openCtes.push(this.#cteName);
+      if (this.#isRecursive) this.#defineCte(this.#cteName);
+    } else if (this.#cte !== cteNamed) this.#cte = noCte;
+  }
+
+  #defineCte(name: string): void {
+    this.#ctes ??= [];
+    this.#ctes.push({ name, depth: this.#depth });
+  }
+
+  #forgetInnerCtes(ctes: Cte[]): void {
+    while ((ctes.at(-1)?.depth ?? 0) > this.#depth) ctes.pop();
+  }
+}
