@@ -41,6 +41,11 @@ export const workerMetrics = {
     help: 'Replies that had begun and were reset by the gateway, as max_result_bytes, a lost database or a stalled reader wants it.',
     labels: [],
   },
+  dbhttpd_readers_given_up_total: {
+    type: 'counter',
+    help: 'Replies that were reset because their readers took nothing while other requests waited for a connection.',
+    labels: [],
+  },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },
   dbhttpd_reply_bytes_total: { type: 'counter', help: 'Bytes of reply bodies.', labels: [] },
   dbhttpd_requests_in_flight: {

@@ -18,6 +18,7 @@ import { createTokenGuard } from './http/guard.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
+import { StalledReaders } from './http/stalled-readers.ts';
 import { createHealth, createMetrics, createReadyz, livez } from './http/watching.ts';
 import { loadRowModule } from './load-row-module.ts';
 import { prepare } from './mysql/bounded.ts';
@@ -73,6 +74,8 @@ const leastHeldBytes = 64 * 1024 ** 2;
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
 const writeGraceMs = 1_000;
+/** Readers that are given up are told in the log so often at most. */
+const stalledLogMs = 10_000;
 
 /** Creates the service of one worker. The caller must drain it. */
 export function createService({
@@ -111,8 +114,9 @@ export function createService({
   const lane =
     config.pool >= leastPoolForLane ? new Lane(pool, () => catalogue.outdate(), log) : null;
   const flights = config.coalesce ? new Flights(pool.queue) : null;
-  const readiness = new Readiness(connect);
   const metrics = new WorkerMetrics();
+  const stalledReaders = createStalledReaders(pool, lane, metrics, log);
+  const readiness = new Readiness(connect);
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
   const live = new Roster<DbExchange>();
   let draining = false;
@@ -126,6 +130,7 @@ export function createService({
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
     mostStatementBytes: () => packetLimit.mostStatementBytes,
+    stalledReaders,
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const isReady = async () => !draining && (await readiness.isReady());
@@ -207,6 +212,41 @@ export function createService({
       control.close();
     },
   };
+}
+
+/**
+ * Readers that took nothing for a while keep half of the pool at most, rounded up, from those who wait; where the lane
+ * has the other half, one less, for what it does not take.
+ */
+function createStalledReaders(
+  pool: Pool,
+  lane: Lane | null,
+  metrics: WorkerMetrics,
+  log: Log,
+): StalledReaders {
+  let lastTold = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return new StalledReaders({
+    othersWait: () => pool.queue.waiters > 0,
+    mostHeld: () => {
+      const { size } = pool.observations();
+      const inLane = lane?.observations().connections ?? 0;
+      const half = Math.ceil(size / 2);
+      return inLane === 0 ? half : Math.min(half, size - inLane - 1);
+    },
+    onGivenUp: (count) => {
+      metrics.readersGivenUp += count;
+      untold += count;
+      const now = performance.now();
+      if (now - lastTold < stalledLogMs) return;
+      log.warn('readers that took nothing held connections while requests waited', {
+        reset: untold,
+        pool: pool.observations().size,
+      });
+      lastTold = now;
+      untold = 0;
+    },
+  });
 }
 
 /** Counts what was told of one request's statements, and logs what an operator must see. */

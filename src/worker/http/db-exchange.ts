@@ -28,6 +28,7 @@ import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
 import { runFailure } from './run-failure.ts';
 import { type ReaderOwner, SlowReader } from './slow-reader.ts';
+import type { StalledReaders } from './stalled-readers.ts';
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
@@ -41,6 +42,7 @@ export type ExchangeContext = {
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
   readonly catalogue: Known;
+  readonly stalledReaders: StalledReaders;
   /** The exchanges that are not over. */
   readonly live: Roster<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
@@ -84,7 +86,7 @@ export class DbExchange
     this.sink = new DbReply(this.#writer, request.reply, this);
     this.afterwards = this.#createAfterwards(request.conclude);
     this.#run = context.runs.create(request.statement, this);
-    this.#reader = new SlowReader(response, this);
+    this.#reader = new SlowReader(response, this, context.stalledReaders);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
   }
 

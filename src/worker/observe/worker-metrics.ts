@@ -41,6 +41,7 @@ export class WorkerMetrics {
   slowStatements = 0;
   coalesced = 0;
   cutReplies = 0;
+  readersGivenUp = 0;
   descriptorShortages = 0;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
@@ -93,6 +94,7 @@ export class WorkerMetrics {
           sample('dbhttpd_failures_total', value, { code }),
         ),
         sample('dbhttpd_replies_cut_total', this.cutReplies),
+        sample('dbhttpd_readers_given_up_total', this.readersGivenUp),
         sample('dbhttpd_rows_total', this.rows),
         sample('dbhttpd_reply_bytes_total', this.replyBytes),
         sample('dbhttpd_queue_seconds_total', this.queueSeconds),
