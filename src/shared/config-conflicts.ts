@@ -24,11 +24,20 @@ export function findConflicts(
     ...required(written),
     ...towardsMysql(config, values, written),
     ...towardsClients(config, values, written),
-    [config.pidfile === config.log, 'pidfile', 'is the same file as `log`'],
+    [
+      besides(config).includes(config.log),
+      'pidfile',
+      'is, or has beside it, the same file as `log`',
+    ],
   ];
   return rules
     .filter(([isBroken]) => isBroken)
     .map(([, key, problem]) => ({ key, line: null, problem }));
+}
+
+/** The pidfile and what an instance keeps beside it. */
+function besides({ pidfile }: Config): readonly string[] {
+  return ['', '.lock', '.drain', '.sock'].map((suffix) => `${pidfile}${suffix}`);
 }
 
 function required(written: ReadonlySet<string>): readonly Rule[] {
@@ -105,9 +114,9 @@ function towardsClients(
       'must hold origins such as https://app.example',
     ],
     [
-      listen.kind === 'unix' && [config.pidfile, config.log].includes(listen.path),
+      listen.kind === 'unix' && [...besides(config), config.log].includes(listen.path),
       'listen',
-      'is the same file as `pidfile` or `log`',
+      'is the same file as `log`, `pidfile` or one beside it',
     ],
   ];
 }

@@ -1,7 +1,7 @@
 // The files behind a configuration: reads them, looks at their modes, and hands a Config or every fault on.
 // Must not know which settings conflict, nor what they are for.
-import { readFileSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Config, composeConfig, parseEntries, type Values, writtenKeys } from './config.ts';
 import {
   type CredentialFiles,
@@ -56,6 +56,7 @@ export function loadConfig(file: string, name: string, env: Environment, place: 
   const additions: Addition[] = [...credentialFaults];
   const tokens = tokensOfEnvironment(env, additions);
   checkMode(read.stats, values, additions);
+  checkPlaces(values, additions);
   const composed = composeConfig(values, writtenKeys(section), {
     section: name,
     configPath: file,
@@ -143,5 +144,29 @@ function checkMode(stats: Stats, values: Values, additions: Addition[]): void {
     ) {
       additions.push({ key, problem: 'stands in a file that is open to others (chmod o-rwx)' });
     }
+  }
+}
+
+/** What lies in the way of our own files, or could be put there by anybody. */
+function checkPlaces({ listen, pidfile }: Values, additions: Addition[]): void {
+  const mode = pidfile === null ? 0 : (lookAt(dirname(pidfile), statSync)?.mode ?? 0);
+  if ((mode & 0o002) !== 0 && (mode & 0o1000) === 0) {
+    additions.push({
+      key: 'pidfile',
+      problem: 'is in a directory that others may write (chmod o-w)',
+    });
+  }
+  const there = listen.kind === 'unix' ? lookAt(listen.path, lstatSync) : undefined;
+  if (there !== undefined && !there.isSocket()) {
+    additions.push({ key: 'listen', problem: 'is the path of something that is no socket' });
+  }
+}
+
+/** Undefined also for what cannot be reached: whoever opens it will say so. */
+function lookAt(path: string, look: (path: string) => Stats): Stats | undefined {
+  try {
+    return look(path);
+  } catch {
+    return undefined;
   }
 }

@@ -1,38 +1,89 @@
 // Where pidfile and log are unless the configuration says otherwise.
 // Must not know the configuration.
-import { statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** Who asks, and what there is; handed in so that the rule can be tested. */
 export type Place = {
   readonly uid: number;
+  /** Empty where the user has none. */
   readonly home: string;
   readonly temporary: string;
   readonly isDirectory: (path: string) => boolean;
+  readonly mayWrite: (path: string) => boolean;
 };
 
 /** This process's place. */
 export function currentPlace(): Place {
-  return { uid: process.getuid?.() ?? 0, home: homedir(), temporary: tmpdir(), isDirectory };
+  return {
+    uid: process.getuid?.() ?? 0,
+    home: findHome(),
+    temporary: tmpdir(),
+    isDirectory,
+    mayWrite,
+  };
+}
+
+function findHome(): string {
+  try {
+    return homedir();
+  } catch {
+    // A user that no table of users knows, without HOME.
+    return '';
+  }
 }
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The directory of pidfiles. */
 export function runDirectory(place: Place): string {
   if (place.uid === 0) return '/run';
   const own = `/run/user/${place.uid}`;
-  return place.isDirectory(own) ? own : place.temporary;
+  return place.isDirectory(own) ? own : ownDirectory(place);
 }
 
-/** The directory of logs; it may have to be created below an existing home. */
+/** The directory of logs. */
 export function logDirectory(place: Place): string {
-  if (place.uid === 0 && place.isDirectory('/var/log')) return '/var/log';
-  const hasHome = place.uid !== 0 && place.isDirectory(place.home);
-  return hasHome ? join(place.home, '.local/state/dbhttpd') : place.temporary;
+  return place.uid === 0 && place.isDirectory('/var/log') ? '/var/log' : ownDirectory(place);
+}
+
+/** Where the system has no directory for this user's: below the home where there is one, else in a private temporary one. */
+function ownDirectory(place: Place): string {
+  const state = join(place.home, '.local/state/dbhttpd');
+  const isUsable = place.uid !== 0 && place.isDirectory(place.home) && canHold(place, state);
+  return isUsable ? state : join(place.temporary, `dbhttpd-${place.uid}`);
+}
+
+function canHold(place: Place, directory: string): boolean {
+  if (place.isDirectory(directory)) return place.mayWrite(directory);
+  return canHold(place, dirname(directory));
+}
+
+const othersWrite = 0o022;
+
+/**
+ * Makes a directory of default paths that is the user's own and not the system's; another one is left as it is.
+ * @throws when somebody else has put something there
+ */
+export function makeDefaultDirectory(directory: string, place: Place): void {
+  if (directory !== ownDirectory(place)) return;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const stats = lstatSync(directory);
+  if (!stats.isDirectory()) throw new Error(`${directory} is no directory`);
+  if (stats.uid !== place.uid) throw new Error(`${directory} belongs to another user`);
+  if ((stats.mode & othersWrite) !== 0) chmodSync(directory, 0o700);
 }
 
 /** The log of failures that happen before a section's own log is known. */

@@ -1,6 +1,15 @@
 // Appends lines to a file in batches: a line costs a copy, and the disk is waited for by nobody.
 // Must not know what a line says.
-import { closeSync, openSync, write, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  type Stats,
+  statSync,
+  write,
+  writeSync,
+} from 'node:fs';
 
 /** A writer that never throws once open; lines that the disk refuses are counted. */
 export type LineWriter = {
@@ -18,9 +27,34 @@ const mostBytesPerCharacter = 3;
 /** What several processes may write to one pipe at a time without mixing their bytes (PIPE_BUF). */
 const mostPipeBytes = 4096;
 
+/** Why no lines can be appended to what lies at a path; null: nothing that can be seen beforehand. */
+export function findObstacle(path: string): string | null {
+  const link = lstatSync(path, { throwIfNoEntry: false });
+  if (link?.isSymbolicLink() === true && !isTrusted(link)) return 'is a link of another user';
+  const stats = statSync(path, { throwIfNoEntry: false });
+  // A pipe would wait for its reader, or vanish with it. A device (/dev/null, a terminal) does neither.
+  const isUsable = stats === undefined || stats.isFile() || stats.isCharacterDevice();
+  return isUsable ? null : 'is no regular file';
+}
+
+function isTrusted({ uid }: Stats): boolean {
+  return uid === 0 || uid === process.getuid?.();
+}
+
+/** @throws the system's error, or what was found in the way */
+function openForAppending(path: string): number {
+  const obstacle = findObstacle(path);
+  if (obstacle !== null) throw new Error(`${path} ${obstacle}`);
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
+  // A link that was not there a moment ago is none that was looked at.
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY;
+  return openSync(path, isLink ? flags : flags | O_NOFOLLOW, 0o640);
+}
+
 /** Opens a writer on a path (appending; throws when that fails) or on a descriptor, which is not closed. */
 export function openLineWriter(target: string | number): LineWriter {
-  const open = () => (typeof target === 'number' ? target : openSync(target, 'a', 0o640));
+  const open = () => (typeof target === 'number' ? target : openForAppending(target));
   const mostPieceBytes = typeof target === 'number' ? mostPipeBytes : Number.POSITIVE_INFINITY;
   let fd = open();
   // Bytes at once: a line is many small strings until then, which would outlive V8's young generation.
@@ -131,7 +165,7 @@ export function openLineWriter(target: string | number): LineWriter {
         fd = next;
         return null;
       } catch (error) {
-        return (error as NodeJS.ErrnoException).code ?? String(error);
+        return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
       }
     },
     lost: () => lost,

@@ -4,9 +4,10 @@ import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../shared/config.ts';
 import { type Environment, type Fault, formatFault, loadConfig } from '../shared/config-file.ts';
-import { currentPlace } from '../shared/default-paths.ts';
+import { currentPlace, runDirectory } from '../shared/default-paths.ts';
 import { describeConfig } from '../shared/describe.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+import { findObstacle } from '../shared/line-writer.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
 import { escapeControl } from '../shared/log.ts';
 import type { Target } from './arguments.ts';
@@ -56,14 +57,17 @@ function conclude(findings: readonly Finding[]): ExitCode {
 function findUncreatable(config: Config): readonly Finding[] {
   const exitCode = exitCodes.cannotCreate;
   return (['pidfile', 'log'] as const).flatMap((key) => {
-    const reason = whyNotCreatable(config[key], key === 'log');
+    const path = config[key];
+    const mayMakeDirectory = key === 'log' || dirname(path) === runDirectory(currentPlace());
+    const obstacle = key === 'log' ? findObstacle(path) : null;
+    const reason = obstacle ?? whyNotCreatable(path, mayMakeDirectory);
     return reason === null
       ? []
-      : [{ exitCode, problem: `cannot create the ${key} ${config[key]}: ${reason}` }];
+      : [{ exitCode, problem: `cannot create the ${key} ${path}: ${reason}` }];
   });
 }
 
-/** A log's missing directories are made by a start; a pidfile's are not. */
+/** Missing directories are made by a start for a log and for a default path, not for a pidfile that is set. */
 function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null {
   const directory = dirname(path);
   try {
@@ -129,16 +133,21 @@ function describeFailure(config: Config, { isRefused, reason }: Unanswered): str
 /** The server and the connection budget, in lines. */
 function describeServer(config: Config, facts: ServerFacts): readonly string[] {
   const needed = config.workers * (config.pool + 2);
+  // Idle connections and probes close as the old instance begins to drain.
+  const overlap = config.workers * (config.pool + 1);
+  const { maxConnections } = facts;
   const lines = [
     '',
     `server: ${facts.flavour} ${facts.version}`,
     `connections: ${config.workers} workers x (${config.pool} pool + 1 control + 1 probe) = ${needed}` +
-      ` of max_connections ${facts.maxConnections}`,
+      ` of max_connections ${maxConnections}`,
+    `restart: up to ${overlap} more while an old instance finishes what is in flight = ${needed + overlap}`,
+    ...facts.blindSpots.map((spot) => `warning: ${spot}`),
   ];
-  lines.push(...facts.blindSpots.map((spot) => `warning: ${spot}`));
-  if (needed <= facts.maxConnections) return lines;
-  return [
-    ...lines,
-    'warning: the server does not admit that many connections: lower workers or pool',
-  ];
+  if (needed > maxConnections) {
+    lines.push('warning: the server does not admit that many connections: lower workers or pool');
+  } else if (needed + overlap > maxConnections) {
+    lines.push('warning: the server may not admit what a restart under load needs');
+  }
+  return lines;
 }

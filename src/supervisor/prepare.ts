@@ -1,8 +1,14 @@
 // Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
 // Must not know what is started, nor how it is left.
+import { dirname } from 'node:path';
 import type { Config } from '../shared/config.ts';
 import { type Environment, formatFault, loadConfig } from '../shared/config-file.ts';
-import { currentPlace, fallbackLog } from '../shared/default-paths.ts';
+import {
+  currentPlace,
+  fallbackLog,
+  makeDefaultDirectory,
+  type Place,
+} from '../shared/default-paths.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { formatListenAddress } from '../shared/listen-address.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/log.ts';
@@ -44,18 +50,21 @@ export async function prepare(
   const place = currentPlace();
   const loaded = loadConfig(target.configPath, target.section, env, place);
   const fallback = (): LogTarget => (logTo === 'stderr' ? logTo : { path: fallbackLog(place) });
+  const complain = (first: readonly LogTarget[], ...lines: readonly string[]) =>
+    writeToFirst([...first, fallback()], lines, place);
   if (loaded.kind === 'unreadable') {
-    complain([fallback()], loaded.reason);
+    complain([], loaded.reason);
     return failed(exitCodes.configUnreadable);
   }
   if (loaded.kind === 'invalid') {
     const own = loaded.log === null || logTo === 'stderr' ? [] : [{ path: loaded.log }];
-    complain([...own, fallback()], ...loaded.faults.map(formatFault));
+    complain(own, ...loaded.faults.map(formatFault));
     return failed(exitCodes.configInvalid);
   }
   const { config } = loaded;
   let log: OwnedLog;
   try {
+    if (logTo === 'file') makeDefaultDirectory(dirname(config.log), place);
     log = openLog(
       logTo === 'stderr' ? logTo : { path: config.log },
       config.logLevel,
@@ -63,11 +72,11 @@ export async function prepare(
       'at once',
     );
   } catch (error) {
-    complain([fallback()], `cannot create the log: ${(error as Error).message}`);
+    complain([], `cannot create the log: ${(error as Error).message}`);
     return failed(exitCodes.cannotCreate);
   }
   for (const warning of loaded.warnings) log.warn(formatFault(warning));
-  const claimed = await claim(config, log);
+  const claimed = await claim(config, place, log);
   if (!claimed.ok) return failed(claimed.exitCode);
   const deadline = performance.now() + startBoundMs;
   const listener = await listen(config, log);
@@ -77,9 +86,10 @@ export async function prepare(
 }
 
 /** Writes lines to the first log that takes them; when none does, there is nobody left to tell. */
-function complain(targets: readonly LogTarget[], ...lines: readonly string[]): void {
+function writeToFirst(targets: readonly LogTarget[], lines: readonly string[], place: Place): void {
   for (const target of targets) {
     try {
+      if (target !== 'stderr') makeDefaultDirectory(dirname(target.path), place);
       const log = openLog(target, 'error', `${process.pid}`, 'at once');
       for (const line of lines) log.error(line);
       return;
@@ -93,8 +103,9 @@ type ClaimResult =
   | { readonly ok: true; readonly claim: Claim }
   | { readonly ok: false; readonly exitCode: ExitCode };
 
-async function claim({ pidfile }: Config, log: Log): Promise<ClaimResult> {
+async function claim({ pidfile }: Config, place: Place, log: Log): Promise<ClaimResult> {
   try {
+    makeDefaultDirectory(dirname(pidfile), place);
     const claimed = await claimInstance(pidfile);
     if (claimed.kind === 'held') return { ok: true, claim: claimed.claim };
     log.error('this instance cannot be started', { reason: claimed.reason, pidfile });

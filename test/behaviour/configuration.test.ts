@@ -1,11 +1,25 @@
 // A configuration that cannot be used fails the start silently; the reason is where an operator looks.
 // Must not know the settings' meaning.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { currentPlace, fallbackLog } from '../../src/shared/default-paths.ts';
 import { createDaemon, type Daemon, runCommand, type Settings } from '../support/daemon.ts';
+import { eventually } from '../support/eventually.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -90,4 +104,75 @@ test('secrets are in no process title, command line or environment of the daemon
     }
   }
   assert.ok(!daemon.readLog().includes('hunter'));
+});
+
+/** A fault of the section: told by --check and by a start, with the same status. */
+async function assertFault(daemon: Daemon, fault: RegExp): Promise<void> {
+  const checked = await daemon.run(['--check']);
+  assert.equal(checked.status, 78, checked.stderr);
+  assert.match(checked.stderr, fault);
+  assert.deepEqual(await daemon.start(), { status: 78, stdout: '', stderr: '' });
+  assert.match(daemon.readLog(), fault);
+}
+
+test('a path to listen on that is a regular file or a link is a fault, and stays what it is', async () => {
+  const daemon = create();
+  const listen = join(daemon.directory, 'http.sock');
+  daemon.configure({ listen });
+  writeFileSync(listen, 'precious');
+  await assertFault(daemon, /\[world\] listen: is the path of something that is no socket/);
+  assert.equal(readFileSync(listen, 'utf8'), 'precious');
+  rmSync(listen);
+  symlinkSync(daemon.configPath, listen);
+  await assertFault(daemon, /\[world\] listen: is the path of something that is no socket/);
+  assert.ok(lstatSync(listen).isSymbolicLink());
+});
+
+test('a path that somebody else listens on is in use, for --check too', async () => {
+  const daemon = create({ port: '1' });
+  const listen = join(daemon.directory, 'http.sock');
+  daemon.configure({ listen });
+  const other = createServer().listen(listen);
+  await once(other, 'listening');
+  const { status, stderr } = await daemon.run(['--check']);
+  assert.equal(status, 69);
+  assert.match(stderr, /cannot listen on .*http\.sock: EADDRINUSE/);
+  assert.equal((await daemon.start()).status, 69);
+  assert.ok(lstatSync(listen).isSocket());
+  other.close();
+});
+
+test('a pidfile where anybody could replace it is a fault; with the sticky bit it is none', async () => {
+  const daemon = create();
+  const open = join(daemon.directory, 'open');
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  daemon.configure({ pidfile: join(open, 'world.pid') });
+  await assertFault(daemon, /\[world\] pidfile: is in a directory that others may write/);
+  chmodSync(open, 0o1777);
+  assert.equal((await daemon.start()).status, 0);
+  process.kill(Number(readFileSync(join(open, 'world.pid'), 'utf8')), 'SIGTERM');
+  await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
+});
+
+test("a log that is a pipe, or a stranger's link, fails the start at once; a link of one's own is followed", async () => {
+  const daemon = create();
+  const log = join(daemon.directory, 'odd.log');
+  daemon.configure({ log });
+  const target = ['-c', daemon.configPath, '-s', 'world'];
+  const home = join(daemon.directory, 'home');
+  mkdirSync(home);
+  execFileSync('mkfifo', [log]);
+  assert.equal((await runCommand(target, { HOME: home })).status, 73);
+  assert.match((await daemon.run(['--check'])).stderr, /cannot create the log .*no regular file/);
+  rmSync(log);
+  symlinkSync(join(daemon.directory, 'real.log'), log);
+  if (process.getuid?.() === 0) {
+    lchownSync(log, 12_345, 12_345);
+    assert.equal((await runCommand(target, { HOME: home })).status, 73);
+    assert.equal(existsSync(join(daemon.directory, 'real.log')), false);
+    lchownSync(log, 0, 0);
+  }
+  assert.equal((await daemon.start()).status, 0);
+  assert.match(readFileSync(join(daemon.directory, 'real.log'), 'utf8'), /listening/);
 });

@@ -20,6 +20,7 @@ const place: Place = {
   home: '/home/x',
   temporary: '/tmp',
   isDirectory: (path) => path === '/home/x',
+  mayWrite: () => true,
 };
 const minimal = 'database = world\nhost = 127.0.0.1\nuser = app\n';
 
@@ -52,7 +53,7 @@ test('three keys are a working configuration', () => {
   assert.equal(config.statementTimeoutMs, 30_000);
   assert.equal(config.bufferBytes, 65_536);
   assert.equal(config.log, '/home/x/.local/state/dbhttpd/dbhttpd-world.log');
-  assert.equal(config.pidfile, '/tmp/dbhttpd-world.pid');
+  assert.equal(config.pidfile, '/home/x/.local/state/dbhttpd/dbhttpd-world.pid');
   assert.deepEqual(config.allowHosts, ['localhost', '127.0.0.1', '[::1]']);
   assert.ok(config.workers >= 1 && config.workers <= 8);
   assert.ok(Object.isFrozen(config));
