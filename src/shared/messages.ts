@@ -31,7 +31,8 @@ export type ToWorker =
 
 /** From one worker to the supervisor. */
 export type ToSupervisor =
-  | { readonly kind: 'ready' }
+  /** `build`: the code that it runs. */
+  | { readonly kind: 'ready'; readonly build: string }
   | { readonly kind: 'listening' }
   /** The listener is closed: nothing new will come. */
   | { readonly kind: 'closed' }

@@ -221,6 +221,11 @@ export const supervisorMetrics = {
     help: 'Requests that were in flight when their worker died, by its last report, at most a second before.',
     labels: ['slot'],
   },
+  dbhttpd_worker_version_mismatch: {
+    type: 'gauge',
+    help: 'Whether the worker runs other code than its supervisor, as after an update without a restart: 1 or 0.',
+    labels: ['slot'],
+  },
   dbhttpd_workers_silent: {
     type: 'gauge',
     help: 'Workers that did not answer this scrape in time; their last known values are shown.',

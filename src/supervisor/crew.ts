@@ -165,6 +165,7 @@ function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): 
     slot: slot.number,
     isUp: slot.isListening(),
     restarts: slot.restarts(),
+    runsOtherCode: slot.runsOtherCode(),
     requestsLost: slot.requestsLost(),
   }));
   const startedAt = performance.timeOrigin / 1000;

@@ -17,6 +17,8 @@ export type Making = {
   readonly log: Log;
   readonly logTo: LogDestination;
   readonly marks: Marks;
+  /** The code that the supervisor runs. */
+  readonly build: string;
 };
 
 /** What a slot tells its crew. */
@@ -43,6 +45,8 @@ export type Slot = {
   readonly isClosed: () => boolean;
   readonly isSilent: () => boolean;
   readonly restarts: () => number;
+  /** Its worker runs other code than the supervisor. */
+  readonly runsOtherCode: () => boolean;
   /** Requests that were in flight when a worker died, by its last report. */
   readonly requestsLost: () => number;
   readonly send: (message: ToWorker) => void;
@@ -73,10 +77,12 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
   let requestsLost = 0;
   let lastReport = { inFlight: 0, at: 0 };
   let isClosed = false;
+  let runsOtherCode = false;
 
   const receive = (message: ToSupervisor) => {
     switch (message.kind) {
       case 'ready':
+        compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
         member?.send(
           isDraining ? { kind: 'drain' } : { kind: 'boot', config, slot: number, logTo },
@@ -116,12 +122,24 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     }
   };
 
+  /** The package may have been replaced on disk since we were started. A worker of before this message has no build. */
+  const compare = (build: string | undefined) => {
+    runsOtherCode = build !== making.build;
+    if (!runsOtherCode) return;
+    log.warn('a worker runs other code than its supervisor: start the instance anew', {
+      slot: number,
+      supervisor: making.build,
+      worker: build ?? 'unknown',
+    });
+  };
+
   const empty = (reason: string) => {
     const pid = member?.pid ?? 0;
     const servedMs = listeningSince === null ? null : performance.now() - listeningSince;
     const decision = decideRestart({ servedMs }, history, Math.random());
     history = decision.history;
     member = null;
+    runsOtherCode = false;
     heartbeat = null;
     listeningSince = null;
     if (reason === 'exit status 0') {
@@ -158,6 +176,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     isClosed: () => member === null || isClosed,
     isSilent: () => heartbeat?.isSilent() ?? false,
     restarts: () => Math.max(0, forks - 1),
+    runsOtherCode: () => runsOtherCode,
     requestsLost: () => requestsLost,
     send: (message) => member?.send(message),
     renew: (credentials) => {

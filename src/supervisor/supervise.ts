@@ -1,5 +1,6 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
+import { readBuild } from '../shared/build.ts';
 import type { Config } from '../shared/config.ts';
 import { findLapses, renewCredentials } from '../shared/credentials.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
@@ -54,7 +55,7 @@ export function supervise(instance: Instance): Supervision {
   const drainBoundMs = Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + drainMarginMs;
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(pidfile));
-  const crew = createCrew({ config, log, logTo, marks }, log.lost);
+  const crew = createCrew({ config, log, logTo, marks, build: readBuild() }, log.lost);
   const stopping = createStop(crew);
   let phase: Phase = 'starting';
 

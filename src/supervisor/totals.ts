@@ -16,6 +16,7 @@ export type SlotState = {
   readonly slot: number;
   readonly isUp: boolean;
   readonly restarts: number;
+  readonly runsOtherCode: boolean;
   /** In flight when a worker of the slot died. */
   readonly requestsLost: number;
 };
@@ -185,6 +186,7 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_requests_lost_total: bySlot((slot) => slot.requestsLost),
     dbhttpd_worker_up: bySlot((slot) => (slot.isUp ? 1 : 0)),
     dbhttpd_worker_restarts_total: bySlot((slot) => slot.restarts),
+    dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
     dbhttpd_workers_silent: alone(state.silent),
     dbhttpd_supervisor_log_lines_lost_total: alone(state.logLinesLost),
   };

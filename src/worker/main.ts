@@ -2,6 +2,7 @@
 // Must not know how requests are answered, nor the other workers.
 import '../shared/no-inspector.ts';
 import { performance } from 'node:perf_hooks';
+import { readBuild } from '../shared/build.ts';
 import type { Config } from '../shared/config.ts';
 import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
 import { listenOn } from '../shared/listening-socket.ts';
@@ -45,7 +46,7 @@ process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may be left behind that nobody watches.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
-tell({ kind: 'ready' });
+tell({ kind: 'ready', build: readBuild() });
 
 function receive(message: ToWorker): void {
   switch (message.kind) {
