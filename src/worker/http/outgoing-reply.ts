@@ -1,8 +1,8 @@
 // A reply that counts the bytes of its body, and that can leave as a whole in one write.
 // Must not know what the bytes say.
-import { ServerResponse } from 'node:http';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
+import { ServerResponse } from './node-http.ts';
 
 /**
  * What node's own writeHead, write and end do a reply with, as of Node 20.20; documented nowhere. A test compares what

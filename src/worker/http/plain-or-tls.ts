@@ -1,10 +1,11 @@
 // Node's server of HTTP or HTTPS with our bounds in the place of its own.
 // Must not know what is done with a request.
-import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ClientTimeouts } from './client-timeouts.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { mostHeadersBytes } from './intake.ts';
+import { createServer } from './node-http.ts';
 import { OutgoingReply } from './outgoing-reply.ts';
 import { easeSocketCreation } from './socket-creation.ts';
 
