@@ -28,8 +28,12 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   // From here on the supervisor's copies count: ours must not outlive it.
   claim.close();
   listener.close();
-  const bootBoundMs = remainingMs() - reportMarginMs;
-  const order = { config, address: listener.address, bootBoundMs };
+  // Asked for when the supervisor is there to take it: what is left then.
+  const order = (): ToDaemon => ({
+    config,
+    address: listener.address,
+    bootBoundMs: remainingMs() - reportMarginMs,
+  });
   const exitCode = await report(child, order, remainingMs(), log);
   if (exitCode === null) {
     log.error('the start was given up', { reason: 'no report in time' });
@@ -42,7 +46,7 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
 /** The supervisor's verdict; null when none came in time. */
 function report(
   child: ChildProcess,
-  order: ToDaemon,
+  order: () => ToDaemon,
   boundMs: number,
   log: Log,
 ): Promise<ExitCode | null> {
@@ -54,7 +58,7 @@ function report(
     };
     child.on('message', (message) => {
       const said = message as FromDaemon;
-      if (said.kind === 'ready') child.send(order, () => {});
+      if (said.kind === 'ready') child.send(order(), () => {});
       else conclude(said.kind === 'running' ? exitCodes.ok : said.exitCode);
     });
     child.once('error', (error) => {

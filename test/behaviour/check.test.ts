@@ -36,6 +36,7 @@ test('prints settings, paths, server and connection budget, secrets masked, and 
     stdout,
     /^connections: 2 workers x \(3 pool \+ 1 control \+ 1 probe\) = 10 of max_connections \d+$/m,
   );
+  assert.match(stdout, /^restart: up to 8 more while an old instance .* = 18$/m);
   assert.ok(!stdout.includes('hunter2'));
   assert.deepEqual(readdirSync(daemon.directory), ['dbhttpd.ini']);
 });
