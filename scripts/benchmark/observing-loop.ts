@@ -29,6 +29,7 @@ const metrics = new WorkerMetrics();
 const noteSlow = createSlowStatements(log, 1000);
 const observer = {
   namesClients: true,
+  faulted: () => {},
   answered: metrics.countRequest.bind(metrics),
   over: accessLog.visited,
 };

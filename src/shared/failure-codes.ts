@@ -40,6 +40,7 @@ export const failureCodes = [
   'STALLED',
   'CLIENT_GONE',
   'STOPPING',
+  'INTERNAL',
   'NOT_READY',
   'NO_METRICS',
 ] as const;

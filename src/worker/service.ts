@@ -7,6 +7,7 @@ import type { Credentials } from '../shared/credentials.ts';
 import type { Log } from '../shared/log.ts';
 import type { Snapshot } from '../shared/metrics.ts';
 import { Roster } from '../shared/roster.ts';
+import { whereThrown } from '../shared/where-thrown.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
@@ -118,6 +119,8 @@ export function createService({
   const stalledReaders = createStalledReaders(pool, lane, metrics, log);
   const readiness = new Readiness(connect);
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
+  const noteFault = (cause: unknown, request: string) =>
+    log.error('an exception ended a request', { request, thrown: whereThrown(cause) });
   const live = new Roster<DbExchange>();
   let draining = false;
 
@@ -131,6 +134,7 @@ export function createService({
     retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
     mostStatementBytes: () => packetLimit.mostStatementBytes,
     stalledReaders,
+    onFault: noteFault,
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
   const isReady = async () => !draining && (await readiness.isReady());
@@ -147,6 +151,7 @@ export function createService({
     tokenGuard.check,
     {
       namesClients: accessLog !== null,
+      faulted: noteFault,
       answered: (endpoint, status) => metrics.countRequest(endpoint, status),
       over: (visit) => {
         if (visit.code !== null) metrics.countFailure(visit.code);

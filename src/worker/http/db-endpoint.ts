@@ -14,6 +14,7 @@ import { localMetadata, needsConnection } from './db-metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './db-request.ts';
 import { decideStatement } from './db-statement.ts';
 import { type Failure, jsonHeaders, refusal, sendFailure } from './failure.ts';
+import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -67,11 +68,17 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
     }
     readBody(request, response, maxRequestBytes, {
       complete: (body) => {
-        const decoded =
-          urlObject === null
-            ? decodeDbBody(body, section, rules)
-            : decodeDbQueryString(urlObject, section, rules);
-        answer(response, visit, decoded);
+        // A turn of its own: what is thrown here does not come to whoever handed the request over.
+        try {
+          const decoded =
+            urlObject === null
+              ? decodeDbBody(body, section, rules)
+              : decodeDbQueryString(urlObject, section, rules);
+          answer(response, visit, decoded);
+        } catch (cause) {
+          context.onFault(cause, visit.requestId);
+          endWithFault(response, visit.requestId, 'not_executed');
+        }
       },
       failed: (failure) => {
         response.shouldKeepAlive = false;

@@ -5,7 +5,7 @@ import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts'
 import { tenths } from '../../shared/milliseconds.ts';
 import type { Enrolled, Roster } from '../../shared/roster.ts';
 import type { Known } from '../catalogue/table-effects.ts';
-import type { RunEnd } from '../mysql/fate.ts';
+import type { RunEnd, StopReason } from '../mysql/fate.ts';
 import type { Statement } from '../mysql/preparation.ts';
 import type { Runs } from '../mysql/runs.ts';
 import type { Afterwards, RunOwner, StatementRun } from '../mysql/statement-run.ts';
@@ -23,10 +23,11 @@ import type { RowModule } from '../reply/row-module.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { type Conclude, mapResults } from './db-conclusion.ts';
 import { type Failure, sendFailure } from './failure.ts';
+import { endWithFault, type NoteFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { type ReplyOwner, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
-import { runFailure } from './run-failure.ts';
+import { faultedOutcome, runFailure } from './run-failure.ts';
 import { type ReaderOwner, SlowReader } from './slow-reader.ts';
 import type { StalledReaders } from './stalled-readers.ts';
 
@@ -46,6 +47,7 @@ export type ExchangeContext = {
   /** The exchanges that are not over. */
   readonly live: Roster<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
+  readonly onFault: NoteFault;
 };
 
 /** What one exchange is asked to do. */
@@ -76,6 +78,7 @@ export class DbExchange
   #ending: DbEnding = { trailer: [], rolledBack: false };
   #clientGone = false;
   #over = false;
+  #isTold = false;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
     this.#context = context;
@@ -93,12 +96,16 @@ export class DbExchange
   start(): void {
     this.#context.live.add(this);
     this.#request.visit.statementsBegin(this);
-    this.#run.start();
+    try {
+      this.#run.start();
+    } catch (cause) {
+      this.#faulted(cause);
+    }
   }
 
   /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
   endForStop(): void {
-    if (this.#isRead || this.#writer.committed) this.#run.stop('stopping');
+    if (this.#isRead || this.#writer.committed) this.#stop('stopping');
   }
 
   #createAfterwards(conclude: Conclude | null): Afterwards | null {
@@ -110,7 +117,7 @@ export class DbExchange
 
   /** A deadline is the moment by which a reply must have begun: what streams may go on. */
   #deadlinePassed(): void {
-    if (!this.#writer.committed || this.#clientGone) this.#run.stop('deadline');
+    if (!this.#writer.committed || this.#clientGone) this.#stop('deadline');
   }
 
   readerIsSlow(): void {
@@ -124,7 +131,7 @@ export class DbExchange
   }
 
   readerStalled(): void {
-    this.#run.stop('stalled');
+    this.#stop('stalled');
   }
 
   /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
@@ -133,7 +140,7 @@ export class DbExchange
     if (this.#over) return;
     this.#clientGone = true;
     if (this.#isRead || !this.#run.isSent) {
-      this.#run.stop('client gone');
+      this.#stop('client gone');
       return;
     }
     this.#run.abandonResults();
@@ -143,7 +150,7 @@ export class DbExchange
   }
 
   replyTooLarge(): void {
-    this.#run.stop('too large');
+    this.#stop('too large');
   }
 
   failedStatement(results: readonly ResultNote[]): number {
@@ -151,9 +158,41 @@ export class DbExchange
   }
 
   runEnded(end: RunEnd): void {
+    if (this.#over) return;
+    try {
+      this.#conclude(end);
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #stop(reason: StopReason): void {
+    try {
+      this.#run.stop(reason);
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #leave(): void {
     this.#over = true;
     this.#context.live.delete(this);
     clearTimeout(this.#deadline);
+  }
+
+  /** What was thrown ends this request alone. Its buffer may be on its way already, and is left to the garbage collector. */
+  #faulted(cause: unknown): void {
+    this.#context.onFault(cause, this.requestId);
+    this.#leave();
+    this.#reader.stop();
+    const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
+    endWithFault(this.#response, this.requestId, outcome);
+    if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
+  }
+
+  #conclude(end: RunEnd): void {
+    this.#leave();
+    if (end.kind === 'faulted') this.#context.onFault(end.cause, this.requestId);
     if (end.kind !== 'answered') {
       this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
       return;
@@ -219,6 +258,7 @@ export class DbExchange
       durationMs: performance.now() - this.#startedAt,
       sql: this.#request.statement.sql,
     };
+    this.#isTold = true;
     this.#context.onEnd(summary);
     this.#request.visit.statementsEnded(summary);
   }

@@ -10,6 +10,7 @@ import { createCors } from './cors.ts';
 import type { DbEndpoint } from './db-endpoint.ts';
 import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
+import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
@@ -127,7 +128,12 @@ export function createRoutes(
     if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const visit = new Visit(request, response, { requestId, endpoint, path }, observer);
-    answer(request, response, read, visit, isBeyondLimit);
+    try {
+      answer(request, response, read, visit, isBeyondLimit);
+    } catch (cause) {
+      observer.faulted(cause, requestId);
+      endWithFault(response, requestId, 'not_executed');
+    }
     return visit;
   };
 }

@@ -1,8 +1,9 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import type { RunEnd } from '../mysql/fate.ts';
+import type { Outcome, RunEnd } from '../mysql/fate.ts';
 import type { Failure } from './failure.ts';
+import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
 type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
@@ -30,6 +31,8 @@ export function runFailure(
       return stopped(end, isRead);
     case 'cut short':
       return cutShort(end);
+    case 'faulted':
+      return internalFailure(faultedOutcome(end.isSent, isRead));
     case 'lost':
       return {
         status: 502,
@@ -40,6 +43,12 @@ export function runFailure(
     default:
       return end satisfies never;
   }
+}
+
+/** What may have become of the statements of a request that an exception ended. */
+export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
+  if (!isSent) return 'not_executed';
+  return isRead ? 'failed' : 'unknown';
 }
 
 const refusals: Readonly<

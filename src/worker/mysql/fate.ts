@@ -16,6 +16,8 @@ export type RunEnd =
   | { readonly kind: 'stopped'; readonly reason: StopReason }
   /** A READ ONLY run was cut short, and there was no second one. */
   | { readonly kind: 'cut short'; readonly reason: Refusal | StopReason }
+  /** An exception was thrown while the statements were handled; it is whoever gets this that must have it logged. */
+  | { readonly kind: 'faulted'; readonly isSent: boolean; readonly cause: unknown }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost' };
 

@@ -69,6 +69,14 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   granted(session: Session): void {
     this.#session = session;
     this.#grantedAt = performance.now();
+    try {
+      this.#begin(session);
+    } catch (cause) {
+      this.#faulted(session, cause);
+    }
+  }
+
+  #begin(session: Session): void {
     this.#owner.runBegins?.();
     const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
     if (needsPreparation(session, this.#statement, needsFresh, this.#grantedAt)) {
@@ -125,8 +133,25 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     } finally {
       clearTimeout(this.#preparingUntil);
     }
-    if (this.#phase === 'preparing') this.#send(session);
+    if (this.#phase === 'preparing') this.#sendPrepared(session);
     else this.#pool.release(session, session.isFresh ? 'clean' : 'unclean');
+  }
+
+  #sendPrepared(session: Session): void {
+    try {
+      this.#send(session);
+    } catch (cause) {
+      this.#faulted(session, cause);
+    }
+  }
+
+  /** An exception is this run's own: a session is granted while somebody else's answer is handled. */
+  #faulted(session: Session, cause: unknown): void {
+    try {
+      this.#end({ kind: 'faulted', isSent: this.isSent, cause });
+    } finally {
+      this.#pool.release(session, 'broken');
+    }
   }
 
   /** Nothing has been sent yet: another session may be tried, once. */
@@ -175,8 +200,11 @@ export class Run implements StatementRun, Waiter, QueryOwner {
 
   lost(): void {
     if (this.#phase !== 'running') return;
-    this.#end({ kind: 'lost' });
-    this.#pool.release(this.#session as Session, 'broken');
+    try {
+      this.#end({ kind: 'lost' });
+    } finally {
+      this.#pool.release(this.#session as Session, 'broken');
+    }
   }
 
   async #runAfterwards(
@@ -202,9 +230,12 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     if (isClean && shape !== null) {
       this.#quickness?.noteOutside(shape, this.databaseMs, this.#owner.sink.totalBytes);
     }
-    this.#end({ kind: 'answered', error });
-    session.connection.resume();
-    this.#pool.release(session, isClean ? 'clean' : 'unclean');
+    try {
+      this.#end({ kind: 'answered', error });
+    } finally {
+      session.connection.resume();
+      this.#pool.release(session, isClean ? 'clean' : 'unclean');
+    }
   }
 
   #end(end: RunEnd): void {

@@ -24,7 +24,8 @@ export class SecondRunOwner implements RunOwner {
   }
 
   runEnded(end: RunEnd): void {
-    const isUnsent = end.kind === 'not executed';
-    this.#owner.runEnded(isUnsent ? { kind: 'cut short', reason: end.reason } : end);
+    if (end.kind === 'not executed')
+      this.#owner.runEnded({ kind: 'cut short', reason: end.reason });
+    else this.#owner.runEnded(end.kind === 'faulted' ? { ...end, isSent: true } : end);
   }
 }

@@ -37,7 +37,7 @@ export interface RunOwner {
   readonly afterwards: Afterwards | null;
   /** Called, where there is such a method, before the first byte on behalf of the statements may be written. */
   runBegins?(): void;
-  /** Called exactly once. */
+  /** Called exactly once. What it throws must not be left to the run, whose session others wait for. */
   runEnded(end: RunEnd): void;
 }
 

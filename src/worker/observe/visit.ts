@@ -28,6 +28,8 @@ export type VisitObserver = {
   readonly answered: (endpoint: Endpoint, status: number) => void;
   /** Called once for each request, answered or not, when nothing of it goes on any more. */
   readonly over: (visit: Visit) => void;
+  /** Told of an exception that was one request's own. */
+  readonly faulted: (cause: unknown, requestId: string) => void;
 };
 
 /** The fixed set of what answers. */
@@ -109,6 +111,14 @@ export class Visit {
 
   /** The reply has left, or its connection is gone. */
   closed(): void {
+    try {
+      this.#close();
+    } catch (cause) {
+      this.#observer.faulted(cause, this.requestId);
+    }
+  }
+
+  #close(): void {
     this.#isClosed = true;
     this.#attended?.closed();
     if (this.isComplete) this.#observer.answered(this.head.endpoint, this.#response.statusCode);

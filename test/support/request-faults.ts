@@ -1,0 +1,27 @@
+// Loaded into the daemon's processes by NODE_OPTIONS=--import: makes what node itself offers throw in a worker, wherever it is
+// given text with a mark. Must not know the gateway's code.
+import { OutgoingMessage } from 'node:http';
+import { isMainThread } from 'node:worker_threads';
+
+/** Has `owner[name]` throw for texts that hold the mark. */
+function poison(
+  owner: object,
+  name: string,
+  mark: string,
+  textOf: (self: unknown, first: unknown) => unknown,
+): void {
+  const methods = owner as Record<string, (...args: unknown[]) => unknown>;
+  const own = methods[name];
+  if (own === undefined) throw new Error(`there is no ${name} any more`);
+  methods[name] = function (this: unknown, ...args: unknown[]): unknown {
+    const text = textOf(this, args[0]);
+    if (typeof text === 'string' && text.includes(mark)) throw new TypeError(`on purpose: ${text}`);
+    return own.apply(this, args);
+  };
+}
+
+if (isMainThread && process.env.DBHTTPD_INSTANCE !== undefined) {
+  poison(String.prototype, 'isWellFormed', 'fault-in-binding', (self) => String(self));
+  poison(Buffer, 'byteLength', 'fault-in-sending', (_self, first) => first);
+  poison(OutgoingMessage.prototype, '_send', 'fault-in-replying', (_self, first) => first);
+}
