@@ -41,12 +41,25 @@ export const failureCodes = [
   'CLIENT_GONE',
   'STOPPING',
   'INTERNAL',
-  'NOT_READY',
   'NO_METRICS',
 ] as const;
 
 /** One of them; each is promised to clients, so none is renamed. */
 export type FailureCode = (typeof failureCodes)[number];
+
+/** Why a worker's database does not serve, as /readyz and a gauge tell it. */
+export const unreadyCodes = [
+  'STARTING',
+  'STOPPING',
+  'DATABASE_UNREACHABLE',
+  'DATABASE_REFUSES',
+  'DATABASE_UNUSABLE',
+  'DATABASE_TLS',
+  'DATABASE_SILENT',
+  'GALERA_NOT_READY',
+] as const;
+
+export type UnreadyCode = (typeof unreadyCodes)[number];
 
 /** What becomes of a database request: answered well, answered with an error of MySQL's, or as its OUTCOME says. */
 export const outcomes = [

@@ -84,7 +84,8 @@ function formatField(value: string | number | boolean | undefined): string {
     : escapeControl(JSON.stringify(value));
 }
 
-const control = /[\p{Cc}\u2028\u2029]/gu;
+// Beside the controls: what turns the direction of text, so that a line reads as something else.
+const control = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** The text with every control character as \uXXXX, so that no line can be forged and no terminal steered. */
 export function escapeControl(text: string): string {

@@ -68,6 +68,16 @@ export const workerMetrics = {
     help: 'Seconds in which no file could be opened for want of descriptors, and accepts that failed.',
     labels: [],
   },
+  dbhttpd_ready: {
+    type: 'gauge',
+    help: "Whether the worker's database serves what a client needs, as /readyz says: 1 or 0.",
+    labels: [],
+  },
+  dbhttpd_unready: {
+    type: 'gauge',
+    help: '1 for the reason why the worker is not ready, 0 for all others.',
+    labels: ['reason'],
+  },
   dbhttpd_queue_length: {
     type: 'gauge',
     help: 'Requests waiting now: for a connection, for their turn on a shared one, or for an identical read.',

@@ -123,11 +123,21 @@ async function findDatabase(config: Config): Promise<readonly Finding[]> {
   return [{ exitCode: exitCodes.configInvalid, problem }];
 }
 
-function describeFailure(config: Config, { isRefused, reason }: Unanswered): string {
+function describeFailure(config: Config, { failure }: Unanswered): string {
+  const { kind, errno, reason } = failure;
   const where = config.socket ?? `${config.host}:${config.port}`;
-  return isRefused
-    ? `database ${where} refuses the connection: ${reason}`
-    : `database unreachable: ${where}: ${reason}`;
+  switch (kind) {
+    case 'refused':
+      return `database ${where} refuses the account ${config.user}: ${reason} (${errno})`;
+    case 'unusable':
+    case 'tls':
+      return `database ${where}: ${reason}`;
+    case 'silent':
+    case 'unreachable':
+      return `database unreachable: ${where}: ${reason}`;
+    default:
+      return kind satisfies never;
+  }
 }
 
 /** The server and the connection budget, in lines. */
@@ -135,19 +145,30 @@ function describeServer(config: Config, facts: ServerFacts): readonly string[] {
   const needed = config.workers * (config.pool + 2);
   // Idle connections and probes close as the old instance begins to drain.
   const overlap = config.workers * (config.pool + 1);
-  const { maxConnections } = facts;
-  const lines = [
+  return [
     '',
     `server: ${facts.flavour} ${facts.version}`,
     `connections: ${config.workers} workers x (${config.pool} pool + 1 control + 1 probe) = ${needed}` +
-      ` of max_connections ${maxConnections}`,
+      ` of max_connections ${facts.maxConnections}${ownLimit(facts)}`,
     `restart: up to ${overlap} more while an old instance finishes what is in flight = ${needed + overlap}`,
     ...facts.blindSpots.map((spot) => `warning: ${spot}`),
+    ...warnOf('the server', facts.maxConnections, needed, overlap),
+    ...warnOf('the account', facts.maxUserConnections, needed, overlap),
   ];
-  if (needed > maxConnections) {
-    lines.push('warning: the server does not admit that many connections: lower workers or pool');
-  } else if (needed + overlap > maxConnections) {
-    lines.push('warning: the server may not admit what a restart under load needs');
-  }
-  return lines;
+}
+
+function ownLimit({ maxUserConnections: most }: ServerFacts): string {
+  return most === null ? '' : ` and the account's max_user_connections ${most}`;
+}
+
+function warnOf(
+  whose: string,
+  most: number | null,
+  needed: number,
+  overlap: number,
+): readonly string[] {
+  if (most === null || needed + overlap <= most) return [];
+  return needed > most
+    ? [`warning: ${whose} does not admit that many connections: lower workers or pool`]
+    : [`warning: ${whose} may not admit what a restart under load needs`];
 }

@@ -7,6 +7,8 @@ import {
   type RowDataPacket,
 } from 'mysql2/promise';
 import type { Config } from '../shared/config.ts';
+import { type ConnectFailure, describeConnectFailure } from '../shared/connect-failure.ts';
+import { connectNamed } from '../shared/named-socket.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
 
 /** What a server says of itself. */
@@ -14,6 +16,8 @@ export type ServerFacts = {
   readonly flavour: 'MySQL' | 'MariaDB';
   readonly version: string;
   readonly maxConnections: number;
+  /** The most that the account may have at a time; null: it has no limit of its own. */
+  readonly maxUserConnections: number | null;
   /** Why `init_sql` was refused; null when it was not, or there is none. */
   readonly initSqlProblem: string | null;
   /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
@@ -23,12 +27,8 @@ export type ServerFacts = {
 /** What the server said, or why it could not be asked. */
 export type Asked = { readonly ok: true; readonly facts: ServerFacts } | Unanswered;
 
-/** `isRefused`: the server is there, and its own words say why it will not have us. */
-export type Unanswered = {
-  readonly ok: false;
-  readonly isRefused: boolean;
-  readonly reason: string;
-};
+/** Why the server could not be asked. */
+export type Unanswered = { readonly ok: false; readonly failure: ConnectFailure };
 
 const boundMs = 5000;
 
@@ -41,7 +41,8 @@ export async function askServer(config: Config): Promise<Asked> {
     const timer = setTimeout(() => connection.destroy(), boundMs);
     try {
       const [rows] = await connection.query<RowDataPacket[]>(
-        'select version() as version, @@max_connections as maxConnections',
+        'select version() as version, @@max_connections as maxConnections, ' +
+          '@@session.max_user_connections as maxUserConnections',
       );
       const sight = await fetchSight(connection, config.database);
       const initSqlProblem =
@@ -54,6 +55,8 @@ export async function askServer(config: Config): Promise<Asked> {
           flavour,
           version,
           maxConnections: Number(rows[0]?.maxConnections),
+          // 0 means none, and is what MariaDB and MySQL say where neither account nor server has one.
+          maxUserConnections: Number(rows[0]?.maxUserConnections) || null,
           initSqlProblem,
           blindSpots:
             sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
@@ -64,7 +67,7 @@ export async function askServer(config: Config): Promise<Asked> {
       connection.destroy();
     }
   } catch (error) {
-    return describeError(error);
+    return { ok: false, failure: describeConnectFailure(error) };
   }
 }
 
@@ -94,24 +97,9 @@ async function tryOut(connection: Connection, sql: string): Promise<string | nul
     await connection.query(sql);
     return null;
   } catch (error) {
-    return nameOf(error);
+    const { errno, sqlMessage } = error as { errno?: number; sqlMessage?: string };
+    return sqlMessage === undefined ? 'the connection was lost' : `${sqlMessage} (${errno})`;
   }
-}
-
-function describeError(error: unknown): Unanswered {
-  const { code, errno, message } = error as { code?: string; errno?: number; message?: string };
-  // Numbers above 0 are MySQL's own; the system's are below.
-  if (errno !== undefined && errno > 0) {
-    return { ok: false, isRefused: true, reason: `${message ?? code} (${errno})` };
-  }
-  return { ok: false, isRefused: false, reason: code ?? 'connection lost' };
-}
-
-/** An error by its code and number: the message of a statement's error quotes the statement. */
-function nameOf(error: unknown): string {
-  const { code, errno } = error as { code?: string; errno?: number };
-  const number = errno !== undefined && errno > 0 ? ` (${errno})` : '';
-  return `${code ?? 'connection lost'}${number}`;
 }
 
 function connectionOptions(config: Config): ConnectionOptions {
@@ -135,5 +123,6 @@ function connectionOptions(config: Config): ConnectionOptions {
     multipleStatements: true,
     flags: ['-FOUND_ROWS', '-IGNORE_SPACE', '-LOCAL_FILES', '-ODBC'],
     ...(tls === 'off' ? {} : { ssl }),
+    ...(tls === 'off' || socket !== null ? {} : { stream: () => connectNamed(host, port) }),
   };
 }

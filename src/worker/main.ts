@@ -69,7 +69,7 @@ function receive(message: ToWorker): void {
       tell({ kind: 'pong', sequence: message.sequence });
       return;
     case 'collect':
-      report(message.scrapeId);
+      void running?.service.settle().then(() => report(message.scrapeId));
       return;
     case 'exposition':
       running?.scrapes.answer(message.requestId, message.text);

@@ -2,6 +2,7 @@
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../shared/config.ts';
 import type { Credentials } from '../shared/credentials.ts';
 import type { Log } from '../shared/log.ts';
@@ -29,7 +30,8 @@ import { Lane, type LaneObservations } from './mysql/lane.ts';
 import { openConnection } from './mysql/open-connection.ts';
 import { fetchCommandLimit, PacketLimit } from './mysql/packet-limit.ts';
 import { Pool } from './mysql/pool.ts';
-import { Readiness } from './mysql/readiness.ts';
+import { Reachability } from './mysql/reachability.ts';
+import { Readiness, type ReadyAnswer } from './mysql/readiness.ts';
 import { Runs } from './mysql/runs.ts';
 import { prepareSession, type Session } from './mysql/session.ts';
 import type { AccessLog } from './observe/access-log.ts';
@@ -58,6 +60,8 @@ export type Service = {
   readonly snapshot: () => Snapshot;
   /** A statement through another worker may have changed tables. */
   readonly tablesChanged: () => void;
+  /** Looks up what a snapshot tells of the database, within 250 ms: what is not known by then is told next time. */
+  readonly settle: () => Promise<void>;
   /** Uses them for connections and requests from now on. */
   readonly renew: (credentials: Credentials) => void;
   /** Closes the listener before it returns, finishes what is in flight, closes the pool. Resolves when nothing is left. */
@@ -77,6 +81,9 @@ const idleGraceMs = 1_000;
 const writeGraceMs = 1_000;
 /** Readers that are given up are told in the log so often at most. */
 const stalledLogMs = 10_000;
+/** A scrape has 700 ms to collect what all workers say. */
+const mostSettleMs = 250;
+const stopping: ReadyAnswer = { isReady: false, code: 'STOPPING', errno: null };
 
 /** Creates the service of one worker. The caller must drain it. */
 export function createService({
@@ -105,19 +112,23 @@ export function createService({
   };
   const drainRate = new DrainRate(performance.now());
   const onRelease = () => drainRate.note(performance.now());
+  const reachability = new Reachability(log, {
+    address: config.socket ?? `${config.host}:${config.port}`,
+    account: config.user,
+  });
   const onOpened = (opened: Session) => catalogue.sessionOpened(opened);
   const { pool: size, queue } = config;
-  const pool = new Pool({ size, queue, open, onOpened, onRelease }, log);
+  const pool = new Pool({ size, queue, open, onOpened, onRelease }, reachability);
   const catalogue = new Catalogue(pool, tellTablesChanged, log);
   catalogue.start();
-  const control = new Control(connectControl, log);
+  const control = new Control(connectControl, reachability);
   control.start();
   const lane =
     config.pool >= leastPoolForLane ? new Lane(pool, () => catalogue.outdate(), log) : null;
   const flights = config.coalesce ? new Flights(pool.queue) : null;
   const metrics = new WorkerMetrics();
   const stalledReaders = createStalledReaders(pool, lane, metrics, log);
-  const readiness = new Readiness(connect);
+  const readiness = new Readiness(connect, pool, () => reachability.reached());
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
   const noteFault = (cause: unknown, request: string) =>
     log.error('an exception ended a request', { request, thrown: whereThrown(cause) });
@@ -137,15 +148,15 @@ export function createService({
     onFault: noteFault,
     onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
   });
-  const isReady = async () => !draining && (await readiness.isReady());
+  const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
   const routes = createRoutes(
     config,
     {
       db,
       livez,
-      readyz: createReadyz(isReady),
-      health: createHealth(isReady),
+      readyz: createReadyz(askReady),
+      health: createHealth(askReady),
       metrics: createMetrics(scrape),
     },
     tokenGuard.check,
@@ -188,11 +199,16 @@ export function createService({
       const clients = { inFlight: http.inFlight(), ...http.connections() };
       const laneFigures = lane?.observations() ?? noLane;
       metrics.coalesced = flights?.coalesced ?? 0;
+      metrics.readiness = draining ? stopping : readiness.answer;
       return metrics.snapshot(pool.observations(), laneFigures, control.observations, clients);
+    },
+    settle: async () => {
+      await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
     },
     renew: (credentials) => {
       settings = connectionSettings({ ...config, ...credentials }, arena);
       tokenGuard.replace(credentials.tokens);
+      reachability.reached();
       if (credentials.httpsTexts !== null) replaceKeyPair(http.server, credentials.httpsTexts);
     },
     drain: async () => {
@@ -215,6 +231,7 @@ export function createService({
       catalogue.close();
       await pool.close();
       control.close();
+      reachability.close();
     },
   };
 }

@@ -1,40 +1,38 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
 import type { ServerResponse } from 'node:http';
+import type { ReadyAnswer } from '../mysql/readiness.ts';
 import { sendFailure } from './failure.ts';
 import type { PlainEndpoint } from './routes.ts';
 
+const jsonType = 'application/json; charset=utf-8';
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** The process answers: that is all this says. */
 export const livez: PlainEndpoint = (_request, response) => sendText(response, 'ok\n');
 
-/** @param isReady whether this worker can serve what a client needs */
-export function createReadyz(isReady: () => Promise<boolean>): PlainEndpoint {
+/** @param ask whether this worker can serve what a client needs. The server's words stay here: nothing guards this path */
+export function createReadyz(ask: () => Promise<ReadyAnswer>): PlainEndpoint {
   return (_request, response) => {
-    void isReady().then((ready) => {
-      if (ready) {
-        sendText(response, 'ready\n');
+    void ask().then((answer) => {
+      if (answer.isReady) {
+        sendText(response, JSON.stringify({ ready: true }), jsonType);
         return;
       }
-      sendFailure(response, {
-        status: 503,
-        code: 'NOT_READY',
-        message: 'The database does not serve, or the gateway is stopping.',
-        outcome: 'not_executed',
-        retryAfterSeconds: 1,
-      });
+      const { code, errno } = answer;
+      response.setHeader('Retry-After', '1');
+      sendText(response, JSON.stringify({ ready: false, code, errno }), jsonType, 503);
     });
   };
 }
 
-/** DBSlayer's own health check, as readiness. @param isReady as for /readyz */
-export function createHealth(isReady: () => Promise<boolean>): PlainEndpoint {
+/** DBSlayer's own health check, as readiness. @param ask as for /readyz */
+export function createHealth(ask: () => Promise<ReadyAnswer>): PlainEndpoint {
   return (_request, response) => {
-    void isReady().then((ready) => {
-      const status = ready ? 200 : 503;
-      const text = JSON.stringify({ status: ready ? 'ok' : 'unavailable' });
-      sendText(response, text, 'application/json; charset=utf-8', status);
+    void ask().then(({ isReady }) => {
+      const status = isReady ? 200 : 503;
+      const text = JSON.stringify({ status: isReady ? 'ok' : 'unavailable' });
+      sendText(response, text, jsonType, status);
     });
   };
 }

@@ -2,9 +2,9 @@
 // Must not know what is tried.
 
 const firstMs = 50;
-const mostMs = 1_000;
+const mostMs = 10_000;
 
-/** Delays between attempts to connect; short enough that service is back within 2 s of the database. */
+/** Delays between attempts to connect, for as long as nobody wants the connection: who does may come before its time. */
 export class Backoff {
   failures = 0;
 

@@ -16,7 +16,8 @@ export async function openWithin<Opened>(
 ): Promise<Opened> {
   const bound = new AbortController();
   const close = () => bound.abort(closing.reason);
-  const timer = setTimeout(() => bound.abort(new Error('connecting took too long')), openTimeoutMs);
+  const tooLong = Object.assign(new Error('connecting took too long'), { code: 'ETIMEDOUT' });
+  const timer = setTimeout(() => bound.abort(tooLong), openTimeoutMs);
   closing.addEventListener('abort', close, { once: true });
   try {
     if (closing.aborted) close();

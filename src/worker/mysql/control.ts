@@ -1,12 +1,11 @@
 // The control connection: opened before it is needed, it kills statements on the pool's connections.
 // Must not know requests. A KILL must never hit a stranger: see the conditions in `kill`.
-import type { Log } from '../../shared/log.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin, prepare } from './bounded.ts';
 import { fetchRows, ping, quit } from './commands.ts';
 import type { Connection } from './connection.ts';
 import { fetchIdentity, isSameServer, type ServerIdentity } from './identity.ts';
-import { ServerFault } from './server-fault.ts';
+import type { Reachability } from './reachability.ts';
 
 const pingIntervalMs = 5_000;
 const answerTimeoutMs = 1_000;
@@ -29,7 +28,7 @@ export class Control {
     runningOn: 0,
   };
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
-  readonly #log: Log;
+  readonly #reachability: Reachability;
   readonly #closing = new AbortController();
   readonly #runningOn = new Map<number, ServerIdentity>();
   #connection: Connection | null = null;
@@ -37,9 +36,10 @@ export class Control {
   #timer: NodeJS.Timeout | null = null;
   readonly #backoff = new Backoff();
 
-  constructor(connect: (signal: AbortSignal) => Promise<Connection>, log: Log) {
+  constructor(connect: (signal: AbortSignal) => Promise<Connection>, reachability: Reachability) {
     this.#connect = connect;
-    this.#log = log;
+    this.#reachability = reachability;
+    reachability.join('control', () => this.#wake());
   }
 
   /** Opens the connection and keeps it open; again and again, with a growing delay, while it cannot. */
@@ -89,30 +89,40 @@ export class Control {
       this.#connection = connection;
       this.#backoff.succeeded();
       this.observations.connected = true;
-      connection.watch(() => this.#lost());
+      this.#reachability.succeeded('control');
+      connection.watch((reason) => this.#lost(reason));
       this.#pingLater();
     } catch (error) {
-      // The first connection that a worker opens: a start says here what is to be changed.
-      if (error instanceof ServerFault && this.#backoff.failures === 0) {
-        this.#log.error('cannot connect to the database', { error: error.message });
-      }
+      if (this.#closing.signal.aborted) return;
+      this.#reachability.failed('control', error);
       this.#reopenLater();
     }
   }
 
-  #lost(): void {
+  #lost(reason: Error): void {
     this.#connection = null;
     this.#identity = null;
     this.observations.connected = false;
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#closing.signal.aborted) return;
-    this.#log.warn('the control connection was lost');
+    this.#reachability.lost(reason, false);
     this.#reopenLater();
   }
 
   #reopenLater(): void {
-    if (this.#closing.signal.aborted) return;
-    this.#timer = setTimeout(() => void this.#open(), this.#backoff.failed());
+    this.#timer = setTimeout(() => this.#reopen(), this.#backoff.failed());
+  }
+
+  #reopen(): void {
+    this.#timer = null;
+    void this.#open();
+  }
+
+  /** The database has been reached by somebody else. */
+  #wake(): void {
+    if (this.#connection !== null || this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#reopen();
   }
 
   #pingLater(): void {

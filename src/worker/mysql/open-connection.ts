@@ -2,6 +2,7 @@
 // The only file of the worker that has mysql2 talk to a server. Must not know what a connection is for.
 import { connect, type Socket } from 'node:net';
 import mysql from 'mysql2';
+import { connectNamed } from '../../shared/named-socket.ts';
 import { Connection, type Intake } from './connection.ts';
 import { guardHandshake, type HandshakeParser } from './handshake-guard.ts';
 import { plainTcpPlugins } from './password-guard.ts';
@@ -122,6 +123,13 @@ function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
   return socket;
 }
 
+/** Where mysql2's own socket will not do: without TLS it is read into the arena, with TLS it must know its address. */
+function streamOf(settings: ConnectionSettings, intake: Intake | null): { stream?: () => Socket } {
+  if (intake !== null) return { stream: () => openSocket(settings, intake) };
+  const { socket, host, port } = settings;
+  return socket === null ? { stream: () => connectNamed(host, port) } : {};
+}
+
 function mysql2Options(
   settings: ConnectionSettings,
   intake: Intake | null,
@@ -142,7 +150,7 @@ function mysql2Options(
     flags: unwantedFlags,
     multipleStatements: settings.multiStatements,
     ...(tls === null && settings.socket === null ? { authPlugins: plainTcpPlugins() } : {}),
-    ...(intake === null ? {} : { stream: () => openSocket(settings, intake) }),
+    ...streamOf(settings, intake),
     ...(tls === null
       ? {}
       : {

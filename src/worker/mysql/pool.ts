@@ -1,10 +1,12 @@
 // The worker's sessions and the bounded queue in front of them.
 // Must not know what a statement is, nor HTTP.
 import { performance } from 'node:perf_hooks';
-import type { Log } from '../../shared/log.ts';
+import type { ConnectFailure } from '../../shared/connect-failure.ts';
 import { Roster } from '../../shared/roster.ts';
 import { quit } from './commands.ts';
 import { Queue } from './queue.ts';
+import type { Reachability } from './reachability.ts';
+import type { ProbedPool } from './readiness.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { SessionSource, type SessionTaker } from './session-source.ts';
@@ -38,7 +40,7 @@ export type PoolObservations = {
 };
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
-export class Pool implements SessionTaker {
+export class Pool implements SessionTaker, ProbedPool {
   /** Who waits for a session. */
   readonly queue: Queue;
   readonly #settings: PoolSettings;
@@ -51,11 +53,15 @@ export class Pool implements SessionTaker {
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
 
-  constructor(settings: PoolSettings, log: Log) {
+  constructor(settings: PoolSettings, reachability: Reachability) {
     this.#settings = settings;
     // Waiting for a session that is just being opened does not count.
     this.queue = new Queue(() => settings.queue + this.#source.connecting);
-    this.#source = new SessionSource(settings.open, this, log);
+    this.#source = new SessionSource(settings.open, this, reachability);
+  }
+
+  get open(): number {
+    return this.#idle.length + this.#busy.size + this.#resetting.size;
   }
 
   observations(): PoolObservations {
@@ -80,7 +86,7 @@ export class Pool implements SessionTaker {
     const session = this.queue.waiters === 0 ? this.#idle.pop() : undefined;
     if (session !== undefined) {
       this.#grant(session, waiter);
-    } else if (this.#isDown()) {
+    } else if (this.#isDown() && !this.#source.hurry()) {
       waiter.refused('database unreachable');
     } else {
       this.queue.add(waiter);
@@ -115,6 +121,20 @@ export class Pool implements SessionTaker {
     for (const session of this.#idle.splice(0)) dismiss(session);
   }
 
+  borrowIdle(): Session | null {
+    const session = this.#idle.pop();
+    if (session === undefined) return null;
+    this.#busy.add(session);
+    return session;
+  }
+
+  async revive(): Promise<ConnectFailure | null> {
+    if (this.open > 0 || this.#source.failure === null) return null;
+    this.#source.wake();
+    await this.#source.attempt;
+    return this.open > 0 ? null : this.#source.failure;
+  }
+
   /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
   close(): Promise<void> {
     this.#isClosing = true;
@@ -136,31 +156,28 @@ export class Pool implements SessionTaker {
 
   failed(): void {
     if (this.#isClosing) this.#tellIfEmpty();
-    else if (this.#open() === 0) this.queue.refuseAll('database unreachable');
+    else if (this.open === 0) this.queue.refuseAll('database unreachable');
   }
 
   /** Tries again without a request's help, so that service returns by itself. */
   retry(): void {
     const { connecting, mayConnect } = this.#source;
-    if (mayConnect && this.#open() + connecting < this.#settings.size) this.#source.connect();
+    if (mayConnect && this.open + connecting < this.#settings.size) this.#source.connect();
     this.#openWhereNeeded();
-  }
-
-  #open(): number {
-    return this.#idle.length + this.#busy.size + this.#resetting.size;
   }
 
   /** Nothing is open, and the last attempt failed: waiting would be for nothing. */
   #isDown(): boolean {
-    return this.#source.isPausing && this.#open() === 0;
+    return this.#source.isPausing && this.open === 0;
   }
 
   #openWhereNeeded(): void {
     const source = this.#source;
+    if (this.queue.waiters > source.connecting) source.hurry();
     while (
       source.mayConnect &&
       this.queue.waiters > source.connecting &&
-      this.#open() + source.connecting < this.#settings.size
+      this.open + source.connecting < this.#settings.size
     ) {
       source.connect();
     }
@@ -209,7 +226,7 @@ export class Pool implements SessionTaker {
   }
 
   #tellIfEmpty(): void {
-    if (this.#open() + this.#source.connecting === 0) this.#onEmpty?.();
+    if (this.open + this.#source.connecting === 0) this.#onEmpty?.();
   }
 }
 

@@ -1,11 +1,10 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
 // Must not know who waits for a session, nor how many there should be.
-import type { Log } from '../../shared/log.ts';
-import { whereThrown } from '../../shared/where-thrown.ts';
+import { performance } from 'node:perf_hooks';
+import type { ConnectFailure } from '../../shared/connect-failure.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin } from './bounded.ts';
-import { RefusedError } from './commands.ts';
-import { ServerFault } from './server-fault.ts';
+import type { Reachability } from './reachability.ts';
 import type { Session } from './session.ts';
 
 /** Whoever wants sessions. */
@@ -16,21 +15,33 @@ export interface SessionTaker {
   retry(): void;
 }
 
+/** Somebody who waits brings the next attempt forward, but not closer to the last one than this, or twice this. */
+const leastPauseMs = 500;
+
 /** Opens sessions on request. While the last attempt has failed, one at a time: a server that comes back is not stormed. */
 export class SessionSource {
   connecting = 0;
   readonly done = { connectsOk: 0, connectsFailed: 0 };
+  /** Why the last attempt failed; null: it did not, or there was none. */
+  failure: ConnectFailure | null = null;
   readonly #open: (signal: AbortSignal) => Promise<Session>;
   readonly #taker: SessionTaker;
-  readonly #log: Log;
+  readonly #reachability: Reachability;
   readonly #closing = new AbortController();
   readonly #backoff = new Backoff();
   #retryTimer: NodeJS.Timeout | null = null;
+  #mayHurryAt = 0;
+  #attempt: Promise<void> = Promise.resolve();
 
-  constructor(open: (signal: AbortSignal) => Promise<Session>, taker: SessionTaker, log: Log) {
+  constructor(
+    open: (signal: AbortSignal) => Promise<Session>,
+    taker: SessionTaker,
+    reachability: Reachability,
+  ) {
     this.#open = open;
     this.#taker = taker;
-    this.#log = log;
+    this.#reachability = reachability;
+    reachability.join('pool', () => this.wake());
   }
 
   /** The last attempt failed, and the next is not due yet. */
@@ -44,13 +55,20 @@ export class SessionSource {
     return this.#backoff.failures === 0 || this.connecting === 0;
   }
 
+  /** Resolves when the attempt that was begun last has ended, well or not. */
+  get attempt(): Promise<void> {
+    return this.#attempt;
+  }
+
   connect(): void {
     this.connecting += 1;
-    openWithin(this.#closing.signal, this.#open).then(
+    this.#attempt = openWithin(this.#closing.signal, this.#open).then(
       (session) => {
         this.connecting -= 1;
         this.done.connectsOk += 1;
+        this.failure = null;
         this.#backoff.succeeded();
+        this.#reachability.succeeded('pool');
         this.#taker.opened(session);
       },
       (error: unknown) => {
@@ -60,43 +78,50 @@ export class SessionSource {
     );
   }
 
-  /** Tells that a session's connection is gone; without anything running on it that is no more than news. */
+  /** Somebody waits: ends the pause if it has lasted long enough. Returns whether it has ended. */
+  hurry(): boolean {
+    if (this.#retryTimer === null) return true;
+    if (performance.now() < this.#mayHurryAt) return false;
+    this.#endPause();
+    return true;
+  }
+
+  /** The database has been reached by somebody else: an attempt that is due later is made now. */
+  wake(): void {
+    if (this.#retryTimer === null) return;
+    this.#endPause();
+    this.#taker.retry();
+  }
+
+  /** Tells that a session's connection is gone. */
   noteLoss(reason: Error, wasInUse: boolean): void {
-    if (this.#closing.signal.aborted) return;
-    const isForeign = 'code' in reason && !(reason instanceof ServerFault);
-    const error = isForeign ? String(reason.code) : reason.message;
-    const thrown = reason.cause === undefined ? {} : { thrown: whereThrown(reason.cause) };
-    const level = wasInUse ? 'warn' : 'info';
-    this.#log[level]('a connection to the database was lost', { error, ...thrown });
+    if (!this.#closing.signal.aborted) this.#reachability.lost(reason, wasInUse);
   }
 
   close(): void {
     this.#closing.abort(new Error('the pool is closing'));
-    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#endPause();
   }
 
   #failed(error: unknown): void {
     if (!this.#closing.signal.aborted) {
       this.done.connectsFailed += 1;
-      const attempt = this.#backoff.failures + 1;
-      this.#log.warn('cannot connect to the database', { attempt, error: errorCode(error) });
+      this.failure = this.#reachability.failed('pool', error);
       if (this.#retryTimer === null) this.#retryLater();
     }
     this.#taker.failed();
   }
 
   #retryLater(): void {
+    this.#mayHurryAt = performance.now() + leastPauseMs * (1 + Math.random());
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = null;
       this.#taker.retry();
     }, this.#backoff.failed());
   }
-}
 
-/** A code only: messages of connect errors name hosts and users; our own do not. */
-function errorCode(error: unknown): string {
-  if (error instanceof ServerFault) return `${error.code}: ${error.message}`;
-  if (error instanceof RefusedError) return String(error.errno);
-  if (error instanceof Error && 'code' in error) return String(error.code);
-  return error instanceof Error ? error.name : 'unknown';
+  #endPause(): void {
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#retryTimer = null;
+  }
 }

@@ -6,6 +6,7 @@ import {
   failureCodes,
   outcomes,
   type RequestOutcome,
+  unreadyCodes,
 } from '../../shared/failure-codes.ts';
 import {
   type HistogramSample,
@@ -17,6 +18,7 @@ import {
 import type { ControlObservations } from '../mysql/control.ts';
 import type { LaneObservations } from '../mysql/lane.ts';
 import type { PoolObservations } from '../mysql/pool.ts';
+import type { ReadyAnswer } from '../mysql/readiness.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
 import { type Endpoint, endpoints } from './visit.ts';
 
@@ -42,6 +44,7 @@ export class WorkerMetrics {
   coalesced = 0;
   cutReplies = 0;
   readersGivenUp = 0;
+  readiness: ReadyAnswer = { isReady: false, code: 'STARTING', errno: null };
   descriptorShortages = 0;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
@@ -103,6 +106,7 @@ export class WorkerMetrics {
         sample('dbhttpd_client_connections_refused_total', clients.refused),
         sample('dbhttpd_clients_gone_total', this.clientsGone),
         sample('dbhttpd_slow_statements_total', this.slowStatements),
+        ...readinessSamples(this.readiness),
         sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
         sample('dbhttpd_queue_length', pool.waiting + lane.waiting),
         ...poolSamples(pool),
@@ -163,6 +167,16 @@ function controlSamples(control: ControlObservations): Sample[] {
     sample('dbhttpd_control_connected', control.connected ? 1 : 0),
     sample('dbhttpd_statements_running_on', control.runningOn),
     ...results('dbhttpd_kills_total', control.killsOk, control.killsFailed),
+  ];
+}
+
+function readinessSamples(answer: ReadyAnswer): Sample[] {
+  const reason = answer.isReady ? null : answer.code;
+  return [
+    sample('dbhttpd_ready', answer.isReady ? 1 : 0),
+    ...unreadyCodes.map((code) =>
+      sample('dbhttpd_unready', code === reason ? 1 : 0, { reason: code }),
+    ),
   ];
 }
 

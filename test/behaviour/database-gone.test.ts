@@ -1,0 +1,107 @@
+// A database that goes and comes back: one line each, few attempts while nobody asks, and served again at once.
+// Must not know how often it is tried.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cellOf } from '../support/db-results.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
+
+let database: Database;
+let proxy: ProxiedDatabase;
+before(async () => {
+  database = await startDatabase();
+  proxy = await startProxiedDatabase(database);
+});
+after(async () => {
+  await proxy.stop();
+  await database.stop();
+});
+
+async function withGateway(use: (gateway: Gateway) => Promise<void>) {
+  const gateway = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 4 },
+  });
+  try {
+    await use(gateway);
+  } finally {
+    proxy.refuse(false);
+    await gateway.stop();
+  }
+}
+
+const fill = (gateway: Gateway) =>
+  Promise.all([1, 2, 3, 4].map(() => gateway.dbPost({ SQL: 'select sleep(0.1)' })));
+const linesAbout = (gateway: Gateway, what: RegExp) =>
+  gateway
+    .log()
+    .split('\n')
+    .filter((line) => what.test(line));
+
+test('one line when it goes and one when it is back, under load, and served within a second', async () => {
+  await withGateway(async (gateway) => {
+    await fill(gateway);
+    proxy.refuse(true);
+    proxy.cutAll();
+    const from = performance.now();
+    while (performance.now() - from < 3000) {
+      await Promise.all([gateway.dbPost({ SQL: 'select 1' }), gateway.get('/readyz')]);
+      await pause(20);
+    }
+    const gone = linesAbout(gateway, / (database|connections?) /);
+    assert.equal(gone.length, 1, gone.join('\n'));
+    assert.match(
+      gone[0] ?? '',
+      / warn .*cannot connect to the database address=\S+ account=\S+ reason=.* lost=5 in_use=0$/,
+    );
+    proxy.refuse(false);
+    const backAt = performance.now();
+    await eventually(
+      'served',
+      async () => (await gateway.dbPost({ SQL: 'select 1' })).status === 200,
+    );
+    assert.ok(performance.now() - backAt < 1500);
+    await eventually('the line of its return', () => linesAbout(gateway, /is back/).length === 1);
+    const [back = ''] = linesAbout(gateway, /is back/);
+    const [, seconds, attempts] = /after_s=([\d.]+) attempts=(\d+)/.exec(back) ?? [];
+    assert.ok(Number(seconds) > 2.5 && Number(seconds) < 6, back);
+    assert.ok(Number(attempts) > 3, back);
+    assert.equal(linesAbout(gateway, /cannot connect/).length, 1);
+  });
+});
+
+test('while nobody asks it is tried ever less, and the first who asks after its return is served at once', async () => {
+  await withGateway(async (gateway) => {
+    await fill(gateway);
+    proxy.refuse(true);
+    proxy.cutAll();
+    await pause(4000);
+    const attempts = proxy.connections().total;
+    await pause(2000);
+    const more = proxy.connections().total - attempts;
+    assert.ok(more <= 2, `${more} attempts in two seconds`);
+    proxy.refuse(false);
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
+  });
+});
+
+test('a readiness probe that finds the database back wakes all who wait for it', async () => {
+  await withGateway(async (gateway) => {
+    await fill(gateway);
+    proxy.refuse(true);
+    proxy.cutAll();
+    await pause(4000);
+    proxy.refuse(false);
+    await eventually('ready', async () => (await gateway.get('/readyz')).status === 200, {
+      timeoutMs: 2500,
+    });
+    await eventually('control', async () => {
+      const { text } = await gateway.get('/metrics');
+      return /^dbhttpd_control_connected\{.*\} 1$/m.test(text);
+    });
+    assert.equal(linesAbout(gateway, /is back/).length, 1);
+  });
+});
