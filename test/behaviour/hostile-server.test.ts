@@ -66,8 +66,8 @@ async function seenAfter(
   });
   try {
     const reply = await ask(sql);
-    if (reply.status === 200) return '200';
     parseStrictJson(reply.body);
+    if (reply.status === 200) return '200';
     return `${reply.status} ${reply.json<{ CODE: string }>().CODE}`;
   } catch (error) {
     return String((error as NodeJS.ErrnoException).code);
