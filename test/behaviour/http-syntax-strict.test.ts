@@ -48,6 +48,8 @@ const refused: readonly (readonly [what: string, bytes: string, status: number])
   ['HTTP/1.2', get(`GET ${target} HTTP/1.2`), 400],
   ['the absolute form', get(`GET http://localhost${target} HTTP/1.1`), 400],
   ['two empty lines before it', `\r\n\r\n${smuggled}`, 400],
+  ['a bare line feed before it', `\n${smuggled}`, 400],
+  ['a bare carriage return before it', `\r\n\r${smuggled}`, 400],
   ['bare line feeds', smuggled.replaceAll('\r\n', '\n'), 400],
   ['a bare line feed in its headers', get(`GET ${target} HTTP/1.1`, `${host}A: b\nC: d\r\n`), 400],
   ['a port that is none', get(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1:evil.example\r\n'), 400],

@@ -32,6 +32,7 @@ export function checkRequestLine(
   end: number,
   maxUrlBytes: number,
 ): Failure | null {
+  if (!isLetter(bytes[start])) return noMethod;
   const target = bytes.indexOf(space, start) + 1;
   const version = end - versionBytes;
   if (target <= start + 1 || target > end) return noMethod;
@@ -50,10 +51,16 @@ export function checkUnfinishedLine(
   start: number,
   maxUrlBytes: number,
 ): Failure | null {
+  if (!isLetter(bytes[start])) return noMethod;
   const target = bytes.indexOf(space, start) + 1;
   if (target === 0) return bytes.length - start > mostMethodBytes ? noMethod : null;
   // The version and a line end, both spaces included.
   return bytes.length - target > maxUrlBytes + versionBytes + 3 ? urlTooLong(maxUrlBytes) : null;
+}
+
+/** Node's parser passes over any line ends before a method. */
+function isLetter(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x41 && byte <= 0x5a;
 }
 
 function isConnect(bytes: Buffer, start: number, target: number): boolean {
