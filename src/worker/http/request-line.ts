@@ -4,8 +4,9 @@ import { type Failure, refusal } from './failure.ts';
 
 const space = 0x20;
 const slash = 0x2f;
-const versions = ['HTTP/1.1', 'HTTP/1.0'].map((name) => Buffer.from(name, 'latin1'));
 const versionBytes = 8;
+/** What both versions begin with; the last digit is 0 or 1. */
+const versionStart = [...Buffer.from('HTTP/1.')];
 /** IANA's longest is UPDATEREDIRECTREF. */
 const mostMethodBytes = 32;
 
@@ -37,9 +38,7 @@ export function checkRequestLine(
   const version = end - versionBytes;
   if (target <= start + 1 || target > end) return noMethod;
   if (version <= target || bytes[version - 1] !== space) return otherVersion;
-  if (!versions.some((name) => bytes.compare(name, 0, versionBytes, version, end) === 0)) {
-    return otherVersion;
-  }
+  if (!isVersion(bytes, version)) return otherVersion;
   if (bytes.indexOf(space, target) !== version - 1) return notOneSpace;
   if (bytes[target] !== slash) return isConnect(bytes, start, target) ? noProxy : noPath;
   return version - 1 - target > maxUrlBytes ? urlTooLong(maxUrlBytes) : null;
@@ -56,6 +55,14 @@ export function checkUnfinishedLine(
   if (target === 0) return bytes.length - start > mostMethodBytes ? noMethod : null;
   // The version and a line end, both spaces included.
   return bytes.length - target > maxUrlBytes + versionBytes + 3 ? urlTooLong(maxUrlBytes) : null;
+}
+
+function isVersion(bytes: Buffer, at: number): boolean {
+  for (let index = 0; index < versionStart.length; index += 1) {
+    if (bytes[at + index] !== versionStart[index]) return false;
+  }
+  const minor = bytes[at + versionStart.length];
+  return minor === 0x31 || minor === 0x30;
 }
 
 /** Node's parser passes over any line ends before a method. */
