@@ -51,7 +51,7 @@ async function whileRunning(settings: readonly string[], act: () => Promise<void
   });
   const exited = once(gateway, 'exit');
   try {
-    await eventually('it listens', () => / listening /.test(log));
+    await eventually('it listens', () => / listening /.test(log), { timeoutMs: 30_000 });
     await act();
   } finally {
     gateway.kill('SIGTERM');

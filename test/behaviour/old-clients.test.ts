@@ -60,7 +60,7 @@ async function readToEnd(gateway: Gateway, bytes: string): Promise<JsonValue> {
   try {
     client.send(bytes);
     assert.equal(await client.ended(), 'fin');
-    return parseStrictJson((await client.rest()).toString('utf8').split('\r\n\r\n')[1] ?? '');
+    return parseStrictJson(client.received().split('\r\n\r\n')[1] ?? '');
   } finally {
     client.close();
   }

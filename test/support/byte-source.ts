@@ -74,6 +74,11 @@ export class ByteSource {
     return this.#take(this.#length);
   }
 
+  /** What has come so far and was not read. */
+  received(): Buffer {
+    return this.#take(this.#length);
+  }
+
   /** Resolves once at least one byte waits or the peer has ended. */
   async any(): Promise<void> {
     while (this.#length === 0 && this.#end === null) await this.#wait('waiting for a byte');

@@ -29,9 +29,9 @@ export type RawConnection = {
   readonly anything: () => Promise<void>;
   /** How the peer ended the connection. */
   readonly ended: () => Promise<End>;
-  /** Everything that comes until the peer's FIN, not read as HTTP. */
-  readonly rest: () => Promise<Buffer>;
-  /** Bytes received and not yet part of a reply that was read. */
+  /** What has come and is no part of a reply that was read, as text; it is read then. */
+  readonly received: () => string;
+  /** The number of bytes that `received` would give. */
   readonly unread: () => number;
   /** Ends with FIN, in both directions. */
   readonly close: () => void;
@@ -65,7 +65,7 @@ export async function openRaw(
     reply: (request = {}) => readReply(source, request.toHead === true),
     anything: () => source.any(),
     ended: () => source.end(),
-    rest: () => source.toEnd(),
+    received: () => source.received().toString('latin1'),
     unread: () => source.waiting,
     close: () => socket.end(() => socket.destroy()),
     reset: () => void socket.resetAndDestroy(),
