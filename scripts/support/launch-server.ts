@@ -30,7 +30,7 @@ export async function launchServer(server: {
     await eventually(
       'the server accepts connections',
       async () => hasEnded(child) || (await greets({ port, socket: files.socket })),
-      { timeoutMs: 30_000 },
+      { timeoutMs: 60_000 },
     );
     if (hasEnded(child)) throw new Error('the server has ended');
     return child;

@@ -132,7 +132,12 @@ export function serverArguments(
     '--performance-schema=OFF',
     ...(program.flavour === 'mariadb'
       ? ['--innodb-log-file-size=4M', '--innodb-undo-tablespaces=0']
-      : ['--innodb-redo-log-capacity=8M', '--mysqlx=OFF', '--secure-file-priv=']),
+      : [
+          '--innodb-redo-log-capacity=8M',
+          '--innodb-flush-method=nosync',
+          '--mysqlx=OFF',
+          '--secure-file-priv=',
+        ]),
     ...(runAs === null ? [] : [`--user=${runAs}`]),
   ];
 }
