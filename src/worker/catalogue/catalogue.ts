@@ -3,6 +3,7 @@
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/log.ts';
+import { RefusedError } from '../mysql/commands.ts';
 import type { Connection } from '../mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
 import type { Pool } from '../mysql/pool.ts';
@@ -194,7 +195,8 @@ export class Catalogue {
     this.#failures += 1;
     this.#forgetIfOld();
     if (this.#failures !== 1 || this.#phase === 'closed') return;
-    const reason = error instanceof Error ? error.name : 'unknown';
+    // A refusal's words may quote names; its number says enough.
+    const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
     this.#log.warn('the tables of the database cannot be read: reads are not pipelined', {
       reason,
     });
