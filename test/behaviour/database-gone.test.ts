@@ -91,6 +91,22 @@ test('while nobody asks it is tried ever less, and who asks after its return is 
   });
 });
 
+test('connections that are cut while the database stays are a warning that counts those with a statement on them', async () => {
+  await withGateway(async (gateway) => {
+    await fill(gateway);
+    const running = gateway.dbPost({ SQL: 'select sleep(20)' });
+    await eventually('it runs', async () => {
+      const { text } = await gateway.get('/metrics');
+      return /^dbhttpd_pool_connections\{.*state="busy"\} 1$/m.test(text);
+    });
+    proxy.cutAll();
+    assert.equal((await running).status, 502);
+    await eventually('the line', () => linesAbout(gateway, /were lost/).length === 1);
+    const [line = ''] = linesAbout(gateway, /were lost/);
+    assert.match(line, / warn .*connections to the database were lost count=5 in_use=1 /);
+  });
+});
+
 test('a readiness probe that finds the database back wakes all who wait for it', async () => {
   await withGateway(async (gateway) => {
     await fill(gateway);

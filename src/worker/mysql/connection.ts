@@ -48,6 +48,9 @@ const wideRowBytes = 64 * 1024 * 1024;
 /** The most that stands before a cell to tell its length. */
 const cellHeaderBytes = 9;
 
+/** Told that a connection is gone; `wasAsked`: commands were in flight on it. */
+type OnLost = (reason: Error, wasAsked: boolean) => void;
+
 /** An authenticated connection. Commands are answered in the order in which they were sent. */
 export class Connection {
   readonly threadId: number;
@@ -61,7 +64,7 @@ export class Connection {
   readonly #framing: Framing;
   readonly #pending: Command[] = [];
   #lostReason: Error | null = null;
-  #onLost: (reason: Error) => void = () => {};
+  #onLost: OnLost = () => {};
 
   constructor({ socket, threadId, serverVersion, extendedMetadata, intake, end }: Established) {
     this.#socket = socket;
@@ -96,8 +99,8 @@ export class Connection {
     return this.#lostReason !== null;
   }
 
-  /** Sets who is told, once, that the connection is gone. */
-  watch(onLost: (reason: Error) => void): void {
+  /** Sets who is told, once, that the connection is gone: before the commands that were in flight on it are. */
+  watch(onLost: OnLost): void {
     this.#onLost = onLost;
   }
 
@@ -182,8 +185,10 @@ export class Connection {
     this.#lostReason = reason;
     this.#endHandshake();
     this.#socket.destroy();
-    for (const command of this.#pending.splice(0)) command.lost(reason);
-    this.#onLost(reason);
+    const commands = this.#pending.splice(0);
+    // Whoever keeps the connection hears of it while it is still lent: its commands give it back.
+    this.#onLost(reason, commands.length > 0);
+    for (const command of commands) command.lost(reason);
   }
 }
 

@@ -148,7 +148,7 @@ export class Pool implements SessionTaker, ProbedPool {
   }
 
   opened(session: Session): void {
-    session.connection.watch((reason) => this.#lost(session, reason));
+    session.connection.watch((reason, wasAsked) => this.#lost(session, reason, wasAsked));
     this.#settings.onOpened(session);
     this.#lend(session);
     this.#openWhereNeeded();
@@ -213,8 +213,9 @@ export class Pool implements SessionTaker, ProbedPool {
     );
   }
 
-  #lost(session: Session, reason: Error): void {
-    this.#source.noteLoss(reason, this.#busy.has(session));
+  #lost(session: Session, reason: Error, wasAsked: boolean): void {
+    // The lane keeps sessions between statements; what we give up ourselves is not lent any more.
+    this.#source.noteLoss(reason, wasAsked && this.#busy.has(session));
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);
     if (at >= 0 || this.#resetting.delete(session)) this.#afterLoss();
