@@ -17,7 +17,7 @@ import { createAccount, worldVersion } from './world/schema.ts';
 
 const exampleSql =
   'select p.name, n.name as country, p.latitude, p.longitude from place p ' +
-  "join country_name n on n.code = p.country and n.language = 'ja' order by p.latitude desc limit 5";
+  "join country_name n on n.code = p.country and n.language = 'ja' order by p.latitude desc limit 2";
 
 async function start(places: Places): Promise<void> {
   const begun = await ensureDatabase(places, readState(places));

@@ -64,10 +64,11 @@ export async function isTaken(path: string): Promise<boolean> {
   if (!stats.isSocket()) return true;
   return new Promise((resolve) => {
     const probe = connect(path);
-    probe.once('connect', () => resolve(true));
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(true);
+    });
     probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
-    probe.once('close', () => probe.destroy());
-    probe.once('connect', () => probe.destroy());
   });
 }
 
