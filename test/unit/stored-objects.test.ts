@@ -105,6 +105,19 @@ test('a trigger counts for writes, also behind a view, and only the simplest bod
   }
 });
 
+test("what a view or a trigger names without a schema is looked for beside it, not in the session's schema", () => {
+  const { objects } = create({ tables: ['log'] });
+  for (const name of ['t', 'log']) objects.addTable('other', name, 'BASE TABLE');
+  objects.addTable('other', 'v', 'VIEW');
+  objects.addView('other', 'v', 'select 1 AS `1` from `log`');
+  objects.addTrigger('other', 't', 'insert into log values (new.a)');
+  objects.addTrigger('other', 'log', 'set @left = 4711');
+  const writes = (schema: string, name: string) =>
+    objects.effectsOfWriting([{ schema, name }]).isHarmless;
+  assert.deepEqual([writes('db', 'log'), writes('other', 't')], [true, false]);
+  assert.equal(writes('other', 'v'), false);
+});
+
 test('a function that is no built-in of this server is not trusted for its name', () => {
   const views = { digests: 'select md5(`db`.`t`.`a`) AS `a` from `db`.`t`' };
   const on = (flavour: 'mariadb' | 'mysql', version: string) =>

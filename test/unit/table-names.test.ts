@@ -51,6 +51,10 @@ const known: readonly (readonly [sql: string, names: string])[] = [
   ['with c (a, b) as (select 1, 2), d as (select * from c) select * from d, c', ''],
   ['with c as (select * from c) select * from c', 'c'],
   ['with recursive c (n) as (select 1 union all select n + 1 from c) select * from c join t', 't'],
+  [
+    'with a as (with recursive b as (select 1) select * from b), c as (select * from c) select * from c',
+    'c',
+  ],
   ['select * from (with c as (select 1) select * from c) d, c', 'c'],
   ['with c as (select 1) select * from db.c', 'db.c'],
   ['with c as (select 1) select * from C', 'C'],

@@ -34,6 +34,8 @@ const mostObjects = 200_000;
 const mostCharacters = 32 * 1024 * 1024;
 
 type StoredObject = {
+  /** Where its definition and its triggers look for what they name without a schema: not in the session's. */
+  readonly schema: string;
   readonly isBase: boolean;
   /** A view's definition; null: none, or not to be seen. */
   definition: string | null;
@@ -60,6 +62,7 @@ export class StoredObjects {
     if (this.#count >= mostObjects) return;
     this.#count += 1;
     this.#schemaOf(this.#fold(schema)).set(this.#fold(name), {
+      schema,
       isBase: baseTypes.has(type),
       definition: null,
       triggers: null,
@@ -85,18 +88,19 @@ export class StoredObjects {
 
   /** What a read of these tables may do beside reading. */
   effectsOfReading(tables: readonly TableName[]): Effects {
-    return this.#effectsOfAll(tables, false);
+    return this.#effectsOfAll(tables, null, false);
   }
 
   /** What a write may do that names these tables, by their triggers or views. */
   effectsOfWriting(tables: readonly TableName[]): Effects {
-    return this.#effectsOfAll(tables, true);
+    return this.#effectsOfAll(tables, null, true);
   }
 
-  #effectsOfAll(tables: readonly TableName[], writes: boolean): Effects {
+  /** @param home the schema of those without one; null: the session's */
+  #effectsOfAll(tables: readonly TableName[], home: string | null, writes: boolean): Effects {
     let all = plain;
     for (const { schema, name } of tables) {
-      const effects = this.#effectsOfOne(schema, name, writes);
+      const effects = this.#effectsOfOne(schema ?? home, name, writes);
       if (!effects.isHarmless) return unknown;
       if (!effects.isRepeatable) all = telling;
     }
@@ -117,24 +121,25 @@ export class StoredObjects {
     return effects;
   }
 
-  #findOut({ isBase, definition, triggers }: StoredObject, writes: boolean): Effects {
-    if (!isBase) return definition === null ? unknown : this.#effectsOfView(definition, writes);
+  #findOut({ schema, isBase, definition, triggers }: StoredObject, writes: boolean): Effects {
+    if (!isBase)
+      return definition === null ? unknown : this.#effectsOfView(definition, schema, writes);
     if (!writes || triggers === null) return plain;
-    return triggers.every((body) => this.#isHarmlessTrigger(body)) ? plain : unknown;
+    return triggers.every((body) => this.#isHarmlessTrigger(body, schema)) ? plain : unknown;
   }
 
-  #effectsOfView(definition: string, writes: boolean): Effects {
+  #effectsOfView(definition: string, schema: string, writes: boolean): Effects {
     const found = classify(definition, this.#rules.builtIns);
     const { kind, tables, leavesSessionClean, readsEarlierSession, repeatable } = found;
     const isPlain = kind === 'read' && leavesSessionClean && !readsEarlierSession;
     if (!isPlain || tables === null) return unknown;
-    const effects = this.#effectsOfAll(tables, writes);
+    const effects = this.#effectsOfAll(tables, schema, writes);
     return effects.isHarmless && !repeatable ? telling : effects;
   }
 
-  #isHarmlessTrigger(body: string): boolean {
+  #isHarmlessTrigger(body: string, schema: string): boolean {
     const tables = readTriggerBody(body, this.#rules.builtIns);
-    return body !== '' && tables !== null && this.#effectsOfAll(tables, true).isHarmless;
+    return body !== '' && tables !== null && this.#effectsOfAll(tables, schema, true).isHarmless;
   }
 
   #admits(text: string): boolean {

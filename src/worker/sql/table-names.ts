@@ -32,6 +32,8 @@ const queryBit = 64;
 const targetBit = 128;
 
 type Cte = { readonly name: string; readonly depth: number };
+/** Whether its WITH is RECURSIVE must be known again behind it: another one may stand in it. */
+type OpenCte = { readonly name: string; readonly isRecursive: boolean };
 
 /** Feed it every token of one statement, then ask for the names. */
 export class TableNames {
@@ -57,8 +59,8 @@ export class TableNames {
   #cte: number = noCte;
   #cteName = '';
   #isRecursive = false;
-  /** Names of the definitions that are open, the innermost last. */
-  #openCtes: string[] | null = null;
+  /** The definitions that are open, the innermost last. */
+  #openCtes: OpenCte[] | null = null;
   #ctes: Cte[] | null = null;
 
   constructor(sql: string) {
@@ -298,7 +300,7 @@ export class TableNames {
     this.#isQuery = (outer & queryBit) !== 0;
     this.#isTarget = (outer & targetBit) !== 0;
     if (this.#ctes !== null) this.#forgetInnerCtes(this.#ctes);
-    if (this.#cte === cteEnded) this.#defineCte(this.#openCtes?.pop() as string);
+    if (this.#cte === cteEnded) this.#closeCte(this.#openCtes?.pop() as OpenCte);
   }
 
   #seeWordOfCte(start: number, end: number, word: string): void {
@@ -318,9 +320,14 @@ export class TableNames {
       this.hasCte = true;
       this.#cte = cteEnded;
       this.#openCtes ??= [];
-      this.#openCtes.push(this.#cteName);
+      this.#openCtes.push({ name: this.#cteName, isRecursive: this.#isRecursive });
       if (this.#isRecursive) this.#defineCte(this.#cteName);
     } else if (this.#cte !== cteNamed) this.#cte = noCte;
+  }
+
+  #closeCte({ name, isRecursive }: OpenCte): void {
+    this.#isRecursive = isRecursive;
+    this.#defineCte(name);
   }
 
   #defineCte(name: string): void {
