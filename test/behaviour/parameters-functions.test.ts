@@ -1,7 +1,8 @@
 // The promise behind the names that classification trusts: on the server at hand each is a keyword or a
-// built-in, so that no stored function can answer to it. Must not know how a text is classified.
+// built-in, so that no stored function can answer to it. Must not know how a text is classified, but for what it trusts.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
+import { classify } from '../../src/worker/sql/classify.ts';
 import { builtInsOf, unsuspectedNames } from '../../src/worker/sql/vocabulary.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
@@ -34,5 +35,25 @@ test('a stored function with the name of a harmless one is not what a plain call
   );
   const [rows] = await connection.query({ sql: "select soundex('a')", rowsAsArray: true });
   assert.notDeepEqual(rows, [[42]]);
+  await connection.end();
+});
+
+test('what a name reaches whose parenthesis does not touch it is not trusted where that is a stored function', async () => {
+  const connection = await database.connect({ flags: ['-IGNORE_SPACE'] });
+  const builtIns = builtInsOf(database.flavour, database.version);
+  const reached: string[] = [];
+  for (const name of unsuspectedNames(builtIns)) {
+    await connection
+      .query(`create function \`${name}\`(a int) returns int deterministic return 4711`)
+      .catch(() => {});
+    for (const sql of [`select ${name} (1)`, `select ${name}/* */(1)`]) {
+      const [rows] = await connection.query({ sql, rowsAsArray: true }).catch(() => [[]]);
+      if (String(rows) !== '4711') continue;
+      reached.push(name);
+      assert.equal(classify(sql, builtIns).leavesSessionClean, false, sql);
+    }
+  }
+  assert.ok(reached.includes('NOW'), 'the server has such names');
+  assert.equal(classify('select now(), count(*), upper (a) from t').leavesSessionClean, true);
   await connection.end();
 });

@@ -58,6 +58,7 @@ export class Facts {
   #dotted = false;
   #intoTable = false;
   #previousKind = 0;
+  #previousEnd = 0;
   #previousFlags = 0;
   #previousWord = '';
   #awaitsArguments = false;
@@ -80,12 +81,13 @@ export class Facts {
       this.tables.seeOther(kind, start, end);
     }
     this.#previousKind = kind;
+    this.#previousEnd = end;
   }
 
   #seeOther(kind: number, start: number, end: number): void {
     let name: NameState = noName;
     if (kind === tokenKinds.open) {
-      this.#seeOpen();
+      this.#seeOpen(start);
       this.#depth += 1;
     } else if (kind === tokenKinds.close) {
       this.#depth -= 1;
@@ -178,7 +180,7 @@ export class Facts {
   }
 
   /** A parenthesis behind a name is a call, unless the name is a keyword or stands where only names can. */
-  #seeOpen(): void {
+  #seeOpen(start: number): void {
     const before = this.#previousKind;
     if (this.#name === nameSeen) return;
     if (
@@ -198,6 +200,8 @@ export class Facts {
       this.#awaitsArguments = true;
     } else if (flags & wordFlags.sessionFunction) this.sessionCall = true;
     else if ((flags & (wordFlags.beforeParenthesis | this.#builtIns)) === 0)
+      this.unknownCall = true;
+    else if (flags & wordFlags.touchingFunction && start !== this.#previousEnd)
       this.unknownCall = true;
   }
 }

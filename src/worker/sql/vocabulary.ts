@@ -32,6 +32,8 @@ export const wordFlags = {
   mariadbFunction: 4096,
   /** Harmless built-ins of MySQL alone (8.0.21 and later). */
   mysqlFunction: 8192,
+  /** Built in only where the parenthesis touches it: else a stored function of the name is called, without IGNORE_SPACE. */
+  touchingFunction: 16384,
 } as const;
 
 const lists: readonly (readonly [number, string])[] = [
@@ -106,6 +108,13 @@ const lists: readonly (readonly [number, string])[] = [
     wordFlags.tableWord,
     `AS DELAYED DELETE DUAL FOR FROM GROUP HAVING HIGH_PRIORITY IGNORE INSERT INTO JOIN KEY LIMIT LOW_PRIORITY ORDER
      RECURSIVE REPLACE SELECT SET SHOW STRAIGHT_JOIN TABLE UNION UPDATE USING VALUES WHERE WITH`,
+  ],
+  [
+    wordFlags.touchingFunction,
+    `ADDDATE BIT_AND BIT_OR BIT_XOR CAST COUNT CUME_DIST CURDATE CURTIME DATE_ADD DATE_SUB DENSE_RANK EXTRACT
+     FIRST_VALUE GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG LAG LEAD MAX MEDIAN MID MIN NOW NTH_VALUE NTILE PERCENT_RANK
+     PERCENTILE_CONT PERCENTILE_DISC POSITION RANK SESSION_USER STD STDDEV STDDEV_POP STDDEV_SAMP SUBDATE SUBSTR
+     SUBSTRING SUM SYSDATE SYSTEM_USER TRIM VARIANCE VAR_POP VAR_SAMP`,
   ],
   [wordFlags.changingWord, 'ALTER CALL CREATE DROP EXECUTE GRANT IMPORT INSTALL RENAME REVOKE'],
 ];
