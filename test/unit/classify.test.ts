@@ -132,3 +132,18 @@ test('takes linear time and never throws', () => {
     }),
   );
 });
+
+test('takes time in proportion to the length, whatever stands in it', () => {
+  const texts = [
+    `select 1${';'.repeat(400_000)}x`,
+    `select 1${' ;'.repeat(200_000)}x`,
+    'select 1 from t;'.repeat(25_000),
+    '/*!x*/;'.repeat(60_000),
+    `with ${Array.from({ length: 12_000 }, (_, n) => `c${n} as (select 1)`).join()} select 1 from t${',d'.repeat(100_000)}`,
+  ];
+  for (const text of texts) {
+    const from = performance.now();
+    classify(text);
+    assert.ok(performance.now() - from < 3_000, text.slice(0, 40));
+  }
+});

@@ -131,22 +131,41 @@ function read(sql: string, lexer: Lexer, builtIns: BuiltIns): Classification {
   let facts = new Facts(sql, builtIns);
   let earlier: Classification | null = null;
   let single = true;
+  const blankFrom = beginOfBlankEnd(sql);
+  const all = new AllTables();
+  let executableComment = false;
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
     if (kind !== tokenKinds.semicolon) {
       facts.see(kind, lexer.start, lexer.end);
       continue;
     }
-    if (isBlankFrom(sql, lexer.end)) break;
+    if (lexer.end >= blankFrom) break;
     single = false;
-    const finished = decide(facts, sql, false);
-    earlier = earlier === null ? finished : oneAfterAnother(earlier, finished);
+    executableComment ||= facts.executableComment;
+    const finished = decide(facts, false);
+    all.add(finished.tables);
+    earlier = earlier === null ? finished : both(earlier, finished);
     facts = new Facts(sql, builtIns);
   }
-  const last = decide(facts, sql, single);
-  return earlier === null ? last : oneAfterAnother(earlier, last);
+  executableComment ||= facts.executableComment;
+  const last = decide(facts, single);
+  all.add(last.tables);
+  const found = earlier === null ? last : { ...both(earlier, last), tables: all.tables };
+  const mayChange = executableComment && changingText.test(sql);
+  return mayChange ? { ...found, mayChangeObjects: true } : found;
 }
 
-function decide(facts: Facts, sql: string, single: boolean): Classification {
+/** The tables of statements after one another; null from the first on whose tables are not known. */
+class AllTables {
+  tables: TableName[] | null = [];
+
+  add(tables: readonly TableName[] | null): void {
+    if (tables === null) this.tables = null;
+    else for (const table of tables) this.tables?.push(table);
+  }
+}
+
+function decide(facts: Facts, single: boolean): Classification {
   const reads = isReading(facts);
   const writes = !reads && isWriting(facts.main);
   const tame = !facts.executableComment && !facts.intoElsewhere;
@@ -176,10 +195,7 @@ function decide(facts: Facts, sql: string, single: boolean): Classification {
       !facts.fickle &&
       tableVerbs.has(facts.verb),
     tables: tablesOf(facts, reads),
-    mayChangeObjects:
-      !settledVerbs.has(facts.verb) ||
-      facts.changingWord ||
-      (facts.executableComment && changingText.test(sql)),
+    mayChangeObjects: !settledVerbs.has(facts.verb) || facts.changingWord,
   };
 }
 
@@ -219,12 +235,6 @@ function isWriting(main: string): boolean {
   return main === 'INSERT' || main === 'UPDATE' || main === 'DELETE' || main === 'REPLACE';
 }
 
-function oneAfterAnother(one: Classification, other: Classification): Classification {
-  const isKnown = one.tables !== null && other.tables !== null;
-  const tables = isKnown ? [...(one.tables ?? []), ...(other.tables ?? [])] : null;
-  return { ...both(one, other), tables };
-}
-
 /** What is true of two readings, or of two statements after one another. */
 function both(one: Classification, other: Classification): Classification {
   return {
@@ -239,11 +249,12 @@ function both(one: Classification, other: Classification): Classification {
   };
 }
 
-/** Whether only what the server takes off the end follows: spaces and semicolons. */
-function isBlankFrom(sql: string, from: number): boolean {
-  for (let at = from; at < sql.length; at += 1) {
-    const code = sql.charCodeAt(at);
-    if (code !== 0x3b && !isSpaceCode(code)) return false;
+/** Where what the server takes off the end begins: spaces and semicolons. */
+function beginOfBlankEnd(sql: string): number {
+  let from = sql.length;
+  for (; from > 0; from -= 1) {
+    const code = sql.charCodeAt(from - 1);
+    if (code !== 0x3b && !isSpaceCode(code)) return from;
   }
-  return true;
+  return from;
 }

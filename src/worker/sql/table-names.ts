@@ -62,6 +62,8 @@ export class TableNames {
   /** The definitions that are open, the innermost last. */
   #openCtes: OpenCte[] | null = null;
   #ctes: Cte[] | null = null;
+  /** How many of them have a name: a statement may have thousands. */
+  #cteCounts: Map<string, number> | null = null;
 
   constructor(sql: string) {
     this.#sql = sql;
@@ -216,7 +218,7 @@ export class TableNames {
   /** The name is whole, and no schema stood before it. */
   #settle(): void {
     const name = this.#first;
-    if (this.#ctes?.some((cte) => cte.name === name)) this.#state = listed;
+    if (this.#cteCounts?.has(name)) this.#state = listed;
     else this.#add(null, name);
   }
 
@@ -333,9 +335,20 @@ export class TableNames {
   #defineCte(name: string): void {
     this.#ctes ??= [];
     this.#ctes.push({ name, depth: this.#depth });
+    this.#cteCounts ??= new Map();
+    this.#cteCounts.set(name, (this.#cteCounts.get(name) ?? 0) + 1);
   }
 
   #forgetInnerCtes(ctes: Cte[]): void {
-    while ((ctes.at(-1)?.depth ?? 0) > this.#depth) ctes.pop();
+    for (
+      let last = ctes.at(-1);
+      last !== undefined && last.depth > this.#depth;
+      last = ctes.at(-1)
+    ) {
+      ctes.pop();
+      const count = this.#cteCounts?.get(last.name) ?? 0;
+      if (count > 1) this.#cteCounts?.set(last.name, count - 1);
+      else this.#cteCounts?.delete(last.name);
+    }
   }
 }
