@@ -97,3 +97,24 @@ for (const [what, start] of [
     }
   });
 }
+
+test('a body that is not read any more counts for nothing, and the connection goes on behind it', async () => {
+  const server = await serve((request, response) => {
+    response.end(request.method);
+    return { closed: () => {} };
+  });
+  try {
+    const client = await openRaw(server.port);
+    const bytes = 2 * mostHeldBytes;
+    client.send(`PUT /db HTTP/1.1\r\n${host}Content-Length: ${bytes}\r\n\r\n`);
+    assert.equal(String((await client.reply()).body), 'PUT');
+    client.send(Buffer.alloc(bytes));
+    client.send(`GET /ok HTTP/1.1\r\n${host}\r\n`);
+    assert.equal(String((await client.reply()).body), 'GET');
+    assert.equal(server.heldBytes(), 0);
+    client.socket.destroy();
+  } finally {
+    server.destroyConnections();
+    server.server.close();
+  }
+});

@@ -6,9 +6,20 @@ import type { IncomingMessage } from 'node:http';
 import { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { clientTimeouts } from '../../src/worker/http/client-timeouts.ts';
 import { createHttpServer } from '../../src/worker/http/server.ts';
+import { eventually } from '../support/eventually.ts';
 import { openRaw } from '../support/http.ts';
+
+const settings = {
+  maxUrlBytes: 1000,
+  mostHeldBytes: 64 * 1024 ** 2,
+  keepaliveTimeoutMs: 1000,
+  connections: { served: 10, reserved: 1 },
+  timeouts: clientTimeouts,
+  tls: null,
+};
 
 for (const [when, event] of [
   ['while its connection ends', null],
@@ -16,20 +27,10 @@ for (const [when, event] of [
 ] as const) {
   test(`a request that is read ${when} is not run`, async (t) => {
     const handled: IncomingMessage[] = [];
-    const http = createHttpServer(
-      {
-        maxUrlBytes: 1000,
-        mostHeldBytes: 64 * 1024 ** 2,
-        keepaliveTimeoutMs: 1000,
-        connections: { served: 10, reserved: 1 },
-        timeouts: clientTimeouts,
-        tls: null,
-      },
-      (request) => {
-        handled.push(request);
-        return { closed: () => {} };
-      },
-    );
+    const http = createHttpServer(settings, (request) => {
+      handled.push(request);
+      return { closed: () => {} };
+    });
     t.after(() => http.server.close());
     http.server.listen(0, '127.0.0.1');
     await once(http.server, 'listening');
@@ -50,3 +51,31 @@ for (const [when, event] of [
     client.socket.destroy();
   });
 }
+
+test('a stop does not wait for a client whose request came after it, its body in one piece', async () => {
+  const replies: ServerResponse[] = [];
+  const http = createHttpServer(
+    { ...settings, keepaliveTimeoutMs: 60_000 },
+    (_request, response) => {
+      replies.push(response);
+      return { closed: () => {} };
+    },
+  );
+  http.server.listen(0, '127.0.0.1');
+  await once(http.server, 'listening');
+  const { port } = http.server.address() as AddressInfo;
+  const client = await openRaw(port, { timeoutMs: 5_000 });
+  const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
+  try {
+    const drained = http.drain(50);
+    client.send(`${head}2\r\n{}\r\n0\r\n\r\n`);
+    await eventually('it is there', () => replies.length === 1);
+    await pause(100);
+    replies[0]?.end('late');
+    assert.equal(String((await client.reply()).body), 'late');
+    await client.ended();
+    await drained;
+  } finally {
+    http.destroyConnections();
+  }
+});

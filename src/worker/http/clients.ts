@@ -55,7 +55,7 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
   }
 
   get isAnswered(): boolean {
-    return this.current?.response.headersSent === true;
+    return this.current === null || this.current.response.headersSent;
   }
 
   parse(bytes: Buffer): void {

@@ -37,7 +37,7 @@ export interface IntakeOwner {
   parse(bytes: Buffer): void;
   /** The request that was parsed last, unless it has been asked for before; null: there is none. */
   takeRequest(): IncomingMessage | null;
-  /** The reply has begun: what still comes of the request is not kept. */
+  /** The reply has begun, or is over: what still comes of the request is not kept. */
   readonly isAnswered: boolean;
   /** Answers with a failure, after the request that is being answered if that has come whole, and closes. */
   refuse(failure: Failure): void;
@@ -117,8 +117,12 @@ export class Intake implements Holder {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held ??= new ByteCollector();
-    this.#held.append(bytes);
+    if (this.#held === null) {
+      this.#held = new ByteCollector();
+      this.#held.append(withoutRest(bytes));
+    } else {
+      this.#held.append(bytes);
+    }
   }
 
   #advanceHeld(): void {
@@ -245,6 +249,14 @@ export class Intake implements Holder {
 
 function part(bytes: Buffer, from: number, end: number): Buffer {
   return from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end);
+}
+
+/** The same, in memory of their own where they would keep much more of it: only they are counted. */
+function withoutRest(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }
 
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {

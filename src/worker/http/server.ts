@@ -165,11 +165,12 @@ export function createHttpServer(
     for (const { current, intake } of clients) {
       if (current !== null && !intake.hasWhole) current.response.shouldKeepAlive = false;
     }
-    const grace = setTimeout(() => server.closeIdleConnections(), idleGraceMs);
+    // Again and again: what looked like a request behind another may have been a part of its body.
+    const grace = setInterval(() => server.closeIdleConnections(), idleGraceMs);
     return new Promise((resolve) => {
       // Not http's own close, which ends idle connections at once.
       NetServer.prototype.close.call(server, () => {
-        clearTimeout(grace);
+        clearInterval(grace);
         resolve();
       });
     });
