@@ -119,8 +119,12 @@ export class Visit {
   }
 
   #close(): void {
-    this.#isClosed = true;
-    this.#attended?.closed();
+    // Statements that end by this are not to be told of twice.
+    try {
+      this.#attended?.closed();
+    } finally {
+      this.#isClosed = true;
+    }
     if (this.isComplete) this.#observer.answered(this.head.endpoint, this.#response.statusCode);
     if (!this.#isRunning) this.#observer.over(this);
   }
