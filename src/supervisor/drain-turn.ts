@@ -10,16 +10,21 @@ const lockPath = (pidfile: string) => `${pidfile}.drain`;
 
 /**
  * Waits until no older instance drains, and holds the turn from then on, until this process ends. `supervisor` is what
- * our workers carry. False when `isOver` before that; rejects when the lock cannot be opened or tried.
+ * our workers carry; `onWaiting` is told once, if one drains, what that one's carry. False when `isOver` before that;
+ * rejects when the lock cannot be opened or tried.
  */
 export async function awaitDrainTurn(
   pidfile: string,
   supervisor: string,
   isOver: () => boolean,
+  onWaiting: (older: string) => void,
 ): Promise<boolean> {
   const fd = openLockFile(lockPath(pidfile));
+  let isTold = false;
   try {
     while (!(await tryLock(fd))) {
+      if (!isTold) onWaiting(readFileSync(lockPath(pidfile), 'utf8').trim());
+      isTold = true;
       if (isOver()) {
         closeSync(fd);
         return false;

@@ -193,7 +193,15 @@ async function awaitTurn(
     isOver = true;
   });
   try {
-    await awaitDrainTurn(pidfile, supervisor, () => isOver);
+    await awaitDrainTurn(
+      pidfile,
+      supervisor,
+      () => isOver,
+      (older) => {
+        const [pid = ''] = older.split(':');
+        log.info('the claim is kept while an older instance drains', { pid });
+      },
+    );
   } catch (error) {
     // Who drains beside whom cannot be known then: the successor waits until we are gone.
     log.warn('the claim is kept while draining', { reason: (error as Error).message });

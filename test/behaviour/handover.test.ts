@@ -134,8 +134,11 @@ test('one instance at most drains beside a successor: the one between keeps the 
     isStarted = true;
     return status;
   });
-  await eventually('the second one drains', () =>
-    new RegExp(`\\[${second}\\] draining`).test(daemon.readLog()),
+  await eventually('the second one says what it waits for', () =>
+    new RegExp(
+      `\\[${second}\\] the claim is kept while an older .* drains pid=${first}$`,
+      'm',
+    ).test(daemon.readLog()),
   );
   assert.deepEqual([daemon.pid(), isStarted, isAlive(first)], [second, false, true]);
   await early.finish();
