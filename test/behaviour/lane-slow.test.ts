@@ -29,6 +29,10 @@ before(async () => {
     insert into many with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
       select n from c;
     insert into innocent select n, n * 3 from many where n <= ${innocents}`);
+  for (const name of lockable) {
+    await database.query(`create table ${name} (id int primary key, v int);
+      insert into ${name} values (1, 10), (7, 70)`);
+  }
   processlist = await openProcesslist(database);
   gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
 });
@@ -57,11 +61,21 @@ async function beginWith(sql: string): Promise<Load> {
   return innocentLoad();
 }
 
-/** Creates a table of its own for each test: a shape that has left the lane stays out for a while. */
-async function createTable(name: string): Promise<string> {
-  await database.query(`create table ${name} (id int primary key, v int);
-    insert into ${name} values (1, 10), (7, 70)`);
-  return `select v from ${name} where id =`;
+/**
+ * A table for each test: a shape that has left the lane stays out for a while. They are there before the gateway, since
+ * nothing is in the lane while it finds out what has become of tables.
+ */
+const lockable = [
+  'locked_once',
+  'locked_for_many',
+  'locked_to_deadline',
+  'locked_in_lane',
+  ...Array.from({ length: 26 }, (_, n) => `locked_ahead_${String.fromCharCode(0x61 + n)}`),
+];
+
+function readOf(table: string): string {
+  assert.ok(lockable.includes(table), table);
+  return `select v from ${table} where id =`;
 }
 
 /** Holds a lock on the table, so that reads of it wait, while `act` goes on. */
@@ -91,7 +105,7 @@ test('one literal that makes it compute for long: others wait no longer than the
 });
 
 test('a table that is locked: its reads leave the lane at once and wait by themselves; others do not', async () => {
-  const read = await createTable('locked_once');
+  const read = readOf('locked_once');
   const load = await beginWith(`${read} 1`);
   await whileLocked('locked_once', async (unlock) => {
     const before_ = await reruns();
@@ -115,9 +129,10 @@ test('a table that is locked: its reads leave the lane at once and wait by thems
 test('what waits behind a slow read and is not written yet is answered by itself, before that one is given up', async () => {
   await enterLane(gateway, 'select v from innocent where id = 1');
   // A machine that pauses hides what was gained: one undisturbed round is enough.
+  const tables = lockable.filter((name) => name.startsWith('locked_ahead_'));
   await eventually('they are answered within the limit', async () => {
-    const table = `locked_ahead_${Math.floor(performance.now())}`;
-    const read = await createTable(table);
+    const table = tables.shift() ?? assert.fail('no table is left');
+    const read = readOf(table);
     await enterLane(gateway, `${read} 1`);
     let longestMs = 0;
     await whileLocked(table, async (unlock) => {
@@ -140,7 +155,7 @@ test('what waits behind a slow read and is not written yet is answered by itself
 });
 
 test('several reads that meet a lock at once: others are served while it is held, and all are answered after it', async () => {
-  const read = await createTable('locked_for_many');
+  const read = readOf('locked_for_many');
   const load = await beginWith(`${read} 1`);
   await whileLocked('locked_for_many', async (unlock) => {
     // Fewer than the pool has, so that others find a place.
@@ -157,7 +172,7 @@ test('several reads that meet a lock at once: others are served while it is held
 });
 
 test('a deadline beyond the limit: 504 in time, the kill is for the connection outside, others do not feel it', async () => {
-  const read = await createTable('locked_to_deadline');
+  const read = readOf('locked_to_deadline');
   const load = await beginWith(`${read} 1`);
   await whileLocked('locked_to_deadline', async () => {
     const [killsBefore, rerunsBefore] = [await kills(), await reruns()];
@@ -174,7 +189,7 @@ test('a deadline beyond the limit: 504 in time, the kill is for the connection o
 });
 
 test('a deadline within the limit: 504 in time, and nobody is killed', async () => {
-  const read = await createTable('locked_in_lane');
+  const read = readOf('locked_in_lane');
   const load = await beginWith(`${read} 1`);
   await whileLocked('locked_in_lane', async () => {
     const killsBefore = await kills();
