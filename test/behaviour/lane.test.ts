@@ -34,6 +34,14 @@ async function withGateway(
   }
 }
 
+test('a table that somebody else has created is known soon, and its reads are pipelined', async () => {
+  await withGateway({ workers: 1, pool: 4 }, async (gateway) => {
+    await enterLane(gateway, 'select v from t where id = 1');
+    await database.query('create table created_beside (id int primary key, v int)');
+    await enterLane(gateway, 'select v from created_beside where id = 1');
+  });
+});
+
 /** Calls `act` for each number below `count`, `clients` at a time. */
 async function forEach(count: number, act: (n: number) => Promise<void>): Promise<void> {
   let next = 0;

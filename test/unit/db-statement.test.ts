@@ -11,6 +11,7 @@ const nothingKnown: Known = {
   objects: null,
   changeBegins: () => {},
   changeEnds: () => {},
+  missed: () => {},
 };
 
 const settings = {

@@ -129,3 +129,12 @@ test('a function that is no built-in of this server is not trusted for its name'
   assert.equal(on('mysql', ''), false);
   assert.equal(create({ tables: ['t'], views }).reads('digests'), false);
 });
+
+test('names that were not there are told from those that are there and not trusted', () => {
+  const { objects, reads } = create({ tables: ['t'], views: { unseen: '' } });
+  const holds = (schema: string | null, name: string) => objects.holds([{ schema, name }]);
+  assert.deepEqual([reads('unseen'), holds(null, 'unseen')], [false, true]);
+  assert.deepEqual([reads('new'), holds(null, 'new')], [false, false]);
+  assert.deepEqual([holds('db', 't'), holds('elsewhere', 't')], [true, false]);
+  assert.equal(holds('information_schema', 'tables'), true);
+});

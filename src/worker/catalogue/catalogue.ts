@@ -17,6 +17,8 @@ const everyMs = 60_000;
 const retryMs = 1_000;
 /** What has been read counts for so long at most, though it cannot be read anew. */
 const mostAgeMs = 2 * everyMs;
+/** A name that is not there may be a new one: looked for so often at most, besides the rest that each reading is followed by. */
+const missMs = 1_000;
 /** A reading that takes longer is given up, with its connection. */
 const readingTimeoutMs = 10_000;
 /** The other workers are told so often at most. */
@@ -121,6 +123,12 @@ export class Catalogue {
     this.#isOutdated = true;
     this.#cancel();
     this.#askInTime();
+  }
+
+  /** To be told when a statement names a table that is not there: somebody else may have created it. What is known stays. */
+  missed(): void {
+    const isDue = performance.now() - this.#readAt > missMs;
+    if (isDue && this.#phase === 'resting' && this.#failures === 0) this.#askInTime();
   }
 
   /** To be told of each session that the pool has opened: it may have reached another server, or the same after a restart. */

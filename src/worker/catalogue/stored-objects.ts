@@ -86,6 +86,14 @@ export class StoredObjects {
     found.triggers.push(this.#admits(body) ? body : '');
   }
 
+  /** Whether all of them were there when it was read. */
+  holds(tables: readonly TableName[]): boolean {
+    return tables.every(
+      ({ schema, name }) =>
+        isTelling(schema) || this.#find(schema ?? this.#rules.ownSchema, name) !== undefined,
+    );
+  }
+
   /** What a read of these tables may do beside reading. */
   effectsOfReading(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, false);

@@ -5,7 +5,10 @@ import type { Classification } from '../sql/classify.ts';
 import type { Catalogue } from './catalogue.ts';
 
 /** What is asked of a catalogue, and what it is told. */
-export type Known = Pick<Catalogue, 'builtIns' | 'objects' | 'changeBegins' | 'changeEnds'>;
+export type Known = Pick<
+  Catalogue,
+  'builtIns' | 'objects' | 'changeBegins' | 'changeEnds' | 'missed'
+>;
 
 type Named = Pick<Classification, 'kind' | 'tables' | 'mayChangeObjects'>;
 
@@ -26,6 +29,7 @@ export class TableEffects implements StatementEffects {
     if (objects === null) return false;
     const effects =
       kind === 'read' ? objects.effectsOfReading(tables) : objects.effectsOfWriting(tables);
+    if (!effects.isHarmless && !objects.holds(tables)) this.#catalogue.missed();
     return effects.isHarmless;
   }
 
