@@ -149,7 +149,10 @@ export class Pool implements SessionTaker, ProbedPool {
 
   opened(session: Session): void {
     session.connection.watch((reason, wasAsked) => this.#lost(session, reason, wasAsked));
+    // It counts while others are told of it: they may ask for one themselves.
+    this.#busy.add(session);
     this.#settings.onOpened(session);
+    this.#busy.delete(session);
     this.#lend(session);
     this.#openWhereNeeded();
   }

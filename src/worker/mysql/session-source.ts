@@ -64,11 +64,11 @@ export class SessionSource {
     this.connecting += 1;
     this.#attempt = openWithin(this.#closing.signal, this.#open).then(
       (session) => {
-        this.connecting -= 1;
         this.done.connectsOk += 1;
         this.failure = null;
         this.#backoff.succeeded();
         this.#reachability.succeeded('pool');
+        this.connecting -= 1;
         this.#taker.opened(session);
       },
       (error: unknown) => {
