@@ -142,6 +142,11 @@ export function serverArguments(
   ];
 }
 
+/** What makes a server offer no TLS. */
+export function withoutTlsArguments({ flavour }: ServerProgram): string[] {
+  return [flavour === 'mariadb' ? '--skip-ssl' : '--tls-version='];
+}
+
 /** Where a started server listens: its unix socket and one TCP port of the loopback address. */
 export function listenArguments(files: ServerFiles, port: number): string[] {
   return [

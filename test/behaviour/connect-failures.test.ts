@@ -19,14 +19,19 @@ const served = { cert: join(directory, 'served.pem'), key: join(directory, 'serv
 let plain: Database;
 let secure: Database;
 before(async () => {
-  plain = await startDatabase({ args: ['--skip-ssl'] });
+  plain = await startDatabase({ tls: false });
   show(authority.issue('first'));
-  const args = [`--ssl-cert=${served.cert}`, `--ssl-key=${served.key}`];
+  // Its own authority too: MySQL makes itself one, and looks whether the certificate is of it.
+  const args = [
+    `--ssl-ca=${authority.cert}`,
+    `--ssl-cert=${served.cert}`,
+    `--ssl-key=${served.key}`,
+  ];
   secure = await startDatabase({ args });
 });
 after(async () => {
-  await plain.stop();
-  await secure.stop();
+  await plain?.stop();
+  await secure?.stop();
   rmSync(directory, { recursive: true });
 });
 const daemons: Daemon[] = [];
@@ -37,6 +42,10 @@ afterEach(async () => {
 function show({ cert, key }: typeof served): void {
   copyFileSync(cert, served.cert);
   copyFileSync(key, served.key);
+}
+
+function rereadCertificate(): Promise<unknown> {
+  return secure.query(secure.flavour === 'mariadb' ? 'flush ssl' : 'alter instance reload tls');
 }
 
 function create(database: Database, settings: Settings): Daemon {
@@ -65,15 +74,15 @@ const accounts: readonly (readonly [
   what: string,
   prepare: readonly string[],
   settings: Settings,
-  errno: number,
+  errno: number | { readonly mariadb: number; readonly mysql: number },
   words: RegExp,
 ])[] = [
   [
     'a locked account',
     ["create user locked@'%' identified by 'pw1secret'", "alter user locked@'%' account lock"],
     { user: 'locked', password: 'pw1secret' },
-    4151,
-    /Access denied, this account is locked/,
+    { mariadb: 4151, mysql: 3118 },
+    /Access denied, this account is locked|Access denied for user 'locked'@'\S+'\. Account is locked\./,
   ],
   [
     'a wrong password',
@@ -97,10 +106,11 @@ const accounts: readonly (readonly [
     /Access denied for user 'poor'@'%' to database 'mysql'/,
   ],
 ];
-for (const [what, prepare, settings, errno, words] of accounts) {
+for (const [what, prepare, settings, number, words] of accounts) {
   test(`${what} is told by the server's own number and words`, async (t) => {
     if (!ownServerOnly(t)) return;
     for (const sql of prepare) await plain.query(sql);
+    const errno = typeof number === 'number' ? number : number[plain.flavour];
     const daemon = create(plain, settings);
     const { checked, logged } = await failureOf(daemon);
     assert.match(checked, words);
@@ -128,7 +138,8 @@ const tlsFailures: readonly (readonly [
     'an authority that is not known',
     () => authority.issue('unknown'),
     { ...verified, tls_ca: stranger.cert },
-    /unable to verify the first certificate|unable to get local issuer certificate/,
+    // The last where the server shows its authority's certificate beside its own.
+    /unable to verify the first certificate|unable to get local issuer certificate|self-signed certificate in certificate chain/,
   ],
   ['a self-signed certificate', () => stranger, { ...verified, tls_ca: ca }, /self-signed/],
   [
@@ -153,8 +164,12 @@ const tlsFailures: readonly (readonly [
 for (const [what, issue, settings, words] of tlsFailures) {
   test(`${what} is told as the reason why TLS failed`, async (t) => {
     if (!ownServerOnly(t)) return;
+    if (secure.flavour === 'mysql' && what === 'an expired certificate') {
+      t.skip('MySQL does not load an expired certificate');
+      return;
+    }
     show(issue());
-    await secure.query('flush ssl');
+    await rereadCertificate();
     const daemon = create(secure, settings);
     const { checked, logged } = await failureOf(daemon);
     assert.match(checked, words);
@@ -178,7 +193,7 @@ test('a certificate for the name or the address that is configured is taken', as
     ['127.0.0.1', 'IP:127.0.0.1'],
   ] as const) {
     show(authority.issue('right', { names }));
-    await secure.query('flush ssl');
+    await rereadCertificate();
     const daemon = create(secure, { tls: 'verify', tls_ca: ca, host });
     const checked = await daemon.run(['--check']);
     assert.equal(checked.status, 0, checked.stderr);

@@ -64,12 +64,18 @@ export function ownServerOnly(t: TestContext): boolean {
  * one, if `own` or `args` ask for it; the one that the run shares; a private one.
  */
 export async function startDatabase(
-  wish: { readonly args?: readonly string[]; readonly own?: boolean } = {},
+  wish: {
+    readonly args?: readonly string[];
+    readonly own?: boolean;
+    /** False: a private server that offers none. */
+    readonly tls?: boolean;
+  } = {},
 ): Promise<Database> {
-  const isPrivate = wish.own === true || wish.args !== undefined;
+  const isPrivate = wish.own === true || wish.args !== undefined || wish.tls === false;
   const given =
     process.env[externalVariable] ?? (isPrivate ? undefined : process.env[sharedVariable]);
-  const server = given === undefined ? await startServer(wish.args ?? []) : parseServer(given);
+  const server =
+    given === undefined ? await startServer(wish.args ?? [], wish.tls) : parseServer(given);
   const name = `dbhttpd_test_${process.pid}_${randomBytes(4).toString('hex')}`;
   const connect = (options: mysql.ConnectionOptions = {}) => openConnection(server, name, options);
   const query = (sql: string, values: readonly unknown[] = []) => runOnce(connect, sql, values);
@@ -121,8 +127,8 @@ function powerOver(process_: ServerProcess | null) {
   };
 }
 
-async function startServer(args: readonly string[]): Promise<Server> {
-  const started = await startServerProcess(args);
+async function startServer(args: readonly string[], tls?: boolean): Promise<Server> {
+  const started = await startServerProcess(args, tls);
   const { port, socket, password } = started;
   return { host: '127.0.0.1', port, socket, user: 'root', password, process: started };
 }

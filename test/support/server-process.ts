@@ -14,6 +14,7 @@ import {
   type ServerProgram,
   serverArguments,
   serverFiles,
+  withoutTlsArguments,
 } from '../../scripts/support/private-server.ts';
 import { createWorkspace } from './workspace.ts';
 
@@ -35,9 +36,13 @@ export type ServerProcess = {
 /** A folder with another server than the system's, and the libraries that it needs: scripts/matrix sets it. */
 const rootVariable = 'DBHTTPD_TEST_SERVER_ROOT';
 
-/** Creates and starts a server with these further arguments. Rejects with the server's log. */
-export async function startServerProcess(args: readonly string[]): Promise<ServerProcess> {
+/** Creates and starts a server with these further arguments, with or without TLS. Rejects with the server's log. */
+export async function startServerProcess(
+  further: readonly string[],
+  withTls = true,
+): Promise<ServerProcess> {
   const program = chooseProgram();
+  const args = withTls ? further : [...further, ...withoutTlsArguments(program)];
   let child: ChildProcess | null = null;
   const workspace = createWorkspace('db', () => child?.kill('SIGKILL'));
   const files = serverFiles(workspace.path);
