@@ -37,9 +37,10 @@ test('pool 4, queue 8, 100 × SLEEP(1): 12 are served, 88 refused at once, never
   })();
   const answers = await Promise.all(
     clients.map(async (client) => {
+      const sentAt = performance.now();
       client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       const reply = await client.reply();
-      return { reply, repliedAt: performance.now() };
+      return { reply, tookMs: performance.now() - sentAt };
     }),
   );
   open = false;
@@ -47,15 +48,12 @@ test('pool 4, queue 8, 100 × SLEEP(1): 12 are served, 88 refused at once, never
   for (const client of clients) client.close();
 
   const refused = answers.filter(({ reply }) => reply.status === 503);
-  const served = answers.filter(({ reply }) => reply.status === 200);
-  assert.equal(served.length, 12);
+  assert.equal(answers.filter(({ reply }) => reply.status === 200).length, 12);
   assert.equal(refused.length, 88);
-  // None waits for a statement's end, whatever the machine's speed.
-  const firstServedAt = Math.min(...served.map(({ repliedAt }) => repliedAt));
-  for (const { reply, repliedAt } of refused) {
+  for (const { reply, tookMs } of refused) {
     assert.match(reply.body.toString(), /"CODE":"QUEUE_FULL","OUTCOME":"not_executed"/);
     assert.match(reply.header('retry-after') ?? '', /^\d+$/);
-    assert.ok(repliedAt < firstServedAt, `${repliedAt - firstServedAt} ms after the first end`);
+    assert.ok(tookMs <= 100, `${tookMs} ms`);
   }
   assert.ok(most > 0 && most <= 4, `${most} at once`);
 });
