@@ -44,8 +44,11 @@ function findTests(words: readonly string[]): string[] {
 
 function runNode(tests: readonly string[], server: Database): Promise<number> {
   const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${fileTimeoutMs}`];
-  const reporter = process.env.DBHTTPD_TEST_REPORTER;
-  if (reporter !== undefined) options.push(`--test-reporter=${reporter}`);
+  const reporter = new URL('support/tap-reporter.js', import.meta.url).href;
+  // People at a terminal get Node's own.
+  if (!process.stdout.isTTY) {
+    options.push(`--test-reporter=${reporter}`, '--test-reporter-destination=stdout');
+  }
   const runner = spawn(process.execPath, ['--test', ...options, ...tests], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, ...describeServer(server) },

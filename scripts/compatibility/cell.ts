@@ -31,7 +31,6 @@ export async function runCell(wish: {
       ...inherited,
       ...root,
       PATH: `${node.directory}:${process.env.PATH}`,
-      DBHTTPD_TEST_REPORTER: 'tap',
     },
   });
   // Told to end, the runner ends what it has started.

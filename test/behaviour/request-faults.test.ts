@@ -46,7 +46,9 @@ test('while a request is read: 500, and nothing was executed', async () => {
   for (const reply of [await gateway.db(binding), await gateway.dbPost(binding)]) {
     assert.equal(fateOf(reply), '500 INTERNAL not_executed');
   }
-  assert.match(gateway.log(), /an exception ended a request request=\S+ thrown="TypeError < /);
+  await eventually('the log tells it', () =>
+    /an exception ended a request request=\S+ thrown="TypeError < /.test(gateway.log()),
+  );
 });
 
 test('while a statement is about to be sent: 500, and the connection is not lost to others', async () => {

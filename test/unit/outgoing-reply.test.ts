@@ -25,7 +25,7 @@ const ways: Readonly<Record<string, Serve>> = {
     reply.writeHead(200, [...headers]);
     reply.end(body, 'latin1');
   },
-  '/whole': (reply) => reply.sendWhole(head, body),
+  '/whole': (reply) => reply.sendWhole(200, head, body),
 };
 
 async function serve(): Promise<{ port: number; replies: OutgoingReply[]; close: () => void }> {

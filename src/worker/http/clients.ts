@@ -7,6 +7,7 @@ import type { Failure } from './failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeOwner } from './intake.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
+import { readInto } from './read-buffer.ts';
 import type { TurnTaker } from './turns.ts';
 
 /** A request and its reply. */
@@ -47,7 +48,7 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
     if (parse === undefined) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
     socket.off('data', parse);
-    socket.on('data', (segment: Buffer) => this.intake.take(segment));
+    readInto(socket, (segment) => this.intake.take(segment));
   }
 
   get isBusy(): boolean {

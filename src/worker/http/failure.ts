@@ -1,9 +1,9 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
-import type { ServerResponse } from 'node:http';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Outcome } from '../mysql/fate.ts';
 import { endReply } from './linger.ts';
+import { headerLines, type OutgoingReply } from './outgoing-reply.ts';
 
 /** A reply that is no result. `message` is for people: no host, no user, no SQL. */
 export type Failure = {
@@ -38,12 +38,9 @@ export function failureBody(failure: Failure): string {
   return JSON.stringify({ ERROR: message, CODE: code, OUTCOME: outcome });
 }
 
-/** A reply that remembers the code of the failure that it tells, for metrics and logs. */
-export type FailingReply = ServerResponse & { failureCode?: FailureCode | null };
-
 /** Answers with a failure. Nothing may have been sent before. */
 export function sendFailure(
-  response: FailingReply,
+  response: OutgoingReply,
   failure: Failure,
   moreHeaders: readonly string[] = [],
 ): void {
@@ -54,6 +51,13 @@ export function sendFailure(
     headers.push('Retry-After', String(failure.retryAfterSeconds));
   }
   if (failure.allow !== undefined) headers.push('Allow', failure.allow);
-  response.writeHead(failure.status, [...headers, ...moreHeaders]);
+  headers.push(...moreHeaders);
+  // Refusals come in crowds. A client that still waits for leave to send its body gets node's own reply.
+  const isPlain = response.req.method !== 'HEAD' && response.expectation === 'none';
+  if (isPlain && response.shouldKeepAlive) {
+    response.sendWhole(failure.status, headerLines(headers), Buffer.from(body).toString('latin1'));
+    return;
+  }
+  response.writeHead(failure.status, headers);
   endReply(response, body);
 }

@@ -85,14 +85,14 @@ export class Intake implements Holder {
     return this.#held !== null;
   }
 
-  /** Takes what the socket has read. */
+  /** Takes what the socket has read; the bytes are others when this has returned. */
   take(segment: Buffer): void {
     if (this.#isOver) return;
     if (this.#held === null) {
       const used = this.#advance(segment);
-      if (!this.#isOver && used < segment.length) this.#hold(segment.subarray(used));
+      if (!this.#isOver && used < segment.length) this.#hold(copyOf(segment, used, segment.length));
     } else {
-      this.#hold(segment);
+      this.#held.append(segment);
       this.#advanceHeld();
     }
     this.#settle();
@@ -116,13 +116,9 @@ export class Intake implements Holder {
     this.#fail(noRoom);
   }
 
-  #hold(bytes: Buffer): void {
-    if (this.#held === null) {
-      this.#held = new ByteCollector();
-      this.#held.append(withoutRest(bytes));
-    } else {
-      this.#held.append(bytes);
-    }
+  #hold(own: Buffer): void {
+    this.#held = new ByteCollector();
+    this.#held.append(own);
   }
 
   #advanceHeld(): void {
@@ -132,7 +128,7 @@ export class Intake implements Holder {
     const used = this.#advance(bytes);
     if (this.#isOver || used === 0) return;
     this.#held = null;
-    if (used < bytes.length) this.#hold(bytes.subarray(used));
+    if (used < bytes.length) this.#hold(withoutRest(bytes.subarray(used)));
   }
 
   #settle(): void {
@@ -161,7 +157,8 @@ export class Intake implements Holder {
     const end = frame.take(bytes, at);
     if (end < 0) return this.#fail(brokenFrame);
     this.#bodyBytes = this.#owner.isAnswered ? 0 : this.#bodyBytes + end - at;
-    this.#owner.parse(part(bytes, at, end));
+    // Node's parser hands out the bytes of a body as they lie.
+    this.#owner.parse(Buffer.from(part(bytes, at, end)));
     if (this.#isOver) return end;
     // Two have read the same bytes: where they differ, neither is to be trusted.
     if (frame.isDone !== this.#request?.complete) return this.#fail(brokenFrame);
@@ -251,12 +248,15 @@ function part(bytes: Buffer, from: number, end: number): Buffer {
   return from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end);
 }
 
+function copyOf(bytes: Buffer, from: number, end: number): Buffer {
+  const own = Buffer.allocUnsafeSlow(end - from);
+  bytes.copy(own, 0, from, end);
+  return own;
+}
+
 /** The same, in memory of their own where they would keep much more of it: only they are counted. */
 function withoutRest(bytes: Buffer): Buffer {
-  if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  bytes.copy(own);
-  return own;
+  return bytes.buffer.byteLength <= 2 * bytes.length ? bytes : copyOf(bytes, 0, bytes.length);
 }
 
 function hasBareLineFeed(bytes: Buffer, from: number): boolean {

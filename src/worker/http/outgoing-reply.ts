@@ -2,7 +2,7 @@
 // Must not know what the bytes say.
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import { createSecondClock } from '../../shared/second-clock.ts';
-import { ServerResponse } from './node-http.ts';
+import { ServerResponse, STATUS_CODES } from './node-http.ts';
 
 /**
  * What node's own writeHead, write and end do a reply with, as of Node 20.20; documented nowhere. A test compares what
@@ -18,6 +18,15 @@ type Internals = {
 
 /** RFC 9110 section 5.6.7. */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
+
+/** Headers (name, value, name, value) as lines with their ends. They are not checked. */
+export function headerLines(headers: readonly string[]): string {
+  let lines = '';
+  for (let index = 0; index < headers.length; index += 2) {
+    lines += `${headers[index]}: ${headers[index + 1]}\r\n`;
+  }
+  return lines;
+}
 
 /** What the request's head wants to hear before its body is sent (RFC 9110 section 10.1.1). */
 export type Expectation = 'none' | '100-continue' | 'unknown';
@@ -37,20 +46,21 @@ export class OutgoingReply extends ServerResponse {
     for (let index = 0; index < headers.length; index += 2) {
       const [name, value] = [headers[index] as string, headers[index + 1] as string];
       this.setHeader(name, value);
-      this.#moreLines += `${name}: ${value}\r\n`;
     }
+    this.#moreLines += headerLines(headers);
   }
 
   /**
-   * Sends a whole reply of status 200 to anything but a HEAD. writeHead looks at every header again, and write and end
+   * Sends a whole reply to anything but a HEAD. writeHead looks at every header again, and write and end
    * take two steps to one write; docs/profiles.md has what this brought together with two other changes.
    * @param head lines with their ends, Content-Length among them, Date and Connection not; they are not checked
    * @param body one character a byte
    */
-  sendWhole(head: string, body: string): void {
+  sendWhole(status: number, head: string, body: string): void {
     const internals = this as unknown as Internals;
     internals._last = !this.shouldKeepAlive;
-    internals._header = `HTTP/1.1 200 OK\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
+    this.statusCode = status;
+    internals._header = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
     this.bodyBytes = body.length;
     internals._send(body, 'latin1');
     this.end();

@@ -2,17 +2,13 @@
 // Must not know what the bytes say.
 import type { Transport } from '../reply/writer.ts';
 import { jsonHeaders } from './failure.ts';
-import type { OutgoingReply } from './outgoing-reply.ts';
+import { headerLines, type OutgoingReply } from './outgoing-reply.ts';
 
 /** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
 
 /** The same headers as lines. */
-const jsonLines = linesOf(jsonHeaders);
-
-function linesOf(headers: readonly string[]): string {
-  return headers.map((text, at) => `${text}${at % 2 === 0 ? ': ' : '\r\n'}`).join('');
-}
+const jsonLines = headerLines(jsonHeaders);
 
 /** Whose reply is sent. */
 export interface ReplyOwner {
@@ -42,7 +38,7 @@ export class ReplyTransport implements Transport {
     const { requestId } = this.#owner;
     const timing = this.#owner.serverTiming();
     const head = `${jsonLines}X-Request-ID: ${requestId}\r\nServer-Timing: ${timing}\r\nContent-Length: ${length}\r\n`;
-    this.#response.sendWhole(head, bytes.toString('latin1', 0, length));
+    this.#response.sendWhole(200, head, bytes.toString('latin1', 0, length));
     sent();
   }
 

@@ -1,7 +1,7 @@
 // Which path is answered by whom, and who may ask.
 // Must not know how any of them answers.
 import { randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
 import { announcesBody } from './body-announcement.ts';
@@ -16,7 +16,7 @@ import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
 /** Answers a request that has no body and needs no SQL. */
-export type PlainEndpoint = (request: IncomingMessage, response: ServerResponse) => void;
+export type PlainEndpoint = (request: IncomingMessage, response: OutgoingReply) => void;
 
 export type Endpoints = {
   readonly db: DbEndpoint;
@@ -98,7 +98,7 @@ export function createRoutes(
     }
     const refused = unwelcome ?? (isOpen.has(endpoint) ? null : checkToken(head, headers));
     if (refused !== null) {
-      if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
+      if (refused.status === 401) response.addHeaders(['WWW-Authenticate', 'Bearer']);
       refuse(request, response, requestId, refused);
     } else if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
       refuse(request, response, requestId, tooManyConnections);
@@ -140,7 +140,7 @@ export function createRoutes(
 
 function refuse(
   request: IncomingMessage,
-  response: ServerResponse,
+  response: OutgoingReply,
   requestId: string,
   failure: Failure,
 ): void {

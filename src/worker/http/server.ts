@@ -8,6 +8,7 @@ import type { Failure } from './failure.ts';
 import { HeldBytes } from './held-bytes.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
+import { keepFromParser } from './read-buffer.ts';
 import { resetConnection } from './reset.ts';
 import { Turns } from './turns.ts';
 
@@ -72,7 +73,9 @@ export function createHttpServer(
     refused += 1;
   });
   // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
-  server.on(settings.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+  const connected = settings.tls === null ? 'connection' : 'secureConnection';
+  server.prependListener(connected, keepFromParser);
+  server.on(connected, (socket: Socket) => {
     const isBeyondLimit = clients.size >= connections.served;
     clients.open(socket, isBeyondLimit);
     if (!isBeyondLimit) return;

@@ -1,0 +1,37 @@
+// A reporter for Node's test runner: TAP, in which the failed tests are named once more before the closing counts,
+// so that the end of a long log tells what to look at.
+import { relative } from 'node:path';
+import { type TestEvent, tap } from 'node:test/reporters';
+
+type Events = AsyncGenerator<TestEvent, void>;
+
+/** Node loads reporters by their default export. */
+// biome-ignore lint/style/noDefaultExport: see above
+export default async function* report(source: Events): AsyncGenerator<string> {
+  yield* tap(withFailuresAtEnd(source));
+}
+
+async function* withFailuresAtEnd(source: Events): Events {
+  const failures: string[] = [];
+  let isTold = false;
+  for await (const event of source) {
+    if (event.type === 'test:fail') failures.push(describe(event.data));
+    if (event.type === 'test:diagnostic' && /^tests \d+$/.test(event.data.message) && !isTold) {
+      isTold = true;
+      for (const message of failures) yield { ...event, data: { ...event.data, message } };
+    }
+    yield event;
+  }
+}
+
+/** One line of it, with the first line of what it says. */
+function describe({
+  name,
+  file,
+  details,
+}: Extract<TestEvent, { type: 'test:fail' }>['data']): string {
+  const { cause, message } = details.error;
+  const said = cause instanceof Error ? cause.message : String(cause ?? message);
+  const where = file === undefined ? '' : ` (${relative(process.cwd(), file)})`;
+  return `failed: ${name}${where}: ${said.split('\n', 1)[0]}`;
+}
