@@ -1,6 +1,7 @@
 // A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
 // Must not know how requests are answered, nor the other workers.
 import '../shared/no-inspector.ts';
+import './tick-objects.ts';
 import { performance } from 'node:perf_hooks';
 import { readBuild } from '../shared/build.ts';
 import type { Config } from '../shared/config.ts';

@@ -7,7 +7,7 @@ import type { Failure } from './failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeOwner } from './intake.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-import { readInto } from './read-buffer.ts';
+import { ReadBuffer } from './read-buffer.ts';
 import type { TurnTaker } from './turns.ts';
 
 /** A request and its reply. */
@@ -39,7 +39,7 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
   #parsed: IncomingMessage | null = null;
 
   /** Puts itself between the socket and node's parser, which listens to it already. */
-  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext) {
+  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext, reads: ReadBuffer) {
     this.socket = socket;
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
@@ -48,7 +48,7 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
     if (parse === undefined) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
     socket.off('data', parse);
-    readInto(socket, (segment) => this.intake.take(segment));
+    reads.readInto(socket, (segment) => this.intake.take(segment));
   }
 
   get isBusy(): boolean {
@@ -95,6 +95,7 @@ type KnownSocket = Socket & { [clientOf]?: Client | undefined };
 /** All of them. */
 export class Clients implements Iterable<Client> {
   readonly #roster = new Roster<Client>();
+  readonly #reads = new ReadBuffer();
   readonly #context: ClientContext;
 
   constructor(context: ClientContext) {
@@ -107,7 +108,7 @@ export class Clients implements Iterable<Client> {
 
   /** Takes a connection in; it leaves by itself when it is closed. */
   open(socket: KnownSocket, isBeyondLimit: boolean): void {
-    const client = new Client(socket, isBeyondLimit, this.#context);
+    const client = new Client(socket, isBeyondLimit, this.#context, this.#reads);
     socket[clientOf] = client;
     this.#roster.add(client);
     socket.on('close', () => {

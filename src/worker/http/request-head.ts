@@ -39,66 +39,66 @@ const tooManyHeaders: HeadResult = {
 const badHost = bad('The Host header is no host with or without a port.');
 const noHost = bad('The request has no Host header.');
 
+const repeated = (name: string) => bad(`The request has more than one ${name} header.`);
 /** Of a second one of these node keeps nothing. */
 const onceOnly: ReadonlyMap<string, HeadResult> = new Map(
-  ['host', 'authorization', 'content-type'].map((name) => [
-    name,
-    bad(`The request has more than one ${name} header.`),
-  ]),
+  ['host', 'authorization', 'content-type'].map((name) => [name, repeated(name)]),
 );
-const onceOnlyLengths: ReadonlySet<number> = new Set(
-  [...onceOnly.keys()].map(({ length }) => length),
-);
+/** Of their names but Host's. */
+const [leastLength, mostLength] = ['content-type'.length, 'authorization'.length];
 
-/** Reads a head as RFC 9112 asks; what node's parser lets pass and the RFC does not is refused here. */
-export function readHead(
-  raw: RawHead,
-  { hostMayBeMissing }: Pick<Rules, 'hostMayBeMissing'>,
-): HeadResult {
-  const { rawHeaders } = raw;
-  if (rawHeaders.length > 2 * mostHeaders) return tooManyHeaders;
-  const repeated = findRepeated(rawHeaders);
-  if (repeated !== null) return repeated;
-  const named = findHost(rawHeaders);
-  if (named === null && raw.httpVersion !== '1.0' && !hostMayBeMissing) return noHost;
-  const host = named === null ? null : nameOf(named);
-  if (named !== null && host === null) return badHost;
-  const target = raw.url ?? '';
-  const mark = target.indexOf('?');
-  return {
-    ok: true,
-    head: {
-      path: mark < 0 ? target : target.slice(0, mark),
-      query: mark < 0 ? null : target.slice(mark + 1),
-      host,
-      authority: named,
-    },
+/** A sound Host header as it was sent, and what it says; null: as it was sent, it is none. */
+type Host = { readonly given: string; readonly authority: string; readonly name: string | null };
+
+/**
+ * Creates what reads heads as RFC 9112 asks: what node's parser lets pass and the RFC does not is refused here. It
+ * remembers the host that was named last: nearly all requests name the same.
+ */
+export function createHeadReader({
+  hostMayBeMissing,
+}: Pick<Rules, 'hostMayBeMissing'>): (raw: RawHead) => HeadResult {
+  let last: Host | null = null;
+  const hostOf = (given: string): Host => {
+    if (last?.given === given) return last;
+    const authority = given.toLowerCase();
+    last = { given, authority, name: nameOf(authority) };
+    return last;
+  };
+  return ({ url: target = '', httpVersion, rawHeaders }) => {
+    if (rawHeaders.length > 2 * mostHeaders) return tooManyHeaders;
+    const given = findOnceOnly(rawHeaders);
+    if (typeof given === 'object' && given !== null) return given;
+    if (given === null && httpVersion !== '1.0' && !hostMayBeMissing) return noHost;
+    const host = given === null ? null : hostOf(given);
+    if (host?.name === null) return badHost;
+    const mark = target.indexOf('?');
+    return {
+      ok: true,
+      head: {
+        path: mark < 0 ? target : target.slice(0, mark),
+        query: mark < 0 ? null : target.slice(mark + 1),
+        host: host?.name ?? null,
+        authority: host?.authority ?? null,
+      },
+    };
   };
 }
 
-function findRepeated(rawHeaders: readonly string[]): HeadResult | null {
+/** The Host header as it was sent, null without one; a refusal where there are two of what may be there once. */
+function findOnceOnly(rawHeaders: readonly string[]): string | null | HeadResult {
+  let host: string | null = null;
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (!onceOnlyLengths.has(name.length)) continue;
-    const known = name.toLowerCase();
-    const refused = onceOnly.get(known);
+    const { length } = rawHeaders[index] as string;
+    if (length !== 4 && (length < leastLength || length > mostLength)) continue;
+    const name = (rawHeaders[index] as string).toLowerCase();
+    const refused = onceOnly.get(name);
     if (refused === undefined) continue;
-    if (seen.includes(`${known},`)) return refused;
-    seen += `${known},`;
+    if (name === 'host' ? host !== null : seen.includes(name)) return refused;
+    if (name === 'host') host = rawHeaders[index + 1] as string;
+    else seen += `${name},`;
   }
-  return null;
-}
-
-/** In lower case. */
-function findHost(rawHeaders: readonly string[]): string | null {
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') {
-      return (rawHeaders[index + 1] as string).toLowerCase();
-    }
-  }
-  return null;
+  return host;
 }
 
 const hostSyntax = /^(?:([a-z0-9._~-]+)|(\[([0-9a-f:.]+)\]))(?::(\d{1,5}))?$/;

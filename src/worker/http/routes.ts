@@ -12,7 +12,7 @@ import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-import { type HeadResult, type RequestHead, readHead } from './request-head.ts';
+import { createHeadReader, type HeadResult, type RequestHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
 /** Answers a request that has no body and needs no SQL. */
@@ -60,6 +60,7 @@ export function createRoutes(
   const checkBrowser = createBrowserGuard(config);
   const nextRequestId = createRequestIds();
   const rules = rulesOf[config.compat];
+  const readHead = createHeadReader(rules);
   const endpointOf = new Map(rules.hasHealth ? [...paths, ['/health', 'health'] as const] : paths);
 
   const cors = createCors(config.allowOrigins);
@@ -123,7 +124,7 @@ export function createRoutes(
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
     if (cors !== null) response.addHeaders(cors.headersFor(request.headers.origin));
-    const read = readHead(request, rules);
+    const read = readHead(request);
     const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
     if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
