@@ -39,7 +39,7 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
   #parsed: IncomingMessage | null = null;
 
   /** Puts itself between the socket and node's parser, which listens to it already. */
-  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext, reads: ReadBuffer) {
+  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext) {
     this.socket = socket;
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
@@ -48,7 +48,6 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
     if (parse === undefined) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
     socket.off('data', parse);
-    reads.readInto(socket, (segment) => this.intake.take(segment));
   }
 
   get isBusy(): boolean {
@@ -92,10 +91,15 @@ export class Client implements Enrolled, IntakeOwner, TurnTaker {
 const clientOf: unique symbol = Symbol('client');
 type KnownSocket = Socket & { [clientOf]?: Client | undefined };
 
+function takeRead(this: KnownSocket, length: number, bytes: Buffer): true {
+  this[clientOf]?.intake.take(bytes.subarray(0, length));
+  return true;
+}
+
 /** All of them. */
 export class Clients implements Iterable<Client> {
   readonly #roster = new Roster<Client>();
-  readonly #reads = new ReadBuffer();
+  readonly #reads = new ReadBuffer(takeRead);
   readonly #context: ClientContext;
 
   constructor(context: ClientContext) {
@@ -108,8 +112,9 @@ export class Clients implements Iterable<Client> {
 
   /** Takes a connection in; it leaves by itself when it is closed. */
   open(socket: KnownSocket, isBeyondLimit: boolean): void {
-    const client = new Client(socket, isBeyondLimit, this.#context, this.#reads);
+    const client = new Client(socket, isBeyondLimit, this.#context);
     socket[clientOf] = client;
+    this.#reads.read(socket);
     this.#roster.add(client);
     socket.on('close', () => {
       socket[clientOf] = undefined;
