@@ -18,6 +18,7 @@ import type { DbExchange } from './http/db-exchange.ts';
 import { DrainRate } from './http/drain-rate.ts';
 import { createTokenGuard } from './http/guard.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
+import { createRequestIds } from './http/request-ids.ts';
 import { createRoutes } from './http/routes.ts';
 import { createHttpServer } from './http/server.ts';
 import { StalledReaders } from './http/stalled-readers.ts';
@@ -150,6 +151,7 @@ export function createService({
   });
   const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
+  const nextRequestId = createRequestIds();
   const routes = createRoutes(
     config,
     {
@@ -169,6 +171,7 @@ export function createService({
         accessLog?.visited(visit);
       },
     },
+    nextRequestId,
   );
   const http = createHttpServer(
     {
@@ -181,12 +184,15 @@ export function createService({
       tls: config.httpsTexts,
     },
     routes,
-    (client, { status, code }, bytes) => {
-      metrics.countRequest('other', status);
-      metrics.countFailure(code);
-      accessLog?.refused({ client, status, code, bytes });
+    {
+      nextRequestId,
+      headers: varyHeaders(config.allowOrigins),
+      observe: (client, { status, code }, bytes, requestId) => {
+        metrics.countRequest('other', status);
+        metrics.countFailure(code);
+        accessLog?.refused({ client, status, code, bytes, requestId });
+      },
     },
-    varyHeaders(config.allowOrigins),
   );
   http.server.on('error', () => {
     metrics.descriptorShortages += 1;

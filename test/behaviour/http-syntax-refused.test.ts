@@ -82,6 +82,7 @@ test('answers whatever is no good request in JSON, and runs nothing', async (t) 
       assert.match(String(at(body, 'CODE')), /^[A-Z_]+$/);
       assert.equal(reply.header('content-type'), 'application/json; charset=utf-8');
       assert.equal(reply.header('x-content-type-options'), 'nosniff');
+      assert.ok(reply.header('x-request-id'));
       if (status === 405 && !what.startsWith('CONNECT')) assert.ok(reply.header('allow'));
     });
   }

@@ -1,6 +1,5 @@
 // Which path is answered by whom, and who may ask.
 // Must not know how any of them answers.
-import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/config.ts';
 import { type Endpoint, Visit, type VisitObserver } from '../observe/visit.ts';
@@ -55,10 +54,10 @@ export function createRoutes(
   endpoints: Endpoints,
   checkToken: Guard,
   observer: VisitObserver,
+  nextRequestId: () => string,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
-  const nextRequestId = createRequestIds();
   const rules = rulesOf[config.compat];
   const readHead = createHeadReader(rules);
   const endpointOf = new Map(rules.hasHealth ? [...paths, ['/health', 'health'] as const] : paths);
@@ -152,11 +151,4 @@ function refuse(
 function withoutQuery(target: string): string {
   const mark = target.indexOf('?');
   return mark < 0 ? target : target.slice(0, mark);
-}
-
-/** Ids that are unique to this process and request: a random prefix and a counter. */
-function createRequestIds(): () => string {
-  const prefix = randomBytes(6).toString('hex');
-  let count = 0;
-  return () => `${prefix}-${(count++).toString(36)}`;
 }

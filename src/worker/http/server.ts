@@ -9,6 +9,7 @@ import { HeldBytes } from './held-bytes.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { keepFromParser } from './read-buffer.ts';
+import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
 import { Turns } from './turns.ts';
 
@@ -24,8 +25,20 @@ export type RequestHandler = (
   isBeyondLimit: boolean,
 ) => Answering;
 
-/** Told of what was answered though it was no HTTP; `bytes`: of the reply's body. */
-export type RefusalObserver = (client: string, failure: Failure, bytes: number) => void;
+/** How what is no request is answered. */
+export type Refusals = {
+  readonly nextRequestId: () => string;
+  /** Name, value, name, value; beside its own. */
+  readonly headers: readonly string[];
+  /** Told of each; `bytes`: of the reply's body. */
+  readonly observe: (client: string, failure: Failure, bytes: number, requestId: string) => void;
+};
+
+const unobserved: Refusals = {
+  nextRequestId: createRequestIds(),
+  headers: [],
+  observe: () => {},
+};
 
 /** A server that is not listening yet. */
 export type HttpServer = {
@@ -43,14 +56,12 @@ export type HttpServer = {
 };
 
 /**
- * Creates the server. Each request reaches `handle` after those before it on its connection were answered. What is no
- * request is answered with `commonHeaders` (name, value, name, value) beside its own.
+ * Creates the server. Each request reaches `handle` after those before it on its connection were answered.
  */
 export function createHttpServer(
   settings: HttpSettings,
   handle: RequestHandler,
-  onRefusal: RefusalObserver = () => {},
-  commonHeaders: readonly string[] = [],
+  refusals: Refusals = unobserved,
 ): HttpServer {
   const { connections, timeouts } = settings;
   const turns = new Turns();
@@ -122,8 +133,11 @@ export function createHttpServer(
   };
 
   const refuse = (socket: Socket, failure: Failure): void => {
-    const bytes = endWithFailure(socket, failure, commonHeaders);
-    onRefusal(socket.remoteAddress ?? '', failure, bytes);
+    const client = socket.remoteAddress ?? '';
+    const requestId = refusals.nextRequestId();
+    const headers = [...refusals.headers, 'X-Request-ID', requestId];
+    const bytes = endWithFailure(socket, failure, headers);
+    refusals.observe(client, failure, bytes, requestId);
   };
 
   const refuseInTurn = (client: Client, failure: Failure): void => {

@@ -13,6 +13,7 @@ export type Refused = {
   readonly code: FailureCode;
   /** Of the reply's body. */
   readonly bytes: number;
+  readonly requestId: string;
 };
 
 /** Makes one line, its line feed included. */
@@ -54,10 +55,10 @@ export function createJsonFormat(): LineFormat {
         by(headers['user-agent'], headers.referer)
       );
     },
-    refused: ({ client, status, code, bytes }, now) =>
+    refused: ({ client, status, code, bytes, requestId }, now) =>
       `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
-      '"outcome":null,"rows":null,"request_id":null,"user_agent":null,"referer":null}\n',
+      `"outcome":null,"rows":null,"request_id":"${requestId}","user_agent":null,"referer":null}\n`,
   };
 }
 
