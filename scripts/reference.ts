@@ -1,8 +1,8 @@
 // Writes the README's generated parts anew: configuration and metrics, from the tables that the program uses.
 // Must not know anything that those tables do not say.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describeOptions } from '../src/shared/describe.ts';
-import { describeMetrics } from '../src/shared/describe-metrics.ts';
+import { describeMetrics } from '../src/shared/process/describe-metrics.ts';
+import { describeOptions } from '../src/shared/settings/describe.ts';
 
 const readme = new URL('../../README.md', import.meta.url);
 

@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openLog } from '../../src/shared/log.ts';
+import { openLog } from '../../src/shared/process/log.ts';
 
 import { openAccessLog } from '../../src/worker/observe/access-log.ts';
 import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.ts';
+import { Visit } from '../../src/worker/observe/request-record.ts';
 import { createSlowStatements } from '../../src/worker/observe/slow-statements.ts';
-import { Visit } from '../../src/worker/observe/visit.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { observeExchange } from '../../src/worker/service.ts';
 import { median } from '../support/statistics.ts';

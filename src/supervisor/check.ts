@@ -2,14 +2,19 @@
 // Must not know how an instance is run.
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Config } from '../shared/config.ts';
-import { type Environment, type Fault, formatFault, loadConfig } from '../shared/config-file.ts';
-import { currentPlace, runDirectory } from '../shared/default-paths.ts';
-import { describeConfig } from '../shared/describe.ts';
-import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
-import { findObstacle } from '../shared/line-writer.ts';
-import { formatListenAddress } from '../shared/listen-address.ts';
-import { escapeControl } from '../shared/log.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import { findObstacle } from '../shared/process/line-writer.ts';
+import { escapeControl } from '../shared/process/log.ts';
+import type { Config } from '../shared/settings/config.ts';
+import {
+  type Environment,
+  type Fault,
+  formatFault,
+  loadConfig,
+} from '../shared/settings/config-file.ts';
+import { currentPlace, runDirectory } from '../shared/settings/default-paths.ts';
+import { describeConfig } from '../shared/settings/describe.ts';
+import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import type { Target } from './arguments.ts';
 import { holderOf } from './claim.ts';
 import { bindListener, isTaken } from './listener.ts';

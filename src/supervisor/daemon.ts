@@ -1,8 +1,8 @@
 // The detached supervisor's process: takes over what the launcher prepared, reports once, lives on.
 // Must not know the command line.
-import '../shared/no-inspector.ts';
+import '../shared/process/no-inspector.ts';
 import { closeSync } from 'node:fs';
-import { openLog } from '../shared/log.ts';
+import { openLog } from '../shared/process/log.ts';
 import { inheritClaim } from './claim.ts';
 import { type FromDaemon, inherited, type ToDaemon } from './handover.ts';
 import { live } from './lifetime.ts';

@@ -1,7 +1,8 @@
 // Runs an instance in this very process, for service managers and containers.
 // Must not know the detached way.
-import type { Environment } from '../shared/config-file.ts';
-import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
+
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import type { Environment } from '../shared/settings/config-file.ts';
 import type { Target } from './arguments.ts';
 import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // The command: arguments -> start, check, foreground, help or version; sets the exit status.
 // Must not know how any of them is done.
-import '../shared/no-inspector.ts';
-import { exitCodes } from '../shared/exit-codes.ts';
-import { version } from '../shared/version.ts';
+import '../shared/process/no-inspector.ts';
+import { exitCodes } from '../shared/process/exit-codes.ts';
+import { version } from '../shared/process/version.ts';
 import { parseArguments, usage } from './arguments.ts';
 
 const command = parseArguments(process.argv.slice(2));

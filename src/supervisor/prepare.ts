@@ -1,18 +1,18 @@
 // Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
 // Must not know what is started, nor how it is left.
 import { dirname } from 'node:path';
-import type { Config } from '../shared/config.ts';
-import { type Environment, formatFault, loadConfig } from '../shared/config-file.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/process/log.ts';
+import type { LogDestination } from '../shared/process/messages.ts';
+import type { Config } from '../shared/settings/config.ts';
+import { type Environment, formatFault, loadConfig } from '../shared/settings/config-file.ts';
 import {
   currentPlace,
   fallbackLog,
   makeDefaultDirectory,
   type Place,
-} from '../shared/default-paths.ts';
-import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
-import { formatListenAddress } from '../shared/listen-address.ts';
-import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/log.ts';
-import type { LogDestination } from '../shared/messages.ts';
+} from '../shared/settings/default-paths.ts';
+import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import type { Target } from './arguments.ts';
 import { type Claim, claimInstance } from './claim.ts';
 import { type Bound, bindListener, type Listener } from './listener.ts';

@@ -6,9 +6,9 @@ import {
   createConnection,
   type RowDataPacket,
 } from 'mysql2/promise';
-import type { Config } from '../shared/config.ts';
-import { type ConnectFailure, describeConnectFailure } from '../shared/connect-failure.ts';
-import { connectNamed } from '../shared/named-socket.ts';
+import { type ConnectFailure, describeConnectFailure } from '../shared/mysql/connect-failure.ts';
+import { connectNamed } from '../shared/mysql/named-socket.ts';
+import type { Config } from '../shared/settings/config.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
 
 /** What a server says of itself. */

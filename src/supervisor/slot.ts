@@ -1,15 +1,16 @@
 // One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
 // Must not know the other slots, nor the instance's phase: its crew decides whether to fill it again.
-import type { Config } from '../shared/config.ts';
-import type { Credentials } from '../shared/credentials.ts';
-import type { ExitCode } from '../shared/exit-codes.ts';
-import type { Log } from '../shared/log.ts';
-import type { LogDestination, ToSupervisor, ToWorker } from '../shared/messages.ts';
-import type { Snapshot } from '../shared/metrics.ts';
+
+import type { ExitCode } from '../shared/process/exit-codes.ts';
+import type { Log } from '../shared/process/log.ts';
+import type { LogDestination, ToSupervisor, ToWorker } from '../shared/process/messages.ts';
+import type { Snapshot } from '../shared/process/metrics.ts';
+import type { Config } from '../shared/settings/config.ts';
+import type { Credentials } from '../shared/settings/credentials.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
-import { forkMember, type Member } from './member.ts';
 import type { Marks } from './orphans.ts';
 import { decideRestart, noHistory } from './restart-policy.ts';
+import { forkMember, type Member } from './worker-process.ts';
 
 /** What a slot's workers are made with. */
 export type Making = {

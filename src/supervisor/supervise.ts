@@ -1,20 +1,20 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
-import { readBuild } from '../shared/build.ts';
-import type { Config } from '../shared/config.ts';
-import { findLapses, renewCredentials } from '../shared/credentials.ts';
-import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
-import { formatListenAddress } from '../shared/listen-address.ts';
-import type { OwnedLog } from '../shared/log.ts';
-import type { LogDestination } from '../shared/messages.ts';
+import { readBuild } from '../shared/process/build.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import type { OwnedLog } from '../shared/process/log.ts';
+import type { LogDestination } from '../shared/process/messages.ts';
+import type { Config } from '../shared/settings/config.ts';
+import { findLapses, renewCredentials } from '../shared/settings/credentials.ts';
+import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import { type Claim, instanceOf } from './claim.ts';
-import { type Crew, createCrew } from './crew.ts';
 import { awaitDrainTurn } from './drain-turn.ts';
 import { type Listener, rememberSocketName } from './listener.ts';
-import { prepareForks } from './member.ts';
 import { ownMarks } from './orphans.ts';
 import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
+import { prepareForks } from './worker-process.ts';
+import { type Crew, createCrew } from './workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {

@@ -8,8 +8,8 @@ import {
   type Snapshot,
   supervisorMetrics,
   workerMetrics,
-} from '../shared/metrics.ts';
-import { version } from '../shared/version.ts';
+} from '../shared/process/metrics.ts';
+import { version } from '../shared/process/version.ts';
 
 /** A slot as the supervisor sees it. */
 export type SlotState = {

@@ -1,7 +1,7 @@
 // The WebAssembly of the rows from its file, where this machine can run it.
 // Must not know what rows are.
 import { readFileSync } from 'node:fs';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/process/log.ts';
 import { RowModule } from './reply/row-module.ts';
 
 /**

@@ -1,20 +1,20 @@
 // A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
 // Must not know how requests are answered, nor the other workers.
-import '../shared/no-inspector.ts';
+import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
 import { performance } from 'node:perf_hooks';
-import { readBuild } from '../shared/build.ts';
-import type { Config } from '../shared/config.ts';
-import { type ExitCode, exitCodes } from '../shared/exit-codes.ts';
-import { listenOn } from '../shared/listening-socket.ts';
-import { type Log, type OwnedLog, openLog } from '../shared/log.ts';
+import { readBuild } from '../shared/process/build.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import { listenOn } from '../shared/process/listening-socket.ts';
+import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
 import {
   inheritedSocket,
   type LogDestination,
   type ToSupervisor,
   type ToWorker,
-} from '../shared/messages.ts';
-import type { Sample, Snapshot } from '../shared/metrics.ts';
+} from '../shared/process/messages.ts';
+import type { Sample, Snapshot } from '../shared/process/metrics.ts';
+import type { Config } from '../shared/settings/config.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { createScrapes, type Scrapes } from './scrapes.ts';
 import { createService, type Service } from './service.ts';

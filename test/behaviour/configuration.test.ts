@@ -17,7 +17,7 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { currentPlace, fallbackLog } from '../../src/shared/default-paths.ts';
+import { currentPlace, fallbackLog } from '../../src/shared/settings/default-paths.ts';
 import { createDaemon, type Daemon, runCommand, type Settings } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import fc from 'fast-check';
-import { openConnection } from '../../src/worker/mysql/open-connection.ts';
+import { openConnection } from '../../src/shared/mysql/open-connection.ts';
 import { createAuthority } from '../support/certificates.ts';
 import {
   endlessPacket,

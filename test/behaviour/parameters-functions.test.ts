@@ -2,8 +2,8 @@
 // built-in, so that no stored function can answer to it. Must not know how a text is classified, but for what it trusts.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { classify } from '../../src/worker/sql/classify.ts';
-import { builtInsOf, unsuspectedNames } from '../../src/worker/sql/vocabulary.ts';
+import { classify } from '../../src/shared/sql/classify.ts';
+import { builtInsOf, unsuspectedNames } from '../../src/shared/sql/vocabulary.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 const functionDoesNotExist = 1305;

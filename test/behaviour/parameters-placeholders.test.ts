@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import fc from 'fast-check';
 import type { Connection } from 'mysql2/promise';
-import { type Bound, bind } from '../../src/worker/sql/bind.ts';
+import { type Bound, bind } from '../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 let database: Database;

@@ -5,7 +5,7 @@ import test, { after, before } from 'node:test';
 import fc from 'fast-check';
 import { parse as parseLossless } from 'lossless-json';
 import type { Connection } from 'mysql2/promise';
-import { bind, type Parameters } from '../../src/worker/sql/bind.ts';
+import { bind, type Parameters } from '../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 const modes = [

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { Connection, type Intake } from '../../src/worker/mysql/connection.ts';
-import type { ServerError } from '../../src/worker/mysql/packets.ts';
-import { discardResults, QueryCommand } from '../../src/worker/mysql/query.ts';
+import { Connection, type Intake } from '../../src/shared/mysql/connection.ts';
+import type { ServerError } from '../../src/shared/mysql/packets.ts';
+import { discardResults, QueryCommand } from '../../src/shared/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
-import { DbReply, type DbReplyOptions } from '../../src/worker/reply/db-reply.ts';
+import { DbReply, type DbReplyOptions } from '../../src/worker/reply/formats/db.ts';
 import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
 import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';

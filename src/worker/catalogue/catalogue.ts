@@ -2,14 +2,14 @@
 // when a statement may have changed them. While that is not done, nothing is known.
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
-import type { Log } from '../../shared/log.ts';
-import { RefusedError } from '../mysql/commands.ts';
-import type { Connection } from '../mysql/connection.ts';
-import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
-import type { Pool } from '../mysql/pool.ts';
-import type { Session } from '../mysql/session.ts';
-import type { Refusal } from '../mysql/waiter.ts';
-import { type BuiltIns, builtInEverywhere, builtInsOf } from '../sql/vocabulary.ts';
+import { RefusedError } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import type { Log } from '../../shared/process/log.ts';
+import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../shared/sql/vocabulary.ts';
+import { isSameServer, type ServerIdentity } from '../backend/identity.ts';
+import type { Pool } from '../backend/pool.ts';
+import type { Session } from '../backend/session.ts';
+import type { Refusal } from '../backend/waiter.ts';
 import { readObjects } from './read-objects.ts';
 import type { StoredObjects } from './stored-objects.ts';
 

@@ -1,9 +1,9 @@
 // Reads the tables, views and triggers that the account may see, on a session that is lent for it.
 // Must not know when, nor what they are wanted for.
-import { fetchRows, readRows } from '../mysql/commands.ts';
-import type { Connection } from '../mysql/connection.ts';
-import { forgetFoundRows } from '../mysql/session.ts';
-import { builtInsOf } from '../sql/vocabulary.ts';
+import { fetchRows, readRows } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { builtInsOf } from '../../shared/sql/vocabulary.ts';
+import { forgetFoundRows } from '../backend/session.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 /** More than what is remembered of any database: beyond it the server is no server. */

@@ -1,9 +1,9 @@
 // What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
 // Pure but for what it remembers of its own answers. Must not know how it was read.
-import { classify } from '../sql/classify.ts';
-import type { TableName } from '../sql/table-names.ts';
-import { readTriggerBody } from '../sql/trigger-body.ts';
-import type { BuiltIns } from '../sql/vocabulary.ts';
+import { classify } from '../../shared/sql/classify.ts';
+import type { TableName } from '../../shared/sql/table-names.ts';
+import { readTriggerBody } from '../../shared/sql/trigger-body.ts';
+import type { BuiltIns } from '../../shared/sql/vocabulary.ts';
 
 /** How a server reads names, and what is built into it. */
 export type NameRules = {

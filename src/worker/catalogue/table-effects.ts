@@ -1,7 +1,8 @@
 // The effects of a statement as the catalogue knows them at the moment when somebody asks.
 // Must not know what follows from them.
-import type { StatementEffects } from '../mysql/statement-effects.ts';
-import type { Classification } from '../sql/classify.ts';
+
+import type { Classification } from '../../shared/sql/classify.ts';
+import type { StatementEffects } from '../execute/statement-effects.ts';
 import type { Catalogue } from './catalogue.ts';
 
 /** What is asked of a catalogue, and what it is told. */

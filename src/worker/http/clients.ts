@@ -2,7 +2,7 @@
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Enrolled, Roster } from '../../shared/roster.ts';
+import { type Enrolled, Roster } from '../indexed-set.ts';
 import type { Failure } from './failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeOwner } from './intake.ts';

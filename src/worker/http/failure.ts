@@ -1,7 +1,7 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import type { Outcome } from '../mysql/fate.ts';
+import type { Outcome } from '../execute/outcome.ts';
 import { endReply } from './linger.ts';
 import { headerLines, type OutgoingReply } from './outgoing-reply.ts';
 

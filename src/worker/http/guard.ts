@@ -2,7 +2,7 @@
 // Pure but for nothing; must not know routes beyond "open to everybody or not".
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { type Failure, refusal } from './failure.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;

@@ -1,6 +1,6 @@
 // How much memory all requests that have not been read to their end may hold together.
 // Must not know what the bytes are, nor how a client is told.
-import { type Enrolled, Roster } from '../../shared/roster.ts';
+import { type Enrolled, Roster } from '../indexed-set.ts';
 
 /** Whose bytes are counted. */
 export interface Holder extends Enrolled {

@@ -1,6 +1,6 @@
 // What is answered where the handling of a request threw: that request ends, and nothing else.
 // Must not know what was thrown; the log is told where.
-import type { Outcome } from '../mysql/fate.ts';
+import type { Outcome } from '../execute/outcome.ts';
 import { type Failure, sendFailure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { resetConnection } from './reset.ts';

@@ -1,7 +1,7 @@
 // A reply that counts the bytes of its body, and that can leave as a whole in one write.
 // Must not know what the bytes say.
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import { createSecondClock } from '../../shared/second-clock.ts';
+import { createSecondClock } from '../observe/second-clock.ts';
 import { ServerResponse, STATUS_CODES } from './node-http.ts';
 
 /**

@@ -1,7 +1,7 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import type { Outcome, RunEnd } from '../mysql/fate.ts';
+import type { Outcome, RunEnd } from '../execute/outcome.ts';
 import type { Failure } from './failure.ts';
 import { internalFailure } from './internal-fault.ts';
 

@@ -1,7 +1,7 @@
 // Keeps readers that take nothing from holding the pool: while requests wait, they have half of its sessions at most.
 // Must not know what is read, nor how a session is held.
-import type { Enrolled } from '../../shared/roster.ts';
-import { Roster } from '../../shared/roster.ts';
+import type { Enrolled } from '../indexed-set.ts';
+import { Roster } from '../indexed-set.ts';
 
 /** How often it is looked whether a reader took something. */
 const lookMs = 50;

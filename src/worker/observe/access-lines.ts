@@ -2,9 +2,9 @@
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import { thousandths, threeDigits } from '../../shared/milliseconds.ts';
-import { createSecondClock } from '../../shared/second-clock.ts';
-import type { Visit } from './visit.ts';
+import { thousandths, threeDigits } from './milliseconds.ts';
+import type { Visit } from './request-record.ts';
+import { createSecondClock } from './second-clock.ts';
 
 /** An answer to what was no HTTP. */
 export type Refused = {

@@ -1,8 +1,8 @@
 // The access log: a line for every request, in a file of its own beside the log, or on stdout.
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
-import { type LineWriter, openLineWriter } from '../../shared/line-writer.ts';
+import { type LineWriter, openLineWriter } from '../../shared/process/line-writer.ts';
 import { createCombinedFormat, createJsonFormat, type Refused } from './access-lines.ts';
-import type { Visit } from './visit.ts';
+import type { Visit } from './request-record.ts';
 
 export type AccessLog = {
   readonly visited: (visit: Visit) => void;

@@ -1,7 +1,7 @@
 // Statements that take long, told in the log by their shape: never a literal.
 // Must not know HTTP, nor where the log goes.
-import type { Log } from '../../shared/log.ts';
-import { digest } from '../sql/digest.ts';
+import type { Log } from '../../shared/process/log.ts';
+import { digest } from '../../shared/sql/digest.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 
 /** Whether they were slow; if so, they have been logged. */

@@ -14,13 +14,13 @@ import {
   type Snapshot,
   type WorkerMetric,
   workerMetrics,
-} from '../../shared/metrics.ts';
-import type { ControlObservations } from '../mysql/control.ts';
-import type { LaneObservations } from '../mysql/lane.ts';
-import type { PoolObservations } from '../mysql/pool.ts';
-import type { ReadyAnswer } from '../mysql/readiness.ts';
+} from '../../shared/process/metrics.ts';
+import type { ControlObservations } from '../backend/control.ts';
+import type { PoolObservations } from '../backend/pool.ts';
+import type { ReadyAnswer } from '../backend/readiness.ts';
+import type { LaneObservations } from '../execute/pipeline.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
-import { type Endpoint, endpoints } from './visit.ts';
+import { type Endpoint, endpoints } from './request-record.ts';
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 /** Those that stand there before their first event: a rate over a series that appears shows nothing. */

@@ -1,6 +1,6 @@
 // One cell as JSON, from MySQL's text to bytes. Hot for numbers and NULL: nothing is allocated for them.
 // Must not know rows, nor which column a cell belongs to.
-import { decode } from '../mysql/decoding.ts';
+import { decode } from '../../shared/mysql/decoding.ts';
 import { writeBase64 } from './base64.ts';
 import { type CellKind, type Conversion, cellKinds } from './column-kinds.ts';
 import { isDigit, isJsonNumber } from './json-number.ts';

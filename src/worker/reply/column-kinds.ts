@@ -1,7 +1,7 @@
 // What a column's cells become, decided once per result set from its definition.
 // Must not know how cells are written.
-import { foreignCharset, isBinaryCharset, isWide } from '../mysql/charsets.ts';
-import type { Column } from '../mysql/packets.ts';
+import { foreignCharset, isBinaryCharset, isWide } from '../../shared/mysql/charsets.ts';
+import type { Column } from '../../shared/mysql/packets.ts';
 
 /** How a cell is written. Small numbers, so that a row's kinds fit into a byte array. */
 export const cellKinds = {

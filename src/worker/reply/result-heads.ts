@@ -1,7 +1,7 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
-import { decode } from '../mysql/decoding.ts';
-import type { Column } from '../mysql/packets.ts';
+import { decode } from '../../shared/mysql/decoding.ts';
+import type { Column } from '../../shared/mysql/packets.ts';
 import { typeName } from './column-kinds.ts';
 import type { RowModule } from './row-module.ts';
 import { planRow, type RowPlan } from './rows.ts';

@@ -1,6 +1,6 @@
 // The rows of one reply: written one by one or many at once, counted, cut where a limit says so. Hot.
 // Must not know the document around them, nor sockets.
-import type { PacketsAhead } from '../mysql/framing.ts';
+import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes } from './buffers.ts';
 import type { RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';

@@ -1,6 +1,6 @@
 // The WebAssembly module that writes many rows in one call (its source is in assembly/), and its memory.
 // Must not know results, nor which of their rows are wanted.
-import type { PacketsAhead } from '../mysql/framing.ts';
+import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes, streamBytes } from './buffers.ts';
 import type { RowPlan } from './rows.ts';
 import type { ReplyWriter } from './writer.ts';

@@ -1,6 +1,6 @@
 // One row of MySQL's text protocol as a JSON array, from bytes to bytes. Hot: nothing is allocated here.
 // Must not know sockets, nor the shape of the reply around a row.
-import type { Column } from '../mysql/packets.ts';
+import type { Column } from '../../shared/mysql/packets.ts';
 import { slackBytes } from './buffers.ts';
 import { writeCell, writeNull } from './cells.ts';
 import {

@@ -1,0 +1,166 @@
+// Opens a connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours.
+// The only file of the worker that has mysql2 talk to a server. Must not know what a connection is for.
+import { connect, type Socket } from 'node:net';
+import mysql from 'mysql2';
+import { Connection, type Intake } from './connection.ts';
+import { guardHandshake, type HandshakeParser } from './handshake-guard.ts';
+import { connectNamed } from './named-socket.ts';
+import { plainTcpPlugins } from './password-guard.ts';
+
+const keepAliveDelayMs = 10_000;
+/** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
+const arenaHeadroomBytes = 16 * 1024;
+/** utf8mb4_general_ci: known to every MySQL and MariaDB; `SET NAMES` follows before any statement. */
+const handshakeCharset = 'UTF8MB4_GENERAL_CI';
+/**
+ * The flags that make mysql2 differ from the C client: affected rows would be matched rows,
+ * IGNORE_SPACE changes sql_mode, LOCAL_FILES lets a statement read files of this machine, and query
+ * attributes would add two bytes to each statement.
+ */
+const unwantedFlags = [
+  '-FOUND_ROWS',
+  '-IGNORE_SPACE',
+  '-LOCAL_FILES',
+  '-ODBC',
+  '-CLIENT_QUERY_ATTRIBUTES',
+];
+
+/** Where and as whom to connect. */
+export type ConnectionSettings = {
+  readonly host: string;
+  readonly port: number;
+  readonly socket: string | null;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly multiStatements: boolean;
+  readonly tls: TlsSettings | null;
+  readonly connectTimeoutMs: number;
+  /** Where all connections of a worker read into, one after the other, 64 KiB at least; not used with TLS. */
+  readonly arena: Buffer;
+};
+
+/** TLS towards MySQL; PEM texts. `verify` checks the chain and the host name. */
+export type TlsSettings = {
+  readonly verify: boolean;
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+};
+
+/** What mysql2 keeps to itself, and a test pins: socket, parser, and what the handshake found out. */
+type Mysql2Connection = {
+  readonly stream: Socket;
+  packetParser: HandshakeParser;
+  readonly threadId: number;
+  readonly _mariadbExtendedMetadata: boolean;
+  readonly _handshakePacket: { readonly serverVersion: string };
+  on(event: 'error', listener: (error: Error) => void): void;
+  once(event: 'connect', listener: () => void): void;
+  destroy(): void;
+};
+
+/**
+ * Connects and authenticates. The caller owns the connection and must destroy it.
+ * @throws the server's or the socket's error, a ServerFault; an abort of `signal` rejects with its reason
+ */
+export function openConnection(
+  settings: ConnectionSettings,
+  signal: AbortSignal,
+): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const intake = settings.tls === null ? { receive: () => {} } : null;
+    const options = mysql2Options(settings, intake);
+    const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
+    const abort = () => fail(signal.reason as Error);
+    const fail = (error: Error) => {
+      signal.removeEventListener('abort', abort);
+      raw.destroy();
+      raw.stream.destroy();
+      reject(error);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    guardHandshake(raw, fail);
+    raw.on('error', fail);
+    raw.once('connect', () => {
+      signal.removeEventListener('abort', abort);
+      resolve(
+        new Connection({
+          socket: raw.stream,
+          threadId: raw.threadId,
+          serverVersion: raw._handshakePacket.serverVersion,
+          extendedMetadata: raw._mariadbExtendedMetadata,
+          intake,
+          end: () => raw.destroy(),
+        }),
+      );
+    });
+  });
+}
+
+/**
+ * A socket that reads into the arena instead of allocating 64 KiB for each read. During the handshake
+ * mysql2 gets copies, as events. Otherwise each read leaves its buffer to the garbage collector.
+ */
+function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
+  const { host, port, socket: path, arena } = settings;
+  const buffer = arena.subarray(arenaHeadroomBytes);
+  const socket = connect({
+    ...(path === null ? { host, port } : { path }),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+    onread: {
+      buffer,
+      callback: (length) => {
+        intake.receive(arena, arenaHeadroomBytes, arenaHeadroomBytes + length);
+        return true;
+      },
+    },
+  });
+  intake.receive = (bytes, start, end) =>
+    socket.emit('data', Buffer.from(bytes.subarray(start, end)));
+  return socket;
+}
+
+/** Where mysql2's own socket will not do: without TLS it is read into the arena, with TLS it must know its address. */
+function streamOf(settings: ConnectionSettings, intake: Intake | null): { stream?: () => Socket } {
+  if (intake !== null) return { stream: () => openSocket(settings, intake) };
+  const { socket, host, port } = settings;
+  return socket === null ? { stream: () => connectNamed(host, port) } : {};
+}
+
+function mysql2Options(
+  settings: ConnectionSettings,
+  intake: Intake | null,
+): mysql.ConnectionOptions {
+  const { tls } = settings;
+  return {
+    ...(settings.socket === null
+      ? { host: settings.host, port: settings.port }
+      : { socketPath: settings.socket }),
+    user: settings.user,
+    password: settings.password,
+    database: settings.database,
+    charset: handshakeCharset,
+    connectTimeout: settings.connectTimeoutMs,
+    disableEval: true,
+    enableKeepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+    flags: unwantedFlags,
+    multipleStatements: settings.multiStatements,
+    ...(tls === null && settings.socket === null ? { authPlugins: plainTcpPlugins() } : {}),
+    ...streamOf(settings, intake),
+    ...(tls === null
+      ? {}
+      : {
+          ssl: {
+            rejectUnauthorized: tls.verify,
+            verifyIdentity: tls.verify,
+            ...(tls.ca === null ? {} : { ca: tls.ca }),
+            ...(tls.cert === null ? {} : { cert: tls.cert }),
+            ...(tls.key === null ? {} : { key: tls.key }),
+          },
+        }),
+  };
+}

@@ -1,0 +1,43 @@
+// What supervisor and worker say to each other: one union each way.
+// Must not know how either side acts on it.
+import type { Config } from '../settings/config.ts';
+import type { Credentials } from '../settings/credentials.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Snapshot } from './metrics.ts';
+
+/** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
+export const inheritedSocket = 4;
+
+/** The section's log file, or stderr when the supervisor runs in the foreground. */
+export type LogDestination = 'file' | 'stderr';
+
+/** From the supervisor to one worker. */
+export type ToWorker =
+  | {
+      readonly kind: 'boot';
+      readonly config: Config;
+      readonly slot: number;
+      readonly logTo: LogDestination;
+    }
+  /** Close the listener, confirm, finish what is in flight, end. */
+  | { readonly kind: 'drain' }
+  | { readonly kind: 'reopen logs' }
+  | { readonly kind: 'renew'; readonly credentials: Credentials }
+  /** Tables may have changed: a statement through another worker may have done it. */
+  | { readonly kind: 'tables changed' }
+  | { readonly kind: 'ping'; readonly sequence: number }
+  | { readonly kind: 'collect'; readonly scrapeId: number }
+  | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };
+
+/** From one worker to the supervisor. */
+export type ToSupervisor =
+  /** `build`: the code that it runs. */
+  | { readonly kind: 'ready'; readonly build: string }
+  | { readonly kind: 'listening' }
+  /** The listener is closed: nothing new will come. */
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
+  | { readonly kind: 'tables changed' }
+  | { readonly kind: 'pong'; readonly sequence: number }
+  | { readonly kind: 'snapshot'; readonly scrapeId: number | null; readonly snapshot: Snapshot }
+  | { readonly kind: 'scrape'; readonly requestId: number };

@@ -1,0 +1,174 @@
+// All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
+// Must not know signals, pidfile or claim.
+
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import type { LogFields } from '../shared/process/log.ts';
+import type { Credentials } from '../shared/settings/credentials.ts';
+import { isHopeless } from './restart-policy.ts';
+import { createSlot, type Making, type Slot } from './slot.ts';
+import { createTotals, type SupervisorState } from './totals.ts';
+
+/** How the first boot ended. */
+export type Boot =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string };
+
+/** All workers of one instance. */
+export type Crew = {
+  /** Fills every slot; resolves when all listen, or when that is given up. */
+  readonly boot: () => Promise<Boot>;
+  /** Tells every worker to finish and end; resolves when none listens any more. Nothing is refilled from here on. */
+  readonly drain: () => Promise<void>;
+  readonly kill: () => void;
+  /** Resolves when no worker is left; only after drain or kill. */
+  readonly gone: Promise<void>;
+  /** What the workers counted and no scrape has told, in fields for the log. */
+  readonly unseen: () => LogFields;
+  readonly reopenLogs: () => void;
+  /** Hands them to every worker, and to those that come later. */
+  readonly renew: (credentials: Credentials) => void;
+};
+
+// A scrape is answered within 1 s, a worker that hangs included: this leaves time to render and to travel.
+const collectBoundMs = 700;
+const tickMs = 1000;
+
+/** Creates the crew of an instance, its slots still empty. */
+export function createCrew(making: Making, logLinesLost: () => number): Crew {
+  const { config, log } = making;
+  const totals = createTotals(config.section);
+  const collections = new Map<number, { awaited: Set<number>; finish: () => void }>();
+  let lastScrapeId = 0;
+  let scraping: Promise<string> | null = null;
+  let isEnding = false;
+  let concludeBoot: ((boot: Boot) => void) | null = null;
+  let onGone = () => {};
+  let onClosed = () => {};
+  const gone = new Promise<void>((resolve) => {
+    onGone = resolve;
+  }).finally(() => clearInterval(ticker));
+
+  const conclude = (boot: Boot) => {
+    concludeBoot?.(boot);
+    concludeBoot = null;
+  };
+
+  const answered = (slot: number, scrapeId: number) => {
+    const collection = collections.get(scrapeId);
+    collection?.awaited.delete(slot);
+    if (collection?.awaited.size === 0) collection.finish();
+  };
+
+  const tellIfEnded = () => {
+    if (slots.every((slot) => slot.isClosed())) onClosed();
+    if (slots.every((slot) => slot.isEmpty())) onGone();
+  };
+
+  const onEmpty = (slot: Slot, delayMs: number) => {
+    totals.retire(slot.number);
+    for (const scrapeId of collections.keys()) answered(slot.number, scrapeId);
+    if (isEnding) {
+      tellIfEnded();
+      return;
+    }
+    if (concludeBoot !== null && isHopeless(slot.restarts() + 1)) {
+      const reason = 'workers keep dying at boot';
+      conclude({ kind: 'failed', exitCode: exitCodes.unavailable, reason });
+      return;
+    }
+    log.info('the slot is filled again', { slot: slot.number, delay_ms: delayMs });
+    slot.fillAfter(delayMs);
+  };
+
+  const collect = async (): Promise<string> => {
+    lastScrapeId += 1;
+    const scrapeId = lastScrapeId;
+    const listening = slots.filter((slot) => slot.isListening());
+    const silent = listening.filter((slot) => slot.isSilent());
+    const asked = listening.filter((slot) => !slot.isSilent());
+    const awaited = new Set(asked.map((slot) => slot.number));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, collectBoundMs);
+      const finish = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      collections.set(scrapeId, { awaited, finish });
+      for (const slot of asked) slot.send({ kind: 'collect', scrapeId });
+      if (asked.length === 0) finish();
+    });
+    collections.delete(scrapeId);
+    return totals.render(stateOf(slots, silent.length + awaited.size, logLinesLost()));
+  };
+
+  const slots = Array.from({ length: config.workers }, (_, number) =>
+    createSlot(number, making, {
+      onListening: () => {
+        if (slots.every((slot) => slot.isListening())) conclude({ kind: 'listening' });
+      },
+      onClosed: () => {
+        if (isEnding) tellIfEnded();
+      },
+      onFailed: (exitCode, reason) => conclude({ kind: 'failed', exitCode, reason }),
+      onSnapshot: (slot, snapshot, scrapeId) => {
+        totals.update(slot, snapshot);
+        if (scrapeId !== null) answered(slot, scrapeId);
+      },
+      onTablesChanged: (number) => {
+        for (const slot of slots) if (slot.number !== number) slot.send({ kind: 'tables changed' });
+      },
+      onScrape: (reply) => {
+        // Scrapes at one time share one collection.
+        scraping ??= collect().finally(() => {
+          scraping = null;
+        });
+        scraping.then(reply, (error: Error) => log.error('no metrics', { reason: error.message }));
+      },
+      onEmpty,
+    }),
+  );
+
+  const ticker = setInterval(() => {
+    for (const slot of slots) slot.tick();
+  }, tickMs);
+
+  return {
+    boot: () =>
+      new Promise((resolve) => {
+        concludeBoot = resolve;
+        for (const slot of slots) slot.fill();
+      }),
+    drain: () =>
+      new Promise((resolve) => {
+        isEnding = true;
+        onClosed = resolve;
+        for (const slot of slots) slot.drain();
+        tellIfEnded();
+      }),
+    kill: () => {
+      isEnding = true;
+      for (const slot of slots) slot.kill();
+      tellIfEnded();
+    },
+    gone,
+    unseen: totals.unseen,
+    reopenLogs: () => {
+      for (const slot of slots) slot.send({ kind: 'reopen logs' });
+    },
+    renew: (credentials) => {
+      for (const slot of slots) slot.renew(credentials);
+    },
+  };
+}
+
+function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {
+  const states = slots.map((slot) => ({
+    slot: slot.number,
+    isUp: slot.isListening(),
+    restarts: slot.restarts(),
+    runsOtherCode: slot.runsOtherCode(),
+    requestsLost: slot.requestsLost(),
+  }));
+  const startedAt = performance.timeOrigin / 1000;
+  return { slots: states, silent, logLinesLost, startedAt };
+}

@@ -1,0 +1,241 @@
+// The worker's sessions and the bounded queue in front of them.
+// Must not know what a statement is, nor HTTP.
+import { performance } from 'node:perf_hooks';
+import { quit } from '../../shared/mysql/commands.ts';
+import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import { Roster } from '../indexed-set.ts';
+import { Queue } from './queue.ts';
+import type { Reachability } from './reachability.ts';
+import type { ProbedPool } from './readiness.ts';
+import type { Session } from './session.ts';
+import { SessionResets } from './session-resets.ts';
+import { SessionSource, type SessionTaker } from './session-source.ts';
+import type { Verdict, Waiter } from './waiter.ts';
+
+/** How many sessions, how many may wait for one, and where sessions come from. */
+export type PoolSettings = {
+  readonly size: number;
+  readonly queue: number;
+  /** Opens a connection and prepares its session. */
+  readonly open: (signal: AbortSignal) => Promise<Session>;
+  /** Called with each session that has been opened, before it is lent. */
+  readonly onOpened: (session: Session) => void;
+  /** Called whenever a session is given back, well or broken. */
+  readonly onRelease: () => void;
+};
+
+/** What the pool holds now, and what it has done so far. */
+export type PoolObservations = {
+  /** The most that there may be of all. */
+  readonly size: number;
+  readonly idle: number;
+  readonly busy: number;
+  readonly resetting: number;
+  readonly connecting: number;
+  readonly waiting: number;
+  readonly connectsOk: number;
+  readonly connectsFailed: number;
+  readonly resetsOk: number;
+  readonly resetsFailed: number;
+};
+
+/** A bounded pool. Sessions are opened when they are needed and then kept. */
+export class Pool implements SessionTaker, ProbedPool {
+  /** Who waits for a session. */
+  readonly queue: Queue;
+  readonly #settings: PoolSettings;
+  readonly #source: SessionSource;
+  readonly #idle: Session[] = [];
+  readonly #busy = new Roster<Session>();
+  readonly #resetting = new Roster<Session>();
+  readonly #resets = new SessionResets();
+  #keepsIdle = true;
+  #isClosing = false;
+  #onEmpty: (() => void) | null = null;
+
+  constructor(settings: PoolSettings, reachability: Reachability) {
+    this.#settings = settings;
+    // Waiting for a session that is just being opened does not count.
+    this.queue = new Queue(() => settings.queue + this.#source.connecting);
+    this.#source = new SessionSource(settings.open, this, reachability);
+  }
+
+  get open(): number {
+    return this.#idle.length + this.#busy.size + this.#resetting.size;
+  }
+
+  observations(): PoolObservations {
+    return {
+      size: this.#settings.size,
+      idle: this.#idle.length,
+      busy: this.#busy.size,
+      resetting: this.#resetting.size,
+      connecting: this.#source.connecting,
+      waiting: this.queue.length,
+      ...this.#source.done,
+      ...this.#resets.done,
+    };
+  }
+
+  /** Asks for a session: granted at once, queued, or refused at once. */
+  request(waiter: Waiter): void {
+    if (this.#isClosing) {
+      waiter.refused('stopping');
+      return;
+    }
+    const session = this.queue.waiters === 0 ? this.#idle.pop() : undefined;
+    if (session !== undefined) {
+      this.#grant(session, waiter);
+    } else if (this.#isDown() && !this.#source.hurry()) {
+      waiter.refused('database unreachable');
+    } else {
+      this.queue.add(waiter);
+      this.#openWhereNeeded();
+      if (!this.queue.isOverfull) return;
+      this.queue.remove(waiter);
+      waiter.refused('queue full');
+    }
+  }
+
+  /**
+   * Takes a session back. Whoever was granted it must call this once.
+   * @param resetWithinMs the time that a reset may take; after it the connection is destroyed
+   */
+  release(session: Session, verdict: Verdict, resetWithinMs?: number): void {
+    if (!this.#busy.delete(session)) return;
+    this.#settings.onRelease();
+    if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
+    if (session.connection.isLost) this.#afterLoss();
+    else if (verdict === 'clean') this.#lend(session);
+    else this.#reset(session, resetWithinMs);
+  }
+
+  /** Resets a session for whoever was granted it. Rejects when the connection is lost by it. */
+  refresh(session: Session): Promise<void> {
+    return this.#resets.reset(session);
+  }
+
+  /** From now on a session that nobody waits for is closed; those that are asked for are still opened and lent. */
+  keepNoneIdle(): void {
+    this.#keepsIdle = false;
+    for (const session of this.#idle.splice(0)) dismiss(session);
+  }
+
+  borrowIdle(): Session | null {
+    const session = this.#idle.pop();
+    if (session === undefined) return null;
+    this.#busy.add(session);
+    return session;
+  }
+
+  async revive(): Promise<ConnectFailure | null> {
+    if (this.open > 0 || this.#source.failure === null) return null;
+    this.#source.wake();
+    await this.#source.attempt;
+    return this.open > 0 ? null : this.#source.failure;
+  }
+
+  /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
+  close(): Promise<void> {
+    this.#isClosing = true;
+    this.#source.close();
+    this.queue.refuseAll('stopping');
+    for (const session of this.#idle.splice(0)) dismiss(session);
+    return new Promise((resolve) => {
+      this.#onEmpty = resolve;
+      this.#tellIfEmpty();
+    });
+  }
+
+  opened(session: Session): void {
+    session.connection.watch((reason, wasAsked) => this.#lost(session, reason, wasAsked));
+    // It counts while others are told of it: they may ask for one themselves.
+    this.#busy.add(session);
+    this.#settings.onOpened(session);
+    this.#busy.delete(session);
+    this.#lend(session);
+    this.#openWhereNeeded();
+  }
+
+  failed(): void {
+    if (this.#isClosing) this.#tellIfEmpty();
+    else if (this.open === 0) this.queue.refuseAll('database unreachable');
+  }
+
+  /** Tries again without a request's help, so that service returns by itself. */
+  retry(): void {
+    const { connecting, mayConnect } = this.#source;
+    if (mayConnect && this.open + connecting < this.#settings.size) this.#source.connect();
+    this.#openWhereNeeded();
+  }
+
+  /** Nothing is open, and the last attempt failed: waiting would be for nothing. */
+  #isDown(): boolean {
+    return this.#source.isPausing && this.open === 0;
+  }
+
+  #openWhereNeeded(): void {
+    const source = this.#source;
+    if (this.queue.waiters > source.connecting) source.hurry();
+    while (
+      source.mayConnect &&
+      this.queue.waiters > source.connecting &&
+      this.open + source.connecting < this.#settings.size
+    ) {
+      source.connect();
+    }
+  }
+
+  #grant(session: Session, waiter: Waiter): void {
+    this.#busy.add(session);
+    waiter.granted(session);
+  }
+
+  #lend(session: Session): void {
+    if (this.#isClosing) {
+      dismiss(session);
+      this.#tellIfEmpty();
+      return;
+    }
+    session.aliveAt = performance.now();
+    const waiter = this.queue.shift();
+    if (waiter !== undefined) this.#grant(session, waiter);
+    else if (this.#keepsIdle) this.#idle.push(session);
+    else dismiss(session);
+  }
+
+  #reset(session: Session, withinMs?: number): void {
+    this.#resetting.add(session);
+    this.#resets.reset(session, withinMs).then(
+      () => {
+        if (this.#resetting.delete(session)) this.#lend(session);
+      },
+      () => {
+        // The connection is lost by now, and `#lost` has been told.
+      },
+    );
+  }
+
+  #lost(session: Session, reason: Error, wasAsked: boolean): void {
+    // The lane keeps sessions between statements; what we give up ourselves is not lent any more.
+    this.#source.noteLoss(reason, wasAsked && this.#busy.has(session));
+    const at = this.#idle.indexOf(session);
+    if (at >= 0) this.#idle.splice(at, 1);
+    if (at >= 0 || this.#resetting.delete(session)) this.#afterLoss();
+  }
+
+  #afterLoss(): void {
+    if (this.#isClosing) this.#tellIfEmpty();
+    else this.#openWhereNeeded();
+  }
+
+  #tellIfEmpty(): void {
+    if (this.open + this.#source.connecting === 0) this.#onEmpty?.();
+  }
+}
+
+/** Ends a session of our own accord: that its connection is gone then is no news. */
+function dismiss({ connection }: Session): void {
+  connection.watch(() => {});
+  quit(connection);
+}

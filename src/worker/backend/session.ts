@@ -1,0 +1,117 @@
+// A connection's session: brought to the gateway's state, and back to it after somebody used it.
+// Must not know who uses it, nor the pool.
+
+import { commandCodes } from '../../shared/mysql/command-packets.ts';
+import {
+  fetchRows,
+  onePacketCommand,
+  RefusedError,
+  runTogether,
+  statementCommand,
+} from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import type { Enrolled } from '../indexed-set.ts';
+import { prepare } from './bounded.ts';
+import { fetchIdentity, type ServerIdentity } from './identity.ts';
+import { fetchCommandLimit } from './packet-limit.ts';
+
+/** What every session starts from. */
+export type SessionSettings = {
+  readonly database: string;
+  /** The operator's statements (init_sql), one command each. */
+  readonly initStatements: readonly string[];
+};
+
+/**
+ * What the gateway needs: its own character set; autocommit, because a global autocommit=0 would lose
+ * writes at the next reset; the session tracker, because its flag tells a session that was changed.
+ */
+const gatewaySettings = 'SET NAMES utf8mb4, autocommit=1, session_track_state_change=1';
+
+/** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it anew. */
+export const forgetFoundRows = 'SELECT 1 LIMIT 0';
+
+/** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
+export class Session implements Enrolled {
+  /** Of those that the pool has lent, or of those that are being reset. */
+  place = -1;
+  readonly connection: Connection;
+  readonly identity: ServerIdentity;
+  /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */
+  readonly commandLimitBytes: number;
+  /** Whether nothing has run since it was prepared or reset. */
+  isFresh = true;
+  /** When the server was last heard on it (performance.now). */
+  aliveAt = 0;
+  /** The settings that a reset sends again, in order. */
+  readonly #statements: readonly string[];
+  readonly #database: string;
+
+  constructor(
+    connection: Connection,
+    { identity, commandLimitBytes }: Pick<Session, 'identity' | 'commandLimitBytes'>,
+    database: string,
+    statements: readonly string[],
+  ) {
+    this.connection = connection;
+    this.identity = identity;
+    this.commandLimitBytes = commandLimitBytes;
+    this.#database = database;
+    this.#statements = statements;
+  }
+
+  /**
+   * Takes the session back to the state after connecting. COM_RESET_CONNECTION leaves the database as
+   * `USE` has set it, the role as `SET ROLE` has (seen on MariaDB 10.11), and brings the server's global
+   * settings, so all are set again. One write.
+   * Rejects when the connection is lost or a command refused: then it must be destroyed.
+   */
+  async reset(): Promise<void> {
+    await runTogether(this.connection, [
+      onePacketCommand(commandCodes.resetConnection, ''),
+      onePacketCommand(commandCodes.initDb, this.#database),
+      ...statementCommands(this.connection, this.#statements),
+    ]);
+    this.isFresh = true;
+  }
+}
+
+/**
+ * Prepares the session of a connection that has just been opened. A failure, or the abort of `signal`,
+ * destroys the connection.
+ */
+export function prepareSession(
+  connection: Connection,
+  settings: SessionSettings,
+  signal: AbortSignal,
+): Promise<Session> {
+  const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
+  return prepare(connection, signal, async () => {
+    const [identity, commandLimitBytes, role] = await Promise.all([
+      fetchIdentity(connection),
+      fetchCommandLimit(connection),
+      fetchRoleStatement(connection),
+      runTogether(connection, statementCommands(connection, statements)),
+    ]);
+    const facts = { identity, commandLimitBytes };
+    return new Session(connection, facts, settings.database, [...role, ...statements]);
+  });
+}
+
+/** The statement that brings back the role in which the account has logged in; none before MySQL 8. */
+async function fetchRoleStatement(connection: Connection): Promise<readonly string[]> {
+  try {
+    const [row] = await fetchRows(connection, 'SELECT CURRENT_ROLE()');
+    const role = row?.[0] ?? 'NONE';
+    // MySQL answers with a list as SET ROLE takes it, MariaDB with a bare name.
+    const isBare = connection.flavour === 'mariadb' && role !== 'NONE';
+    return [`SET ROLE ${isBare ? `\`${role.replaceAll('`', '``')}\`` : role}`];
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
+}
+
+function statementCommands(connection: Connection, statements: readonly string[]) {
+  return statements.map((sql) => statementCommand(sql, connection.columns));
+}

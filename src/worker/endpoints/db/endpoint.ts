@@ -1,0 +1,164 @@
+// /db: decodes a request, has it decided how it is to be run, and starts its exchange.
+// Must not know sockets, nor how statements reach MySQL.
+import type { IncomingMessage } from 'node:http';
+import type { Config } from '../../../shared/settings/config.ts';
+import { readBody } from '../../http/body.ts';
+import { announcesBody } from '../../http/body-announcement.ts';
+import { rulesOf } from '../../http/compat.ts';
+import { type Failure, jsonHeaders, refusal, sendFailure } from '../../http/failure.ts';
+import { endWithFault } from '../../http/internal-fault.ts';
+import type { OutgoingReply } from '../../http/outgoing-reply.ts';
+import type { RequestHead } from '../../http/request-head.ts';
+import type { Visit } from '../../observe/request-record.ts';
+import type { DbReplyOptions } from '../../reply/formats/db.ts';
+import { ResultHeads } from '../../reply/result-heads.ts';
+import { createConclusion } from './conclusion.ts';
+import { DbExchange, type ExchangeContext } from './exchange.ts';
+import { localMetadata, needsConnection } from './metadata.ts';
+import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
+import { decideStatement } from './statement.ts';
+
+/** Answers one request to /db. The visit's id is repeated in the reply. */
+export type DbEndpoint = (
+  request: IncomingMessage,
+  response: OutgoingReply,
+  head: RequestHead,
+  visit: Visit,
+) => void;
+
+const bodyOfGet = refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.');
+const otherMethod: Failure = {
+  ...refusal(405, 'METHOD_NOT_ALLOWED', '/db takes GET and POST.'),
+  allow: 'GET, POST',
+};
+const otherType = refusal(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be application/json (with curl: --json).',
+);
+
+/** Creates the endpoint of one worker. */
+export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
+  const { section, maxRequestBytes } = config;
+  const rules = rulesOf[config.compat];
+  const replies = createReplyOptions(config, context);
+  const answer = (response: OutgoingReply, visit: Visit, decoded: Decoded) => {
+    if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
+    else refuse(response, visit, { ...decoded.failure, outcome: 'not_executed' });
+  };
+  return (request, response, head, visit) => {
+    if (request.method === 'GET') {
+      if (announcesBody(request)) {
+        response.shouldKeepAlive = false;
+        refuse(response, visit, bodyOfGet);
+      } else {
+        answer(response, visit, decodeDbQueryString(head.query ?? '', section, rules));
+      }
+      return;
+    }
+    if (request.method !== 'POST') {
+      refuse(response, visit, otherMethod);
+      return;
+    }
+    const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
+    if (urlObject === null && !isJson(request.headers['content-type'])) {
+      response.shouldKeepAlive = false;
+      refuse(response, visit, otherType);
+      return;
+    }
+    readBody(request, response, maxRequestBytes, {
+      complete: (body) => {
+        // A turn of its own: what is thrown here does not come to whoever handed the request over.
+        try {
+          const decoded =
+            urlObject === null
+              ? decodeDbBody(body, section, rules)
+              : decodeDbQueryString(urlObject, section, rules);
+          answer(response, visit, decoded);
+        } catch (cause) {
+          context.onFault(cause, visit.requestId);
+          endWithFault(response, visit.requestId, 'not_executed');
+        }
+      },
+      failed: (failure) => {
+        response.shouldKeepAlive = false;
+        refuse(response, visit, failure);
+      },
+    });
+  };
+}
+
+function refuse(response: OutgoingReply, visit: Visit, failure: Failure): void {
+  sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
+}
+
+function isJson(contentType: string | undefined): boolean {
+  return /^application\/json[ \t]*(;.*)?$/i.test(contentType ?? '');
+}
+
+/** How replies are written: exact numbers as JSON's own, or as strings. */
+type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
+
+function createReplyOptions(config: Config, { rowModule }: ExchangeContext): ReplyVariants {
+  const numbers: DbReplyOptions = {
+    serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
+    heads: new ResultHeads(rowModule),
+    exactAsStrings: false,
+    maxRows: config.maxRows,
+    maxResultBytes: config.maxResultBytes,
+  };
+  return { numbers, strings: { ...numbers, exactAsStrings: true } };
+}
+
+function answerRequest(
+  config: Config,
+  context: ExchangeContext,
+  replies: ReplyVariants,
+  response: OutgoingReply,
+  visit: Visit,
+  request: DbRequest,
+): void {
+  if (request.sql === null && !needsConnection(request.metadata)) {
+    sendMetadata(response, config, request, visit.requestId);
+    return;
+  }
+  const decided = decideStatement(config, request, context.mostStatementBytes(), context.catalogue);
+  if (!decided.ok) {
+    refuse(response, visit, decided.failure);
+    return;
+  }
+  const { statement } = decided;
+  const exchange = new DbExchange(
+    context,
+    {
+      statement,
+      timeoutMs: Math.min(
+        request.timeoutMs ?? config.statementTimeoutMs,
+        config.statementTimeoutMs,
+      ),
+      visit,
+      reply: request.exactNumbersAsStrings ? replies.strings : replies.numbers,
+      conclude: createConclusion(config, request, statement.sql ?? ''),
+    },
+    response,
+  );
+  exchange.start();
+}
+
+function sendMetadata(
+  response: OutgoingReply,
+  config: Config,
+  request: DbRequest,
+  requestId: string,
+): void {
+  const keys = localMetadata(config, request.metadata);
+  const body = `{${keys.map(([key, json]) => `"${key}":${json}`).join(',')}}`;
+  response.writeHead(200, [
+    ...jsonHeaders,
+    'X-Request-ID',
+    requestId,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+  ]);
+  response.end(body);
+}

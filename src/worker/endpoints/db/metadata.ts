@@ -1,0 +1,74 @@
+// DBSlayer's metadata keys: what each answers, and which of them need a connection.
+// Must not know how the document around them is written.
+
+import { clientInfo, versionNumber } from '../../../shared/mysql/client-library.ts';
+import { fetchStatistics } from '../../../shared/mysql/commands.ts';
+import type { Connection } from '../../../shared/mysql/connection.ts';
+import type { Config } from '../../../shared/settings/config.ts';
+import type { Trailer } from '../../reply/formats/db.ts';
+import { type MetadataKey, metadataKeys } from './request.ts';
+
+type MetadataSettings = Pick<Config, 'section' | 'host' | 'socket'>;
+
+const help: Readonly<Record<string, string>> = {
+  SQL: 'in(string): one statement or several separated by ; out: their results in RESULT',
+  PARAMS: 'in(array or object): values for ? or :name in one statement',
+  TIMEOUT: 'in(number): the deadline in ms, at most statement_timeout',
+  READ_ONLY: 'in(boolean): run in a read-only transaction, and only what can be read-only',
+  NUMBERS: 'in("string"): exact numbers as JSON strings',
+  ROLLBACK_ON_ERROR: 'in(boolean): roll back on an error, and say so',
+  SERVER: 'in(string): must be the name of this section',
+  STAT: 'in(boolean) out(string): mysql_stat()',
+  CLIENT_INFO: 'in(boolean) out(string): mysql_get_client_info()',
+  HOST_INFO: 'in(boolean) out(string): mysql_get_host_info()',
+  SERVER_VERSION: 'in(boolean) out(number): mysql_get_server_version()',
+  CLIENT_VERSION: 'in(boolean) out(number): mysql_get_client_version()',
+  SERVER_NAME: 'in(boolean) out(string): the name of this section',
+  SLAYER_HELP: 'in(boolean) out(object): this text',
+};
+
+/** Whether answering needs a connection to MySQL. */
+export function needsConnection(keys: readonly MetadataKey[]): boolean {
+  return keys.includes('STAT') || keys.includes('SERVER_VERSION');
+}
+
+/** The keys that need no connection, answered. */
+export function localMetadata(settings: MetadataSettings, keys: readonly MetadataKey[]): Trailer {
+  return metadataKeys
+    .filter((key) => keys.includes(key) && !needsConnection([key]))
+    .map((key) => [key, JSON.stringify(localAnswer(settings, key))] as const);
+}
+
+/** All keys, in DBSlayer's order. Rejects when the connection is lost. */
+export async function fetchMetadata(
+  settings: MetadataSettings,
+  keys: readonly MetadataKey[],
+  connection: Connection,
+): Promise<Trailer> {
+  const answers = new Map(localMetadata(settings, keys));
+  if (keys.includes('STAT')) {
+    answers.set('STAT', JSON.stringify(await fetchStatistics(connection)));
+  }
+  if (keys.includes('SERVER_VERSION')) {
+    answers.set('SERVER_VERSION', String(versionNumber(connection.serverVersion)));
+  }
+  return metadataKeys.flatMap((key) => {
+    const json = answers.get(key);
+    return json === undefined ? [] : [[key, json] as const];
+  });
+}
+
+function localAnswer(settings: MetadataSettings, key: MetadataKey): unknown {
+  switch (key) {
+    case 'CLIENT_INFO':
+      return clientInfo;
+    case 'CLIENT_VERSION':
+      return versionNumber(clientInfo);
+    case 'HOST_INFO':
+      return settings.socket === null ? `${settings.host} via TCP/IP` : 'Localhost via UNIX socket';
+    case 'SERVER_NAME':
+      return settings.section;
+    default:
+      return help;
+  }
+}

@@ -1,0 +1,183 @@
+// Decodes what a client asks of /db, from the URL or from a body, into one checked shape.
+// Must not know how a request is answered, nor what its SQL says.
+
+import { isUtf8 } from 'node:buffer';
+import type { FailureCode } from '../../../shared/failure-codes.ts';
+import type { Parameters } from '../../../shared/sql/bind.ts';
+import { isWellFormed } from '../../../shared/sql/literal.ts';
+import { escapeControls, plainKeys, type Rules, rulesOf } from '../../http/compat.ts';
+import { parseObject } from './json-text.ts';
+import { decodeQueryString } from './query-string.ts';
+
+/** DBSlayer's questions about the server and the gateway, in the order of its replies. */
+export const metadataKeys = [
+  'STAT',
+  'CLIENT_INFO',
+  'HOST_INFO',
+  'SERVER_VERSION',
+  'CLIENT_VERSION',
+  'SERVER_NAME',
+  'SLAYER_HELP',
+] as const;
+
+/** One of them. */
+export type MetadataKey = (typeof metadataKeys)[number];
+
+/** A request to /db whose every key has the right type. */
+export type DbRequest = {
+  /** Null when only metadata is asked for. */
+  readonly sql: string | null;
+  /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
+  readonly params: Parameters | null;
+  /** As asked for; the caller limits it to its own. */
+  readonly timeoutMs: number | null;
+  readonly readOnly: boolean;
+  readonly exactNumbersAsStrings: boolean;
+  readonly rollbackOnError: boolean;
+  /** In the order of DBSlayer's reply. */
+  readonly metadata: readonly MetadataKey[];
+};
+
+/** Why a request cannot be understood; `message` is for people and holds no value. */
+export type RequestFailure = {
+  readonly status: 400;
+  readonly code: FailureCode;
+  readonly message: string;
+};
+
+/** What is asked for, or why it cannot be told. */
+export type Decoded =
+  | { readonly ok: true; readonly request: DbRequest }
+  | { readonly ok: false; readonly failure: RequestFailure };
+
+const metadataNames: ReadonlySet<string> = new Set(metadataKeys);
+const flags: ReadonlySet<string> = new Set(['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys]);
+const noMetadata: readonly MetadataKey[] = [];
+const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
+
+/**
+ * Decodes a URL: everything behind the first `?`, one character a byte, is the JSON text.
+ * `section` is what SERVER must name. Never throws.
+ */
+export function decodeDbQueryString(
+  rawQueryLatin1: string,
+  section: string,
+  rules: Rules = rulesOf.off,
+): Decoded {
+  const text = decodeQueryString(rawQueryLatin1);
+  return decodeText(rules.rawControls ? escapeControls(text) : text, section, rules);
+}
+
+/** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. */
+export function decodeDbBody(body: Buffer, section: string, rules: Rules = rulesOf.off): Decoded {
+  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
+  const marked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+  return decodeText(body.toString('utf8', marked ? 3 : 0), section, rules);
+}
+
+function decodeText(text: string, section: string, rules: Rules): Decoded {
+  const parsed = parseObject(text);
+  if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
+  const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
+  const keys = Object.keys(object);
+  const fault = findFault(object, keys, section);
+  if (fault !== null) return fault;
+  const sql = isBlank(object.SQL) ? null : (object.SQL as string);
+  const metadata = readMetadata(object, keys);
+  if (sql === null && metadata.length === 0)
+    return failed('NO_SQL', `the request has no SQL; ${hint}`);
+  const hasParams = object.PARAMS !== undefined;
+  return {
+    ok: true,
+    request: {
+      sql,
+      params: hasParams ? (parsed.exact().PARAMS as Parameters) : null,
+      timeoutMs: (object.TIMEOUT as number | undefined) ?? null,
+      readOnly: object.READ_ONLY === true,
+      exactNumbersAsStrings: object.NUMBERS === 'string',
+      rollbackOnError: object.ROLLBACK_ON_ERROR === true,
+      metadata,
+    },
+  };
+}
+
+type Check = (value: unknown, section: string) => Decoded | null;
+
+const booleanKey = (key: string): [string, Check] => [
+  key,
+  (value) => (typeof value === 'boolean' ? null : wrong(key, 'true or false')),
+];
+
+/** What the values must be. Other keys mean nothing here and are let pass, as DBSlayer did. */
+const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['SQL', checkSql],
+  [
+    'PARAMS',
+    (value) =>
+      typeof value === 'object' && value !== null ? null : wrong('PARAMS', 'an array or an object'),
+  ],
+  [
+    'TIMEOUT',
+    (value) => (isDuration(value) ? null : wrong('TIMEOUT', 'a number of milliseconds above 0')),
+  ],
+  ['NUMBERS', (value) => (value === 'string' ? null : wrong('NUMBERS', '"string"'))],
+  [
+    'FORMAT',
+    (value) => (isJsonFormat(value) ? null : wrong('FORMAT', '"json": there is no other')),
+  ],
+  ...[...flags].map(booleanKey),
+  ['SERVER', checkServer],
+]);
+
+function checkSql(value: unknown): Decoded | null {
+  if (typeof value !== 'string') return wrong('SQL', 'a string');
+  return isWellFormed(value) ? null : wrong('SQL', 'Unicode text, without half surrogate pairs');
+}
+
+function checkServer(value: unknown, section: string): Decoded | null {
+  if (value === section) return null;
+  return failed('WRONG_SERVER', 'SERVER is not the name of the section that is served here');
+}
+
+/** The first key whose value has the wrong type. */
+function findFault(
+  object: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+  section: string,
+): Decoded | null {
+  for (const key of keys) {
+    const fault = checks.get(key)?.(object[key], section) ?? null;
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** DBSlayer also wrote XML, when asked for just "xml". */
+function isJsonFormat(value: unknown): boolean {
+  return typeof value === 'string' && value.toLowerCase() === 'json';
+}
+
+function isDuration(value: unknown): boolean {
+  return typeof value === 'number' && value > 0 && Number.isFinite(value);
+}
+
+function readMetadata(
+  object: Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+): readonly MetadataKey[] {
+  if (!keys.some((key) => metadataNames.has(key))) return noMetadata;
+  return metadataKeys.filter((key) => object[key] === true);
+}
+
+/** Nothing but JSON's idea of space; an empty SQL is no SQL. */
+function isBlank(sql: unknown): boolean {
+  return typeof sql !== 'string' || sql.trim() === '';
+}
+
+function wrong(key: string, expected: string): Decoded {
+  return failed('BAD_KEY', `${key} must be ${expected}`);
+}
+
+function failed(code: FailureCode, message: string): Decoded & { readonly ok: false } {
+  return { ok: false, failure: { status: 400, code, message } };
+}

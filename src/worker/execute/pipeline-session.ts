@@ -1,0 +1,181 @@
+// One session of the lane: statements written together, answered in order, ended by the server itself.
+// Must not know which statements belong here, nor replies.
+import { performance } from 'node:perf_hooks';
+import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
+import type { QueryCommand } from '../../shared/mysql/query.ts';
+import type { Session } from '../backend/session.ts';
+import { staleAfterMs } from './preparation.ts';
+
+/** So many are written together: behind a slow one they cannot be called back. */
+export const mostTogether = 32;
+/** Where no answer has come for so long, what is not written yet is better off elsewhere. */
+export const heldUpMs = 30;
+/** What the server allows a statement of the lane: others wait behind it. */
+export const laneLimitMs = 100;
+/** Beyond the limit and this, the server is no longer believed to answer. */
+const silenceMs = 1_000;
+/** Silence is found so often before it is believed: the first time it may be ours, with answers unread. */
+const looksForSilence = 2;
+/** How long a session may take to be limited. */
+const limitingTimeoutMs = 1_000;
+/** Longer statements have a session to themselves. */
+const longestSql = 8 * 1024;
+const mostBytesPerCharacter = 3;
+
+/** A statement in the lane. */
+export interface LaneStatement {
+  readonly command: QueryCommand;
+  /** It is about to be written: from here on it may have run. */
+  written(now: number): void;
+  /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
+  expelled(): void;
+}
+
+/** A session that answers several statements. */
+export class LaneSession {
+  readonly session: Session;
+  /** Nothing is added any more. */
+  isRetiring = false;
+  /** Statements may have left something behind in the session. */
+  isSpoiled = false;
+  /** When the last answer ended, or the first of a batch was written; performance.now(). */
+  headSince = performance.now();
+  readonly #outstanding: LaneStatement[] = [];
+  #waiting: LaneStatement[] = [];
+  #silentLooks = 0;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  /** Whether statements wait to be written, and nothing is in their way. */
+  get isDue(): boolean {
+    return this.#waiting.length > 0 && this.#outstanding.length === 0;
+  }
+
+  /** Whether as much waits as is written together. */
+  get isFull(): boolean {
+    return this.#waiting.length >= mostTogether;
+  }
+
+  /** Statements that are not written yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Statements written or about to be. */
+  get depth(): number {
+    return this.#outstanding.length + this.#waiting.length;
+  }
+
+  /** To be called at intervals; returns whether the head has long been unanswered, and not because we did not read. */
+  lookForSilence(now: number): boolean {
+    const isSilent = this.#outstanding.length > 0 && now - this.headSince > laneLimitMs + silenceMs;
+    this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
+    return this.#silentLooks >= looksForSilence;
+  }
+
+  /** Whether what was written last has been without an answer for longer than is usual here. */
+  isHeldUp(now: number): boolean {
+    return this.#outstanding.length > 0 && now - this.headSince > heldUpMs;
+  }
+
+  /** Whether a statement of so many characters may be added. */
+  isOpenTo(sqlLength: number, now: number): boolean {
+    return !this.isRetiring && !this.isStale(now) && !this.isHeldUp(now) && this.#takes(sqlLength);
+  }
+
+  /** Whether it is short enough, for the lane and for the server. */
+  #takes(sqlLength: number): boolean {
+    const mostBytes = sqlLength * mostBytesPerCharacter + 1;
+    return sqlLength <= longestSql && mostBytes < this.session.commandLimitBytes;
+  }
+
+  /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
+  isStale(now: number): boolean {
+    return (
+      this.session.connection.isLost || (this.depth === 0 && now - this.headSince > staleAfterMs)
+    );
+  }
+
+  add(statement: LaneStatement): void {
+    this.#waiting.push(statement);
+  }
+
+  /** Takes a statement back; returns false when it has been written. */
+  withdraw(statement: LaneStatement): boolean {
+    const at = this.#waiting.indexOf(statement);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    return at >= 0;
+  }
+
+  /** Sends all statements away: nothing more is written, and what is still answered counts for nothing. */
+  expelAll(): void {
+    for (const statement of this.#outstanding.slice()) statement.expelled();
+    this.expelWaiting();
+  }
+
+  /** Sends away what is not written yet. */
+  expelWaiting(): void {
+    for (const statement of this.#waiting.splice(0)) statement.expelled();
+  }
+
+  /**
+   * Writes what has been added, as much as goes together, in one write, once all that was written before
+   * is answered: while a batch runs the next one gathers. On a lost connection nothing is written.
+   */
+  flush(now: number): void {
+    if (!this.isDue) return;
+    const batch = this.#takeBatch();
+    this.headSince = now;
+    if (!this.session.connection.isLost) {
+      for (const statement of batch) statement.written(now);
+    }
+    this.#outstanding.push(...batch);
+    this.session.isFresh = false;
+    this.session.connection.sendTogether(batch.map(({ command }) => command));
+  }
+
+  #takeBatch(): readonly LaneStatement[] {
+    if (this.#waiting.length > mostTogether) return this.#waiting.splice(0, mostTogether);
+    const batch = this.#waiting;
+    this.#waiting = [];
+    return batch;
+  }
+
+  /** Notes that the head's answer has ended; returns how long it was the head, ms. */
+  headEnded(now: number): number {
+    this.#outstanding.shift();
+    const ms = now - this.headSince;
+    this.headSince = now;
+    return ms;
+  }
+}
+
+/**
+ * Puts the lane's limits on a session, in one write: the time that a statement may take, and READ ONLY, so that the
+ * server itself refuses what writes (1792) and nothing has happened when a statement is run again. Both end with the
+ * session's reset. Rejects when the server refuses, is silent, or the connection is lost.
+ */
+export async function limitStatements(session: Session): Promise<void> {
+  const { connection } = session;
+  const sql =
+    connection.flavour === 'mariadb'
+      ? `SET SESSION max_statement_time=${laneLimitMs / 1000}`
+      : `SET SESSION max_execution_time=${laneLimitMs}`;
+  session.isFresh = false;
+  const timer = setTimeout(
+    () => connection.destroy(new Error('the session was not limited in time')),
+    limitingTimeoutMs,
+  );
+  try {
+    await runTogether(
+      connection,
+      [sql, 'SET SESSION TRANSACTION READ ONLY'].map((each) =>
+        statementCommand(each, connection.columns),
+      ),
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}

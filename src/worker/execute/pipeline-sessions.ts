@@ -1,0 +1,68 @@
+// Where the lane's sessions come from: lent by the pool, limited, and reset where they were spoiled.
+// Must not know what they are used for.
+import type { Log } from '../../shared/process/log.ts';
+import type { Pool } from '../backend/pool.ts';
+import type { Session } from '../backend/session.ts';
+import { LaneSession, limitStatements } from './pipeline-session.ts';
+
+/** Whoever wants the sessions, and gives them back to the pool. */
+export interface LaneTaker {
+  admitted(place: LaneSession): void;
+}
+
+/** Asks for sessions, one at a time or several. */
+export class LaneSource {
+  /** Sessions that are on their way. */
+  opening = 0;
+  readonly #pool: Pool;
+  readonly #taker: LaneTaker;
+  readonly #log: Log;
+  #isClosed = false;
+
+  constructor(pool: Pool, taker: LaneTaker, log: Log) {
+    this.#pool = pool;
+    this.#taker = taker;
+    this.#log = log;
+  }
+
+  /** Asks the pool for one; where it has none to lend, nothing comes of it. */
+  open(): void {
+    this.opening += 1;
+    this.#pool.request({
+      granted: (session) => void this.#admit(session),
+      refused: () => {
+        this.opening -= 1;
+      },
+    });
+  }
+
+  /** Resets a spoiled session and keeps it: in the pool it might be lent to what the lane has just got rid of. */
+  renew(session: Session): void {
+    this.opening += 1;
+    this.#pool.refresh(session).then(
+      () => this.#admit(session),
+      () => {
+        this.opening -= 1;
+        this.#pool.release(session, 'broken');
+      },
+    );
+  }
+
+  /** What is still on its way goes back to the pool. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #admit(session: Session): Promise<void> {
+    try {
+      await limitStatements(session);
+      if (this.#isClosed) this.#pool.release(session, 'unclean');
+      else this.#taker.admitted(new LaneSession(session));
+    } catch {
+      this.#log.warn('a session could not be prepared for pipelining');
+      this.#pool.release(session, 'broken');
+    } finally {
+      this.opening -= 1;
+    }
+  }
+}

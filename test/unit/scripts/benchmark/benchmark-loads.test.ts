@@ -1,0 +1,118 @@
+// What the load generators say, and what is taken for an error.
+// Must not start any of them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listCells } from '../../../../scripts/benchmark/cells.ts';
+import { isWhole } from '../../../../scripts/benchmark/download.ts';
+import { isRight } from '../../../../scripts/benchmark/probe.ts';
+import { parseFetches, parseSysbench } from '../../../../scripts/benchmark/sysbench.ts';
+import type { Workload } from '../../../../scripts/benchmark/workloads.ts';
+import { composeRequest, parseWrk } from '../../../../scripts/benchmark/wrk.ts';
+
+const summary = {
+  requests: 1000,
+  durationUs: 2_000_000,
+  bytes: 400_000,
+  p50Us: 512,
+  p99Us: 7580,
+  connect: 0,
+  read: 0,
+  write: 0,
+  timeout: 0,
+  status: 0,
+};
+
+const wrkOutput = (changes: Partial<typeof summary>) =>
+  `Running 2s test\nSUMMARY ${JSON.stringify({ ...summary, ...changes })}\n`;
+
+test("wrk's summary becomes an outcome", () => {
+  assert.deepEqual(parseWrk(wrkOutput({}), 400), {
+    requests: 1000,
+    seconds: 2,
+    p50Ms: 0.512,
+    p99Ms: 7.58,
+    errors: 0,
+    firstByteMs: null,
+    bytes: 400_000,
+  });
+});
+
+test('refused connections, timeouts and bad statuses are errors', () => {
+  const output = wrkOutput({ connect: 1, read: 2, write: 3, timeout: 4, status: 5 });
+  assert.equal(parseWrk(output, 400).errors, 15);
+});
+
+test('replies too small on average are errors, though their status is 200', () => {
+  assert.ok(parseWrk(wrkOutput({ bytes: 200_000 }), 400).errors > 0);
+  assert.ok(parseWrk(wrkOutput({ requests: 0 }), 400).errors > 0);
+});
+
+test("wrk's output without a summary is refused", () => {
+  assert.throws(() => parseWrk('unable to connect', 400), /no summary/);
+});
+
+test("sysbench's report becomes an outcome with percentiles from its histogram", () => {
+  const output = `Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       0.065 |****                                     10
+       0.130 |**************************************** 88
+       2.340 |                                         2
+
+SQL statistics:
+    ignored errors:                      0      (0.00 per sec.)
+General statistics:
+    total time:                          2.0005s
+    total number of events:              100
+`;
+  const { seconds, ...rest } = parseSysbench(output);
+  assert.equal(seconds, 2.0005);
+  assert.deepEqual(rest, {
+    requests: 100,
+    p50Ms: 0.13,
+    p99Ms: 2.34,
+    errors: 0,
+    firstByteMs: null,
+    bytes: null,
+  });
+});
+
+test('a fetch that lacks rows is an error', () => {
+  const output = `FETCH {"rows":10,"firstMs":0.5,"totalMs":30}
+FETCH {"rows":9,"firstMs":0.7,"totalMs":31}
+    total time:                          0.0615s
+`;
+  const outcome = parseFetches(output, 10);
+  assert.equal(outcome.requests, 2);
+  assert.equal(outcome.errors, 1);
+  assert.equal(outcome.firstByteMs, 0.5);
+});
+
+test('a large reply is whole by its length or by its last chunk', () => {
+  const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n';
+  assert.ok(isWhole(chunked, 9, '2\r\n{}\r\n0\r\n\r\n'));
+  assert.ok(!isWhole(chunked, 9, '2\r\n{}\r\n'));
+  const counted = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n';
+  assert.ok(isWhole(counted, 2, '{}'));
+  assert.ok(!isWhole(counted, 1, '{'));
+  assert.ok(!isWhole('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n', 2, '{}'));
+});
+
+test('an answer is right when it has all rows with all columns, or success', () => {
+  const query: Workload = { name: 'q', title: 'q', statement: '', span: 1, rows: 1 };
+  assert.ok(isRight(query, '{"RESULT":{"HEADER":["a"],"ROWS":[[1]]}}'));
+  assert.ok(!isRight(query, '{"RESULT":{"HEADER":["a","b"],"ROWS":[[1]]}}'));
+  assert.ok(!isRight(query, '{"RESULT":{"ROWS":[]}}'));
+  assert.ok(!isRight(query, '{"MYSQL_ERRNO":1146}'));
+  assert.ok(isRight({ ...query, rows: null }, '{"RESULT":{"SUCCESS":true}}'));
+});
+
+test('the two halves of every request make one statement', () => {
+  const server = { port: 1, pid: 0, path: () => '/db', trimLogs: () => {}, stop: async () => {} };
+  for (const cell of listCells()) {
+    const { before, after } = composeRequest(cell, server);
+    const [, url = ''] = `${before}7${after}`.split(' ');
+    const { SQL } = JSON.parse(decodeURIComponent(url.slice('/db?'.length))) as { SQL: string };
+    assert.equal(SQL, cell.workload.statement.replace('{id}', '7'));
+    assert.equal(after.includes('Connection: close'), cell.load.close);
+  }
+});

@@ -1,0 +1,46 @@
+// The command line of scripts/matrix.
+// Must not run anything.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseCommand } from '../../../../scripts/compatibility/options.ts';
+
+function cellsOf(...argv: string[]): string[] {
+  const command = parseCommand(argv, 20);
+  if (command.kind !== 'run') return assert.fail(JSON.stringify(command));
+  return command.cells.map(({ product, node }) => `${product.name} ${node}`);
+}
+
+test('without options: every server on this Node, every Node on one server, nothing twice', () => {
+  assert.deepEqual(cellsOf(), [
+    'mariadb-10.11 20',
+    'mariadb-11.8 20',
+    'mysql-9.7 20',
+    'mariadb-10.11 22',
+    'mariadb-10.11 24',
+  ]);
+});
+
+test('chosen servers run on this Node, chosen Nodes on one server, both on each other', () => {
+  assert.deepEqual(cellsOf('--servers', 'mysql-9.7,mariadb-11.8'), [
+    'mariadb-11.8 20',
+    'mysql-9.7 20',
+  ]);
+  assert.deepEqual(cellsOf('--nodes', '22,24'), ['mariadb-10.11 22', 'mariadb-10.11 24']);
+  assert.deepEqual(cellsOf('--servers', 'mysql-9.7', '--nodes', '24'), ['mysql-9.7 24']);
+  assert.equal(new Set(cellsOf('--all')).size, 9);
+});
+
+test('words choose tests, wherever they stand', () => {
+  const command = parseCommand(['lane', '--nodes', '24', 'sessions'], 20);
+  assert.deepEqual(command.kind === 'run' ? command.words : null, ['lane', 'sessions']);
+});
+
+test('what is not known is a fault that says what is', () => {
+  for (const argv of [['--servers', 'mysql-8'], ['--nodes', '18'], ['--nodes', ''], ['--nope']]) {
+    const command = parseCommand(argv, 20);
+    assert.equal(command.kind, 'fault', argv.join(' '));
+  }
+  const command = parseCommand(['--servers', 'mysql-8'], 20);
+  assert.match(command.kind === 'fault' ? command.message : '', /known: mariadb-10\.11, /);
+  assert.equal(parseCommand(['--help'], 20).kind, 'help');
+});

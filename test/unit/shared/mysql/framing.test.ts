@@ -1,0 +1,166 @@
+// The promise of packet boundaries: however a network cuts the bytes, the document is the same.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { encodeCommand } from '../../../../src/shared/mysql/command-packets.ts';
+import { Framing } from '../../../../src/shared/mysql/framing.ts';
+import {
+  errorPacket,
+  flags,
+  okPacket,
+  resultSet,
+  toBytes,
+  wire,
+} from '../../../support/mysql-answer.ts';
+import { parseStrictJson } from '../../../support/strict-json.ts';
+import { transcribe, ways } from '../../../support/transcript.ts';
+
+const mixed = toBytes([
+  ...resultSet(
+    [{ name: 'n', type: wire.long, charset: wire.binary }, { name: '__proto__' }],
+    [
+      ['1', 'é"\\\n'],
+      [null, ''],
+      ['-7', 'x'.repeat(252)],
+      // Long enough that what stands before it is taken many rows at once.
+      ['8', 'y'.repeat(600)],
+    ],
+    flags.autocommit | flags.more,
+  ),
+  okPacket(3, 70000, flags.autocommit | flags.more),
+  ...resultSet([{ name: 'b', type: wire.blob, charset: wire.binary }], [[Buffer.from([0, 255])]]),
+]);
+const failing = toBytes([
+  ...resultSet([{}], [['a']]).slice(0, -1),
+  errorPacket(1242, 'Subquery returns more than 1 row'),
+]);
+
+const feed = (framing: Framing, chunk: Buffer) => framing.feed(chunk, 0, chunk.length);
+
+function pieces(bytes: Buffer, ...cuts: readonly number[]): Buffer[] {
+  const edges = [0, ...[...cuts].sort((left, right) => left - right), bytes.length];
+  return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
+}
+
+const named = Object.entries(ways);
+for (const [what, bytes] of Object.entries({ mixed, failing })) {
+  const whole = transcribe([bytes]).document?.toString();
+  for (const [name, way] of named) {
+    test(`gives the same document wherever the bytes are cut: ${what}, ${name}`, () => {
+      const read = (chunks: Buffer[]) => transcribe(chunks, { way }).document?.toString();
+      assert.ok(whole !== undefined);
+      parseStrictJson(whole);
+      for (let cut = 0; cut <= bytes.length; cut += 1) {
+        assert.equal(read(pieces(bytes, cut)), whole, `cut at ${cut}`);
+      }
+      const single = Array.from(bytes, (byte) => Buffer.from([byte]));
+      assert.equal(read(single), whole);
+      fc.assert(
+        fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (cuts) => {
+          assert.equal(read(pieces(bytes, ...cuts)), whole);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    test(`ends no document when the bytes stop early: ${what}, ${name}`, () => {
+      for (let length = 0; length < bytes.length; length += 1) {
+        const { document } = transcribe([bytes.subarray(0, length)], { way });
+        assert.equal(document, null, `stopped after ${length}`);
+      }
+    });
+  }
+}
+
+for (const [name, way] of named.filter(([, { arena }]) => arena !== null)) {
+  test(`puts rows of 16 MiB and more together, cut anywhere near a boundary: ${name}`, () => {
+    for (const size of [0xffffff - 5, 0xffffff - 4, 0xffffff, 2 * 0xffffff]) {
+      const cell = Buffer.alloc(size, 'abcdefghij');
+      const bytes = toBytes(resultSet([{}, {}], [['1', cell]]));
+      const expected = `{"RESULT":{"HEADER":["c","c"],"TYPES":["MYSQL_TYPE_VAR_STRING","MYSQL_TYPE_VAR_STRING"],"ROWS":[["1","${cell}"]]},"SERVER":"s"}`;
+      const second = bytes.indexOf('abcdefghij') + 0xffffff;
+      for (const cuts of [[], [second - 1], [second], [second + 3, bytes.length - 11]]) {
+        const { document } = transcribe(pieces(bytes, ...cuts), { way });
+        assert.ok(document?.equals(Buffer.from(expected)), `${size} cut at ${cuts}`);
+      }
+    }
+  });
+}
+
+test('takes a row whose first cell is 16 MiB long for a row, not for the end of rows', () => {
+  const cell = Buffer.alloc(0x1000000, 'x');
+  const bytes = toBytes(resultSet([{}], [['before'], [cell], ['after']]));
+  const document = transcribe(pieces(bytes, 1000, 99999, 0x1000001)).document?.toString();
+  assert.equal(document?.length, 0x1000000 + 109);
+  assert.match(document?.slice(-40) ?? '', /xx"\],\["after"\]\]\},"SERVER":"s"\}$/);
+});
+
+test('takes what continues a row of 16 MiB for no row, though it looks like one', () => {
+  const lookalike = Buffer.from(`\x37${'a'.repeat(55)}\x37${'b'.repeat(55)}`);
+  const cell = Buffer.alloc(0x1000000 + 100, 'x');
+  lookalike.copy(cell, cell.length - lookalike.length);
+  const rows = [
+    ['1', cell],
+    ['2', 'y'.repeat(600)],
+  ];
+  const answer = [toBytes(resultSet([{}, {}], rows))];
+  const document = transcribe(answer).document;
+  assert.equal(document?.length, cell.length + 729);
+  for (const [name, way] of named) {
+    assert.ok(transcribe(answer, { way }).document?.equals(document as Buffer), name);
+  }
+});
+
+test('gives the connection up when a packet is out of sequence', () => {
+  for (let at = 3; at < mixed.length; at += 4 + mixed.readUIntLE(at - 3, 3)) {
+    for (const wrong of [1, 2, 128, 255]) {
+      const bytes = Buffer.from(mixed);
+      bytes[at] = ((bytes[at] as number) + wrong) & 255;
+      for (const [name, way] of named) {
+        const { document, lost } = transcribe([bytes], { way });
+        assert.equal(document, null, name);
+        assert.match(String(lost), /protocol violation/, name);
+      }
+    }
+  }
+});
+
+test('counts the sequence beyond 255', () => {
+  const rows = Array.from({ length: 700 }, (_, row) => [String(row)]);
+  const columns = [{ type: wire.long, charset: wire.binary }];
+  for (const [name, way] of named) {
+    const { document } = transcribe([toBytes(resultSet(columns, rows))], { way });
+    const read = JSON.parse(String(document)).RESULT.ROWS.flat().map(String);
+    assert.deepEqual(read, rows.flat(), name);
+  }
+});
+
+test('reports one violation and hands out nothing after it', () => {
+  const packets: string[] = [];
+  const violations: string[] = [];
+  const framing = new Framing(
+    (bytes, start, end) => packets.push(bytes.toString('latin1', start, end)),
+    (reason) => violations.push(reason),
+  );
+  framing.expectedSequence = 1;
+  feed(framing, Buffer.from('\x01\0\0\x01a\x01\0\0\x03b\x01\0\0\x02c', 'latin1'));
+  feed(framing, Buffer.from('\x01\0\0\x02d', 'latin1'));
+  assert.deepEqual(packets, ['a']);
+  assert.equal(violations.length, 1);
+});
+
+test('sends a command of 16 MiB and more in packets that a server can put together', () => {
+  for (const length of [0, 1, 0xffffff - 2, 0xffffff - 1, 0xffffff, 2 * 0xffffff]) {
+    const text = 'q'.repeat(length);
+    const bytes = encodeCommand(3, text);
+    const received: Buffer[] = [];
+    const framing = new Framing(
+      (packet, start, end) => received.push(Buffer.from(packet.subarray(start, end))),
+      assert.fail,
+    );
+    feed(framing, bytes);
+    assert.equal(received.length, 1);
+    assert.ok(received[0]?.equals(Buffer.concat([Buffer.from([3]), Buffer.from(text)])));
+  }
+});

@@ -1,0 +1,54 @@
+// Lines reach their file whole or are counted as lost, on a disk that fills up and on a pipe that others write to.
+// Must not know what a line says.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openLineWriter } from '../../../../src/shared/process/line-writer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { mountSmallDisk } from '../../../support/small-disk.ts';
+
+const lineWriterUrl = new URL('../../../../src/shared/process/line-writer.js', import.meta.url)
+  .href;
+
+test('on a full disk every line is either there or counted, and goes on when there is room', async (t) => {
+  const disk = mountSmallDisk(t);
+  if (disk === null) return;
+  const path = join(disk, 'log');
+  const filler = join(disk, 'filler');
+  writeFileSync(filler, 'x'.repeat(40_000));
+  const writer = openLineWriter(path);
+  for (let line = 0; line < 1000; line += 1) writer.write(`line ${line} ${'.'.repeat(90)}\n`);
+  await eventually('lines are lost', () => writer.lost() > 0);
+  rmSync(filler);
+  writer.write('there is room again\n');
+  await eventually('it goes on', () =>
+    readFileSync(path, 'utf8').endsWith('there is room again\n'),
+  );
+  const whole = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => /^line \d+ \.{90}$/.test(line));
+  assert.ok(whole.length > 100);
+  assert.equal(whole.length + writer.lost(), 1000);
+});
+
+test('lines of several processes on one pipe are not mixed', async () => {
+  const write = `
+    const { openLineWriter } = await import(process.argv[1]);
+    const writer = openLineWriter(1);
+    for (let line = 0; line < 3000; line += 1) writer.write(process.argv[2].repeat(99) + '\\n');
+    setTimeout(() => writer.flush(), 200);`;
+  const shell = '"$0" -e "$1" "$2" a & "$0" -e "$1" "$2" b & wait';
+  const child = spawn('sh', ['-c', shell, process.execPath, write, lineWriterUrl], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  await new Promise((resolve) => child.once('close', resolve));
+  const lines = text.split('\n').slice(0, -1);
+  assert.equal(lines.length, 6000);
+  assert.ok(lines.every((line) => line.length === 99 && /^(a+|b+)$/.test(line)));
+});

@@ -1,0 +1,149 @@
+// The promises of classification about data: reads are told from what may write, and one statement from several.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import fc from 'fast-check';
+import { classify } from '../../../../src/shared/sql/classify.ts';
+
+test('tells reads from writes, and from what may be either', () => {
+  const kinds: [string, string][] = [
+    ['select 1', 'read'],
+    ['(select 1) union select 2', 'read'],
+    ['select get_lock("a", 1)', 'read'],
+    ['select * from t for update', 'read'],
+    ['with c as (select 1) select * from c', 'read'],
+    ['show tables', 'read'],
+    ['explain update t set a=1', 'read'],
+    ['select 1; select 2', 'read'],
+    ['select last_insert_id()', 'read'],
+    ['insert into t values (1)', 'write'],
+    ['with c as (select 1) delete from t', 'write'],
+    ['with c as (select replace(a,b,c) from t) update t set a=1', 'write'],
+    ['explain analyze delete from t', 'write'],
+    ['analyze update t set a=1', 'write'],
+    ['select f(1)', 'other'],
+    ['select nextval(s)', 'other'],
+    ['select 1 into outfile "x"', 'other'],
+    ['select 1 /*! into outfile "x" */', 'other'],
+    ['select 1; delete from t', 'other'],
+    ['create table t (a int)', 'other'],
+    ['commit', 'other'],
+    ['call p()', 'other'],
+    ['analyze table t', 'other'],
+    ['-- only a comment', 'other'],
+    ['', 'other'],
+  ];
+  for (const [sql, kind] of kinds) assert.equal(classify(sql).kind, kind, sql);
+});
+
+test('lets only reads into a read-only request', () => {
+  const allowed = [
+    'select 1',
+    'select 1;',
+    'with c as (select 1) select * from c',
+    'show tables',
+    'explain select 1',
+    'explain delete from t',
+    'describe t',
+    'select f(1)',
+    'select @x',
+    'select @@version',
+    '(select 1)',
+    'analyze select 1',
+    'explain analyze select 1',
+    'values (1)',
+    'table t',
+    'select "into outfile"',
+  ];
+  for (const sql of allowed) assert.equal(classify(sql).readOnlyAllowed, true, sql);
+  const refused = [
+    'insert into t values (1)',
+    'select 1; select 2',
+    'select 1; -- c',
+    'select 1 into outfile "x"',
+    "select 1 into/**/dumpfile 'x'",
+    'select 1 into @x',
+    'select * from t for update',
+    'select * from t for share',
+    'select * from t lock in share mode',
+    'select 1 /*! */',
+    'select 1 /*!50000 for update */',
+    "select get_lock('a',1)",
+    'select nextval(s)',
+    'select next value for s',
+    'explain analyze delete from t',
+    'analyze delete from t',
+    'analyze table t',
+    'with c as (select 1) update t set a=1',
+    'with c as (select 1) delete from t',
+    'set @x=1',
+    'call p()',
+    'create table t (a int)',
+    'do 1',
+    'handler t open',
+    '',
+    'select `\0`',
+    'select $$ $$',
+    "select '\\'', 1 into outfile 'x' -- '",
+  ];
+  for (const sql of refused) assert.equal(classify(sql).readOnlyAllowed, false, sql);
+});
+
+test('says whether a text holds one statement, however a backslash is read', () => {
+  for (const sql of ['select 1', 'select 1;', ' select 1 ; ; \n', "select ';'", "select 'it\\'s'"])
+    assert.equal(classify(sql).single, true, sql);
+  for (const sql of [
+    'select 1; select 2',
+    'select 1; -- c',
+    ';select 1',
+    "select '\\'; delete from t -- '",
+    "select '\\\\'; delete from t",
+    'select "\\"; delete from t -- "',
+    "select 1 /*!99999 ; ' */",
+  ]) {
+    assert.equal(classify(sql).single, false, sql);
+  }
+});
+
+test('takes linear time and never throws', () => {
+  for (const unit of [
+    ';',
+    ' ;',
+    'a;',
+    "'\\''",
+    '(',
+    'f(',
+    '@',
+    '/*!',
+    'select ',
+    '"x"',
+    'a.',
+    ')',
+    'ſ',
+  ]) {
+    const sql = unit.repeat((1 << 19) / unit.length);
+    const from = performance.now();
+    classify(sql);
+    assert.ok(performance.now() - from < 3000, unit);
+  }
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (sql) => {
+      assert.equal(typeof classify(sql).kind, 'string');
+    }),
+  );
+});
+
+test('takes time in proportion to the length, whatever stands in it', () => {
+  const texts = [
+    `select 1${';'.repeat(400_000)}x`,
+    `select 1${' ;'.repeat(200_000)}x`,
+    'select 1 from t;'.repeat(25_000),
+    '/*!x*/;'.repeat(60_000),
+    `with ${Array.from({ length: 12_000 }, (_, n) => `c${n} as (select 1)`).join()} select 1 from t${',d'.repeat(100_000)}`,
+  ];
+  for (const text of texts) {
+    const from = performance.now();
+    classify(text);
+    assert.ok(performance.now() - from < 3_000, text.slice(0, 40));
+  }
+});

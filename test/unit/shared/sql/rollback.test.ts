@@ -1,0 +1,185 @@
+// The promise of ROLLBACK_ON_ERROR_SUCCESS: true only when nothing of the request stands any more.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rollbackUndoesAll } from '../../../../src/shared/sql/rollback.ts';
+
+type Step = readonly [verb: string, inTransaction: boolean];
+
+const table: readonly (readonly [steps: readonly Step[], failed: string, undone: boolean])[] = [
+  [[], 'INSERT', true],
+  [[], 'CREATE', true],
+  [[['SELECT', false]], 'INSERT', true],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'INSERT',
+    true,
+  ],
+  [
+    [
+      ['START', true],
+      ['UPDATE', true],
+      ['SELECT', true],
+    ],
+    'SELECT',
+    true,
+  ],
+  [
+    [
+      ['SET', false],
+      ['USE', false],
+      ['DO', false],
+    ],
+    'DELETE',
+    true,
+  ],
+  // Committed at once: autocommit.
+  [[['INSERT', false]], 'INSERT', false],
+  [
+    [
+      ['INSERT', false],
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'INSERT',
+    false,
+  ],
+  // Committed on the way.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['COMMIT', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['CREATE', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  // A new transaction, and autocommit, commit the one before.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['START', true],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['SET', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['SET', true],
+    ],
+    'INSERT',
+    true,
+  ],
+  // What a ROLLBACK of the request itself has undone does not stand; after one to a savepoint some may.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', false],
+    ],
+    'CREATE',
+    true,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', false],
+      ['INSERT', false],
+    ],
+    'INSERT',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', true],
+    ],
+    'INSERT',
+    true,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+      ['ROLLBACK', true],
+    ],
+    'CREATE',
+    false,
+  ],
+  // DDL commits before it fails; of others nobody knows.
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'CREATE',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'CALL',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    'LOAD',
+    false,
+  ],
+  [
+    [
+      ['BEGIN', true],
+      ['INSERT', true],
+    ],
+    '',
+    true,
+  ],
+];
+
+test('is true only when nothing stands', () => {
+  for (const [steps, failed, undone] of table) {
+    const before = steps.map(([verb, inTransaction]) => ({ verb, inTransaction }));
+    assert.equal(rollbackUndoesAll(before, failed), undone, JSON.stringify([steps, failed]));
+  }
+});

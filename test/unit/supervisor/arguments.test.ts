@@ -1,0 +1,51 @@
+// The command line is one command, or a misuse that says what is wrong.
+// Must not know what a command does.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseArguments } from '../../../src/supervisor/arguments.ts';
+
+const target = { configPath: '/etc/d.ini', section: 'world' };
+
+test('both options given start the section', () => {
+  assert.deepEqual(parseArguments(['-c', '/etc/d.ini', '-s', 'world']), {
+    kind: 'start',
+    ...target,
+  });
+  assert.deepEqual(parseArguments(['--check', '-s', 'world', '-c', '/etc/d.ini']), {
+    kind: 'check',
+    ...target,
+  });
+  assert.equal(parseArguments(['--foreground', '-c', '/x', '-s', 'y']).kind, 'foreground');
+});
+
+test('help and version need nothing else', () => {
+  for (const asked of ['--help', '-h']) assert.equal(parseArguments([asked]).kind, 'help');
+  assert.equal(parseArguments(['-c', '/x', '-h', '-s', 'y']).kind, 'help');
+  assert.equal(parseArguments(['--version']).kind, 'version');
+});
+
+test('a section stays a text though it looks like a number', () => {
+  const command = parseArguments(['-c', '/x', '-s', '007']);
+  assert.equal(command.kind === 'start' ? command.section : null, '007');
+});
+
+const misuses: readonly (readonly string[])[] = [
+  [],
+  ['-c', '/x'],
+  ['-s', 'y'],
+  ['-c', '-s', 'y'],
+  ['-c', 'relative.ini', '-s', 'y'],
+  ['-c', '/x', '-s', 'y', '-v'],
+  ['-c', '/x', '-s', 'y', '--reload'],
+  ['-c', '/x', '-s', 'y', '--no-check'],
+  ['-c', '/x', '-s', 'y', 'operand'],
+  ['-c', '/x', '-s', 'y', '--', 'operand'],
+  ['-c', '/x', '-c', '/z', '-s', 'y'],
+  ['-c', '/x', '-s', ''],
+  ['-c', '/x', '-s', 'y', '--check', '--foreground'],
+];
+for (const argv of misuses) {
+  test(`a misuse: ${argv.join(' ') || '(nothing)'}`, () => {
+    assert.equal(parseArguments(argv).kind, 'misuse');
+  });
+}

@@ -1,0 +1,25 @@
+// A worker hangs after ten unanswered pings, and not before.
+// Must not know processes or clocks.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createHeartbeat } from '../../../src/supervisor/heartbeat.ts';
+
+test('ten unanswered pings mean that a worker hangs; one answer to the last forgives all', () => {
+  const heartbeat = createHeartbeat();
+  for (let tick = 1; tick <= 10; tick += 1) {
+    assert.deepEqual(heartbeat.tick(), { kind: 'ping', sequence: tick });
+    assert.equal(heartbeat.isSilent(), tick >= 2);
+  }
+  assert.deepEqual(heartbeat.tick(), { kind: 'hung' });
+  heartbeat.pong(10);
+  assert.equal(heartbeat.isSilent(), false);
+  assert.deepEqual(heartbeat.tick(), { kind: 'ping', sequence: 11 });
+});
+
+test('an answer to a ping that was never sent counts for nothing', () => {
+  const heartbeat = createHeartbeat();
+  heartbeat.tick();
+  heartbeat.pong(1000);
+  for (let tick = 0; tick < 10; tick += 1) assert.equal(heartbeat.tick().kind, 'ping');
+  assert.equal(heartbeat.tick().kind, 'hung');
+});

@@ -1,0 +1,81 @@
+// What the HTTP server hands to its handler, and what not.
+// Must not know routes or SQL.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
+import { createHttpServer } from '../../../../src/worker/http/server.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { openRaw } from '../../../support/http.ts';
+
+const settings = {
+  maxUrlBytes: 1000,
+  mostHeldBytes: 64 * 1024 ** 2,
+  keepaliveTimeoutMs: 1000,
+  connections: { served: 10, reserved: 1 },
+  timeouts: clientTimeouts,
+  tls: null,
+};
+
+for (const [when, event] of [
+  ['while its connection ends', null],
+  ['after its connection has ended', 'close'],
+] as const) {
+  test(`a request that is read ${when} is not run`, async (t) => {
+    const handled: IncomingMessage[] = [];
+    const http = createHttpServer(settings, (request) => {
+      handled.push(request);
+      return { closed: () => {} };
+    });
+    t.after(() => http.server.close());
+    http.server.listen(0, '127.0.0.1');
+    await once(http.server, 'listening');
+    const client = await openRaw((http.server.address() as AddressInfo).port);
+    client.send('GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [request, response] = await once(http.server, 'request');
+    const ended = Promise.all([once(request.socket, 'close'), once(response, 'close')]);
+    if (event === null) {
+      response.emit('close');
+      request.socket.destroy();
+    } else {
+      request.socket.destroy();
+      await ended;
+    }
+    http.server.emit('request', request, new ServerResponse(request));
+    await ended;
+    assert.equal(handled.length, 1);
+    client.socket.destroy();
+  });
+}
+
+test('a stop does not wait for a client whose request came after it, its body in one piece', async () => {
+  const replies: ServerResponse[] = [];
+  const http = createHttpServer(
+    { ...settings, keepaliveTimeoutMs: 60_000 },
+    (_request, response) => {
+      replies.push(response);
+      return { closed: () => {} };
+    },
+  );
+  http.server.listen(0, '127.0.0.1');
+  await once(http.server, 'listening');
+  const { port } = http.server.address() as AddressInfo;
+  const client = await openRaw(port, { timeoutMs: 5_000 });
+  const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
+  try {
+    const drained = http.drain(50);
+    client.send(`${head}2\r\n{}\r\n0\r\n\r\n`);
+    await eventually('it is there', () => replies.length === 1);
+    await pause(100);
+    replies[0]?.end('late');
+    assert.equal(String((await client.reply()).body), 'late');
+    await client.ended();
+    await drained;
+  } finally {
+    http.destroyConnections();
+  }
+});

@@ -1,0 +1,40 @@
+// What the intake of a connection keeps in memory: what it counts, and no more than that.
+// Must not know sockets, nor what is parsed.
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import test from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { HeldBytes } from '../../../../src/worker/http/held-bytes.ts';
+import { Intake, type IntakeOwner } from '../../../../src/worker/http/intake.ts';
+
+const mebibyte = 1024 ** 2;
+const owner: IntakeOwner = {
+  isBusy: false,
+  isAnswered: true,
+  parse: () => {},
+  takeRequest: () => ({ headers: {}, complete: true }) as IncomingMessage,
+  refuse: ({ message }) => assert.fail(message),
+  setReading: () => {},
+};
+
+/** What buffers take, garbage not included. */
+function arrayBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().arrayBuffers;
+}
+
+test('the first byte behind a long request keeps no memory of that request', () => {
+  const held = new HeldBytes(64 * mebibyte);
+  const before = arrayBytes();
+  const intakes = Array.from({ length: 20 }, () => {
+    const intake = new Intake(owner, held, mebibyte);
+    intake.take(Buffer.from(`GET /${'x'.repeat(mebibyte / 2)}`));
+    intake.take(Buffer.from(' HTTP/1.1\r\nHost: localhost\r\n\r\nG'));
+    return intake;
+  });
+  assert.equal(held.total, intakes.length);
+  const kept = arrayBytes() - before;
+  assert.ok(kept < 4 * mebibyte, `${kept} bytes are kept`);
+});

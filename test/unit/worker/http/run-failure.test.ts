@@ -1,0 +1,52 @@
+// The promise about fates: for each way in which a run got no answer the status, the outcome, and what to do.
+// Must not need a run.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runFailure } from '../../../../src/worker/http/run-failure.ts';
+
+type Unanswered = Parameters<typeof runFailure>[0];
+
+const table: readonly (readonly [end: Unanswered, status: number, read: string, write: string])[] =
+  [
+    [{ kind: 'not executed', reason: 'queue full' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'deadline' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'database unreachable' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'stopping' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'stopped', reason: 'deadline' }, 504, 'failed', 'unknown'],
+    [{ kind: 'stopped', reason: 'too large' }, 422, 'failed', 'unknown'],
+    [{ kind: 'stopped', reason: 'stopping' }, 502, 'failed', 'unknown'],
+    [{ kind: 'cut short', reason: 'queue full' }, 502, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'database unreachable' }, 502, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'deadline' }, 504, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'stopping' }, 502, 'failed', 'failed'],
+    [{ kind: 'lost' }, 502, 'unknown', 'unknown'],
+  ];
+
+test('says what happened, and never more than is known', () => {
+  for (const [end, status, read, write] of table) {
+    for (const [isRead, outcome] of [
+      [true, read],
+      [false, write],
+    ] as const) {
+      const failure = runFailure(end, isRead, () => 7);
+      assert.deepEqual([failure.status, failure.outcome], [status, outcome], JSON.stringify(end));
+      assert.match(failure.code, /^[A-Z_]+$/);
+      assert.equal(failure.retryAfterSeconds !== undefined, status === 503);
+      assert.equal(/safe to try again/.test(failure.message), outcome === 'not_executed');
+      assert.equal(/look before you repeat/.test(failure.message), outcome === 'unknown');
+    }
+  }
+});
+
+test('gives each way a code of its own', () => {
+  // What was cut short has the code of what kept it from running again.
+  const ways = table.filter(([end]) => end.kind !== 'cut short');
+  const codes = ways.map(([end]) => runFailure(end, true, () => 7).code);
+  assert.ok(new Set(codes).size >= codes.length - 1, codes.join());
+});
+
+test('sends a client back when the queue will have drained, where the queue is the reason', () => {
+  const wait = (reason: 'queue full' | 'deadline' | 'stopping') =>
+    runFailure({ kind: 'not executed', reason }, true, () => 7).retryAfterSeconds;
+  assert.deepEqual([wait('queue full'), wait('deadline'), wait('stopping')], [7, 7, 1]);
+});

@@ -1,0 +1,39 @@
+// When a request is told of as over: once, whichever of its reply and its statements ends first.
+// Must not know how it is told.
+import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import test from 'node:test';
+import { OutgoingReply } from '../../../../src/worker/http/outgoing-reply.ts';
+import { type Told, Visit } from '../../../../src/worker/observe/request-record.ts';
+
+const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
+
+function begin() {
+  let times = 0;
+  const request = new IncomingMessage(new Socket());
+  const head = { requestId: 'a', endpoint: 'db', path: '/db' } as const;
+  const visit = new Visit(request, new OutgoingReply(request), head, {
+    namesClients: false,
+    answered: () => {},
+    over: () => (times += 1),
+    faulted: () => {},
+  });
+  return { visit, times: () => times };
+}
+
+test('a request whose statements end because its client has gone is over once', () => {
+  const { visit, times } = begin();
+  visit.statementsBegin({ closed: () => visit.statementsEnded(told) });
+  visit.closed();
+  assert.equal(times(), 1);
+});
+
+test('a request whose statements outlast its client is over with them', () => {
+  const { visit, times } = begin();
+  visit.statementsBegin({ closed: () => {} });
+  visit.closed();
+  assert.equal(times(), 0);
+  visit.statementsEnded(told);
+  assert.equal(times(), 1);
+});
