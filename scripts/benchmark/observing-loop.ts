@@ -7,7 +7,7 @@ import { openLog } from '../../src/shared/process/log.ts';
 
 import { openAccessLog } from '../../src/worker/observe/access-log.ts';
 import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.ts';
-import { Visit } from '../../src/worker/observe/request-record.ts';
+import { RequestRecord } from '../../src/worker/observe/request-record.ts';
 import { createSlowStatements } from '../../src/worker/observe/slow-statements.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { observeExchange } from '../../src/worker/service.ts';
@@ -31,7 +31,7 @@ const observer = {
   namesClients: true,
   faulted: () => {},
   answered: metrics.countRequest.bind(metrics),
-  over: accessLog.visited,
+  over: accessLog.finished,
 };
 const attended = { closed: () => {} };
 let requests = 0;
@@ -55,7 +55,7 @@ function createExchange() {
 function observeRequest({ request, response }: ReturnType<typeof createExchange>): void {
   requests += 1;
   const head = { requestId: `0123456789ab-${requests}`, endpoint: 'db', path: '/db' } as const;
-  const visit = new Visit(request, response, head, observer);
+  const visit = new RequestRecord(request, response, head, observer);
   visit.statementsBegin(attended);
   const summary: ExchangeSummary = {
     requestId: visit.requestId,

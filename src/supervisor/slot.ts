@@ -1,5 +1,5 @@
 // One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
-// Must not know the other slots, nor the instance's phase: its crew decides whether to fill it again.
+// Must not know the other slots, nor the instance's phase: whoever has them all decides whether to fill it again.
 
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
@@ -10,7 +10,7 @@ import type { Credentials } from '../shared/settings/credentials.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { Marks } from './orphans.ts';
 import { decideRestart, noHistory } from './restart-policy.ts';
-import { forkMember, type Member } from './worker-process.ts';
+import { forkWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 /** What a slot's workers are made with. */
 export type Making = {
@@ -22,7 +22,7 @@ export type Making = {
   readonly build: string;
 };
 
-/** What a slot tells its crew. */
+/** What a slot tells whoever has them all. */
 export type SlotEvents = {
   readonly onListening: () => void;
   /** Its worker listens no more. */
@@ -35,7 +35,7 @@ export type SlotEvents = {
   readonly onEmpty: (slot: Slot, delayMs: number) => void;
 };
 
-/** A slot as its crew sees it. */
+/** A slot as whoever has them all sees it. */
 export type Slot = {
   readonly number: number;
   readonly fill: () => void;
@@ -67,7 +67,7 @@ const mostBootTicks = 15;
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
   const { log, logTo, marks } = making;
   let { config } = making;
-  let member: Member | null = null;
+  let workerProcess: WorkerProcess | null = null;
   let heartbeat: Heartbeat | null = null;
   let listeningSince: number | null = null;
   let bootTicks = 0;
@@ -85,7 +85,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       case 'ready':
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
-        member?.send(
+        workerProcess?.send(
           isDraining ? { kind: 'drain' } : { kind: 'boot', config, slot: number, logTo },
         );
         return;
@@ -113,7 +113,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         events.onSnapshot(number, message.snapshot, message.scrapeId);
         return;
       case 'scrape': {
-        const asker = member;
+        const asker = workerProcess;
         const { requestId } = message;
         events.onScrape((text) => asker?.send({ kind: 'exposition', requestId, text }));
         return;
@@ -135,11 +135,11 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
   };
 
   const empty = (reason: string) => {
-    const pid = member?.pid ?? 0;
+    const pid = workerProcess?.pid ?? 0;
     const servedMs = listeningSince === null ? null : performance.now() - listeningSince;
     const decision = decideRestart({ servedMs }, history, Math.random());
     history = decision.history;
-    member = null;
+    workerProcess = null;
     runsOtherCode = false;
     heartbeat = null;
     listeningSince = null;
@@ -160,51 +160,51 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       bootTicks = 0;
       isClosed = false;
       // A late message of the one before must not be taken for its successor's.
-      const own: { member: Member | null } = { member: null };
-      own.member = forkMember(marks, log, {
+      const own: { workerProcess: WorkerProcess | null } = { workerProcess: null };
+      own.workerProcess = forkWorkerProcess(marks, log, {
         onMessage: (message) => {
-          if (member !== null && member === own.member) receive(message);
+          if (workerProcess !== null && workerProcess === own.workerProcess) receive(message);
         },
         onExit: empty,
       });
-      member = own.member;
+      workerProcess = own.workerProcess;
     },
     fillAfter: (delayMs) => {
       refill = setTimeout(slot.fill, delayMs);
     },
-    isEmpty: () => member === null,
+    isEmpty: () => workerProcess === null,
     isListening: () => listeningSince !== null,
-    isClosed: () => member === null || isClosed,
+    isClosed: () => workerProcess === null || isClosed,
     isSilent: () => heartbeat?.isSilent() ?? false,
     restarts: () => Math.max(0, forks - 1),
     runsOtherCode: () => runsOtherCode,
     requestsLost: () => requestsLost,
-    send: (message) => member?.send(message),
+    send: (message) => workerProcess?.send(message),
     renew: (credentials) => {
       // Before its `boot` a worker cannot be told, and needs not be: that message will hold them.
       config = Object.freeze({ ...config, ...credentials });
-      member?.send({ kind: 'renew', credentials });
+      workerProcess?.send({ kind: 'renew', credentials });
     },
     tick: () => {
-      if (member === null) return;
+      if (workerProcess === null) return;
       bootTicks += 1;
       const order = heartbeat?.tick();
-      if (order?.kind === 'ping') return member.send(order);
+      if (order?.kind === 'ping') return workerProcess.send(order);
       if (order === undefined && bootTicks <= mostBootTicks) return;
       log.error(order === undefined ? 'a worker does not get ready' : 'a worker hangs', {
         slot: number,
-        pid: member.pid ?? 0,
+        pid: workerProcess.pid ?? 0,
       });
-      member.kill();
+      workerProcess.kill();
     },
     drain: () => {
       isDraining = true;
       clearTimeout(refill);
-      member?.send({ kind: 'drain' });
+      workerProcess?.send({ kind: 'drain' });
     },
     kill: () => {
       clearTimeout(refill);
-      member?.kill();
+      workerProcess?.kill();
     },
   };
   return slot;

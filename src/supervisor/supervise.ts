@@ -14,7 +14,7 @@ import { ownMarks } from './orphans.ts';
 import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
 import { prepareForks } from './worker-process.ts';
-import { type Crew, createCrew } from './workers.ts';
+import { createWorkers, type Workers } from './workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {
@@ -55,8 +55,8 @@ export function supervise(instance: Instance): Supervision {
   const drainBoundMs = Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + drainMarginMs;
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(pidfile));
-  const crew = createCrew({ config, log, logTo, marks, build: readBuild() }, log.lost);
-  const stopping = createStop(crew);
+  const workers = createWorkers({ config, log, logTo, marks, build: readBuild() }, log.lost);
+  const stopping = createStop(workers);
   let phase: Phase = 'starting';
 
   const run = async (): Promise<ExitCode> => {
@@ -68,11 +68,11 @@ export function supervise(instance: Instance): Supervision {
       if (next === 'draining') names.release();
     };
 
-    const failure = await boot(instance, crew, stopping.asked);
+    const failure = await boot(instance, workers, stopping.asked);
     if (failure !== null) {
       enter('leaving');
-      crew.kill();
-      await crew.gone;
+      workers.kill();
+      await workers.gone;
       enter('draining');
       return failure;
     }
@@ -87,15 +87,15 @@ export function supervise(instance: Instance): Supervision {
     log.info('draining');
     const timer = setTimeout(() => {
       log.error('workers did not finish in time and are ended', { bound_ms: drainBoundMs });
-      crew.kill();
+      workers.kill();
     }, drainBoundMs);
-    await Promise.race([crew.drain(), crew.gone]);
-    await Promise.race([awaitTurn(pidfile, marks.DBHTTPD_SUPERVISOR, crew, log), crew.gone]);
+    await Promise.race([workers.drain(), workers.gone]);
+    await Promise.race([awaitTurn(pidfile, marks.DBHTTPD_SUPERVISOR, workers, log), workers.gone]);
     enter('draining');
     log.info('the claim is free for a successor');
-    await crew.gone;
+    await workers.gone;
     clearTimeout(timer);
-    log.info('stopped', { pid: process.pid, ...crew.unseen() });
+    log.info('stopped', { pid: process.pid, ...workers.unseen() });
     return exitCodes.ok;
   };
 
@@ -104,13 +104,13 @@ export function supervise(instance: Instance): Supervision {
     stop: stopping.ask,
     renew: () => {
       // Whoever leaves is no longer meant: the pidfile names the successor.
-      if (phase === 'starting' || phase === 'running') config = renew(config, crew, log);
+      if (phase === 'starting' || phase === 'running') config = renew(config, workers, log);
     },
   };
 }
 
 /** The first request to stop is told to who awaits it; the second ends all workers at once. */
-function createStop(crew: Crew): { readonly asked: Promise<void>; readonly ask: () => void } {
+function createStop(workers: Workers): { readonly asked: Promise<void>; readonly ask: () => void } {
   let requests = 0;
   let tell = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -119,7 +119,7 @@ function createStop(crew: Crew): { readonly asked: Promise<void>; readonly ask: 
   const ask = () => {
     requests += 1;
     tell();
-    if (requests > 1) crew.kill();
+    if (requests > 1) workers.kill();
   };
   return { asked, ask };
 }
@@ -162,14 +162,14 @@ async function publishNames(
 /** Null when every worker listens; else the exit status, its reason logged. */
 async function boot(
   { log, bootBoundMs }: Instance,
-  crew: Crew,
+  workers: Workers,
   stopAsked: Promise<void>,
 ): Promise<ExitCode | null> {
   let timer: NodeJS.Timeout | undefined;
   const bound = new Promise<'late'>((resolve) => {
     timer = setTimeout(() => resolve('late'), bootBoundMs);
   });
-  const result = await Promise.race([crew.boot(), bound, stopAsked]);
+  const result = await Promise.race([workers.boot(), bound, stopAsked]);
   clearTimeout(timer);
   if (result === undefined || result === 'late') {
     const reason = result === 'late' ? 'not every worker listened in time' : 'told to stop';
@@ -185,11 +185,11 @@ async function boot(
 async function awaitTurn(
   pidfile: string,
   supervisor: string,
-  crew: Crew,
+  workers: Workers,
   log: OwnedLog,
 ): Promise<void> {
   let isOver = false;
-  void crew.gone.then(() => {
+  void workers.gone.then(() => {
     isOver = true;
   });
   try {
@@ -205,14 +205,14 @@ async function awaitTurn(
   } catch (error) {
     // Who drains beside whom cannot be known then: the successor waits until we are gone.
     log.warn('the claim is kept while draining', { reason: (error as Error).message });
-    await crew.gone;
+    await workers.gone;
   }
 }
 
 /** The settings with what was read anew; what is faulty stays as it was. */
-function renew(config: Config, crew: Crew, log: OwnedLog): Config {
+function renew(config: Config, workers: Workers, log: OwnedLog): Config {
   log.reopen();
-  crew.reopenLogs();
+  workers.reopenLogs();
   const { credentials, faults } = renewCredentials(config);
   for (const { key, problem } of faults) {
     log.error('a file cannot be used: what it held before stays in use', { key, problem });
@@ -220,7 +220,7 @@ function renew(config: Config, crew: Crew, log: OwnedLog): Config {
   for (const { key, problem } of findLapses(credentials)) {
     log.warn('a certificate does not serve', { key, problem });
   }
-  crew.renew(credentials);
+  workers.renew(credentials);
   const files = Object.values(config.credentialFiles).filter((file) => file !== null).length;
   log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
   return Object.freeze({ ...config, ...credentials });

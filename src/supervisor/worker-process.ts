@@ -7,14 +7,14 @@ import type { LogDestination, ToSupervisor, ToWorker } from '../shared/process/m
 import { supervisorHeapLimits, workerHeapLimits } from './heap-limits.ts';
 import type { Marks } from './orphans.ts';
 
-/** What a member tells its crew. `onExit` is called once, whatever came before. */
-export type MemberEvents = {
+/** What a worker process tells its slot. `onExit` is called once, whatever came before. */
+export type WorkerProcessEvents = {
   readonly onMessage: (message: ToSupervisor) => void;
   readonly onExit: (reason: string) => void;
 };
 
 /** A worker process, from its fork to its end. */
-export type Member = {
+export type WorkerProcess = {
   readonly pid: number | undefined;
   /** Never throws: to a process that is gone, nothing is sent. */
   readonly send: (message: ToWorker) => void;
@@ -41,7 +41,11 @@ export function prepareForks(listenFd: number, logTo: LogDestination): void {
 }
 
 /** Forks one worker. A fork that the system refuses is reported by `onExit`, later. */
-export function forkMember(marks: Marks, log: Log, events: MemberEvents): Member {
+export function forkWorkerProcess(
+  marks: Marks,
+  log: Log,
+  events: WorkerProcessEvents,
+): WorkerProcess {
   const worker = cluster.fork(marks);
   const child = worker.process;
   let hasEnded = false;

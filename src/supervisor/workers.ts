@@ -14,7 +14,7 @@ export type Boot =
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string };
 
 /** All workers of one instance. */
-export type Crew = {
+export type Workers = {
   /** Fills every slot; resolves when all listen, or when that is given up. */
   readonly boot: () => Promise<Boot>;
   /** Tells every worker to finish and end; resolves when none listens any more. Nothing is refilled from here on. */
@@ -33,8 +33,8 @@ export type Crew = {
 const collectBoundMs = 700;
 const tickMs = 1000;
 
-/** Creates the crew of an instance, its slots still empty. */
-export function createCrew(making: Making, logLinesLost: () => number): Crew {
+/** Creates the workers of an instance, its slots still empty. */
+export function createWorkers(making: Making, logLinesLost: () => number): Workers {
   const { config, log } = making;
   const totals = createTotals(config.section);
   const collections = new Map<number, { awaited: Set<number>; finish: () => void }>();

@@ -1,9 +1,9 @@
 // Who is there now, with no trace of who was.
 // Must not know who they are.
 
-/** What can be in a roster, in one at a time: it keeps its own place there, -1 outside of one. */
-export interface Enrolled {
-  place: number;
+/** What can be in an indexed set, in one at a time: it keeps its own index there, -1 outside of one. */
+export interface Indexed {
+  index: number;
 }
 
 /**
@@ -12,7 +12,7 @@ export interface Enrolled {
  * in V8's old space they survive every collection of young garbage. Of what a point query makes 40 % survived
  * with a Set, 1 % with this, and its CPU fell from 34 to 19 µs (64 clients, one worker).
  */
-export class Roster<Member extends Enrolled> implements Iterable<Member> {
+export class IndexedSet<Member extends Indexed> implements Iterable<Member> {
   readonly #members: Member[] = [];
 
   get size(): number {
@@ -20,24 +20,24 @@ export class Roster<Member extends Enrolled> implements Iterable<Member> {
   }
 
   add(member: Member): void {
-    member.place = this.#members.push(member) - 1;
+    member.index = this.#members.push(member) - 1;
   }
 
   /** Whether it is in this one. */
   has(member: Member): boolean {
-    return this.#members[member.place] === member;
+    return this.#members[member.index] === member;
   }
 
   /** Takes a member out; false: it was not in it. The order of the others may change. */
   delete(member: Member): boolean {
-    const { place } = member;
-    if (this.#members[place] !== member) return false;
+    const { index } = member;
+    if (this.#members[index] !== member) return false;
     const last = this.#members.pop() as Member;
     if (last !== member) {
-      this.#members[place] = last;
-      last.place = place;
+      this.#members[index] = last;
+      last.index = index;
     }
-    member.place = -1;
+    member.index = -1;
     return true;
   }
 

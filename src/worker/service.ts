@@ -23,9 +23,9 @@ import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { DbExchange } from './endpoints/db/exchange.ts';
 import { createHealth, createMetrics, createReadyz, livez } from './endpoints/watching.ts';
-import { Flights } from './execute/coalescer.ts';
-import { Runs } from './execute/executor.ts';
-import { Lane, type LaneObservations } from './execute/pipeline.ts';
+import { Coalescer } from './execute/coalescer.ts';
+import { Executor } from './execute/executor.ts';
+import { Pipeline, type PipelineObservations } from './execute/pipeline.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
@@ -35,7 +35,7 @@ import { createRequestIds } from './http/request-ids.ts';
 import { createRoutes } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { StalledReaders } from './http/stalled-readers.ts';
-import { Roster } from './indexed-set.ts';
+import { IndexedSet } from './indexed-set.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { ExchangeSummary } from './observe/exchange-summary.ts';
@@ -69,9 +69,9 @@ export type Service = {
   readonly drain: () => Promise<void>;
 };
 
-/** The lane takes two of the pool's connections: the rest must be worth the name of a pool. */
-const leastPoolForLane = 4;
-const noLane: LaneObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
+/** The pipeline takes two of the pool's connections: the rest must be worth the name of a pool. */
+const leastPoolForPipeline = 4;
+const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
 /** What one read from MySQL may bring, and 16 KiB. */
 const arenaBytes = 144 * 1024;
 /** Room for requests that are only half there; some of the longest must fit in any case. */
@@ -124,20 +124,20 @@ export function createService({
   catalogue.start();
   const control = new Control(connectControl, reachability);
   control.start();
-  const lane =
-    config.pool >= leastPoolForLane ? new Lane(pool, () => catalogue.outdate(), log) : null;
-  const flights = config.coalesce ? new Flights(pool.queue) : null;
+  const pipeline =
+    config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
+  const coalescer = config.coalesce ? new Coalescer(pool.queue) : null;
   const metrics = new WorkerMetrics();
-  const stalledReaders = createStalledReaders(pool, lane, metrics, log);
+  const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
   const readiness = new Readiness(connect, pool, () => reachability.reached());
   const noteSlow = createSlowStatements(log, config.slowQueryMs);
   const noteFault = (cause: unknown, request: string) =>
     log.error('an exception ended a request', { request, thrown: whereThrown(cause) });
-  const live = new Roster<DbExchange>();
+  const live = new IndexedSet<DbExchange>();
   let draining = false;
 
   const db = createDbEndpoint(config, {
-    runs: new Runs(pool, control, lane, flights),
+    executor: new Executor(pool, control, pipeline, coalescer),
     catalogue,
     live,
     buffers: new BufferPool(),
@@ -166,9 +166,9 @@ export function createService({
       namesClients: accessLog !== null,
       faulted: noteFault,
       answered: (endpoint, status) => metrics.countRequest(endpoint, status),
-      over: (visit) => {
-        if (visit.code !== null) metrics.countFailure(visit.code);
-        accessLog?.visited(visit);
+      over: (record) => {
+        if (record.code !== null) metrics.countFailure(record.code);
+        accessLog?.finished(record);
       },
     },
     nextRequestId,
@@ -203,10 +203,10 @@ export function createService({
     tablesChanged: () => catalogue.outdate(),
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
-      const laneFigures = lane?.observations() ?? noLane;
-      metrics.coalesced = flights?.coalesced ?? 0;
+      const pipelineFigures = pipeline?.observations() ?? noPipeline;
+      metrics.coalesced = coalescer?.coalesced ?? 0;
       metrics.readiness = draining ? stopping : readiness.answer;
-      return metrics.snapshot(pool.observations(), laneFigures, control.observations, clients);
+      return metrics.snapshot(pool.observations(), pipelineFigures, control.observations, clients);
     },
     settle: async () => {
       await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
@@ -229,7 +229,7 @@ export function createService({
       const lastReplyLeft = http.drain(idleGraceMs);
       // A successor opens connections of its own from now on.
       readiness.close();
-      lane?.close();
+      pipeline?.close();
       pool.keepNoneIdle();
       await lastReplyLeft;
       clearTimeout(reads);
@@ -243,12 +243,12 @@ export function createService({
 }
 
 /**
- * Readers that took nothing for a while keep half of the pool at most, rounded up, from those who wait; where the lane
+ * Readers that took nothing for a while keep half of the pool at most, rounded up, from those who wait; where the pipeline
  * has the other half, one less, for what it does not take.
  */
 function createStalledReaders(
   pool: Pool,
-  lane: Lane | null,
+  pipeline: Pipeline | null,
   metrics: WorkerMetrics,
   log: Log,
 ): StalledReaders {
@@ -258,9 +258,9 @@ function createStalledReaders(
     othersWait: () => pool.queue.waiters > 0,
     mostHeld: () => {
       const { size } = pool.observations();
-      const inLane = lane?.observations().connections ?? 0;
+      const inPipeline = pipeline?.observations().connections ?? 0;
       const half = Math.ceil(size / 2);
-      return inLane === 0 ? half : Math.min(half, size - inLane - 1);
+      return inPipeline === 0 ? half : Math.min(half, size - inPipeline - 1);
     },
     onGivenUp: (count) => {
       metrics.readersGivenUp += count;

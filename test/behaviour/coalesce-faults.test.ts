@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import type { Reply } from '../support/ask.ts';
 import { occupy, timesSent, waiting } from '../support/busy-pool.ts';
-import { cellOf, documentOf, fateOf } from '../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -79,7 +79,7 @@ async function checkAll(rest: readonly Promise<Reply>[]): Promise<void> {
 test('the connection is lost: unknown for the first alone, the others run by themselves', async () => {
   const { first, rest } = await runFirst(askFirst);
   proxy.cutAll();
-  assert.equal(fateOf(await first), '502 CONNECTION_LOST unknown');
+  assert.equal(outcomeOf(await first), '502 CONNECTION_LOST unknown');
   await checkAll(rest);
   assert.equal(sent(), 1 + followers);
 });
@@ -149,7 +149,7 @@ for (const when of ['waiting', 'running'] as const) {
     const { first, rest } = await queue(() => gateway.dbPost({ SQL, TIMEOUT: 2_000 }));
     const fate =
       when === 'waiting' ? '503 DEADLINE_WAITING not_executed' : '504 DEADLINE_RUNNING failed';
-    assert.equal(fateOf(await first), fate);
+    assert.equal(outcomeOf(await first), fate);
     proxy.release();
     await checkAll(rest);
     assert.equal(sent(), 1 + more);
@@ -165,7 +165,7 @@ test('when the first one gives up waiting, the read keeps its place in the queue
   await waiting(gateway, 2);
   const follower = gateway.dbPost({ SQL });
   await waiting(gateway, 3);
-  assert.equal(fateOf(await impatient), '503 DEADLINE_WAITING not_executed');
+  assert.equal(outcomeOf(await impatient), '503 DEADLINE_WAITING not_executed');
   proxy.release();
   await checkAll([follower]);
   await behind;
@@ -175,7 +175,7 @@ test('when the first one gives up waiting, the read keeps its place in the queue
 test("a follower's own deadline holds: not executed, come again, and nobody else is harmed", async () => {
   const { first, rest } = await runFirst(askFirst, { SQL, TIMEOUT: 2_000 });
   for (const reply of await Promise.all(rest)) {
-    assert.equal(fateOf(reply), '503 DEADLINE_WAITING not_executed');
+    assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
     assert.match(String(reply.headers['retry-after']), /^\d+$/);
     assert.match(String(reply.headers['server-timing']), /^queue;dur=\d{3,}\.\d, db;dur=0\.0$/);
   }

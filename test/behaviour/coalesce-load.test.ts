@@ -2,12 +2,12 @@
 // Must not know which reads are shared, nor which are pipelined.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { cellOf, documentOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
-import { enterLane } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline } from '../support/pipeline.ts';
 import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
 
@@ -33,7 +33,7 @@ const coalesced = () => readMetric(gateway, 'dbhttpd_coalesced_requests_total');
 const point = (id: number) => `select v from t where id = ${id}`;
 
 test('reads that would be pipelined are shared before they are written, and each has its row', async () => {
-  await enterLane(gateway, point(900));
+  await enterPipeline(gateway, point(900));
   const before = await coalesced();
   const [worker = 0] = gateway.workers();
   const ids = Array.from({ length: 60 }, (_, at) => 1 + (at % 6));
@@ -50,7 +50,7 @@ test('reads that would be pipelined are shared before they are written, and each
 test('a result that max_result_bytes refuses is refused to each', async () => {
   const SQL = 'select a.id, a.v from t a join t b on b.id <= 10';
   const replies = await Promise.all(Array.from({ length: 20 }, () => gateway.dbPost({ SQL })));
-  for (const reply of replies) assert.equal(fateOf(reply), '422 RESULT_TOO_LARGE failed');
+  for (const reply of replies) assert.equal(outcomeOf(reply), '422 RESULT_TOO_LARGE failed');
 });
 
 const increments = 150;
@@ -76,7 +76,7 @@ test('while one client counts up and others come and go, no read answers less th
       };
       const reply = await gateway.dbPost(request);
       if (isHasty && reply.status !== 200) {
-        assert.match(fateOf(reply), /^50[34] DEADLINE_(WAITING not_executed|RUNNING failed)$/);
+        assert.match(outcomeOf(reply), /^50[34] DEADLINE_(WAITING not_executed|RUNNING failed)$/);
         seen.late += 1;
         continue;
       }

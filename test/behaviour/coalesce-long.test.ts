@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
-import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -99,7 +99,7 @@ test('a stop that ends a long read begins it for none of those who waited for it
   proxy.release();
   await eventually('one of them runs', () => timesSent(proxy, long) === 1);
   await stopping.stop();
-  assert.deepEqual((await Promise.all(replies)).map(fateOf), [
+  assert.deepEqual((await Promise.all(replies)).map(outcomeOf), [
     '502 STOPPING failed',
     ...Array.from({ length: 4 }, () => '503 STOPPING not_executed'),
   ]);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../support/busy-pool.ts';
-import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import type { Settings } from '../support/ini-text.ts';
@@ -139,8 +139,11 @@ test('who waits behind another counts in the queue, and does not fit into a full
     await occupy(gateway, proxy);
     const waiters = times(4, request).map((one) => gateway.dbPost(one));
     await waiting(gateway, 4);
-    assert.equal(fateOf(await gateway.dbPost(request)), '503 QUEUE_FULL not_executed');
-    assert.equal(fateOf(await gateway.dbPost({ SQL: 'select 5' })), '503 QUEUE_FULL not_executed');
+    assert.equal(outcomeOf(await gateway.dbPost(request)), '503 QUEUE_FULL not_executed');
+    assert.equal(
+      outcomeOf(await gateway.dbPost({ SQL: 'select 5' })),
+      '503 QUEUE_FULL not_executed',
+    );
     proxy.release();
     for (const reply of await Promise.all(waiters)) assert.equal(cellOf(reply), 4);
     const others = await askTogether(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../support/ask.ts';
-import { cellOf, documentOf, fateOf } from '../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -43,7 +43,7 @@ test('partitioned: deadlines hold, and the heal is enough', options, async () =>
   for (const expected of [/^504/, /^50[34]/, /^503/, /^503/]) {
     const from = performance.now();
     const reply = await gateway.dbPost({ SQL: 'select 1' });
-    assert.match(fateOf(reply), expected);
+    assert.match(outcomeOf(reply), expected);
     assert.ok(performance.now() - from < 1500);
   }
   proxy.heal();
@@ -64,7 +64,7 @@ test('a handshake that takes its time is waited for within the deadline', option
   });
   const asked = gateway.dbPost({ SQL: 'select 5' });
   const impatient = await gateway.dbPost({ SQL: 'select 6', TIMEOUT: 200 });
-  assert.equal(fateOf(impatient), '503 DEADLINE_WAITING not_executed');
+  assert.equal(outcomeOf(impatient), '503 DEADLINE_WAITING not_executed');
   await pause(1000);
   proxy.heal();
   assert.equal(cellOf(await asked), 5);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fateOf } from '../support/db-results.ts';
+import { outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { contradictions, summary, type Told, toldBy } from '../support/history.ts';
@@ -115,7 +115,7 @@ test(
         const from = performance.now();
         const reply = await gateway.dbPost({ SQL: 'insert into t values (-1)' });
         const tookMs = performance.now() - from;
-        const fate = reply.status === 200 ? '200' : fateOf(reply);
+        const fate = reply.status === 200 ? '200' : outcomeOf(reply);
         fates.set(fate, (fates.get(fate) ?? 0) + 1);
         if (tookMs > 2000) late.push(`${fate} after ${tookMs} ms`);
       },
@@ -151,7 +151,7 @@ test(
     const gateway = await startGateway({ database, settings: { workers: 1, pool: 2 } });
     const from = performance.now();
     assert.equal(
-      fateOf(await gateway.dbPost({ SQL: 'select 1' })),
+      outcomeOf(await gateway.dbPost({ SQL: 'select 1' })),
       '503 DATABASE_UNREACHABLE not_executed',
     );
     assert.ok(performance.now() - from < 1000);
@@ -180,7 +180,7 @@ test(
       return rows.length === 1;
     });
     await database.halt('SIGKILL');
-    assert.equal(fateOf(await asked), '502 CONNECTION_LOST unknown');
+    assert.equal(outcomeOf(await asked), '502 CONNECTION_LOST unknown');
     await database.resume();
     await eventually(
       'serves',

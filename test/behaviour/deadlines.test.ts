@@ -2,7 +2,7 @@
 // Must not know how a kill is sent.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
@@ -35,7 +35,7 @@ async function assertTimely(SQL: string, expected: string, on: Gateway = gateway
   const from = performance.now();
   const reply = await on.dbPost({ SQL, TIMEOUT });
   const tookMs = performance.now() - from;
-  assert.equal(fateOf(reply), expected, SQL);
+  assert.equal(outcomeOf(reply), expected, SQL);
   assert.ok(tookMs >= TIMEOUT - 1 && tookMs <= TIMEOUT + 1000, `${SQL}: ${tookMs} ms`);
 }
 
@@ -84,7 +84,7 @@ test('TIMEOUT cannot raise statement_timeout', async () => {
   });
   const from = performance.now();
   const reply = await strict.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 60_000 });
-  assert.equal(fateOf(reply), '504 DEADLINE_RUNNING failed');
+  assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
   const tookMs = performance.now() - from;
   assert.ok(tookMs <= 1300, `${tookMs} ms`);
   await strict.stop();
@@ -94,7 +94,7 @@ test('a deadline that passes while waiting is a 503, and the statement never run
   const busy = [0, 1].map(() => gateway.dbPost({ SQL: 'select sleep(1)' }));
   await processlist.started('sleep(1)', 2);
   const reply = await gateway.dbPost({ SQL: 'insert into t values (77, 0)', TIMEOUT: 200 });
-  assert.equal(fateOf(reply), '503 DEADLINE_WAITING not_executed');
+  assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
   assert.ok(reply.headers['retry-after'] !== undefined);
   await Promise.all(busy);
   assert.deepEqual(rowsOf(await gateway.dbPost({ SQL: 'select * from t where id = 77' })), []);
@@ -159,7 +159,7 @@ test('a server without a free connection is still told to kill', async (t) => {
   const others = await occupy(() => full.connect(account));
   const asked = small.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 400 });
   await view.started('sleep(1000)');
-  assert.equal(fateOf(await asked), '504 DEADLINE_RUNNING failed');
+  assert.equal(outcomeOf(await asked), '504 DEADLINE_RUNNING failed');
   assert.ok((await view.ended('sleep(1000)')) < 1000);
   assert.equal(cellOf(await small.dbPost({ SQL: 'select 5' })), 5);
   for (const other of others) other.destroy();

@@ -20,7 +20,7 @@ function createRandom(seed: number): () => number {
 }
 
 const writes = 1000;
-const lanes = 16;
+const pipelines = 16;
 
 function randomFault(random: () => number): Fault | null {
   const afterBytes = Math.floor(random() * 14);
@@ -72,7 +72,7 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
     // While the database is away every write would be refused at once, and none be left for when it is back.
     if (history.get(id) === 'not_executed') await eventually('service is back', serves);
   };
-  const lane = async () => {
+  const pipeline = async () => {
     while (next < writes) {
       const id = next++;
       await write(id);
@@ -84,7 +84,7 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
       }
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: pipelines }, pipeline));
 
   assert.equal(history.size, writes);
   await eventually('the server has ended what it still ran', async () => {

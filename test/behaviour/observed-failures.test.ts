@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { failureCodes, outcomes } from '../../src/shared/failure-codes.ts';
 import { holdAnswer, occupy, waiting } from '../support/busy-pool.ts';
-import { fateOf } from '../support/db-results.ts';
+import { outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { parseExposition } from '../support/exposition.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -107,11 +107,11 @@ test('a full queue, a deadline while waiting and one while running are counted a
     const waits = gateway.dbPost({ SQL: 'select 1', TIMEOUT: 400 }, named('waits'));
     await waiting(gateway, 1);
     const full = await gateway.dbPost({ SQL: 'select 1' }, named('full'));
-    assert.equal(fateOf(full), '503 QUEUE_FULL not_executed');
-    assert.equal(fateOf(await waits), '503 DEADLINE_WAITING not_executed');
+    assert.equal(outcomeOf(full), '503 QUEUE_FULL not_executed');
+    assert.equal(outcomeOf(await waits), '503 DEADLINE_WAITING not_executed');
     proxy.release();
     const runs = await gateway.dbPost({ SQL: 'select sleep(5)', TIMEOUT: 100 }, named('runs'));
-    assert.equal(fateOf(runs), '504 DEADLINE_RUNNING failed');
+    assert.equal(outcomeOf(runs), '504 DEADLINE_RUNNING failed');
     const refused = await gateway.get('/nothing', named('refused'));
     assert.equal(refused.status, 404);
     const codes = ['QUEUE_FULL', 'DEADLINE_WAITING', 'DEADLINE_RUNNING', 'NOT_FOUND'];
@@ -149,7 +149,7 @@ test('a write whose outcome is unknown has a line, with its request, its reason 
   await withGateway({}, async (gateway) => {
     const SQL = "insert into t select 11 from (select sleep(5) as x, 'secret') as s";
     const killed = await gateway.dbPost({ SQL, TIMEOUT: 200 }, named('killed'));
-    assert.equal(fateOf(killed), '504 DEADLINE_RUNNING unknown');
+    assert.equal(outcomeOf(killed), '504 DEADLINE_RUNNING unknown');
     const line = await logLine(gateway, / warn .* outcome=unknown request=killed /);
     assert.match(line, / code=DEADLINE_RUNNING statement="insert into t select \? /);
 
@@ -157,7 +157,7 @@ test('a write whose outcome is unknown has a line, with its request, its reason 
     const ask = () => gateway.dbPost({ SQL: insert }, named('lost'));
     const { reply } = await holdAnswer(proxy, insert, ask);
     proxy.cutAll();
-    assert.equal(fateOf(await reply), '502 CONNECTION_LOST unknown');
+    assert.equal(outcomeOf(await reply), '502 CONNECTION_LOST unknown');
     await logLine(gateway, / outcome=unknown request=lost code=CONNECTION_LOST /);
     assert.equal(await outcomeCount(gateway, 'unknown'), 2);
     assert.doesNotMatch(gateway.log(), /secret/);
@@ -172,7 +172,7 @@ test('a write that a drain cannot wait for has its line', async () => {
     const reply = gateway.dbPost({ SQL }, named('drained'));
     await eventually('it runs', () => proxy.statements.includes(SQL));
     process.kill(gateway.pid, 'SIGTERM');
-    assert.equal(fateOf(await reply), '504 DEADLINE_RUNNING unknown');
+    assert.equal(outcomeOf(await reply), '504 DEADLINE_RUNNING unknown');
     await eventually('its line', () => {
       log.text = gateway.log();
       return log.text.includes('outcome=unknown request=drained');
@@ -201,7 +201,7 @@ test('what never reached MySQL is told as no slow statement, however long its co
     await pause(1100);
     proxy.partition();
     const reply = await gateway.dbPost({ SQL: 'select 2', TIMEOUT: 600 }, named('never'));
-    assert.equal(fateOf(reply), '503 DEADLINE_WAITING not_executed');
+    assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
     await accessLine(gateway, 'never');
     assert.doesNotMatch(gateway.log(), /slow statement/);
   });

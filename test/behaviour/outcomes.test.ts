@@ -2,7 +2,7 @@
 // Must not know how an outcome is decided.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { cellOf, documentOf, fateOf, resultsOf } from '../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf, resultsOf } from '../support/db-results.ts';
 import type { Fault } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
@@ -53,7 +53,7 @@ for (const [what, { fault, applied }] of Object.entries(cuts)) {
     const sql = `insert into t values (1) /* ${what} */`;
     const rule = proxy.on((text) => text === sql, fault, { times: 1 });
     const reply = await ask(sql);
-    assert.equal(fateOf(reply), '502 CONNECTION_LOST unknown');
+    assert.equal(outcomeOf(reply), '502 CONNECTION_LOST unknown');
     assert.doesNotMatch(reply.text, /127\.0\.0\.1|insert|root/);
     assert.equal(rule.hits(), 1);
     assert.equal(cellOf(await ask('select count(*) from t')), applied ? 1 : 0);
@@ -70,7 +70,7 @@ test('a reply dropped after an INSERT: one row, and one INSERT in the general lo
   const SQL = 'insert into t values (5) /* general */';
   const reply = await gateway.dbPost({ SQL, TIMEOUT: 500 });
   rule.remove();
-  assert.equal(fateOf(reply), '504 DEADLINE_RUNNING unknown');
+  assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING unknown');
   assert.equal(cellOf(await ask('select count(*) from t')), 1);
   const [row] = await database.query(
     "select count(*) as n from mysql.general_log where argument like 'insert%general */'",
@@ -93,7 +93,7 @@ test('a connection lost between two statements is unknown for both', async () =>
   const mark = '/* two */';
   const SQL = `insert into t values (1) ${mark}; do sleep(0.2) ${mark}; insert into t values (2) ${mark}`;
   proxy.on(/sleep\(0\.2\)/, { kind: 'cut-reply', afterBytes: 5 }, { times: 1 });
-  assert.equal(fateOf(await ask(SQL)), '502 CONNECTION_LOST unknown');
+  assert.equal(outcomeOf(await ask(SQL)), '502 CONNECTION_LOST unknown');
   // The server goes on with the rest.
   const processlist = await openProcesslist(database);
   await processlist.ended(mark);
@@ -102,11 +102,11 @@ test('a connection lost between two statements is unknown for both', async () =>
 
 test('what never reached MySQL is not_executed, and says so', async () => {
   const unbound = await gateway.dbPost({ SQL: 'insert into t values (?)', PARAMS: [] });
-  assert.match(fateOf(unbound), /^400 \w+ not_executed$/);
+  assert.match(outcomeOf(unbound), /^400 \w+ not_executed$/);
   proxy.refuse(true);
   proxy.cutAll();
   const reply = await ask('insert into t values (3)');
-  assert.equal(fateOf(reply), '503 DATABASE_UNREACHABLE not_executed');
+  assert.equal(outcomeOf(reply), '503 DATABASE_UNREACHABLE not_executed');
   assert.ok(reply.headers['retry-after'] !== undefined);
   proxy.refuse(false);
 });

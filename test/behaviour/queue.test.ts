@@ -2,7 +2,7 @@
 // Must not know how the queue is made.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fateOf } from '../support/db-results.ts';
+import { outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
@@ -103,7 +103,7 @@ test('a request that waited behind a deadline of its own leaves its place to oth
     gateway.dbPost({ SQL: 'select 1', TIMEOUT: 100 }),
   );
   for (const reply of await Promise.all(impatient)) {
-    assert.equal(fateOf(reply), '503 DEADLINE_WAITING not_executed');
+    assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
   }
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
   await Promise.all(busy);

@@ -2,7 +2,7 @@
 // Must not know how it is enforced.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { documentOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { documentOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
@@ -77,7 +77,7 @@ for (const [way, ask] of Object.entries(ways)) {
       'do sleep(0)',
       'nonsense',
     ]) {
-      assert.equal(fateOf(await ask(sql)), '403 READ_ONLY not_executed', sql);
+      assert.equal(outcomeOf(await ask(sql)), '403 READ_ONLY not_executed', sql);
     }
     assert.equal((await database.query('select * from t')).length, 1);
   });
@@ -98,5 +98,5 @@ test('READ_ONLY ends with its request', async () => {
 
 test('READ_ONLY false does not open a read-only section', async () => {
   const reply = await strict.dbPost({ SQL: 'delete from t', READ_ONLY: false });
-  assert.equal(fateOf(reply), '403 READ_ONLY not_executed');
+  assert.equal(outcomeOf(reply), '403 READ_ONLY not_executed');
 });

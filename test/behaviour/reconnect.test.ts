@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cellOf, fateOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import type { Settings } from '../support/ini-text.ts';
@@ -94,7 +94,7 @@ test('a database that is away is not stormed: one attempt at a time, at growing 
       const replies = await Promise.all(
         Array.from({ length: 10 }, () => gateway.dbPost({ SQL: 'select 1' })),
       );
-      for (const reply of replies) assert.match(fateOf(reply), /^503 \w+ not_executed$/);
+      for (const reply of replies) assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
       asked += replies.length;
     }
     const attempts = proxy.connections().total - connectionsBefore;
@@ -117,9 +117,9 @@ test('what waits for a connection is bounded while none can be opened', async ()
     const replies = await Promise.all(
       Array.from({ length: 30 }, () => gateway.dbPost({ SQL: 'select 1', TIMEOUT: 500 })),
     );
-    const full = replies.filter((reply) => fateOf(reply).includes('QUEUE_FULL'));
+    const full = replies.filter((reply) => outcomeOf(reply).includes('QUEUE_FULL'));
     assert.ok(full.length >= 30 - 5 - 2, `${full.length} refused at once`);
-    for (const reply of replies) assert.match(fateOf(reply), /^503 \w+ not_executed$/);
+    for (const reply of replies) assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
     proxy.heal();
     await eventually(
       'service is back',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { waiting } from '../support/busy-pool.ts';
-import { cellOf, fateOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -44,7 +44,7 @@ const replying = { SQL: "select 'fault-in-replying'" };
 
 test('while a request is read: 500, and nothing was executed', async () => {
   for (const reply of [await gateway.db(binding), await gateway.dbPost(binding)]) {
-    assert.equal(fateOf(reply), '500 INTERNAL not_executed');
+    assert.equal(outcomeOf(reply), '500 INTERNAL not_executed');
   }
   await eventually('the log tells it', () =>
     /an exception ended a request request=\S+ thrown="TypeError < /.test(gateway.log()),
@@ -53,7 +53,7 @@ test('while a request is read: 500, and nothing was executed', async () => {
 
 test('while a statement is about to be sent: 500, and the connection is not lost to others', async () => {
   for (let n = 0; n < 5; n += 1) {
-    assert.equal(fateOf(await gateway.dbPost(sending)), '500 INTERNAL not_executed');
+    assert.equal(outcomeOf(await gateway.dbPost(sending)), '500 INTERNAL not_executed');
   }
 });
 
@@ -64,7 +64,10 @@ test('those that wait beside it are answered', async () => {
   await waiting(gateway, asked.length);
   const [first, two, second, three] = await Promise.all(replies);
   assert.ok(first && two && second && three);
-  assert.deepEqual([fateOf(first), fateOf(second)], Array(2).fill('500 INTERNAL not_executed'));
+  assert.deepEqual(
+    [outcomeOf(first), outcomeOf(second)],
+    Array(2).fill('500 INTERNAL not_executed'),
+  );
   assert.deepEqual([cellOf(two), cellOf(three)], [2, 3]);
   for (const reply of await Promise.all(busy)) assert.equal(cellOf(reply), 0);
 });

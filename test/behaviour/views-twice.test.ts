@@ -2,11 +2,11 @@
 // Must not know how it finds out.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { cellOf, fateOf, rowsOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { enterLane, laneStatements } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline, pipelinedStatements } from '../support/pipeline.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
 import { readMetric } from '../support/scrape.ts';
 
@@ -73,19 +73,19 @@ test('a read of it that its deadline ends is not said to have changed nothing', 
   const reply = await ask('select sum(seen) from logged_slowly where id between 101 and 200', {
     TIMEOUT: 500,
   });
-  assert.equal(fateOf(reply), '504 DEADLINE_RUNNING unknown');
+  assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING unknown');
 });
 
 test('a read of tables alone, or of a view that calls built-ins alone, is', async () => {
   for (const from of ['item', 'harmless']) {
     const reply = await ask(`select sleep(0.01) from ${from}`, { TIMEOUT: 300 });
-    assert.equal(fateOf(reply), '504 DEADLINE_RUNNING failed');
+    assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
   }
 });
 
 test('reads of tables and of harmless views are pipelined as ever', async () => {
-  await enterLane(gateway, 'select v from item where id = 7');
-  await enterLane(gateway, 'select v from harmless where id = 7');
+  await enterPipeline(gateway, 'select v from item where id = 7');
+  await enterPipeline(gateway, 'select v from harmless where id = 7');
   assert.equal(cellOf(await ask('select v from harmless where id = 7')), 'X'.repeat(50));
 });
 
@@ -97,21 +97,21 @@ test('somebody else makes a table a view that writes: refused in the pipeline, i
   await gateway.stop();
   gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
   const read = 'select id from swapped where id =';
-  await enterLane(gateway, `${read} 1`);
+  await enterPipeline(gateway, `${read} 1`);
   await database.query(`rename table swapped to swapped_rows;
     create view swapped as select log_read(id) as id from swapped_rows`);
-  const before_ = await laneStatements(gateway);
-  const reruns = await readMetric(gateway, 'dbhttpd_lane_reruns_total');
+  const before_ = await pipelinedStatements(gateway);
+  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
   assert.equal(cellOf(await ask(`${read} 2`)), 2);
-  assert.equal(await laneStatements(gateway), before_ + 1, 'it was in the lane');
-  assert.equal(await readMetric(gateway, 'dbhttpd_lane_reruns_total'), reruns + 1);
+  assert.equal(await pipelinedStatements(gateway), before_ + 1, 'it was in the pipeline');
+  assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_reruns_total'), reruns + 1);
   const entries = await logged();
   await database.query('delete from log');
   await ask(`${read} 2`);
   assert.equal(await logged(), entries, 'the same as without the pipeline');
-  const inLane = await laneStatements(gateway);
+  const inPipeline = await pipelinedStatements(gateway);
   for (let n = 0; n < quickReads; n += 1) await ask(`${read} 1`);
-  assert.equal(await laneStatements(gateway), inLane, 'it is not tried again');
+  assert.equal(await pipelinedStatements(gateway), inPipeline, 'it is not tried again');
 });
 
 test('a table becomes a view through one worker: the others know it soon, and it is read once each time', async () => {
@@ -121,7 +121,7 @@ test('a table becomes a view through one worker: the others know it soon, and it
   const both = await startGateway({ database, settings: { workers: 2, pool: 6 } });
   try {
     const SQL = 'select id from moved where id = 1';
-    await enterLane(both, SQL);
+    await enterPipeline(both, SQL);
     for (const change of [
       'rename table moved to moved_rows',
       'create view moved as select log_read(id) as id from moved_rows',
@@ -130,10 +130,10 @@ test('a table becomes a view through one worker: the others know it soon, and it
     }
     // Long before a minute has passed.
     await eventually('no worker pipelines it', async () => {
-      const inLane = await laneStatements(both);
+      const inPipeline = await pipelinedStatements(both);
       const replies = Array.from({ length: 16 }, () => both.dbPost({ SQL }));
       for (const reply of await Promise.all(replies)) assert.equal(cellOf(reply), 1);
-      return (await laneStatements(both)) === inLane;
+      return (await pipelinedStatements(both)) === inPipeline;
     });
     await database.query('delete from log');
     const once = rowsOf(await both.dbPost({ SQL })).length;

@@ -48,7 +48,7 @@ export function cellOf(reply: Reply): Cell | undefined {
 }
 
 /** What a refused or unanswered request says of the statement's fate. */
-export function fateOf(reply: Reply): string {
+export function outcomeOf(reply: Reply): string {
   const { CODE, OUTCOME } = reply.json<Document>();
   return `${reply.status} ${CODE} ${OUTCOME}`;
 }

@@ -4,7 +4,7 @@ import type { ColumnCache } from './column-cache.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
 import { packetMarkers, parseError, type ServerError } from './packets.ts';
-import { discardResults, QueryCommand, type QueryOwner, type ResultSink } from './query.ts';
+import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
 import { ServerFault } from './server-fault.ts';
 
 /** The answers to the gateway's own questions are small; a catalogue's are the longest. */
@@ -106,7 +106,7 @@ export function statementCommand(sql: string, columns: ColumnCache): CommandFact
   return (done, failed) => new QueryCommand(sql, columns, discardResults, settle(done, failed));
 }
 
-function settle(done: () => void, failed: (error: Error) => void): QueryOwner {
+function settle(done: () => void, failed: (error: Error) => void): QueryEvents {
   return {
     answered: (_flagsClean, error) => (error === null ? done() : failed(new RefusedError(error))),
     lost: failed,

@@ -36,10 +36,10 @@ const noBytes = Buffer.alloc(0);
  * Others are gathered once, into a buffer of their exact size.
  */
 export class Framing {
-  /** The sequence number that the next packet must carry; the owner sets it before each answer. */
+  /** The sequence number that the next packet must carry; whoever reads sets it before each answer. */
   expectedSequence = 0;
   /**
-   * From so many bytes on what is ahead is offered before it is cut into packets; the owner sets it after each packet
+   * From so many bytes on what is ahead is offered before it is cut into packets; whoever reads sets it after each packet
    * and each offer. Infinity: it is not.
    */
   aheadFrom = Number.POSITIVE_INFINITY;

@@ -42,7 +42,7 @@ export const discardResults: ResultSink = {
 };
 
 /** Whoever sent the query; exactly one is called, once. */
-export interface QueryOwner {
+export interface QueryEvents {
   /**
    * The answer is complete.
    * @param flagsClean whether the server's flags say that the session is as it was: no statement changed
@@ -65,7 +65,7 @@ export class QueryCommand implements Command {
   readonly packet: Buffer;
   #sink: ResultSink;
   readonly #columns: ColumnCache;
-  readonly #owner: QueryOwner;
+  readonly #events: QueryEvents;
   #stage: Stage = 'header';
   #columnCount = 0;
   #stateChanged = false;
@@ -75,16 +75,16 @@ export class QueryCommand implements Command {
   #isOver = false;
   #onOver: (() => void) | null = null;
 
-  constructor(sql: string, columns: ColumnCache, sink: ResultSink, owner: QueryOwner) {
+  constructor(sql: string, columns: ColumnCache, sink: ResultSink, events: QueryEvents) {
     this.packet = encodeCommand(commandCodes.query, sql);
     this.#columns = columns;
     this.#sink = sink;
-    this.#owner = owner;
+    this.#events = events;
   }
 
   lost(reason: Error): void {
     this.#isOver = true;
-    this.#owner.lost(reason);
+    this.#events.lost(reason);
     this.#onOver?.();
   }
 
@@ -211,7 +211,7 @@ export class QueryCommand implements Command {
     const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
     const flagsClean = error === null && !this.#stateChanged && settled === serverStatus.autocommit;
     this.#isOver = true;
-    this.#owner.answered(flagsClean, error);
+    this.#events.answered(flagsClean, error);
     this.#onOver?.();
   }
 }

@@ -98,17 +98,17 @@ export const workerMetrics = {
     help: 'The most MySQL connections that the pool may have (pool).',
     labels: [],
   },
-  dbhttpd_lane_statements_total: {
+  dbhttpd_pipeline_statements_total: {
     type: 'counter',
     help: 'Quick reads that were pipelined on a shared connection.',
     labels: [],
   },
-  dbhttpd_lane_reruns_total: {
+  dbhttpd_pipeline_reruns_total: {
     type: 'counter',
     help: 'Pipelined reads that ran once more by themselves: slow, large, or behind one that was no clean read.',
     labels: [],
   },
-  dbhttpd_lane_connections: {
+  dbhttpd_pipeline_connections: {
     type: 'gauge',
     help: 'MySQL connections of the pool that are used for pipelining now.',
     labels: [],

@@ -3,13 +3,13 @@
 import { performance } from 'node:perf_hooks';
 import { quit } from '../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
-import { Roster } from '../indexed-set.ts';
+import { IndexedSet } from '../indexed-set.ts';
 import { Queue } from './queue.ts';
 import type { Reachability } from './reachability.ts';
 import type { ProbedPool } from './readiness.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
-import { SessionSource, type SessionTaker } from './session-source.ts';
+import { type SessionEvents, SessionSource } from './session-source.ts';
 import type { Verdict, Waiter } from './waiter.ts';
 
 /** How many sessions, how many may wait for one, and where sessions come from. */
@@ -40,14 +40,14 @@ export type PoolObservations = {
 };
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
-export class Pool implements SessionTaker, ProbedPool {
+export class Pool implements SessionEvents, ProbedPool {
   /** Who waits for a session. */
   readonly queue: Queue;
   readonly #settings: PoolSettings;
   readonly #source: SessionSource;
   readonly #idle: Session[] = [];
-  readonly #busy = new Roster<Session>();
-  readonly #resetting = new Roster<Session>();
+  readonly #busy = new IndexedSet<Session>();
+  readonly #resetting = new IndexedSet<Session>();
   readonly #resets = new SessionResets();
   #keepsIdle = true;
   #isClosing = false;
@@ -217,7 +217,7 @@ export class Pool implements SessionTaker, ProbedPool {
   }
 
   #lost(session: Session, reason: Error, wasAsked: boolean): void {
-    // The lane keeps sessions between statements; what we give up ourselves is not lent any more.
+    // The pipeline keeps sessions between statements; what we give up ourselves is not lent any more.
     this.#source.noteLoss(reason, wasAsked && this.#busy.has(session));
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);

@@ -3,7 +3,7 @@
 import type { Refusal, Waiter } from './waiter.ts';
 
 /** The queue for those who wait behind another one, for what that one will get. */
-export interface Anteroom {
+export interface Admission {
   /** Takes a place; false: there is none. */
   admit(): boolean;
   /** Gives so many places back. */
@@ -11,7 +11,7 @@ export interface Anteroom {
 }
 
 /** A bounded queue. Guests wait behind one of the others for what that one will get: they too have places. */
-export class Queue implements Anteroom {
+export class Queue implements Admission {
   readonly #places: () => number;
   // No Set, whose outgrown tables would keep V8 from collecting who has left. Few leave from its middle.
   readonly #waiters: Waiter[] = [];

@@ -8,7 +8,7 @@ import type { Reachability } from './reachability.ts';
 import type { Session } from './session.ts';
 
 /** Whoever wants sessions. */
-export interface SessionTaker {
+export interface SessionEvents {
   opened(session: Session): void;
   /** An attempt failed, and another will be made after a delay: `retry` is called then. */
   failed(): void;
@@ -25,7 +25,7 @@ export class SessionSource {
   /** Why the last attempt failed; null: it did not, or there was none. */
   failure: ConnectFailure | null = null;
   readonly #open: (signal: AbortSignal) => Promise<Session>;
-  readonly #taker: SessionTaker;
+  readonly #events: SessionEvents;
   readonly #reachability: Reachability;
   readonly #closing = new AbortController();
   readonly #backoff = new Backoff();
@@ -35,11 +35,11 @@ export class SessionSource {
 
   constructor(
     open: (signal: AbortSignal) => Promise<Session>,
-    taker: SessionTaker,
+    events: SessionEvents,
     reachability: Reachability,
   ) {
     this.#open = open;
-    this.#taker = taker;
+    this.#events = events;
     this.#reachability = reachability;
     reachability.join('pool', () => this.wake());
   }
@@ -69,7 +69,7 @@ export class SessionSource {
         this.#backoff.succeeded();
         this.#reachability.succeeded('pool');
         this.connecting -= 1;
-        this.#taker.opened(session);
+        this.#events.opened(session);
       },
       (error: unknown) => {
         this.connecting -= 1;
@@ -90,7 +90,7 @@ export class SessionSource {
   wake(): void {
     if (this.#retryTimer === null) return;
     this.#endPause();
-    this.#taker.retry();
+    this.#events.retry();
   }
 
   /** Tells that a session's connection is gone. */
@@ -109,14 +109,14 @@ export class SessionSource {
       this.failure = this.#reachability.failed('pool', error);
       if (this.#retryTimer === null) this.#retryLater();
     }
-    this.#taker.failed();
+    this.#events.failed();
   }
 
   #retryLater(): void {
     this.#mayHurryAt = performance.now() + leastPauseMs * (1 + Math.random());
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = null;
-      this.#taker.retry();
+      this.#events.retry();
     }, this.#backoff.failed());
   }
 

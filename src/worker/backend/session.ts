@@ -10,7 +10,7 @@ import {
   statementCommand,
 } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
-import type { Enrolled } from '../indexed-set.ts';
+import type { Indexed } from '../indexed-set.ts';
 import { prepare } from './bounded.ts';
 import { fetchIdentity, type ServerIdentity } from './identity.ts';
 import { fetchCommandLimit } from './packet-limit.ts';
@@ -32,9 +32,9 @@ const gatewaySettings = 'SET NAMES utf8mb4, autocommit=1, session_track_state_ch
 export const forgetFoundRows = 'SELECT 1 LIMIT 0';
 
 /** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
-export class Session implements Enrolled {
+export class Session implements Indexed {
   /** Of those that the pool has lent, or of those that are being reset. */
-  place = -1;
+  index = -1;
   readonly connection: Connection;
   readonly identity: ServerIdentity;
   /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */

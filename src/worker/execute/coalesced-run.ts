@@ -2,118 +2,118 @@
 // Must not know HTTP, nor which reads are the same.
 import type { RunEnd, StopReason } from './outcome.ts';
 import { OutgrowingSink } from './outgrowing-sink.ts';
-import type { RunOwner, RunSink, StatementRun } from './statement-run.ts';
+import type { RunEvents, RunSink, StatementRun } from './statement-run.ts';
 
-/** A request that waits for the flight; at most one of the three is called, once. */
-export interface Member {
-  readonly owner: RunOwner;
-  /** Its answer is the leader's; the owner's sink has it already. */
+/** A request that waits for a coalesced run; at most one of the three is called, once. */
+export interface Participant {
+  readonly events: RunEvents;
+  /** Its answer is the leader's; its events' sink has it already. */
   answered(end: RunEnd): void;
   /** There is no answer for it here: nothing was sent to MySQL in its name. */
-  letDown(): void;
+  fallBack(): void;
   /** It has left as it wished. */
   withdrawn(reason: StopReason): void;
 }
 
-/** Who keeps the flights that may be joined, and the places of those who wait. */
-export interface FlightKeeper {
+/** Who keeps the runs that may be joined, and the places of those who wait. */
+export interface CoalescedRunEvents {
   /** It has not begun yet: others may join. */
-  opened(flight: Flight): void;
+  opened(shared: CoalescedRun): void;
   /** From here on nobody may join. */
-  closed(flight: Flight): void;
+  closed(shared: CoalescedRun): void;
   /** So many do not wait behind a leader any more. */
   left(count: number): void;
 }
 
 /** Creates an execution for whoever it is handed. */
-export type CreateRun = (owner: RunOwner) => StatementRun;
+export type CreateRun = (events: RunEvents) => StatementRun;
 
 /** An execution with its leader, whose sink takes the results, and its followers. */
-export class Flight implements RunOwner {
+export class CoalescedRun implements RunEvents {
   readonly afterwards = null;
   readonly key: string;
   run: StatementRun;
   sink: RunSink;
-  readonly #keeper: FlightKeeper;
+  readonly #events: CoalescedRunEvents;
   readonly #createRun: CreateRun;
-  #leader: Member;
-  readonly #followers = new Set<Member>();
+  #leader: Participant;
+  readonly #followers = new Set<Participant>();
   #hasBegun = false;
 
-  constructor(key: string, leader: Member, keeper: FlightKeeper, createRun: CreateRun) {
+  constructor(key: string, leader: Participant, events: CoalescedRunEvents, createRun: CreateRun) {
     this.key = key;
     this.#leader = leader;
-    this.sink = leader.owner.sink;
-    this.#keeper = keeper;
+    this.sink = leader.events.sink;
+    this.#events = events;
     this.#createRun = createRun;
     this.run = createRun(this);
   }
 
   start(): void {
-    this.#keeper.opened(this);
+    this.#events.opened(this);
     this.run.start();
   }
 
-  isLedBy(member: Member): boolean {
-    return this.#leader === member;
+  isLedBy(participant: Participant): boolean {
+    return this.#leader === participant;
   }
 
-  /** Only while the flight is open, and with a place in the queue. */
-  join(follower: Member): void {
+  /** Only while the run is open, and with a place in the queue. */
+  join(follower: Participant): void {
     this.#followers.add(follower);
   }
 
-  /** A member does not want to wait any more. Without a member the execution is not wanted either. */
-  leave(member: Member, reason: StopReason): void {
-    const isLeader = this.#leader === member;
+  /** A participant does not want to wait any more. Without a participant the execution is not wanted either. */
+  leave(participant: Participant, reason: StopReason): void {
+    const isLeader = this.#leader === participant;
     if (isLeader && (this.#hasBegun || this.#followers.size === 0)) {
       this.run.stop(reason);
       return;
     }
     // Before it begins the execution keeps its place in the queue, whoever leads.
     if (isLeader) this.#promote();
-    else if (this.#followers.delete(member)) this.#keeper.left(1);
+    else if (this.#followers.delete(participant)) this.#events.left(1);
     else return;
-    member.withdrawn(reason);
+    participant.withdrawn(reason);
   }
 
   runBegins(): void {
     this.#hasBegun = true;
-    this.#keeper.closed(this);
+    this.#events.closed(this);
     if (this.#followers.size === 0) return;
-    this.sink = new OutgrowingSink(this.#leader.owner.sink, () => this.#letDown());
+    this.sink = new OutgrowingSink(this.#leader.events.sink, () => this.#fallBack());
   }
 
   runEnded(end: RunEnd): void {
-    this.#keeper.closed(this);
-    const leader = this.#leader.owner;
+    this.#events.closed(this);
+    const leader = this.#leader.events;
     if (this.#followers.size === 0) leader.runEnded(end);
     else if (end.kind === 'answered' && end.error === null) this.#share(end);
     else {
       leader.runEnded(end);
       if (isLeadersOwn(end)) this.#beginAnew();
       else if ('reason' in end && end.reason === 'stopping') this.#withdrawAll();
-      else this.#letDown();
+      else this.#fallBack();
     }
   }
 
   /** Bytes first: they are the leader's, who is served before those who came later. */
   #share(end: RunEnd): void {
-    const held = this.#leader.owner.sink.held();
+    const held = this.#leader.events.sink.held();
     if (held === null) {
-      this.#leader.owner.runEnded(end);
-      this.#letDown();
+      this.#leader.events.runEnded(end);
+      this.#fallBack();
       return;
     }
     const followers = this.#takeFollowers();
-    for (const { owner } of followers) owner.sink.adopt(held);
-    this.#leader.owner.runEnded(end);
+    for (const { events } of followers) events.sink.adopt(held);
+    this.#leader.events.runEnded(end);
     for (const follower of followers) follower.answered(end);
   }
 
   /** Also when the reply begins to leave: no copy of it is kept, waiting on would be for nothing. */
-  #letDown(): void {
-    for (const follower of this.#takeFollowers()) follower.letDown();
+  #fallBack(): void {
+    for (const follower of this.#takeFollowers()) follower.fallBack();
   }
 
   /** The gateway stops: nothing is begun for them any more. */
@@ -121,10 +121,10 @@ export class Flight implements RunOwner {
     for (const follower of this.#takeFollowers()) follower.withdrawn('stopping');
   }
 
-  #takeFollowers(): readonly Member[] {
+  #takeFollowers(): readonly Participant[] {
     const followers = [...this.#followers];
     this.#followers.clear();
-    this.#keeper.left(followers.length);
+    this.#events.left(followers.length);
     return followers;
   }
 
@@ -134,8 +134,8 @@ export class Flight implements RunOwner {
     if (next === undefined) return;
     this.#followers.delete(next);
     this.#leader = next;
-    this.sink = next.owner.sink;
-    this.#keeper.left(1);
+    this.sink = next.events.sink;
+    this.#events.left(1);
   }
 
   #beginAnew(): void {

@@ -2,27 +2,27 @@
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import { QueryCommand, type QueryOwner } from '../../shared/mysql/query.ts';
+import { QueryCommand, type QueryEvents } from '../../shared/mysql/query.ts';
 import type { Control } from '../backend/control.ts';
 import { killRunning, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import type { Quickness } from './latency-tracker.ts';
+import type { LatencyTracker } from './latency-tracker.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
 import { makeReady, needsPreparation, type Statement } from './preparation.ts';
-import type { Afterwards, RunOwner, StatementRun } from './statement-run.ts';
+import type { Afterwards, RunEvents, StatementRun } from './statement-run.ts';
 
 type Phase = 'waiting' | 'preparing' | 'running' | 'ended';
 
 /** The ordinary run: on a session of its own. */
-export class Run implements StatementRun, Waiter, QueryOwner {
+export class DedicatedRun implements StatementRun, Waiter, QueryEvents {
   readonly #pool: Pool;
   readonly #control: Control;
   readonly #statement: Statement;
-  readonly #owner: RunOwner;
-  readonly #quickness: Quickness | null;
+  readonly #events: RunEvents;
+  readonly #latencies: LatencyTracker | null;
   #phase: Phase = 'waiting';
   #session: Session | null = null;
   #command: QueryCommand | null = null;
@@ -34,19 +34,19 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   /** 0 while there is no answer. */
   #answeredAt = 0;
 
-  /** @param quickness told how long statements with a shape took; null: nobody wants to know */
+  /** @param latencies told how long statements with a shape took; null: nobody wants to know */
   constructor(
     pool: Pool,
     control: Control,
     statement: Statement,
-    owner: RunOwner,
-    quickness: Quickness | null,
+    events: RunEvents,
+    latencies: LatencyTracker | null,
   ) {
     this.#pool = pool;
     this.#control = control;
     this.#statement = statement;
-    this.#owner = owner;
-    this.#quickness = quickness;
+    this.#events = events;
+    this.#latencies = latencies;
   }
 
   start(): void {
@@ -77,7 +77,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
   }
 
   #begin(session: Session): void {
-    this.#owner.runBegins?.();
+    this.#events.runBegins?.();
     const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
     if (needsPreparation(session, this.#statement, needsFresh, this.#grantedAt)) {
       this.#phase = 'preparing';
@@ -179,7 +179,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
       this.answered(true, null);
       return;
     }
-    const command = new QueryCommand(sql, connection.columns, this.#owner.sink, this);
+    const command = new QueryCommand(sql, connection.columns, this.#events.sink, this);
     if (isTooLarge(command.packet, session)) {
       this.answered(true, packetTooLarge);
       return;
@@ -192,8 +192,8 @@ export class Run implements StatementRun, Waiter, QueryOwner {
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
-    if (error !== null) this.#owner.sink.error(error);
-    const { afterwards } = this.#owner;
+    if (error !== null) this.#events.sink.error(error);
+    const { afterwards } = this.#events;
     if (afterwards === null) this.#finish(flagsClean, error);
     else void this.#runAfterwards(afterwards, flagsClean, error);
   }
@@ -228,7 +228,7 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     const isClean =
       flagsClean && leavesSessionClean && !isReadOnly && this.#statement.effects.isHarmless();
     if (isClean && shape !== null) {
-      this.#quickness?.noteOutside(shape, this.databaseMs, this.#owner.sink.totalBytes);
+      this.#latencies?.noteOutside(shape, this.databaseMs, this.#events.sink.totalBytes);
     }
     try {
       this.#end({ kind: 'answered', error });
@@ -242,6 +242,6 @@ export class Run implements StatementRun, Waiter, QueryOwner {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
     if (this.isSent) this.#statement.effects.ended(end.kind === 'answered');
-    this.#owner.runEnded(end);
+    this.#events.runEnded(end);
   }
 }

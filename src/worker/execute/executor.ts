@@ -1,56 +1,62 @@
-// How a statement is run: in a flight with identical ones, in the lane when its shape is known to be quick and there
+// How a statement is run: together with identical ones, in the pipeline when its shape is known to be quick and there
 // is room, else by itself.
 // Must not know requests or replies.
 import { performance } from 'node:perf_hooks';
 import type { Control } from '../backend/control.ts';
 import type { Pool } from '../backend/pool.ts';
-import type { Flights } from './coalescer.ts';
-import { Run } from './dedicated-run.ts';
-import type { Lane } from './pipeline.ts';
-import { LaneRun } from './pipelined-run.ts';
+import type { Coalescer } from './coalescer.ts';
+import { DedicatedRun } from './dedicated-run.ts';
+import type { Pipeline } from './pipeline.ts';
+import { PipelinedRun } from './pipelined-run.ts';
 import type { Statement } from './preparation.ts';
-import type { RunOwner, StatementRun } from './statement-run.ts';
+import type { RunEvents, StatementRun } from './statement-run.ts';
 
 /** Creates the runs of a worker. */
-export class Runs {
+export class Executor {
   readonly #pool: Pool;
   readonly #control: Control;
-  readonly #lane: Lane | null;
-  readonly #flights: Flights | null;
+  readonly #pipeline: Pipeline | null;
+  readonly #coalescer: Coalescer | null;
 
   /**
-   * @param lane null: every statement runs by itself
-   * @param flights null: every request has its statements run, whatever others ask for
+   * @param pipeline null: every statement runs by itself
+   * @param coalescer null: every request has its statements run, whatever others ask for
    */
-  constructor(pool: Pool, control: Control, lane: Lane | null, flights: Flights | null) {
+  constructor(
+    pool: Pool,
+    control: Control,
+    pipeline: Pipeline | null,
+    coalescer: Coalescer | null,
+  ) {
     this.#pool = pool;
     this.#control = control;
-    this.#lane = lane;
-    this.#flights = flights;
+    this.#pipeline = pipeline;
+    this.#coalescer = coalescer;
   }
 
   /** Creates a run that its owner must start. */
-  create(statement: Statement, owner: RunOwner): StatementRun {
-    const { flightKey } = statement;
-    const mayShare = this.#flights !== null && flightKey !== null && owner.afterwards === null;
+  create(statement: Statement, events: RunEvents): StatementRun {
+    const { coalescingKey } = statement;
+    const mayShare =
+      this.#coalescer !== null && coalescingKey !== null && events.afterwards === null;
     if (!mayShare || !statement.effects.isRepeatable()) {
-      return this.#createOwn(statement, owner);
+      return this.#createOwn(statement, events);
     }
-    return this.#flights.create(flightKey, owner, (of) => this.#createOwn(statement, of));
+    return this.#coalescer.create(coalescingKey, events, (of) => this.#createOwn(statement, of));
   }
 
-  #createOwn(statement: Statement, owner: RunOwner): StatementRun {
+  #createOwn(statement: Statement, events: RunEvents): StatementRun {
     const { sql, shape, effects } = statement;
-    const lane = this.#lane;
-    const outside = (of: RunOwner) =>
-      new Run(this.#pool, this.#control, statement, of, lane?.quickness ?? null);
-    if (lane === null || shape === null || sql === null || owner.afterwards !== null) {
-      return outside(owner);
+    const pipeline = this.#pipeline;
+    const outside = (of: RunEvents) =>
+      new DedicatedRun(this.#pool, this.#control, statement, of, pipeline?.latencies ?? null);
+    if (pipeline === null || shape === null || sql === null || events.afterwards !== null) {
+      return outside(events);
     }
     const now = performance.now();
-    const place = lane.placeFor(shape, sql.length, now);
-    if (place === null) return outside(owner);
-    if (!effects.isHarmless()) return outside(owner);
-    return new LaneRun(lane, place, { sql, shape, effects }, owner, now, outside);
+    const place = pipeline.placeFor(shape, sql.length, now);
+    if (place === null) return outside(events);
+    if (!effects.isHarmless()) return outside(events);
+    return new PipelinedRun(pipeline, place, { sql, shape, effects }, events, now, outside);
   }
 }

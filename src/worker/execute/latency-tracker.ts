@@ -1,13 +1,13 @@
 // Which shapes of statements are known to be quick, from how long they took.
 // Pure but for its memory. Must not know connections.
 
-/** Answers slower or larger than this make a shape no candidate for the lane. */
+/** Answers slower or larger than this make a shape no candidate for the pipeline. */
 const quickMs = 20;
 const smallBytes = 8 * 1024;
 /** So many quick answers in a row make a shape quick. */
 const neededStreak = 8;
-/** In the lane others wait behind a statement: one this slow costs its shape the place at once. */
-const slowInLaneMs = 50;
+/** In the pipeline others wait behind a statement: one this slow costs its shape the place at once. */
+const slowPipelinedMs = 50;
 /** How long a shape stays away; longer each time, as long as it is slow again and again. */
 const banMs = { first: 250, most: 60_000 } as const;
 /** A machine that pauses makes every shape slow once: after this time without a further one it is forgotten. */
@@ -17,7 +17,7 @@ const mostShapes = 2_000;
 type Record = { streak: number; banMs: number; bannedUntil: number };
 
 /** Remembers shapes; the oldest are forgotten first. Times are performance.now()'s ms. */
-export class Quickness {
+export class LatencyTracker {
   readonly #records = new Map<number, Record>();
 
   isQuick(shape: number, now: number): boolean {
@@ -25,19 +25,19 @@ export class Quickness {
     return record !== undefined && record.streak >= neededStreak && now >= record.bannedUntil;
   }
 
-  /** Notes an answer outside of the lane. */
+  /** Notes an answer outside of the pipeline. */
   noteOutside(shape: number, ms: number, bytes: number): void {
     const record = this.#recordOf(shape);
     if (ms <= quickMs && bytes <= smallBytes) record.streak += 1;
     else record.streak = 0;
   }
 
-  /** Notes an answer in the lane. */
-  noteInLane(shape: number, ms: number, bytes: number, now: number): void {
-    if (ms > slowInLaneMs || bytes > smallBytes) this.ban(shape, now);
+  /** Notes an answer in the pipeline. */
+  notePipelined(shape: number, ms: number, bytes: number, now: number): void {
+    if (ms > slowPipelinedMs || bytes > smallBytes) this.ban(shape, now);
   }
 
-  /** Puts a shape out of the lane, each time for longer; what is still to come of one incident counts once. */
+  /** Puts a shape out of the pipeline, each time for longer; what is still to come of one incident counts once. */
   ban(shape: number, now: number): void {
     const record = this.#recordOf(shape);
     record.streak = 0;

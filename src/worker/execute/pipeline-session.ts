@@ -1,4 +1,4 @@
-// One session of the lane: statements written together, answered in order, ended by the server itself.
+// One session of the pipeline: statements written together, answered in order, ended by the server itself.
 // Must not know which statements belong here, nor replies.
 import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
@@ -10,8 +10,8 @@ import { staleAfterMs } from './preparation.ts';
 export const mostTogether = 32;
 /** Where no answer has come for so long, what is not written yet is better off elsewhere. */
 export const heldUpMs = 30;
-/** What the server allows a statement of the lane: others wait behind it. */
-export const laneLimitMs = 100;
+/** What the server allows a statement of the pipeline: others wait behind it. */
+export const pipelineLimitMs = 100;
 /** Beyond the limit and this, the server is no longer believed to answer. */
 const silenceMs = 1_000;
 /** Silence is found so often before it is believed: the first time it may be ours, with answers unread. */
@@ -22,8 +22,8 @@ const limitingTimeoutMs = 1_000;
 const longestSql = 8 * 1024;
 const mostBytesPerCharacter = 3;
 
-/** A statement in the lane. */
-export interface LaneStatement {
+/** A statement in the pipeline. */
+export interface PipelinedStatement {
   readonly command: QueryCommand;
   /** It is about to be written: from here on it may have run. */
   written(now: number): void;
@@ -32,7 +32,7 @@ export interface LaneStatement {
 }
 
 /** A session that answers several statements. */
-export class LaneSession {
+export class PipelineSession {
   readonly session: Session;
   /** Nothing is added any more. */
   isRetiring = false;
@@ -40,8 +40,8 @@ export class LaneSession {
   isSpoiled = false;
   /** When the last answer ended, or the first of a batch was written; performance.now(). */
   headSince = performance.now();
-  readonly #outstanding: LaneStatement[] = [];
-  #waiting: LaneStatement[] = [];
+  readonly #outstanding: PipelinedStatement[] = [];
+  #waiting: PipelinedStatement[] = [];
   #silentLooks = 0;
 
   constructor(session: Session) {
@@ -70,7 +70,8 @@ export class LaneSession {
 
   /** To be called at intervals; returns whether the head has long been unanswered, and not because we did not read. */
   lookForSilence(now: number): boolean {
-    const isSilent = this.#outstanding.length > 0 && now - this.headSince > laneLimitMs + silenceMs;
+    const isSilent =
+      this.#outstanding.length > 0 && now - this.headSince > pipelineLimitMs + silenceMs;
     this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
     return this.#silentLooks >= looksForSilence;
   }
@@ -85,7 +86,7 @@ export class LaneSession {
     return !this.isRetiring && !this.isStale(now) && !this.isHeldUp(now) && this.#takes(sqlLength);
   }
 
-  /** Whether it is short enough, for the lane and for the server. */
+  /** Whether it is short enough, for the pipeline and for the server. */
   #takes(sqlLength: number): boolean {
     const mostBytes = sqlLength * mostBytesPerCharacter + 1;
     return sqlLength <= longestSql && mostBytes < this.session.commandLimitBytes;
@@ -98,12 +99,12 @@ export class LaneSession {
     );
   }
 
-  add(statement: LaneStatement): void {
+  add(statement: PipelinedStatement): void {
     this.#waiting.push(statement);
   }
 
   /** Takes a statement back; returns false when it has been written. */
-  withdraw(statement: LaneStatement): boolean {
+  withdraw(statement: PipelinedStatement): boolean {
     const at = this.#waiting.indexOf(statement);
     if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
@@ -136,7 +137,7 @@ export class LaneSession {
     this.session.connection.sendTogether(batch.map(({ command }) => command));
   }
 
-  #takeBatch(): readonly LaneStatement[] {
+  #takeBatch(): readonly PipelinedStatement[] {
     if (this.#waiting.length > mostTogether) return this.#waiting.splice(0, mostTogether);
     const batch = this.#waiting;
     this.#waiting = [];
@@ -153,7 +154,7 @@ export class LaneSession {
 }
 
 /**
- * Puts the lane's limits on a session, in one write: the time that a statement may take, and READ ONLY, so that the
+ * Puts the pipeline's limits on a session, in one write: the time that a statement may take, and READ ONLY, so that the
  * server itself refuses what writes (1792) and nothing has happened when a statement is run again. Both end with the
  * session's reset. Rejects when the server refuses, is silent, or the connection is lost.
  */
@@ -161,8 +162,8 @@ export async function limitStatements(session: Session): Promise<void> {
   const { connection } = session;
   const sql =
     connection.flavour === 'mariadb'
-      ? `SET SESSION max_statement_time=${laneLimitMs / 1000}`
-      : `SET SESSION max_execution_time=${laneLimitMs}`;
+      ? `SET SESSION max_statement_time=${pipelineLimitMs / 1000}`
+      : `SET SESSION max_execution_time=${pipelineLimitMs}`;
   session.isFresh = false;
   const timer = setTimeout(
     () => connection.destroy(new Error('the session was not limited in time')),

@@ -1,27 +1,27 @@
-// Where the lane's sessions come from: lent by the pool, limited, and reset where they were spoiled.
+// Where the pipeline's sessions come from: lent by the pool, limited, and reset where they were spoiled.
 // Must not know what they are used for.
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
-import { LaneSession, limitStatements } from './pipeline-session.ts';
+import { limitStatements, PipelineSession } from './pipeline-session.ts';
 
 /** Whoever wants the sessions, and gives them back to the pool. */
-export interface LaneTaker {
-  admitted(place: LaneSession): void;
+export interface PipelineSessionEvents {
+  admitted(place: PipelineSession): void;
 }
 
 /** Asks for sessions, one at a time or several. */
-export class LaneSource {
+export class PipelineSessions {
   /** Sessions that are on their way. */
   opening = 0;
   readonly #pool: Pool;
-  readonly #taker: LaneTaker;
+  readonly #events: PipelineSessionEvents;
   readonly #log: Log;
   #isClosed = false;
 
-  constructor(pool: Pool, taker: LaneTaker, log: Log) {
+  constructor(pool: Pool, events: PipelineSessionEvents, log: Log) {
     this.#pool = pool;
-    this.#taker = taker;
+    this.#events = events;
     this.#log = log;
   }
 
@@ -36,7 +36,7 @@ export class LaneSource {
     });
   }
 
-  /** Resets a spoiled session and keeps it: in the pool it might be lent to what the lane has just got rid of. */
+  /** Resets a spoiled session and keeps it: in the pool it might be lent to what the pipeline has just got rid of. */
   renew(session: Session): void {
     this.opening += 1;
     this.#pool.refresh(session).then(
@@ -57,7 +57,7 @@ export class LaneSource {
     try {
       await limitStatements(session);
       if (this.#isClosed) this.#pool.release(session, 'unclean');
-      else this.#taker.admitted(new LaneSession(session));
+      else this.#events.admitted(new PipelineSession(session));
     } catch {
       this.#log.warn('a session could not be prepared for pipelining');
       this.#pool.release(session, 'broken');

@@ -1,27 +1,27 @@
-// The lane: a few sessions on which quick, clean reads are pipelined, several in one write.
+// The pipeline: a few sessions on which quick, clean reads are pipelined, several in one write.
 // Must not know replies or HTTP. A connection with several statements outstanding is never sent a KILL:
 // the server's own limit ends what is slow.
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
-import { Quickness } from './latency-tracker.ts';
+import { LatencyTracker } from './latency-tracker.ts';
 import {
   heldUpMs,
-  type LaneSession,
-  type LaneStatement,
   mostTogether,
+  type PipelinedStatement,
+  type PipelineSession,
 } from './pipeline-session.ts';
-import { LaneSource, type LaneTaker } from './pipeline-sessions.ts';
+import { type PipelineSessionEvents, PipelineSessions } from './pipeline-sessions.ts';
 import { Relief } from './relief.ts';
-import { Gathering } from './write-batcher.ts';
+import { WriteBatcher } from './write-batcher.ts';
 
 const mostSessions = 2;
 /** Statements that a session may have, written or waiting to be: more than that go to sessions of their own. */
 const mostDepth = 256;
 const checkMs = 500;
 
-/** What the lane has done so far, and the sessions that it holds now. */
-export type LaneObservations = {
+/** What the pipeline has done so far, and the sessions that it holds now. */
+export type PipelineObservations = {
   readonly statements: number;
   readonly reruns: number;
   readonly connections: number;
@@ -29,16 +29,16 @@ export type LaneObservations = {
   readonly waiting: number;
 };
 
-/** One worker's lane. Its owner must close it before the pool. */
-export class Lane implements LaneTaker {
-  readonly quickness = new Quickness();
+/** One worker's pipeline. Its owner must close it before the pool. */
+export class Pipeline implements PipelineSessionEvents {
+  readonly latencies = new LatencyTracker();
   readonly noteWriter: () => void;
   #statements = 0;
   #reruns = 0;
   readonly #pool: Pool;
-  readonly #source: LaneSource;
-  readonly #sessions: LaneSession[] = [];
-  readonly #gathering = new Gathering({
+  readonly #source: PipelineSessions;
+  readonly #sessions: PipelineSession[] = [];
+  readonly #batcher = new WriteBatcher({
     size: () => this.#countDue(),
     isFull: () => this.#sessions.every((place) => !place.isDue || place.isFull),
     write: () => this.#writeDue(),
@@ -51,14 +51,14 @@ export class Lane implements LaneTaker {
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
 
-  /** @param onWriter told when a statement of the lane tried to write: what it names is not what it was thought to be */
+  /** @param onWriter told when a statement of the pipeline tried to write: what it names is not what it was thought to be */
   constructor(pool: Pool, onWriter: () => void, log: Log) {
     this.#pool = pool;
     this.noteWriter = onWriter;
-    this.#source = new LaneSource(pool, this, log);
+    this.#source = new PipelineSessions(pool, this, log);
   }
 
-  observations(): LaneObservations {
+  observations(): PipelineObservations {
     return {
       statements: this.#statements,
       reruns: this.#reruns,
@@ -68,10 +68,10 @@ export class Lane implements LaneTaker {
   }
 
   /** A session with room for a statement of this shape; null: it runs outside. Opens sessions when they are wanted. */
-  placeFor(shape: number, sqlLength: number, now: number): LaneSession | null {
-    if (this.#isClosed || !this.quickness.isQuick(shape, now)) return null;
+  placeFor(shape: number, sqlLength: number, now: number): PipelineSession | null {
+    if (this.#isClosed || !this.latencies.isQuick(shape, now)) return null;
     if (this.#sessions.length + this.#source.opening < mostSessions) this.#source.open();
-    let best: LaneSession | null = null;
+    let best: PipelineSession | null = null;
     for (const candidate of this.#sessions) {
       if (!candidate.isOpenTo(sqlLength, now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
@@ -80,16 +80,16 @@ export class Lane implements LaneTaker {
   }
 
   /** What is more than goes together waits, and takes a place of the pool's queue. */
-  #hasRoom({ depth }: LaneSession): boolean {
+  #hasRoom({ depth }: PipelineSession): boolean {
     if (depth < mostTogether) return true;
     return depth < mostDepth && this.#pool.queue.hasRoomBeside(this.#countWaiting());
   }
 
   /** Has the statement written with others that come about now. */
-  submit(place: LaneSession, statement: LaneStatement): void {
+  submit(place: PipelineSession, statement: PipelinedStatement): void {
     this.#statements += 1;
     place.add(statement);
-    if (place.isDue) this.#gathering.begin();
+    if (place.isDue) this.#batcher.begin();
     else this.#relief.begin();
   }
 
@@ -121,7 +121,7 @@ export class Lane implements LaneTaker {
    * To be called after an answer that may have changed the session. What is behind it cannot be called back
    * but might read what it left: all of it runs outside, and the session is reset before it serves again.
    */
-  spoil(place: LaneSession): void {
+  spoil(place: PipelineSession): void {
     place.isRetiring = true;
     place.isSpoiled = true;
     place.expelAll();
@@ -133,8 +133,8 @@ export class Lane implements LaneTaker {
   }
 
   /** To be called after each answer, loss or withdrawal. */
-  ended(place: LaneSession): void {
-    if (place.isDue) this.#gathering.begin();
+  ended(place: PipelineSession): void {
+    if (place.isDue) this.#batcher.begin();
     if (place.isRetiring || place.session.connection.isLost) this.#takeOutIfIdle(place);
   }
 
@@ -147,7 +147,7 @@ export class Lane implements LaneTaker {
     this.#stopLookingIfEmpty();
   }
 
-  admitted(place: LaneSession): void {
+  admitted(place: PipelineSession): void {
     this.#sessions.push(place);
     this.#check ??= setInterval(() => this.#look(), checkMs).unref();
   }
@@ -163,12 +163,12 @@ export class Lane implements LaneTaker {
   }
 
   /** Nothing is added to the session, and it goes back once it is idle. */
-  #retire(place: LaneSession): void {
+  #retire(place: PipelineSession): void {
     place.isRetiring = true;
     this.#takeOutIfIdle(place);
   }
 
-  #takeOutIfIdle(place: LaneSession): void {
+  #takeOutIfIdle(place: PipelineSession): void {
     const at = this.#sessions.indexOf(place);
     if (place.depth > 0 || at < 0) return;
     this.#sessions.splice(at, 1);

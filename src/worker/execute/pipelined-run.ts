@@ -1,16 +1,20 @@
-// One quick read in the lane: written with others, and run once more outside when the lane's limit ended it, or the
+// One quick read in the pipeline: written with others, and run once more outside when the pipeline's limit ended it, or the
 // server refused it because it writes: nothing had happened then, nor had anything left.
 // Must not know HTTP or the reply's shape.
 import { performance } from 'node:perf_hooks';
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { QueryCommand, type QueryOwner, type ResultSink } from '../../shared/mysql/query.ts';
+import { QueryCommand, type QueryEvents, type ResultSink } from '../../shared/mysql/query.ts';
 import type { StopReason } from './outcome.ts';
-import type { Lane } from './pipeline.ts';
-import { type LaneSession, type LaneStatement, laneLimitMs } from './pipeline-session.ts';
-import { SecondRunOwner } from './second-run.ts';
+import type { Pipeline } from './pipeline.ts';
+import {
+  type PipelinedStatement,
+  type PipelineSession,
+  pipelineLimitMs,
+} from './pipeline-session.ts';
+import { SecondRunEvents } from './second-run.ts';
 import type { StatementEffects } from './statement-effects.ts';
-import type { RunOwner, StatementRun } from './statement-run.ts';
+import type { RunEvents, StatementRun } from './statement-run.ts';
 
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
 const limitErrors = new Set([1969, 3024]);
@@ -35,49 +39,49 @@ type QuickRead = {
   readonly effects: StatementEffects;
 };
 
-/** A read that the lane has a place for. */
-export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultSink {
+/** A read that the pipeline has a place for. */
+export class PipelinedRun implements StatementRun, PipelinedStatement, QueryEvents, ResultSink {
   readonly command: QueryCommand;
-  readonly #lane: Lane;
-  readonly #place: LaneSession;
+  readonly #pipeline: Pipeline;
+  readonly #place: PipelineSession;
   readonly #shape: number;
-  readonly #owner: RunOwner;
-  readonly #createOutside: (owner: RunOwner) => StatementRun;
+  readonly #events: RunEvents;
+  readonly #createOutside: (events: RunEvents) => StatementRun;
   readonly #effects: StatementEffects;
   readonly #askedAt: number;
   /** When it was written; 0 while it waits. */
   #writtenAt = 0;
   /** 0 while there is no answer. */
   #answeredAt = 0;
-  /** What the lane still answers does not matter: the run is over, or goes on outside. */
+  /** What the pipeline still answers does not matter: the run is over, or goes on outside. */
   #isDetached = false;
   #outside: StatementRun | null = null;
   #movedAt = 0;
 
   /**
    * @param now performance.now(), which whoever asks for the run has looked up already
-   * @param createOutside the ordinary run, for when nothing was written or the lane is no place for the read
+   * @param createOutside the ordinary run, for when nothing was written or the pipeline is no place for the read
    */
   constructor(
-    lane: Lane,
-    place: LaneSession,
+    pipeline: Pipeline,
+    place: PipelineSession,
     { sql, shape, effects }: QuickRead,
-    owner: RunOwner,
+    events: RunEvents,
     now: number,
-    createOutside: (owner: RunOwner) => StatementRun,
+    createOutside: (events: RunEvents) => StatementRun,
   ) {
-    this.#lane = lane;
+    this.#pipeline = pipeline;
     this.#place = place;
     this.#shape = shape;
     this.#effects = effects;
-    this.#owner = owner;
+    this.#events = events;
     this.#askedAt = now;
     this.#createOutside = createOutside;
     this.command = new QueryCommand(sql, place.session.connection.columns, this, this);
   }
 
   start(): void {
-    this.#lane.submit(this.#place, this);
+    this.#pipeline.submit(this.#place, this);
   }
 
   get isSent(): boolean {
@@ -101,7 +105,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     return (this.#answeredAt === 0 ? performance.now() : this.#answeredAt) - this.#writtenAt;
   }
 
-  /** Not in the lane, where others wait behind: small results are what it is for. */
+  /** Not in the pipeline, where others wait behind: small results are what it is for. */
   pause(): void {
     this.#outside?.pause();
   }
@@ -114,7 +118,7 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
     this.#outside?.abandonResults();
   }
 
-  /** Nobody is killed in the lane: the answer is forgotten when it comes. */
+  /** Nobody is killed in the pipeline: the answer is forgotten when it comes. */
   stop(reason: StopReason): void {
     if (this.#outside !== null) {
       this.#outside.stop(reason);
@@ -122,43 +126,43 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
       const wasWaiting = this.#place.withdraw(this);
       void this.command.discardResults();
       this.#end({ kind: wasWaiting ? 'not executed' : 'cut short', reason });
-      if (wasWaiting) this.#lane.ended(this.#place);
+      if (wasWaiting) this.#pipeline.ended(this.#place);
     }
   }
 
   /** A head that is too large to be held back goes outside as a row does. */
   columns(columns: readonly Column[], more: boolean): void {
-    const { sink } = this.#owner;
+    const { sink } = this.#events;
     if (sink.heldRoom >= mostHeadBytes(columns) || !this.#leaveForSize())
       sink.columns(columns, more);
   }
 
   /** Before the reply is too large to be held back the read goes outside, where a slow reader can stop the flow. */
   row(bytes: Buffer, start: number, end: number): void {
-    const { sink } = this.#owner;
+    const { sink } = this.#events;
     const fits = sink.heldRoom >= mostGrowth * (end - start) + rowBrackets;
     if (fits || !this.#leaveForSize()) sink.row(bytes, start, end);
   }
 
   #leaveForSize(): boolean {
     const leaves = this.#moveOutside();
-    if (leaves) this.#lane.quickness.ban(this.#shape, performance.now());
+    if (leaves) this.#pipeline.latencies.ban(this.#shape, performance.now());
     return leaves;
   }
 
   /** Several at once only where all that is ahead fits. */
   rows(ahead: PacketsAhead): void {
-    const { sink } = this.#owner;
+    const { sink } = this.#events;
     const fits = sink.heldRoom >= mostGrowth * (ahead.end - ahead.position) + rowBrackets;
     if (fits) sink.rows?.(ahead);
   }
 
   endOfRows(status: number): void {
-    this.#owner.sink.endOfRows(status);
+    this.#events.sink.endOfRows(status);
   }
 
   ok(ok: OkPacket, more: boolean): void {
-    this.#owner.sink.ok(ok, more);
+    this.#events.sink.ok(ok, more);
   }
 
   expelled(): void {
@@ -167,26 +171,27 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
 
   written(now: number): void {
     this.#writtenAt = now;
-    this.#owner.runBegins?.();
+    this.#events.runBegins?.();
   }
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     const now = performance.now();
     this.#answeredAt = now;
     const headMs = this.#place.headEnded(now);
-    const wasLimited = headMs >= laneLimitMs || (error !== null && limitErrors.has(error.errno));
-    const { quickness } = this.#lane;
+    const wasLimited =
+      headMs >= pipelineLimitMs || (error !== null && limitErrors.has(error.errno));
+    const { latencies } = this.#pipeline;
     if (wasLimited || !flagsClean || !this.#effects.isHarmless()) {
-      quickness.ban(this.#shape, now);
-      this.#lane.spoil(this.#place);
+      latencies.ban(this.#shape, now);
+      this.#pipeline.spoil(this.#place);
     } else if (this.#isDetached) {
-      quickness.noteInLane(this.#shape, headMs, 0, now);
+      latencies.notePipelined(this.#shape, headMs, 0, now);
     } else {
-      quickness.noteInLane(this.#shape, headMs, this.#owner.sink.totalBytes, now);
+      latencies.notePipelined(this.#shape, headMs, this.#events.sink.totalBytes, now);
     }
-    if (error?.errno === readOnlyError) this.#lane.noteWriter();
+    if (error?.errno === readOnlyError) this.#pipeline.noteWriter();
     if (!this.#isDetached) this.#conclude(wasLimited || error?.errno === readOnlyError, error);
-    this.#lane.ended(this.#place);
+    this.#pipeline.ended(this.#place);
   }
 
   lost(): void {
@@ -195,35 +200,35 @@ export class LaneRun implements StatementRun, LaneStatement, QueryOwner, ResultS
       if (this.#writtenAt > 0) this.#end({ kind: 'lost' });
       else this.#moveOutside();
     }
-    this.#lane.ended(this.#place);
+    this.#pipeline.ended(this.#place);
   }
 
   /** An answer that took the limit's time is not trusted: a SLEEP that was ended answers as if it had slept. */
   #conclude(wasCutShort: boolean, error: ServerError | null): void {
     if (wasCutShort && this.#moveOutside()) return;
-    if (error !== null) this.#owner.sink.error(error);
+    if (error !== null) this.#events.sink.error(error);
     this.#end({ kind: 'answered', error });
   }
 
   /** Begins anew outside; returns false when part of the reply has left already. */
   #moveOutside(): boolean {
-    if (!this.#owner.sink.restart()) return false;
+    if (!this.#events.sink.restart()) return false;
     void this.command.discardResults();
     this.#isDetached = true;
     this.#movedAt = performance.now();
     if (this.#writtenAt > 0) {
-      this.#lane.noteRerun();
-      this.#outside = this.#createOutside(new SecondRunOwner(this.#owner));
+      this.#pipeline.noteRerun();
+      this.#outside = this.#createOutside(new SecondRunEvents(this.#events));
     } else {
-      this.#outside = this.#createOutside(this.#owner);
+      this.#outside = this.#createOutside(this.#events);
     }
     this.#outside.start();
     return true;
   }
 
-  #end(end: Parameters<RunOwner['runEnded']>[0]): void {
+  #end(end: Parameters<RunEvents['runEnded']>[0]): void {
     this.#isDetached = true;
-    this.#owner.runEnded(end);
+    this.#events.runEnded(end);
   }
 }
 

@@ -24,7 +24,7 @@ export type Statement = {
   /** A number that statements like it share; null where it matters that it runs by itself. */
   readonly shape: number | null;
   /** Reads with an equal one have the same reply, whoever runs them; null: it runs for its own request alone. */
-  readonly flightKey: string | null;
+  readonly coalescingKey: string | null;
 };
 
 /**

@@ -32,7 +32,7 @@ export interface RunSink extends ResultSink {
 }
 
 /** Whoever asks for a run. */
-export interface RunOwner {
+export interface RunEvents {
   readonly sink: RunSink;
   readonly afterwards: Afterwards | null;
   /** Called, where there is such a method, before the first byte on behalf of the statements may be written. */
@@ -49,7 +49,7 @@ export interface StatementRun {
   readonly queueMs: number;
   /** How long they have been running, ms. */
   readonly databaseMs: number;
-  /** Asks for a session; what follows is told to the owner. */
+  /** Asks for a session; what follows is told by its events. */
   start(): void;
   /** Ends the run: withdraws it from the queue, or kills what runs. */
   stop(reason: StopReason): void;

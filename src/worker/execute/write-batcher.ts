@@ -11,8 +11,8 @@ import { performance } from 'node:perf_hooks';
 export const mostTurns = 64;
 export const mostMs = 2;
 
-/** What is gathered, and the clock (ms) by which it is. */
-export type Gathered = {
+/** What is batched, and the clock (ms) by which it is. */
+export type Batch = {
   /** How much would be written now. */
   readonly size: () => number;
   /** Whether no more goes into what would be written now. */
@@ -24,8 +24,8 @@ export type Gathered = {
 const clock = (): number => performance.now();
 
 /** Decides when to write. */
-export class Gathering {
-  readonly #gathered: Gathered;
+export class WriteBatcher {
+  readonly #batch: Batch;
   readonly #now: () => number;
   #isDue = false;
   #turns = 0;
@@ -33,9 +33,9 @@ export class Gathering {
   #since = 0;
   #lastSize = 0;
 
-  constructor(gathered: Gathered) {
-    this.#gathered = gathered;
-    this.#now = gathered.now ?? clock;
+  constructor(batch: Batch) {
+    this.#batch = batch;
+    this.#now = batch.now ?? clock;
   }
 
   /** To be called when something has been added. */
@@ -50,7 +50,7 @@ export class Gathering {
 
   /** One client alone never waits: it is company only when there was some the last time. */
   readonly #turn = (): void => {
-    const size = this.#gathered.size();
+    const size = this.#batch.size();
     if (this.#lastSize > 1 && size > this.#seen && this.#mayWait()) {
       this.#seen = size;
       this.#turns += 1;
@@ -59,11 +59,11 @@ export class Gathering {
     }
     this.#lastSize = size;
     this.#isDue = false;
-    this.#gathered.write();
+    this.#batch.write();
   };
 
   #mayWait(): boolean {
-    if (this.#turns >= mostTurns || this.#gathered.isFull()) return false;
+    if (this.#turns >= mostTurns || this.#batch.isFull()) return false;
     return this.#now() - this.#since < mostMs;
   }
 }

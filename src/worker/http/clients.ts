@@ -2,10 +2,10 @@
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Enrolled, Roster } from '../indexed-set.ts';
+import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import type { Failure } from './failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
-import { Intake, type IntakeOwner } from './intake.ts';
+import { Intake, type IntakeEvents } from './intake.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { ReadBuffer } from './read-buffer.ts';
 import type { TurnTaker } from './turns.ts';
@@ -24,8 +24,8 @@ export type ClientContext = {
 };
 
 /** One connection. */
-export class Client implements Enrolled, IntakeOwner, TurnTaker {
-  place = -1;
+export class Client implements Indexed, IntakeEvents, TurnTaker {
+  index = -1;
   readonly socket: Socket;
   /** The connection is one too many. */
   readonly isBeyondLimit: boolean;
@@ -98,7 +98,7 @@ function takeRead(this: KnownSocket, length: number, bytes: Buffer): true {
 
 /** All of them. */
 export class Clients implements Iterable<Client> {
-  readonly #roster = new Roster<Client>();
+  readonly #all = new IndexedSet<Client>();
   readonly #reads = new ReadBuffer(takeRead);
   readonly #context: ClientContext;
 
@@ -107,7 +107,7 @@ export class Clients implements Iterable<Client> {
   }
 
   get size(): number {
-    return this.#roster.size;
+    return this.#all.size;
   }
 
   /** Takes a connection in; it leaves by itself when it is closed. */
@@ -115,11 +115,11 @@ export class Clients implements Iterable<Client> {
     const client = new Client(socket, isBeyondLimit, this.#context);
     socket[clientOf] = client;
     this.#reads.read(socket);
-    this.#roster.add(client);
+    this.#all.add(client);
     socket.on('close', () => {
       socket[clientOf] = undefined;
       client.intake.end();
-      this.#roster.delete(client);
+      this.#all.delete(client);
     });
   }
 
@@ -129,6 +129,6 @@ export class Clients implements Iterable<Client> {
   }
 
   [Symbol.iterator](): Iterator<Client> {
-    return this.#roster[Symbol.iterator]();
+    return this.#all[Symbol.iterator]();
   }
 }

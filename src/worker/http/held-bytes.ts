@@ -1,9 +1,9 @@
 // How much memory all requests that have not been read to their end may hold together.
 // Must not know what the bytes are, nor how a client is told.
-import { type Enrolled, Roster } from '../indexed-set.ts';
+import { type Indexed, IndexedSet } from '../indexed-set.ts';
 
 /** Whose bytes are counted. */
-export interface Holder extends Enrolled {
+export interface Holder extends Indexed {
   /** Written by HeldBytes alone. */
   heldBytes: number;
   /** There is no room for it: it must hold nothing when this returns. */
@@ -15,7 +15,7 @@ const roomAfterwards = 3 / 4;
 
 /** The bytes of one worker's clients. */
 export class HeldBytes {
-  readonly #holders = new Roster<Holder>();
+  readonly #holders = new IndexedSet<Holder>();
   readonly #limit: number;
   #total = 0;
 

@@ -30,7 +30,7 @@ const noRoom: Failure = {
 };
 
 /** The connection whose bytes these are. */
-export interface IntakeOwner {
+export interface IntakeEvents {
   /** A request is being answered: the one behind it waits. */
   readonly isBusy: boolean;
   /** Has node's parser take bytes. A request that begins with them is there when this returns. */
@@ -47,9 +47,9 @@ export interface IntakeOwner {
 
 /** The bytes of one connection. */
 export class Intake implements Holder {
-  place = -1;
+  index = -1;
   heldBytes = 0;
-  readonly #owner: IntakeOwner;
+  readonly #events: IntakeEvents;
   readonly #board: HeldBytes;
   readonly #maxUrlBytes: number;
   /** What may not be parsed yet; null: nothing. */
@@ -69,8 +69,8 @@ export class Intake implements Holder {
   #isStopped = false;
   #isOver = false;
 
-  constructor(owner: IntakeOwner, board: HeldBytes, maxUrlBytes: number) {
-    this.#owner = owner;
+  constructor(events: IntakeEvents, board: HeldBytes, maxUrlBytes: number) {
+    this.#events = events;
     this.#board = board;
     this.#maxUrlBytes = maxUrlBytes;
   }
@@ -137,8 +137,8 @@ export class Intake implements Holder {
     if (held !== this.heldBytes) this.#board.note(this, held);
     // A body that is not taken stops the socket by itself.
     if (this.#frame !== null || (this.#held === null && !this.#isStopped)) return;
-    this.#isStopped = this.#owner.isBusy && (this.#held?.length ?? 0) >= mostAheadBytes;
-    this.#owner.setReading(!this.#isStopped);
+    this.#isStopped = this.#events.isBusy && (this.#held?.length ?? 0) >= mostAheadBytes;
+    this.#events.setReading(!this.#isStopped);
   }
 
   /** Has parsed what may be parsed now; returns how many bytes that were. */
@@ -147,7 +147,7 @@ export class Intake implements Holder {
     while (at < bytes.length) {
       const from = at;
       if (this.#frame !== null) at = this.#advanceBody(this.#frame, bytes, at);
-      else if (!this.#owner.isBusy) at = this.#advanceHead(bytes, at);
+      else if (!this.#events.isBusy) at = this.#advanceHead(bytes, at);
       if (this.#isOver || at === from) break;
     }
     return at;
@@ -156,9 +156,9 @@ export class Intake implements Holder {
   #advanceBody(frame: BodyFrame, bytes: Buffer, at: number): number {
     const end = frame.take(bytes, at);
     if (end < 0) return this.#fail(brokenFrame);
-    this.#bodyBytes = this.#owner.isAnswered ? 0 : this.#bodyBytes + end - at;
+    this.#bodyBytes = this.#events.isAnswered ? 0 : this.#bodyBytes + end - at;
     // Node's parser hands out the bytes of a body as they lie.
-    this.#owner.parse(Buffer.from(part(bytes, at, end)));
+    this.#events.parse(Buffer.from(part(bytes, at, end)));
     if (this.#isOver) return end;
     // Two have read the same bytes: where they differ, neither is to be trusted.
     if (frame.isDone !== this.#request?.complete) return this.#fail(brokenFrame);
@@ -202,7 +202,7 @@ export class Intake implements Holder {
     this.#seen = bytes.length - from;
     if (!this.#isBegun) {
       this.#isBegun = true;
-      this.#owner.parse(part(bytes, from, from + 1));
+      this.#events.parse(part(bytes, from, from + 1));
     }
     return from;
   }
@@ -226,10 +226,10 @@ export class Intake implements Holder {
     this.#seen = 0;
     this.#lineEnd = 0;
     this.#behind = end === bytes.length ? nothing : bytes.subarray(end);
-    this.#owner.parse(part(bytes, start, end));
+    this.#events.parse(part(bytes, start, end));
     this.#behind = null;
     if (this.#isOver) return end;
-    const request = this.#owner.takeRequest();
+    const request = this.#events.takeRequest();
     if (request === null) return this.#fail(brokenFrame);
     this.#frame = frameOf(request);
     if (request.complete !== (this.#frame === null)) return this.#fail(brokenFrame);
@@ -239,7 +239,7 @@ export class Intake implements Holder {
 
   #fail(failure: Failure): number {
     this.end();
-    this.#owner.refuse(failure);
+    this.#events.refuse(failure);
     return 0;
   }
 }

@@ -8,7 +8,7 @@ import { resetConnection } from './reset.ts';
 /** Told of an exception that was one request's own. */
 export type NoteFault = (cause: unknown, requestId: string) => void;
 
-const fate: Readonly<Record<Outcome, string>> = {
+const consequence: Readonly<Record<Outcome, string>> = {
   not_executed: 'Nothing was executed.',
   failed: 'Reading has changed nothing.',
   partial: 'It may have been applied in part: look before you repeat it.',
@@ -18,7 +18,7 @@ const fate: Readonly<Record<Outcome, string>> = {
 
 /** The failure of a request that was handled wrongly. */
 export function internalFailure(outcome: Outcome): Failure {
-  const message = `The gateway made a mistake with this request, and its log says where. ${fate[outcome]}`;
+  const message = `The gateway made a mistake with this request, and its log says where. ${consequence[outcome]}`;
   return { status: 500, code: 'INTERNAL', message, outcome };
 }
 

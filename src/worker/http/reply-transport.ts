@@ -11,7 +11,7 @@ const oneWriteBytes = 16 * 1024;
 const jsonLines = headerLines(jsonHeaders);
 
 /** Whose reply is sent. */
-export interface ReplyOwner {
+export interface ReplyEvents {
   readonly requestId: string;
   /** Server-Timing's value, as of when the head is written. */
   serverTiming(): string;
@@ -22,11 +22,11 @@ export interface ReplyOwner {
 /** Sends one reply of status 200. */
 export class ReplyTransport implements Transport {
   readonly #response: OutgoingReply;
-  readonly #owner: ReplyOwner;
+  readonly #events: ReplyEvents;
 
-  constructor(response: OutgoingReply, owner: ReplyOwner) {
+  constructor(response: OutgoingReply, events: ReplyEvents) {
     this.#response = response;
-    this.#owner = owner;
+    this.#events = events;
   }
 
   sendWhole(bytes: Buffer, length: number, sent: () => void): void {
@@ -35,8 +35,8 @@ export class ReplyTransport implements Transport {
       this.#response.end(bytes.subarray(0, length), sent);
       return;
     }
-    const { requestId } = this.#owner;
-    const timing = this.#owner.serverTiming();
+    const { requestId } = this.#events;
+    const timing = this.#events.serverTiming();
     const head = `${jsonLines}X-Request-ID: ${requestId}\r\nServer-Timing: ${timing}\r\nContent-Length: ${length}\r\n`;
     this.#response.sendWhole(200, head, bytes.toString('latin1', 0, length));
     sent();
@@ -47,7 +47,7 @@ export class ReplyTransport implements Transport {
   }
 
   sendPart(bytes: Buffer, sent: () => void): void {
-    if (!this.#response.write(bytes, sent)) this.#owner.readerIsSlow();
+    if (!this.#response.write(bytes, sent)) this.#events.readerIsSlow();
   }
 
   finish(): void {
@@ -55,8 +55,8 @@ export class ReplyTransport implements Transport {
   }
 
   #headers(): string[] {
-    const { requestId } = this.#owner;
-    const timing = this.#owner.serverTiming();
+    const { requestId } = this.#events;
+    const timing = this.#events.serverTiming();
     return [...jsonHeaders, 'X-Request-ID', requestId, 'Server-Timing', timing];
   }
 }

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
 import type { DbEndpoint } from '../endpoints/db/endpoint.ts';
-import { type Endpoint, Visit, type VisitObserver } from '../observe/request-record.ts';
+import { type Endpoint, type RequestObserver, RequestRecord } from '../observe/request-record.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
@@ -53,7 +53,7 @@ export function createRoutes(
   config: Config,
   endpoints: Endpoints,
   checkToken: Guard,
-  observer: VisitObserver,
+  observer: RequestObserver,
   nextRequestId: () => string,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
@@ -76,10 +76,10 @@ export function createRoutes(
     request: IncomingMessage,
     response: OutgoingReply,
     read: HeadResult,
-    visit: Visit,
+    record: RequestRecord,
     isBeyondLimit: boolean,
   ): void => {
-    const { requestId, endpoint } = visit.head;
+    const { requestId, endpoint } = record.head;
     if (!read.ok) {
       response.shouldKeepAlive = false;
       refuse(request, response, requestId, read.failure);
@@ -105,7 +105,7 @@ export function createRoutes(
     } else if (response.expectation === 'unknown' && endpoint !== 'other') {
       refuse(request, response, requestId, unknownExpectation);
     } else if (endpoint === 'db') {
-      endpoints.db(request, response, head, visit);
+      endpoints.db(request, response, head, record);
     } else if (endpoint === 'other') {
       refuse(request, response, requestId, nothingHere);
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -127,14 +127,14 @@ export function createRoutes(
     const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
     if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
-    const visit = new Visit(request, response, { requestId, endpoint, path }, observer);
+    const record = new RequestRecord(request, response, { requestId, endpoint, path }, observer);
     try {
-      answer(request, response, read, visit, isBeyondLimit);
+      answer(request, response, read, record, isBeyondLimit);
     } catch (cause) {
       observer.faulted(cause, requestId);
       endWithFault(response, requestId, 'not_executed');
     }
-    return visit;
+    return record;
   };
 }
 

@@ -10,7 +10,7 @@ type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
 type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
 type CutShort = Extract<RunEnd, { kind: 'cut short' }>;
 
-const fate = {
+const consequence = {
   read: 'It was stopped; reading has changed nothing.',
   write: 'It may or may not have been applied: look before you repeat it.',
 } as const;
@@ -37,7 +37,7 @@ export function runFailure(
       return {
         status: 502,
         code: 'CONNECTION_LOST',
-        message: `The connection was lost after the statement was sent. ${fate.write}`,
+        message: `The connection was lost after the statement was sent. ${consequence.write}`,
         outcome: 'unknown',
       };
     default:
@@ -90,7 +90,7 @@ function cutShort({ reason }: CutShort): Failure {
 
 function stopped({ reason }: Stopped, isRead: boolean): Failure {
   const outcome = isRead ? 'failed' : 'unknown';
-  const ending = isRead ? fate.read : fate.write;
+  const ending = isRead ? consequence.read : consequence.write;
   switch (reason) {
     case 'deadline':
       return {

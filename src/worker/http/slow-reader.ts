@@ -6,7 +6,7 @@ import { StallWatch } from './stall-watch.ts';
 import type { HoldingReader, StalledReaders } from './stalled-readers.ts';
 
 /** Who sends the reply. */
-export interface ReaderOwner {
+export interface ReaderEvents {
   /** The reader has taken what was written: more may come. */
   readerFlows(): void;
   /** The reader takes nothing any more. */
@@ -24,19 +24,19 @@ type SocketWithHandle = {
 
 /** Watches the reader of one reply. Its owner must stop it when the connection is closed. */
 export class SlowReader implements HoldingReader {
-  place = -1;
+  index = -1;
   taken = Number.NaN;
   idleLooks = 0;
   isWaiting = false;
   readonly #response: ServerResponse;
-  readonly #owner: ReaderOwner;
+  readonly #events: ReaderEvents;
   readonly #others: StalledReaders;
   #watch: StallWatch | null = null;
 
   /** @param others all readers of the worker that hold a session while they are waited for */
-  constructor(response: ServerResponse, owner: ReaderOwner, others: StalledReaders) {
+  constructor(response: ServerResponse, events: ReaderEvents, others: StalledReaders) {
     this.#response = response;
-    this.#owner = owner;
+    this.#events = events;
     this.#others = others;
   }
 
@@ -48,17 +48,17 @@ export class SlowReader implements HoldingReader {
 
   giveUp(): void {
     this.stop();
-    this.#owner.readerStalled();
+    this.#events.readerStalled();
   }
 
   /** More was written than the reader takes for now. */
   wait(): void {
     this.isWaiting = true;
     this.#others.add(this);
-    this.#startWatch(() => this.#owner.readerStalled());
+    this.#startWatch(() => this.#events.readerStalled());
     this.#response.once('drain', () => {
       this.stop();
-      this.#owner.readerFlows();
+      this.#events.readerFlows();
     });
   }
 

@@ -1,7 +1,7 @@
 // Keeps readers that take nothing from holding the pool: while requests wait, they have half of its sessions at most.
 // Must not know what is read, nor how a session is held.
-import type { Enrolled } from '../indexed-set.ts';
-import { Roster } from '../indexed-set.ts';
+import type { Indexed } from '../indexed-set.ts';
+import { IndexedSet } from '../indexed-set.ts';
 
 /** How often it is looked whether a reader took something. */
 const lookMs = 50;
@@ -12,7 +12,7 @@ const lookMs = 50;
 const stalledLooks = 5;
 
 /** A reader that has not taken what was written to it, and whose reply holds a session meanwhile. */
-export interface HoldingReader extends Enrolled {
+export interface HoldingReader extends Indexed {
   /** How many bytes the system has taken for it so far, whatever node still keeps. */
   measureTaken(): number;
   /** `measureTaken` at the last look; NaN before the first. */
@@ -36,7 +36,7 @@ export type StalledReadersSettings = {
 /** The readers of one worker that are waited for. It looks at them only while there are any. */
 export class StalledReaders {
   readonly #settings: StalledReadersSettings;
-  readonly #readers = new Roster<HoldingReader>();
+  readonly #readers = new IndexedSet<HoldingReader>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(settings: StalledReadersSettings) {

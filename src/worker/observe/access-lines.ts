@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import { thousandths, threeDigits } from './milliseconds.ts';
-import type { Visit } from './request-record.ts';
+import type { RequestRecord } from './request-record.ts';
 import { createSecondClock } from './second-clock.ts';
 
 /** An answer to what was no HTTP. */
@@ -18,7 +18,7 @@ export type Refused = {
 
 /** Makes one line, its line feed included. */
 export type LineFormat = {
-  readonly visited: (visit: Visit, now: number) => string;
+  readonly finished: (record: RequestRecord, now: number) => string;
   /** A request that was no HTTP: nothing is known of it but our answer. */
   readonly refused: (refused: Refused, now: number) => string;
 };
@@ -40,18 +40,18 @@ export function createJsonFormat(): LineFormat {
       `"referer":${referer === undefined ? null : quote(withoutQuery(referer))}}\n`,
   );
   return {
-    visited: (visit, now) => {
-      const { request, told } = visit;
+    finished: (record, now) => {
+      const { request, told } = record;
       const { method, httpVersion, headers } = request;
       const ran =
         told === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
           : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
       return (
-        `{"time":"${time(now)}","client":"${address(visit.client)}",` +
-        `${asked(method, visit.head.path, httpVersion)}${visit.status},` +
-        `"code":${visit.code === null ? null : `"${visit.code}"`},"bytes":${visit.bytes},"complete":${visit.isComplete},` +
-        `"duration_ms":${thousandths(performance.now() - visit.startedAt)},${ran},"request_id":"${visit.requestId}",` +
+        `{"time":"${time(now)}","client":"${address(record.client)}",` +
+        `${asked(method, record.head.path, httpVersion)}${record.status},` +
+        `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
+        `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}",` +
         by(headers['user-agent'], headers.referer)
       );
     },
@@ -67,13 +67,13 @@ export function createCombinedFormat(): LineFormat {
   const clock = createSecondClock(apacheTime);
   const size = (bytes: number) => (bytes === 0 ? '-' : String(bytes));
   return {
-    visited: (visit, now) => {
-      const { request } = visit;
+    finished: (record, now) => {
+      const { request } = record;
       const { 'user-agent': agent, referer } = request.headers;
-      const target = `${request.method} ${escapeCombined(visit.head.path)} HTTP/${request.httpVersion}`;
+      const target = `${request.method} ${escapeCombined(record.head.path)} HTTP/${request.httpVersion}`;
       const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
       return (
-        `${address(visit.client)} - - [${clock(now)}] "${target}" ${visit.status} ${size(visit.bytes)} ` +
+        `${address(record.client)} - - [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
         `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
       );
     },

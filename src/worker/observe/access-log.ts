@@ -2,10 +2,10 @@
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
 import { type LineWriter, openLineWriter } from '../../shared/process/line-writer.ts';
 import { createCombinedFormat, createJsonFormat, type Refused } from './access-lines.ts';
-import type { Visit } from './request-record.ts';
+import type { RequestRecord } from './request-record.ts';
 
 export type AccessLog = {
-  readonly visited: (visit: Visit) => void;
+  readonly finished: (record: RequestRecord) => void;
   /** A request that was no HTTP and got an answer all the same. */
   readonly refused: (refused: Refused) => void;
   /** Opens the file anew; a text says why it could not. */
@@ -31,7 +31,7 @@ export function openAccessLog(
   target: string | number,
   onProblem: (reason: string) => void = () => {},
 ): AccessLog {
-  const { visited, refused } = format === 'json' ? createJsonFormat() : createCombinedFormat();
+  const { finished, refused } = format === 'json' ? createJsonFormat() : createCombinedFormat();
   let writer: LineWriter | null = null;
   let lostWithoutFile = 0;
   const write = (line: string) => {
@@ -49,7 +49,7 @@ export function openAccessLog(
   const problem = open();
   if (problem !== null) onProblem(problem);
   return {
-    visited: (visit) => write(visited(visit, Date.now())),
+    finished: (record) => write(finished(record, Date.now())),
     refused: (answer) => write(refused(answer, Date.now())),
     reopen: () => (writer === null ? open() : writer.reopen()),
     flush: () => writer?.flush(),

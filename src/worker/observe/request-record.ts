@@ -21,13 +21,13 @@ export interface Attended {
 }
 
 /** Told of a request. */
-export type VisitObserver = {
+export type RequestObserver = {
   /** Whether clients' addresses are wanted: each is a question to the system. */
   readonly namesClients: boolean;
   /** Called once for each request that was answered. */
   readonly answered: (endpoint: Endpoint, status: number) => void;
   /** Called once for each request, answered or not, when nothing of it goes on any more. */
-  readonly over: (visit: Visit) => void;
+  readonly over: (record: RequestRecord) => void;
   /** Told of an exception that was one request's own. */
   readonly faulted: (cause: unknown, requestId: string) => void;
 };
@@ -38,15 +38,15 @@ export const endpoints = ['db', 'livez', 'readyz', 'health', 'metrics', 'other']
 export type Endpoint = (typeof endpoints)[number];
 
 /** What is known of a request from its head. */
-export type VisitHead = {
+export type RecordedHead = {
   readonly requestId: string;
   readonly endpoint: Endpoint;
   readonly path: string;
 };
 
 /** A request under way. */
-export class Visit {
-  readonly head: VisitHead;
+export class RequestRecord {
+  readonly head: RecordedHead;
   readonly request: IncomingMessage;
   /** Empty where it is not wanted, and for a unix socket. A socket that is gone no longer knows its peer. */
   readonly client: string;
@@ -57,7 +57,7 @@ export class Visit {
     readonly bodyBytes?: number;
     readonly failureCode?: FailureCode | null;
   };
-  readonly #observer: VisitObserver;
+  readonly #observer: RequestObserver;
   #attended: Attended | null = null;
   #isRunning = false;
   #isClosed = false;
@@ -65,8 +65,8 @@ export class Visit {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    head: VisitHead,
-    observer: VisitObserver,
+    head: RecordedHead,
+    observer: RequestObserver,
   ) {
     this.request = request;
     this.#response = response;

@@ -18,7 +18,7 @@ import {
 import type { ControlObservations } from '../backend/control.ts';
 import type { PoolObservations } from '../backend/pool.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
-import type { LaneObservations } from '../execute/pipeline.ts';
+import type { PipelineObservations } from '../execute/pipeline.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
 import { type Endpoint, endpoints } from './request-record.ts';
 
@@ -81,7 +81,7 @@ export class WorkerMetrics {
   /** Everything counted so far, with the pool's and the process's own figures. */
   snapshot(
     pool: PoolObservations,
-    lane: LaneObservations,
+    pipeline: PipelineObservations,
     control: ControlObservations,
     clients: ClientFigures,
   ): Snapshot {
@@ -108,9 +108,9 @@ export class WorkerMetrics {
         sample('dbhttpd_slow_statements_total', this.slowStatements),
         ...readinessSamples(this.readiness),
         sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
-        sample('dbhttpd_queue_length', pool.waiting + lane.waiting),
+        sample('dbhttpd_queue_length', pool.waiting + pipeline.waiting),
         ...poolSamples(pool),
-        ...laneSamples(lane),
+        ...pipelineSamples(pipeline),
         sample('dbhttpd_coalesced_requests_total', this.coalesced),
         ...controlSamples(control),
         sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
@@ -180,11 +180,11 @@ function readinessSamples(answer: ReadyAnswer): Sample[] {
   ];
 }
 
-function laneSamples(lane: LaneObservations): Sample[] {
+function pipelineSamples(pipeline: PipelineObservations): Sample[] {
   return [
-    sample('dbhttpd_lane_statements_total', lane.statements),
-    sample('dbhttpd_lane_reruns_total', lane.reruns),
-    sample('dbhttpd_lane_connections', lane.connections),
+    sample('dbhttpd_pipeline_statements_total', pipeline.statements),
+    sample('dbhttpd_pipeline_reruns_total', pipeline.reruns),
+    sample('dbhttpd_pipeline_connections', pipeline.connections),
   ];
 }
 

@@ -10,7 +10,7 @@ import type { ReplyWriter } from './writer.ts';
 export type RowLimits = { readonly maxRows: number; readonly maxResultBytes: number };
 
 /** Whose rows they are. */
-export interface RowsOwner {
+export interface RowsEvents {
   /** The body has outgrown `maxResultBytes`; called once. */
   replyTooLarge(): void;
 }
@@ -30,17 +30,17 @@ export class ResultRows {
   readonly #out: ReplyWriter;
   readonly #limits: RowLimits;
   readonly #module: RowModule | null;
-  readonly #owner: RowsOwner;
+  readonly #events: RowsEvents;
   #plan = noColumns;
   /** Of the current result. */
   #written = 0;
 
   /** @param module null: rows are written one by one */
-  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, owner: RowsOwner) {
+  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, events: RowsEvents) {
     this.#out = out;
     this.#limits = limits;
     this.#module = module;
-    this.#owner = owner;
+    this.#events = events;
   }
 
   /** A result's rows follow. */
@@ -93,6 +93,6 @@ export class ResultRows {
     this.count += rows;
     if (rows === 0 || this.#bytesLeft() >= 0) return;
     this.isTooLarge = true;
-    this.#owner.replyTooLarge();
+    this.#events.replyTooLarge();
   }
 }

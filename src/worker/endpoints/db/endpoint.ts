@@ -9,7 +9,7 @@ import { type Failure, jsonHeaders, refusal, sendFailure } from '../../http/fail
 import { endWithFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { RequestHead } from '../../http/request-head.ts';
-import type { Visit } from '../../observe/request-record.ts';
+import type { RequestRecord } from '../../observe/request-record.ts';
 import type { DbReplyOptions } from '../../reply/formats/db.ts';
 import { ResultHeads } from '../../reply/result-heads.ts';
 import { createConclusion } from './conclusion.ts';
@@ -18,12 +18,12 @@ import { localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 import { decideStatement } from './statement.ts';
 
-/** Answers one request to /db. The visit's id is repeated in the reply. */
+/** Answers one request to /db. The record's id is repeated in the reply. */
 export type DbEndpoint = (
   request: IncomingMessage,
   response: OutgoingReply,
   head: RequestHead,
-  visit: Visit,
+  record: RequestRecord,
 ) => void;
 
 const bodyOfGet = refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.');
@@ -42,28 +42,28 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
   const { section, maxRequestBytes } = config;
   const rules = rulesOf[config.compat];
   const replies = createReplyOptions(config, context);
-  const answer = (response: OutgoingReply, visit: Visit, decoded: Decoded) => {
-    if (decoded.ok) answerRequest(config, context, replies, response, visit, decoded.request);
-    else refuse(response, visit, { ...decoded.failure, outcome: 'not_executed' });
+  const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
+    if (decoded.ok) answerRequest(config, context, replies, response, record, decoded.request);
+    else refuse(response, record, { ...decoded.failure, outcome: 'not_executed' });
   };
-  return (request, response, head, visit) => {
+  return (request, response, head, record) => {
     if (request.method === 'GET') {
       if (announcesBody(request)) {
         response.shouldKeepAlive = false;
-        refuse(response, visit, bodyOfGet);
+        refuse(response, record, bodyOfGet);
       } else {
-        answer(response, visit, decodeDbQueryString(head.query ?? '', section, rules));
+        answer(response, record, decodeDbQueryString(head.query ?? '', section, rules));
       }
       return;
     }
     if (request.method !== 'POST') {
-      refuse(response, visit, otherMethod);
+      refuse(response, record, otherMethod);
       return;
     }
     const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
     if (urlObject === null && !isJson(request.headers['content-type'])) {
       response.shouldKeepAlive = false;
-      refuse(response, visit, otherType);
+      refuse(response, record, otherType);
       return;
     }
     readBody(request, response, maxRequestBytes, {
@@ -74,22 +74,22 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
             urlObject === null
               ? decodeDbBody(body, section, rules)
               : decodeDbQueryString(urlObject, section, rules);
-          answer(response, visit, decoded);
+          answer(response, record, decoded);
         } catch (cause) {
-          context.onFault(cause, visit.requestId);
-          endWithFault(response, visit.requestId, 'not_executed');
+          context.onFault(cause, record.requestId);
+          endWithFault(response, record.requestId, 'not_executed');
         }
       },
       failed: (failure) => {
         response.shouldKeepAlive = false;
-        refuse(response, visit, failure);
+        refuse(response, record, failure);
       },
     });
   };
 }
 
-function refuse(response: OutgoingReply, visit: Visit, failure: Failure): void {
-  sendFailure(response, failure, ['X-Request-ID', visit.requestId]);
+function refuse(response: OutgoingReply, record: RequestRecord, failure: Failure): void {
+  sendFailure(response, failure, ['X-Request-ID', record.requestId]);
 }
 
 function isJson(contentType: string | undefined): boolean {
@@ -115,16 +115,16 @@ function answerRequest(
   context: ExchangeContext,
   replies: ReplyVariants,
   response: OutgoingReply,
-  visit: Visit,
+  record: RequestRecord,
   request: DbRequest,
 ): void {
   if (request.sql === null && !needsConnection(request.metadata)) {
-    sendMetadata(response, config, request, visit.requestId);
+    sendMetadata(response, config, request, record.requestId);
     return;
   }
   const decided = decideStatement(config, request, context.mostStatementBytes(), context.catalogue);
   if (!decided.ok) {
-    refuse(response, visit, decided.failure);
+    refuse(response, record, decided.failure);
     return;
   }
   const { statement } = decided;
@@ -136,7 +136,7 @@ function answerRequest(
         request.timeoutMs ?? config.statementTimeoutMs,
         config.statementTimeoutMs,
       ),
-      visit,
+      record,
       reply: request.exactNumbersAsStrings ? replies.strings : replies.numbers,
       conclude: createConclusion(config, request, statement.sql ?? ''),
     },

@@ -3,28 +3,28 @@
 import { performance } from 'node:perf_hooks';
 import type { FailureCode, RequestOutcome } from '../../../shared/failure-codes.ts';
 import type { Known } from '../../catalogue/table-effects.ts';
-import type { Runs } from '../../execute/executor.ts';
+import type { Executor } from '../../execute/executor.ts';
 import type { RunEnd, StopReason } from '../../execute/outcome.ts';
 import type { Statement } from '../../execute/preparation.ts';
-import type { Afterwards, RunOwner, StatementRun } from '../../execute/statement-run.ts';
+import type { Afterwards, RunEvents, StatementRun } from '../../execute/statement-run.ts';
 import { type Failure, sendFailure } from '../../http/failure.ts';
 import { endWithFault, type NoteFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
-import { type ReplyOwner, ReplyTransport } from '../../http/reply-transport.ts';
+import { type ReplyEvents, ReplyTransport } from '../../http/reply-transport.ts';
 import { resetConnection } from '../../http/reset.ts';
 import { faultedOutcome, runFailure } from '../../http/run-failure.ts';
-import { type ReaderOwner, SlowReader } from '../../http/slow-reader.ts';
+import { type ReaderEvents, SlowReader } from '../../http/slow-reader.ts';
 import type { StalledReaders } from '../../http/stalled-readers.ts';
-import type { Enrolled, Roster } from '../../indexed-set.ts';
+import type { Indexed, IndexedSet } from '../../indexed-set.ts';
 import type { ExchangeSummary } from '../../observe/exchange-summary.ts';
 import { tenths } from '../../observe/milliseconds.ts';
-import type { Attended, Visit } from '../../observe/request-record.ts';
+import type { Attended, RequestRecord } from '../../observe/request-record.ts';
 import type { BufferPool } from '../../reply/buffers.ts';
 import {
   type DbEnding,
   DbReply,
+  type DbReplyEvents,
   type DbReplyOptions,
-  type DbReplyOwner,
   type ResultNote,
 } from '../../reply/formats/db.ts';
 import type { RowModule } from '../../reply/row-module.ts';
@@ -33,7 +33,7 @@ import { type Conclude, mapResults } from './conclusion.ts';
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
-  readonly runs: Runs;
+  readonly executor: Executor;
   readonly buffers: BufferPool;
   /** Null: rows are written one by one. */
   readonly rowModule: RowModule | null;
@@ -45,7 +45,7 @@ export type ExchangeContext = {
   readonly catalogue: Known;
   readonly stalledReaders: StalledReaders;
   /** The exchanges that are not over. */
-  readonly live: Roster<DbExchange>;
+  readonly live: IndexedSet<DbExchange>;
   readonly onEnd: (summary: ExchangeSummary) => void;
   readonly onFault: NoteFault;
 };
@@ -54,7 +54,7 @@ export type ExchangeContext = {
 export type ExchangeRequest = {
   readonly statement: Statement;
   readonly timeoutMs: number;
-  readonly visit: Visit;
+  readonly record: RequestRecord;
   readonly reply: DbReplyOptions;
   /** What else is to be asked of the connection, and how the document ends; null: nothing. */
   readonly conclude: Conclude | null;
@@ -62,9 +62,9 @@ export type ExchangeRequest = {
 
 /** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
 export class DbExchange
-  implements RunOwner, ReplyOwner, ReaderOwner, DbReplyOwner, Attended, Enrolled
+  implements RunEvents, ReplyEvents, ReaderEvents, DbReplyEvents, Attended, Indexed
 {
-  place = -1;
+  index = -1;
   readonly sink: DbReply;
   readonly afterwards: Afterwards | null;
   readonly #context: ExchangeContext;
@@ -88,14 +88,14 @@ export class DbExchange
     this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport);
     this.sink = new DbReply(this.#writer, request.reply, this);
     this.afterwards = this.#createAfterwards(request.conclude);
-    this.#run = context.runs.create(request.statement, this);
+    this.#run = context.executor.create(request.statement, this);
     this.#reader = new SlowReader(response, this, context.stalledReaders);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
   }
 
   start(): void {
     this.#context.live.add(this);
-    this.#request.visit.statementsBegin(this);
+    this.#request.record.statementsBegin(this);
     try {
       this.#run.start();
     } catch (cause) {
@@ -235,7 +235,7 @@ export class DbExchange
   }
 
   get requestId(): string {
-    return this.#request.visit.requestId;
+    return this.#request.record.requestId;
   }
 
   serverTiming(): string {
@@ -260,6 +260,6 @@ export class DbExchange
     };
     this.#isTold = true;
     this.#context.onEnd(summary);
-    this.#request.visit.statementsEnded(summary);
+    this.#request.record.statementsEnded(summary);
   }
 }

@@ -26,7 +26,7 @@ const nothingToRun: Statement = {
   leavesSessionClean: true,
   isReadOnly: false,
   shape: null,
-  flightKey: null,
+  coalescingKey: null,
 };
 
 /** Functions whose answer does not tell that they were ended early. */
@@ -65,7 +65,7 @@ export function decideStatement(
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
-  // What is not allowed in a READ ONLY transaction would be refused in the lane.
+  // What is not allowed in a READ ONLY transaction would be refused in the pipeline.
   const maySharePlace =
     isRead &&
     isClean &&
@@ -83,7 +83,7 @@ export function decideStatement(
       leavesSessionClean: isClean,
       isReadOnly,
       shape: maySharePlace ? shapeOf(bound.sql) : null,
-      flightKey:
+      coalescingKey:
         config.coalesce && classified.repeatable
           ? keyOf(bound.sql, isReadOnly, request.exactNumbersAsStrings)
           : null,

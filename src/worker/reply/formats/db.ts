@@ -9,7 +9,7 @@ import {
 } from '../../../shared/mysql/packets.ts';
 import type { HeldResults, RunSink } from '../../execute/statement-run.ts';
 import type { ResultHeads } from '../result-heads.ts';
-import { ResultRows, type RowLimits, type RowsOwner } from '../result-rows.ts';
+import { ResultRows, type RowLimits, type RowsEvents } from '../result-rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 
@@ -22,7 +22,7 @@ export type DbReplyOptions = RowLimits & {
 };
 
 /** Whose reply it is. */
-export interface DbReplyOwner extends RowsOwner {
+export interface DbReplyEvents extends RowsEvents {
   /** Which statement of the request failed, from what each result before the failure was. */
   failedStatement(results: readonly ResultNote[]): number;
 }
@@ -50,7 +50,7 @@ export class DbReply implements RunSink {
   readonly results: ResultNote[] = [];
   readonly #out: ReplyWriter;
   readonly #options: DbReplyOptions;
-  readonly #owner: DbReplyOwner;
+  readonly #events: DbReplyEvents;
   readonly #rows: ResultRows;
   #isArray = false;
   #begun = false;
@@ -60,11 +60,11 @@ export class DbReply implements RunSink {
   #anyTruncated = false;
   #error: ServerError | null = null;
 
-  constructor(out: ReplyWriter, options: DbReplyOptions, owner: DbReplyOwner) {
+  constructor(out: ReplyWriter, options: DbReplyOptions, events: DbReplyEvents) {
     this.#out = out;
-    this.#owner = owner;
+    this.#events = events;
     this.#options = options;
-    this.#rows = new ResultRows(out, options, options.heads.rowModule, owner);
+    this.#rows = new ResultRows(out, options, options.heads.rowModule, events);
   }
 
   get rowCount(): number {
@@ -169,7 +169,7 @@ export class DbReply implements RunSink {
   #writeError({ errno, message }: ServerError, rolledBack: boolean): void {
     this.#writeKey('MYSQL_ERRNO', String(errno));
     this.#writeKey('MYSQL_ERROR', JSON.stringify(message));
-    const failed = this.#owner.failedStatement(this.results);
+    const failed = this.#events.failedStatement(this.results);
     if (failed > 0) {
       this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
       this.#writeKey('STATEMENT', String(failed));

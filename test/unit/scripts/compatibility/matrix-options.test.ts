@@ -31,8 +31,8 @@ test('chosen servers run on this Node, chosen Nodes on one server, both on each 
 });
 
 test('words choose tests, wherever they stand', () => {
-  const command = parseCommand(['lane', '--nodes', '24', 'sessions'], 20);
-  assert.deepEqual(command.kind === 'run' ? command.words : null, ['lane', 'sessions']);
+  const command = parseCommand(['pipeline', '--nodes', '24', 'sessions'], 20);
+  assert.deepEqual(command.kind === 'run' ? command.words : null, ['pipeline', 'sessions']);
 });
 
 test('what is not known is a fault that says what is', () => {

@@ -16,13 +16,13 @@ ok 1 - keeps its word
     not ok 1 - here
       ---
       duration_ms: 1
-      location: '/somewhere/dist/test/behaviour/lane.test.js:3:1'
+      location: '/somewhere/dist/test/behaviour/pipeline.test.js:3:1'
       ...
     1..1
 not ok 2 - breaks it
   ---
   duration_ms: 1
-  location: '/somewhere/dist/test/behaviour/lane.test.js:1:1'
+  location: '/somewhere/dist/test/behaviour/pipeline.test.js:1:1'
   ...
 # Subtest: cannot be tried
 ok 3 - cannot be tried # SKIP no disk
@@ -45,7 +45,10 @@ test("reads the runner's own counts, the names of failures with their files, the
     passed: 1,
     failed: 3,
     skipped: 1,
-    failures: ['here (test/behaviour/lane.test.ts)', 'breaks it (test/behaviour/lane.test.ts)'],
+    failures: [
+      'here (test/behaviour/pipeline.test.ts)',
+      'breaks it (test/behaviour/pipeline.test.ts)',
+    ],
     skips: ['cannot be tried: no disk'],
   });
   assert.equal(readFailure('not ok 2 - breaks it'), 'breaks it');

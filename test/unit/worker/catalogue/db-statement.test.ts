@@ -79,7 +79,8 @@ test('refuses what the settings or the request do not allow, before any SQL', ()
 
 test('identical reads have one key, whatever decides their reply being equal; without coalesce none has', () => {
   const on = { coalesce: true };
-  const keyOf = (request: object, changed: object = on) => statementOf(request, changed).flightKey;
+  const keyOf = (request: object, changed: object = on) =>
+    statementOf(request, changed).coalescingKey;
   const read = { SQL: 'select d from t where id = ?', PARAMS: [7] };
   const key = keyOf(read);
   assert.notEqual(key, null);

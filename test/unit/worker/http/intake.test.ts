@@ -6,10 +6,10 @@ import test from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { HeldBytes } from '../../../../src/worker/http/held-bytes.ts';
-import { Intake, type IntakeOwner } from '../../../../src/worker/http/intake.ts';
+import { Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const mebibyte = 1024 ** 2;
-const owner: IntakeOwner = {
+const events: IntakeEvents = {
   isBusy: false,
   isAnswered: true,
   parse: () => {},
@@ -29,7 +29,7 @@ test('the first byte behind a long request keeps no memory of that request', () 
   const held = new HeldBytes(64 * mebibyte);
   const before = arrayBytes();
   const intakes = Array.from({ length: 20 }, () => {
-    const intake = new Intake(owner, held, mebibyte);
+    const intake = new Intake(events, held, mebibyte);
     intake.take(Buffer.from(`GET /${'x'.repeat(mebibyte / 2)}`));
     intake.take(Buffer.from(' HTTP/1.1\r\nHost: localhost\r\n\r\nG'));
     return intake;

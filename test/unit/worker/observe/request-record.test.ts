@@ -5,7 +5,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'node:test';
 import { OutgoingReply } from '../../../../src/worker/http/outgoing-reply.ts';
-import { type Told, Visit } from '../../../../src/worker/observe/request-record.ts';
+import { RequestRecord, type Told } from '../../../../src/worker/observe/request-record.ts';
 
 const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
 
@@ -13,27 +13,27 @@ function begin() {
   let times = 0;
   const request = new IncomingMessage(new Socket());
   const head = { requestId: 'a', endpoint: 'db', path: '/db' } as const;
-  const visit = new Visit(request, new OutgoingReply(request), head, {
+  const record = new RequestRecord(request, new OutgoingReply(request), head, {
     namesClients: false,
     answered: () => {},
     over: () => (times += 1),
     faulted: () => {},
   });
-  return { visit, times: () => times };
+  return { record, times: () => times };
 }
 
 test('a request whose statements end because its client has gone is over once', () => {
-  const { visit, times } = begin();
-  visit.statementsBegin({ closed: () => visit.statementsEnded(told) });
-  visit.closed();
+  const { record, times } = begin();
+  record.statementsBegin({ closed: () => record.statementsEnded(told) });
+  record.closed();
   assert.equal(times(), 1);
 });
 
 test('a request whose statements outlast its client is over with them', () => {
-  const { visit, times } = begin();
-  visit.statementsBegin({ closed: () => {} });
-  visit.closed();
+  const { record, times } = begin();
+  record.statementsBegin({ closed: () => {} });
+  record.closed();
   assert.equal(times(), 0);
-  visit.statementsEnded(told);
+  record.statementsEnded(told);
   assert.equal(times(), 1);
 });

@@ -1,5 +1,5 @@
 // A read of a quick shape whose result is large this once: it streams as any other, others do not wait, memory stays.
-// Must not know how the lane notices.
+// Must not know how the pipeline notices.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -7,8 +7,8 @@ import { cellOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
-import { enterLane, startLoad } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline, startLoad } from '../support/pipeline.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const cell = 'x'.repeat(1000);
@@ -30,11 +30,11 @@ before(async () => {
 });
 after(() => database.stop());
 
-async function withLane(use: (gateway: Gateway) => Promise<void>): Promise<void> {
+async function withPipeline(use: (gateway: Gateway) => Promise<void>): Promise<void> {
   gateway = await startGateway({ database, settings: { workers: 1, pool: 16 } });
   try {
-    await enterLane(gateway, large(1));
-    await enterLane(gateway, 'select v from innocent where id = 1');
+    await enterPipeline(gateway, large(1));
+    await enterPipeline(gateway, 'select v from innocent where id = 1');
     await use(gateway);
   } finally {
     await gateway.stop();
@@ -47,21 +47,21 @@ function residentMb(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
-test('it is whole and right, and its shape leaves the lane', () =>
-  withLane(async () => {
-    const reruns = await readMetric(gateway, 'dbhttpd_lane_reruns_total');
+test('it is whole and right, and its shape leaves the pipeline', () =>
+  withPipeline(async () => {
+    const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
     for (const rows of [9, 60]) {
       const reply = await gateway.dbPost({ SQL: large(rows) });
       assert.equal(rowsOf(reply).length, rows * rows);
       assert.ok(rowsOf(reply).every(([v]) => v === cell));
     }
-    const rerun = (await readMetric(gateway, 'dbhttpd_lane_reruns_total')) - reruns;
+    const rerun = (await readMetric(gateway, 'dbhttpd_pipeline_reruns_total')) - reruns;
     assert.equal(rerun, 1, 'the second one found its shape outside');
     assert.equal(cellOf(await gateway.dbPost({ SQL: 'select v from innocent where id = 1' })), 3);
   }));
 
 test('eight readers that do not read 800 MB each: others are served, memory does not grow by it', () =>
-  withLane(async () => {
+  withPipeline(async () => {
     const load = startLoad(
       gateway,
       () => 'select v from innocent where id = 1',

@@ -2,13 +2,13 @@
 // Must not know how the gateway runs it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fateOf } from '../support/db-results.ts';
+import { outcomeOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { enterLane, laneStatements } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline, pipelinedStatements } from '../support/pipeline.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
 
-/** Two of them are the lane's. */
+/** Two of them are the pipeline's. */
 const pool = 4;
 
 let database: Database;
@@ -23,7 +23,7 @@ after(async () => {
   await database.stop();
 });
 
-/** Brings reads of the table into the lane, locks it, and takes all other sessions. */
+/** Brings reads of the table into the pipeline, locks it, and takes all other sessions. */
 async function whileNoPlaceIsLeft(
   table: string,
   queue: number,
@@ -36,7 +36,7 @@ async function whileNoPlaceIsLeft(
   const locker = await database.connect();
   try {
     const read = `select id from ${table} where id = 1`;
-    await enterLane(gateway, read);
+    await enterPipeline(gateway, read);
     await locker.query(`lock tables ${table} write`);
     const busy = Array.from({ length: pool - 2 }, (_, n) =>
       gateway.dbPost({ SQL: `select sleep(60) /* ${table} ${n} */`, TIMEOUT: 6_000 }),
@@ -56,10 +56,10 @@ const times = (timing: unknown) =>
 
 test('the queue is full: 502, nothing was changed, and the time in the database is told', () =>
   whileNoPlaceIsLeft('locked_full', 0, async (gateway, read) => {
-    const inLane = await laneStatements(gateway);
+    const inPipeline = await pipelinedStatements(gateway);
     const reply = await gateway.dbPost({ SQL: read });
-    assert.equal(await laneStatements(gateway), inLane + 1, 'it was in the lane');
-    assert.equal(fateOf(reply), '502 QUEUE_FULL failed');
+    assert.equal(await pipelinedStatements(gateway), inPipeline + 1, 'it was in the pipeline');
+    assert.equal(outcomeOf(reply), '502 QUEUE_FULL failed');
     assert.doesNotMatch(reply.text, /executed/);
     assert.equal(reply.headers['retry-after'], undefined);
     const [, databaseMs = 0] = times(reply.headers['server-timing']);
@@ -68,10 +68,10 @@ test('the queue is full: 502, nothing was changed, and the time in the database 
 
 test('the deadline passes while it waits for its second run: 504, nothing was changed', () =>
   whileNoPlaceIsLeft('locked_late', 10, async (gateway, read) => {
-    const inLane = await laneStatements(gateway);
+    const inPipeline = await pipelinedStatements(gateway);
     const reply = await gateway.dbPost({ SQL: read, TIMEOUT: 600 });
-    assert.equal(await laneStatements(gateway), inLane + 1, 'it was in the lane');
-    assert.equal(fateOf(reply), '504 DEADLINE_RUNNING failed');
+    assert.equal(await pipelinedStatements(gateway), inPipeline + 1, 'it was in the pipeline');
+    assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
     const [queueMs = 0, databaseMs = 0] = times(reply.headers['server-timing']);
     assert.ok(databaseMs > 90 && queueMs > 100, `${queueMs} and ${databaseMs} ms`);
   }));

@@ -5,12 +5,12 @@ import { after, before, test } from 'node:test';
 import { cellOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawConnection } from '../support/http.ts';
-import { enterLane } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline } from '../support/pipeline.ts';
 import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
 
-/** Each view is a shape of its own: one that has left the lane would stay out for a while. */
+/** Each view is a shape of its own: one that has left the pipeline would stay out for a while. */
 const views = 12;
 
 let database: Database;
@@ -87,11 +87,11 @@ for (const [what, how] of [
       );
       return;
     }
-    const rerunsBefore = await readMetric(gateway, 'dbhttpd_lane_reruns_total');
+    const rerunsBefore = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
     for (let n = 0; n < views; n += 1) {
-      await enterLane(gateway, `select v from ${view(what, n)} where id = 1`);
+      await enterPipeline(gateway, `select v from ${view(what, n)} where id = 1`);
       const seeing = view(`${what}_seeing`, n);
-      await enterLane(gateway, `select seen from ${seeing} where id = 1`);
+      await enterPipeline(gateway, `select seen from ${seeing} where id = 1`);
       await replace(view(what, n), `${what}(id) as v`);
       await replace(seeing, 'sees() as seen');
       const attack = `select v from ${view(what, n)} where id = 7`;
@@ -103,7 +103,7 @@ for (const [what, how] of [
       }
       assert.equal(cellOf(await gateway.dbPost({ SQL: look })), 0);
     }
-    const reruns = (await readMetric(gateway, 'dbhttpd_lane_reruns_total')) - rerunsBefore;
+    const reruns = (await readMetric(gateway, 'dbhttpd_pipeline_reruns_total')) - rerunsBefore;
     assert.ok(reruns >= views, `${reruns} were behind it`);
   });
 }

@@ -1,15 +1,15 @@
-// The lane's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
+// The pipeline's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
 // Must not know how the gateway connects.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { fateOf, rowsOf } from '../support/db-results.ts';
+import { outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
-import { enterLane } from '../support/lane.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline } from '../support/pipeline.ts';
 import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
 
@@ -58,7 +58,7 @@ async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gat
       assert.deepEqual(rowsOf(reply), rowOf(id));
       answered += 1;
     } else {
-      assert.equal(fateOf(reply), '502 CONNECTION_LOST unknown');
+      assert.equal(outcomeOf(reply), '502 CONNECTION_LOST unknown');
     }
     // What was written as the connection was cut may have come nowhere.
     assert.ok(timesSeen(id) <= 1, `${id}: sent ${timesSeen(id)} times`);
@@ -68,7 +68,7 @@ async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gat
 
 for (const how of ['reset', 'fin'] as const) {
   test(`cut (${how}) before any answer: what was written is unknown, the rest runs outside, nothing twice`, async () => {
-    await enterLane(gateway, read(900));
+    await enterPipeline(gateway, read(900));
     const base = how === 'fin' ? 100 : 200;
     const ids = Array.from({ length: 40 }, (_, n) => base + n);
     const rule = proxy.on((sql) => ids.some((id) => sql === read(id)), { kind: 'drop-reply' });
@@ -90,7 +90,7 @@ for (const how of ['reset', 'fin'] as const) {
 test('cut in the midst of the answers: what came before has its result, the rest is unknown, nothing twice', async () => {
   let [answeredInAll, lostInAll] = [0, 0];
   for (const [round, afterBytes] of [1, 60, 200, 500, 900].entries()) {
-    await enterLane(gateway, read(900));
+    await enterPipeline(gateway, read(900));
     const ids = Array.from({ length: 40 }, (_, n) => 300 + round * 50 + n);
     const rule = proxy.on((sql) => ids.some((id) => sql === read(id)), {
       kind: 'cut-reply',
@@ -105,13 +105,13 @@ test('cut in the midst of the answers: what came before has its result, the rest
   assert.ok(answeredInAll > 0 && lostInAll > 0, `${answeredInAll} answered, ${lostInAll} lost`);
 });
 
-test('a database that freezes under a busy lane: all is answered in its deadline, and served again after it', async (t) => {
+test('a database that freezes under a busy pipeline: all is answered in its deadline, and served again after it', async (t) => {
   if (!ownServerOnly(t)) return;
   for (const [timeoutMs, frozenMs] of [
     [300, 600],
     [4_000, 3_000],
   ] as const) {
-    await enterLane(gateway, read(900));
+    await enterPipeline(gateway, read(900));
     database.freeze();
     const from = performance.now();
     const asked = Array.from({ length: 60 }, (_, n) => ({ SQL: read(1 + n), TIMEOUT: timeoutMs }));
@@ -131,11 +131,11 @@ test('a database that freezes under a busy lane: all is answered in its deadline
       const reply = await gateway.dbPost({ SQL: read(1) });
       return reply.status === 200;
     });
-    await enterLane(gateway, read(900));
+    await enterPipeline(gateway, read(900));
   }
 });
 
-test('a stop with the lane busy: every request is answered, nothing is lost, the pidfile goes', async () => {
+test('a stop with the pipeline busy: every request is answered, nothing is lost, the pidfile goes', async () => {
   const target = { ...database, host: proxy.host, port: proxy.port };
   const stopping = await startGateway({ database: target, settings: { workers: 1, pool: 4 } });
   const connections = await Promise.all(Array.from({ length: 40 }, () => openRaw(stopping.port)));
@@ -149,7 +149,7 @@ test('a stop with the lane busy: every request is answered, nothing is lost, the
     send(at, read(1));
     await connection.reply();
   }
-  await enterLane(stopping, read(900));
+  await enterPipeline(stopping, read(900));
   const [worker = 0] = stopping.workers();
   signal(worker, 'SIGSTOP');
   for (const at of connections.keys()) send(at, read(1 + at));

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Gathering, mostMs, mostTurns } from '../../../../src/worker/execute/write-batcher.ts';
+import { mostMs, mostTurns, WriteBatcher } from '../../../../src/worker/execute/write-batcher.ts';
 
 /** What waits, and the sizes of what was written; its clock moves only when it is told to. */
 function create(fullAt = Number.POSITIVE_INFINITY) {
   const written: number[] = [];
   const time = { ms: 0 };
   let waiting = 0;
-  const gathering = new Gathering({
+  const gathering = new WriteBatcher({
     size: () => waiting,
     isFull: () => waiting >= fullAt,
     write: () => {

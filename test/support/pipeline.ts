@@ -1,4 +1,4 @@
-// Brings quick reads into a gateway's lane, and keeps it busy with them.
+// Brings quick reads into a gateway's pipeline, and keeps it busy with them.
 // Must not know how the gateway decides what is quick, only that it learns from what it has seen.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Ask, Reply } from './ask.ts';
@@ -7,21 +7,21 @@ import { readMetric } from './scrape.ts';
 
 const atOnce = 4;
 
-/** How many statements have run in the lane. */
-export function laneStatements(gateway: Ask): Promise<number> {
-  return readMetric(gateway, 'dbhttpd_lane_statements_total');
+/** How many statements have run in the pipeline. */
+export function pipelinedStatements(gateway: Ask): Promise<number> {
+  return readMetric(gateway, 'dbhttpd_pipeline_statements_total');
 }
 
-/** Asks for the statement until all of a burst run in the lane. Nothing else may be asked meanwhile. */
-export async function enterLane(gateway: Ask, sql: string): Promise<void> {
+/** Asks for the statement until all of a burst run in the pipeline. Nothing else may be asked meanwhile. */
+export async function enterPipeline(gateway: Ask, sql: string): Promise<void> {
   await eventually(
-    `the lane takes ${sql}`,
+    `the pipeline takes ${sql}`,
     async () => {
-      const before = await laneStatements(gateway);
+      const before = await pipelinedStatements(gateway);
       for (let round = 0; round < 2; round += 1) {
         await Promise.all(Array.from({ length: atOnce }, () => gateway.dbPost({ SQL: sql })));
       }
-      return (await laneStatements(gateway)) - before === 2 * atOnce;
+      return (await pipelinedStatements(gateway)) - before === 2 * atOnce;
     },
     { timeoutMs: 20_000, everyMs: 1 },
   );

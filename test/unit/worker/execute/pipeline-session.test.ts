@@ -1,4 +1,4 @@
-// A session of the lane: what goes together in one write, what waits for the next, what may be taken back.
+// A session of the pipeline: what goes together in one write, what waits for the next, what may be taken back.
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,13 +7,13 @@ import type { QueryCommand } from '../../../../src/shared/mysql/query.ts';
 import type { Session } from '../../../../src/worker/backend/session.ts';
 import {
   heldUpMs,
-  LaneSession,
-  type LaneStatement,
+  type PipelinedStatement,
+  PipelineSession,
 } from '../../../../src/worker/execute/pipeline-session.ts';
 
 const together = 32;
 
-/** A lane session on a connection that only counts, and the numbers of the statements it was told of. */
+/** A pipeline session on a connection that only counts, and the numbers of the statements it was told of. */
 function create() {
   const writes: number[] = [];
   const connection: Pick<Connection, 'isLost' | 'sendTogether'> = {
@@ -21,12 +21,12 @@ function create() {
     sendTogether: (commands: readonly Command[]) => void writes.push(commands.length),
   };
   const session = { connection, commandLimitBytes: 1 << 20, isFresh: true } as unknown as Session;
-  const place = new LaneSession(session);
+  const place = new PipelineSession(session);
   const expelled: number[] = [];
   const written: number[] = [];
-  const add = (from: number, count: number): LaneStatement[] =>
+  const add = (from: number, count: number): PipelinedStatement[] =>
     Array.from({ length: count }, (_, index) => {
-      const statement: LaneStatement = {
+      const statement: PipelinedStatement = {
         command: {} as QueryCommand,
         written: () => void written.push(from + index),
         expelled: () => void expelled.push(from + index),
@@ -70,7 +70,7 @@ test('behind a head without an answer nothing is added, and what waits is sent a
 
 test('a statement is taken back before it is written, not after', () => {
   const { place, writes, add } = create();
-  const [first, second] = add(0, 2) as [LaneStatement, LaneStatement];
+  const [first, second] = add(0, 2) as [PipelinedStatement, PipelinedStatement];
   assert.equal(place.withdraw(first), true);
   place.flush(0);
   assert.equal(place.withdraw(second), false);

@@ -1,12 +1,12 @@
-// Quick reads share connections: each reply belongs to its request, errors included; the lane opens and closes.
+// Quick reads share connections: each reply belongs to its request, errors included; the pipeline opens and closes.
 // Must not know how statements are put together on a connection.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, documentOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { enterLane, laneStatements, startLoad } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline, pipelinedStatements, startLoad } from '../support/pipeline.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const rows = 5_000;
@@ -36,9 +36,9 @@ async function withGateway(
 
 test('a table that somebody else has created is known soon, and its reads are pipelined', async () => {
   await withGateway({ workers: 1, pool: 4 }, async (gateway) => {
-    await enterLane(gateway, 'select v from t where id = 1');
+    await enterPipeline(gateway, 'select v from t where id = 1');
     await database.query('create table created_beside (id int primary key, v int)');
-    await enterLane(gateway, 'select v from created_beside where id = 1');
+    await enterPipeline(gateway, 'select v from created_beside where id = 1');
   });
 });
 
@@ -58,10 +58,10 @@ test('thousands of different reads on two workers: every reply is the one that w
       const reply = await gateway.dbPost({ SQL: `select id, v from t where id = ${id}` });
       assert.deepEqual(rowsOf(reply), [[id, `value of ${id}`]]);
     });
-    const inLane = await laneStatements(gateway);
+    const inPipeline = await pipelinedStatements(gateway);
     // On a busy machine most are not quick.
-    assert.ok(inLane > 50, `${inLane} of ${rows} in the lane`);
-    assert.ok((await readMetric(gateway, 'dbhttpd_lane_connections')) <= 4);
+    assert.ok(inPipeline > 50, `${inPipeline} of ${rows} in the pipeline`);
+    assert.ok((await readMetric(gateway, 'dbhttpd_pipeline_connections')) <= 4);
     assert.equal(await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'ok' }), rows);
   }));
 
@@ -83,23 +83,23 @@ test('errors among them reach only those who made them', () =>
       errors += addend;
     });
     assert.equal(await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'error' }), errors);
-    assert.ok((await laneStatements(gateway)) > 50);
+    assert.ok((await pipelinedStatements(gateway)) > 50);
   }));
 
-test('a pool too small for a lane has none', () =>
+test('a pool too small for a pipeline has none', () =>
   withGateway({ workers: 1, pool: 3 }, async (gateway) => {
     await forEach(200, async (id) => {
       const reply = await gateway.dbPost({ SQL: `select v from t where id = ${id}` });
       assert.equal(cellOf(reply), `value of ${id}`);
     });
-    assert.equal(await laneStatements(gateway), 0);
-    assert.equal(await readMetric(gateway, 'dbhttpd_lane_connections'), 0);
+    assert.equal(await pipelinedStatements(gateway), 0);
+    assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_connections'), 0);
   }));
 
-test('an idle lane gives its connections back, and they serve slow statements', () =>
+test('an idle pipeline gives its connections back, and they serve slow statements', () =>
   withGateway({ workers: 1, pool: 4 }, async (gateway) => {
-    await enterLane(gateway, 'select v from t where id = 1');
-    assert.equal(await readMetric(gateway, 'dbhttpd_lane_connections'), 2);
+    await enterPipeline(gateway, 'select v from t where id = 1');
+    assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_connections'), 2);
     const slow = Array.from({ length: 8 }, (_, n) =>
       gateway.dbPost({ SQL: `select sleep(0.4), ${n}` }),
     );
@@ -107,8 +107,8 @@ test('an idle lane gives its connections back, and they serve slow statements', 
       assert.deepEqual(rowsOf(reply), [[0, n]]);
     }
     await eventually(
-      'the lane is empty',
-      async () => (await readMetric(gateway, 'dbhttpd_lane_connections')) === 0,
+      'the pipeline is empty',
+      async () => (await readMetric(gateway, 'dbhttpd_pipeline_connections')) === 0,
     );
     await eventually(
       'all are idle',
@@ -121,9 +121,9 @@ test('an idle lane gives its connections back, and they serve slow statements', 
     assert.ok(ms < 790, `${ms} ms: all four at once`);
   }));
 
-test('a busy lane leaves the other connections to slow statements', () =>
+test('a busy pipeline leaves the other connections to slow statements', () =>
   withGateway({ workers: 1, pool: 4 }, async (gateway) => {
-    await enterLane(gateway, 'select v from t where id = 1');
+    await enterPipeline(gateway, 'select v from t where id = 1');
     const load = startLoad(
       gateway,
       (n) => `select v from t where id = ${n % rows}`,

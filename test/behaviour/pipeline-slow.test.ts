@@ -1,19 +1,19 @@
-// A read of a quick shape that is slow this once: it holds nobody up for long, is answered right, and nobody is killed in the lane.
-// Must not know how the lane notices.
+// A read of a quick shape that is slow this once: it holds nobody up for long, is answered right, and nobody is killed in the pipeline.
+// Must not know how the pipeline notices.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from '../support/ask.ts';
-import { cellOf, fateOf } from '../support/db-results.ts';
+import { cellOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
-import { enterLane, type Load, laneStatements, startLoad } from '../support/lane.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { enterPipeline, type Load, pipelinedStatements, startLoad } from '../support/pipeline.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const limitMs = 100;
-/** The lane's limit, and what a busy machine may add to it. */
+/** The pipeline's limit, and what a busy machine may add to it. */
 const heldUpMs = limitMs + 400;
 const innocents = 50;
 
@@ -43,7 +43,7 @@ after(async () => {
 });
 
 const kills = () => readMetric(gateway, 'dbhttpd_kills_total');
-const reruns = () => readMetric(gateway, 'dbhttpd_lane_reruns_total');
+const reruns = () => readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
 
 function innocentLoad(): Load {
   const id = (n: number) => 1 + (n % innocents);
@@ -54,16 +54,16 @@ function innocentLoad(): Load {
   );
 }
 
-/** Brings the innocent reads and `sql` into the lane, and goes on asking for the former. */
+/** Brings the innocent reads and `sql` into the pipeline, and goes on asking for the former. */
 async function beginWith(sql: string): Promise<Load> {
-  await enterLane(gateway, sql);
-  await enterLane(gateway, 'select v from innocent where id = 1');
+  await enterPipeline(gateway, sql);
+  await enterPipeline(gateway, 'select v from innocent where id = 1');
   return innocentLoad();
 }
 
 /**
- * A table for each test: a shape that has left the lane stays out for a while. They are there before the gateway, since
- * nothing is in the lane while it finds out what has become of tables.
+ * A table for each test: a shape that has left the pipeline stays out for a while. They are there before the gateway, since
+ * nothing is in the pipeline while it finds out what has become of tables.
  */
 const lockable = [
   'locked_once',
@@ -99,12 +99,12 @@ test('one literal that makes it compute for long: others wait no longer than the
   const reply = await gateway.dbPost({ SQL: sql(900) });
   const { replies, longestMs } = await load.stop();
   assert.equal(cellOf(reply), 900 * 900);
-  assert.ok((await reruns()) > before_, 'it was in the lane');
+  assert.ok((await reruns()) > before_, 'it was in the pipeline');
   assert.ok(replies > 10, `${replies} others`);
   assert.ok(longestMs < heldUpMs, `${longestMs} ms`);
 });
 
-test('a table that is locked: its reads leave the lane at once and wait by themselves; others do not', async () => {
+test('a table that is locked: its reads leave the pipeline at once and wait by themselves; others do not', async () => {
   const read = readOf('locked_once');
   const load = await beginWith(`${read} 1`);
   await whileLocked('locked_once', async (unlock) => {
@@ -127,17 +127,17 @@ test('a table that is locked: its reads leave the lane at once and wait by thems
 });
 
 test('what waits behind a slow read and is not written yet is answered by itself, before that one is given up', async () => {
-  await enterLane(gateway, 'select v from innocent where id = 1');
+  await enterPipeline(gateway, 'select v from innocent where id = 1');
   // A machine that pauses hides what was gained: one undisturbed round is enough.
   const tables = lockable.filter((name) => name.startsWith('locked_ahead_'));
   await eventually('they are answered within the limit', async () => {
     const table = tables.shift() ?? assert.fail('no table is left');
     const read = readOf(table);
-    await enterLane(gateway, `${read} 1`);
+    await enterPipeline(gateway, `${read} 1`);
     let longestMs = 0;
     await whileLocked(table, async (unlock) => {
       const from = performance.now();
-      // One for each session of the lane.
+      // One for each session of the pipeline.
       const slow = [1, 7].map((id) => gateway.dbPost({ SQL: `${read} ${id}` }));
       await processlist.started(`from ${table}`, 2);
       const behind = Array.from({ length: 10 }, (_, n) =>
@@ -179,9 +179,9 @@ test('a deadline beyond the limit: 504 in time, the kill is for the connection o
     const from = performance.now();
     const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 300 });
     const ms = performance.now() - from;
-    assert.equal(fateOf(reply), '504 DEADLINE_RUNNING failed');
+    assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
     assert.ok(ms >= 299 && ms < 900, `${ms} ms`);
-    assert.ok((await reruns()) > rerunsBefore, 'it was in the lane');
+    assert.ok((await reruns()) > rerunsBefore, 'it was in the pipeline');
     await eventually('one kill', async () => (await kills()) === killsBefore + 1);
   });
   await load.stop();
@@ -197,7 +197,7 @@ test('a deadline within the limit: 504 in time, and nobody is killed', async () 
     const reply = await gateway.dbPost({ SQL: `${read} 7`, TIMEOUT: 50 });
     const ms = performance.now() - from;
     assert.match(
-      fateOf(reply),
+      outcomeOf(reply),
       /^504 DEADLINE_RUNNING failed$|^503 DEADLINE_WAITING not_executed$/,
     );
     assert.ok(ms < 400, `${ms} ms`);
@@ -210,11 +210,11 @@ test('a deadline within the limit: 504 in time, and nobody is killed', async () 
 });
 
 for (const leave of ['close', 'reset'] as const) {
-  test(`clients that ${leave} while their reads are in the lane harm nobody`, async () => {
+  test(`clients that ${leave} while their reads are in the pipeline harm nobody`, async () => {
     const load = await beginWith('select v from innocent where id = 1');
     const connects = await readMetric(gateway, 'dbhttpd_connects_total');
     const killsBefore = await kills();
-    const inLaneBefore = await laneStatements(gateway);
+    const pipelinedBefore = await pipelinedStatements(gateway);
     const body = JSON.stringify({ SQL: 'select v from innocent where id = 2' });
     const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     for (let round = 0; round < 100; round += 1) {
@@ -224,9 +224,9 @@ for (const leave of ['close', 'reset'] as const) {
     }
     const { replies } = await load.stop();
     assert.ok(replies > 10, `${replies} replies`);
-    assert.ok((await laneStatements(gateway)) > inLaneBefore);
+    assert.ok((await pipelinedStatements(gateway)) > pipelinedBefore);
     assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connects);
-    // A read outside, before its place was there, may be killed; none in the lane is.
+    // A read outside, before its place was there, may be killed; none in the pipeline is.
     assert.ok((await kills()) - killsBefore <= 100);
   });
 }

@@ -1,0 +1,39 @@
+// An indexed set holds exactly those who came and did not go, and may be changed by who looks through it.
+// Must not know who is in it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Indexed, IndexedSet } from '../../../src/worker/indexed-set.ts';
+
+test('holds whoever came and did not go, like a set', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 200 }), (steps) => {
+      const people = Array.from({ length: 10 }, (): Indexed => ({ index: -1 }));
+      const set = new IndexedSet<Indexed>();
+      const expected = new Set<Indexed>();
+      for (const step of steps) {
+        const one = people[step] as Indexed;
+        if (expected.delete(one)) {
+          assert.deepEqual([set.delete(one), set.delete(one)], [true, false]);
+        } else {
+          expected.add(one);
+          set.add(one);
+        }
+        assert.equal(set.has(one), expected.has(one));
+        assert.equal(set.size, expected.size);
+      }
+      assert.deepEqual(new Set(set), expected);
+    }),
+  );
+});
+
+test('whoever looks through it may send each one away', () => {
+  const set = new IndexedSet<Indexed>();
+  for (let n = 0; n < 5; n += 1) set.add({ index: -1 });
+  let seen = 0;
+  for (const one of set) {
+    set.delete(one);
+    seen += 1;
+  }
+  assert.deepEqual([seen, set.size], [5, 0]);
+});
