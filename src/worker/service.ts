@@ -22,17 +22,18 @@ import { connectionSettings, initStatements } from './backend-settings.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { DbExchange } from './endpoints/db/exchange.ts';
-import { createHealth, createMetrics, createReadyz, livez } from './endpoints/watching.ts';
+import { createRoutes } from './endpoints/routes.ts';
 import { Coalescer } from './execute/coalescer.ts';
 import { Executor } from './execute/executor.ts';
 import { Pipeline, type PipelineObservations } from './execute/pipeline.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
+import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
 import { createTokenGuard } from './http/guard.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
-import { createRoutes } from './http/router.ts';
+import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { StalledReaders } from './http/stalled-readers.ts';
 import { IndexedSet } from './indexed-set.ts';
@@ -152,15 +153,9 @@ export function createService({
   const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
-  const routes = createRoutes(
+  const handle = createRouter(
     config,
-    {
-      db,
-      livez,
-      readyz: createReadyz(askReady),
-      health: createHealth(askReady),
-      metrics: createMetrics(scrape),
-    },
+    createRoutes(rulesOf[config.compat], { db, askReady, scrape }),
     tokenGuard.check,
     {
       namesClients: accessLog !== null,
@@ -183,7 +178,7 @@ export function createService({
       timeouts: clientTimeouts,
       tls: config.httpsTexts,
     },
-    routes,
+    handle,
     {
       nextRequestId,
       headers: varyHeaders(config.allowOrigins),

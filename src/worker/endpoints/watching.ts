@@ -1,19 +1,33 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
-import type { ServerResponse } from 'node:http';
-import type { ReadyAnswer } from '../backend/readiness.ts';
+import type { IncomingMessage } from 'node:http';
 import { sendFailure } from '../http/failure.ts';
-import type { PlainEndpoint } from '../http/router.ts';
+import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import type { Handler } from '../http/router.ts';
 
 const jsonType = 'application/json; charset=utf-8';
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
+/** Whether this worker can serve what a client needs, and if not, why, in a word and MySQL's number. */
+export type ReadyAnswer =
+  | { readonly isReady: true }
+  | { readonly isReady: false; readonly code: string; readonly errno: number | null };
+
 /** The process answers: that is all this says. */
-export const livez: PlainEndpoint = (_request, response) => sendText(response, 'ok\n');
+export const livez = watching((_request, response) => sendText(response, 'ok\n'));
+
+/** No scraper is pinned to a worker that may hang: each reply ends its connection. */
+function watching(answer: (request: IncomingMessage, response: OutgoingReply) => void): Handler {
+  return (request, response, _head, { requestId }) => {
+    response.shouldKeepAlive = false;
+    response.setHeader('X-Request-ID', requestId);
+    answer(request, response);
+  };
+}
 
 /** @param ask whether this worker can serve what a client needs. The server's words stay here: nothing guards this path */
-export function createReadyz(ask: () => Promise<ReadyAnswer>): PlainEndpoint {
-  return (_request, response) => {
+export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
+  return watching((_request, response) => {
     void ask().then((answer) => {
       if (answer.isReady) {
         sendText(response, JSON.stringify({ ready: true }), jsonType);
@@ -23,23 +37,23 @@ export function createReadyz(ask: () => Promise<ReadyAnswer>): PlainEndpoint {
       response.setHeader('Retry-After', '1');
       sendText(response, JSON.stringify({ ready: false, code, errno }), jsonType, 503);
     });
-  };
+  });
 }
 
 /** DBSlayer's own health check, as readiness. @param ask as for /readyz */
-export function createHealth(ask: () => Promise<ReadyAnswer>): PlainEndpoint {
-  return (_request, response) => {
+export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
+  return watching((_request, response) => {
     void ask().then(({ isReady }) => {
       const status = isReady ? 200 : 503;
       const text = JSON.stringify({ status: isReady ? 'ok' : 'unavailable' });
       sendText(response, text, jsonType, status);
     });
-  };
+  });
 }
 
 /** @param scrape the metrics of all workers as Prometheus text */
-export function createMetrics(scrape: () => Promise<string>): PlainEndpoint {
-  return (_request, response) => {
+export function createMetrics(scrape: () => Promise<string>): Handler {
+  return watching((_request, response) => {
     scrape().then(
       (text) => sendText(response, text, expositionType),
       () =>
@@ -51,11 +65,11 @@ export function createMetrics(scrape: () => Promise<string>): PlainEndpoint {
           retryAfterSeconds: 1,
         }),
     );
-  };
+  });
 }
 
 function sendText(
-  response: ServerResponse,
+  response: OutgoingReply,
   text: string,
   contentType = 'text/plain; charset=utf-8',
   status = 200,

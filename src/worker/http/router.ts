@@ -1,8 +1,7 @@
-// Which path is answered by whom, and who may ask.
-// Must not know how any of them answers.
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+// Finds who answers a request in a table, once it is known that its sender may ask.
+// Must not know what stands in the table, nor how anything is answered.
+import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
-import type { DbEndpoint } from '../endpoints/db/endpoint.ts';
 import { type Endpoint, type RequestObserver, RequestRecord } from '../observe/request-record.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
@@ -11,30 +10,31 @@ import { type Failure, refusal, sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-import { createHeadReader, type HeadResult, type RequestHead } from './request-head.ts';
+import { createHeadReader, type RequestHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
-/** Answers a request that has no body and needs no SQL. */
-export type PlainEndpoint = (request: IncomingMessage, response: OutgoingReply) => void;
+/** Answers a request whose method is one of its route's. The record's id is to be repeated in the reply. */
+export type Handler = (
+  request: IncomingMessage,
+  response: OutgoingReply,
+  head: RequestHead,
+  record: RequestRecord,
+) => void;
 
-export type Endpoints = {
-  readonly db: DbEndpoint;
-  readonly livez: PlainEndpoint;
-  readonly readyz: PlainEndpoint;
-  readonly health: PlainEndpoint;
-  readonly metrics: PlainEndpoint;
+/** A line of the table. */
+export type Route = {
+  readonly path: string;
+  /** What metrics call it. */
+  readonly endpoint: Exclude<Endpoint, 'other'>;
+  readonly methods: readonly string[];
+  /** `open` to those who tell balancers and orchestrators whether we are there: they name us by address, and have no token. */
+  readonly access: 'guarded' | 'open';
+  /** Whether a client that is one too many is answered. */
+  readonly isEssential: boolean;
+  /** Replies end with their connection: see `endWithConnection`. */
+  readonly endsConnection: boolean;
+  readonly handle: Handler;
 };
-
-const paths: readonly (readonly [path: string, endpoint: Endpoint])[] = [
-  ['/db', 'db'],
-  ['/db/', 'db'],
-  ['/livez', 'livez'],
-  ['/readyz', 'readyz'],
-  ['/metrics', 'metrics'],
-];
-
-/** Those that tell balancers and orchestrators whether we are there: they name us by address, and have no token. */
-const isOpen: ReadonlySet<Endpoint> = new Set(['livez', 'readyz', 'health']);
 
 /** Most clients that find no room come again soon; how soon there will be room, nobody knows. */
 const tooManyConnections: Failure = {
@@ -48,46 +48,32 @@ const unknownExpectation = refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue
 
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
-/** Creates the handler of all requests. */
-export function createRoutes(
+/**
+ * Creates the handler of all requests. Guards come first, in this order: Host (421), browser (403, preflights too), token
+ * (401); then path (404) and method (405).
+ */
+export function createRouter(
   config: Config,
-  endpoints: Endpoints,
+  routes: readonly Route[],
   checkToken: Guard,
   observer: RequestObserver,
   nextRequestId: () => string,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
-  const rules = rulesOf[config.compat];
-  const readHead = createHeadReader(rules);
-  const endpointOf = new Map(rules.hasHealth ? [...paths, ['/health', 'health'] as const] : paths);
-
+  const readHead = createHeadReader(rulesOf[config.compat]);
+  const routeOf = new Map(routes.map((route) => [route.path, route]));
   const cors = createCors(config.allowOrigins);
 
-  /** Which name they call us by, and which page is behind them. */
-  const checkCaller = (
-    head: RequestHead,
-    headers: IncomingHttpHeaders,
-    endpoint: Endpoint,
-  ): Failure | null =>
-    isOpen.has(endpoint) ? null : (checkHost(head, headers) ?? checkBrowser(head, headers));
-
   const answer = (
-    request: IncomingMessage,
-    response: OutgoingReply,
-    read: HeadResult,
-    record: RequestRecord,
+    { request, response, record, route }: Routed,
+    head: RequestHead,
     isBeyondLimit: boolean,
   ): void => {
-    const { requestId, endpoint } = record.head;
-    if (!read.ok) {
-      response.shouldKeepAlive = false;
-      refuse(request, response, requestId, read.failure);
-      return;
-    }
-    const { head } = read;
-    const { headers, method } = request;
-    const unwelcome = checkCaller(head, headers, endpoint);
+    const { headers, method = '' } = request;
+    const { requestId } = record;
+    const isOpen = route?.access === 'open';
+    const unwelcome = isOpen ? null : (checkHost(head, headers) ?? checkBrowser(head, headers));
     // Browsers ask for leave without a token: that is what they ask for leave to send.
     const leave = unwelcome === null ? (cors?.preflight(method, headers) ?? null) : null;
     if (leave !== null) {
@@ -96,25 +82,20 @@ export function createRoutes(
       response.end();
       return;
     }
-    const refused = unwelcome ?? (isOpen.has(endpoint) ? null : checkToken(head, headers));
+    const refused = unwelcome ?? (isOpen ? null : checkToken(head, headers));
     if (refused !== null) {
       if (refused.status === 401) response.addHeaders(['WWW-Authenticate', 'Bearer']);
       refuse(request, response, requestId, refused);
-    } else if (isBeyondLimit && (endpoint === 'db' || endpoint === 'other')) {
+    } else if (isBeyondLimit && route?.isEssential !== true) {
       refuse(request, response, requestId, tooManyConnections);
-    } else if (response.expectation === 'unknown' && endpoint !== 'other') {
-      refuse(request, response, requestId, unknownExpectation);
-    } else if (endpoint === 'db') {
-      endpoints.db(request, response, head, record);
-    } else if (endpoint === 'other') {
+    } else if (route === undefined) {
       refuse(request, response, requestId, nothingHere);
-    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const failure = refusal(405, 'METHOD_NOT_ALLOWED', `${head.path} takes GET.`);
-      refuse(request, response, requestId, { ...failure, allow: 'GET, HEAD' });
+    } else if (response.expectation === 'unknown') {
+      refuse(request, response, requestId, unknownExpectation);
+    } else if (!route.methods.includes(method)) {
+      refuse(request, response, requestId, otherMethod(route));
     } else {
-      response.shouldKeepAlive = false;
-      response.setHeader('X-Request-ID', requestId);
-      endpoints[endpoint](request, response);
+      route.handle(request, response, head, record);
     }
   };
 
@@ -124,18 +105,37 @@ export function createRoutes(
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
     if (cors !== null) response.addHeaders(cors.headersFor(request.headers.origin));
     const read = readHead(request);
-    const endpoint = (read.ok ? endpointOf.get(read.head.path) : undefined) ?? 'other';
-    if (rules.repliesEndConnection && endpoint === 'db') endWithConnection(request, response);
+    const route = read.ok ? routeOf.get(read.head.path) : undefined;
+    if (route?.endsConnection === true) endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
+    const endpoint = route?.endpoint ?? 'other';
     const record = new RequestRecord(request, response, { requestId, endpoint, path }, observer);
     try {
-      answer(request, response, read, record, isBeyondLimit);
+      if (read.ok) {
+        answer({ request, response, record, route }, read.head, isBeyondLimit);
+      } else {
+        response.shouldKeepAlive = false;
+        refuse(request, response, requestId, read.failure);
+      }
     } catch (cause) {
       observer.faulted(cause, requestId);
       endWithFault(response, requestId, 'not_executed');
     }
     return record;
   };
+}
+
+/** A request with its line of the table, if there is one. */
+type Routed = {
+  readonly request: IncomingMessage;
+  readonly response: OutgoingReply;
+  readonly record: RequestRecord;
+  readonly route: Route | undefined;
+};
+
+function otherMethod({ path, methods }: Route): Failure {
+  const failure = refusal(405, 'METHOD_NOT_ALLOWED', `${path} takes ${methods.join(' and ')}.`);
+  return { ...failure, allow: methods.join(', ') };
 }
 
 function refuse(

@@ -1,6 +1,5 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
-import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../../shared/settings/config.ts';
 import { readBody } from '../../http/body.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
@@ -8,7 +7,7 @@ import { rulesOf } from '../../http/compat.ts';
 import { type Failure, jsonHeaders, refusal, sendFailure } from '../../http/failure.ts';
 import { endWithFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
-import type { RequestHead } from '../../http/request-head.ts';
+import type { Handler } from '../../http/router.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import type { DbReplyOptions } from '../../reply/formats/db.ts';
 import { ResultHeads } from '../../reply/result-heads.ts';
@@ -18,27 +17,15 @@ import { localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 import { decideStatement } from './statement.ts';
 
-/** Answers one request to /db. The record's id is repeated in the reply. */
-export type DbEndpoint = (
-  request: IncomingMessage,
-  response: OutgoingReply,
-  head: RequestHead,
-  record: RequestRecord,
-) => void;
-
 const bodyOfGet = refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.');
-const otherMethod: Failure = {
-  ...refusal(405, 'METHOD_NOT_ALLOWED', '/db takes GET and POST.'),
-  allow: 'GET, POST',
-};
 const otherType = refusal(
   415,
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be application/json (with curl: --json).',
 );
 
-/** Creates the endpoint of one worker. */
-export function createDbEndpoint(config: Config, context: ExchangeContext): DbEndpoint {
+/** Creates the endpoint of one worker, for GET and POST. */
+export function createDbEndpoint(config: Config, context: ExchangeContext): Handler {
   const { section, maxRequestBytes } = config;
   const rules = rulesOf[config.compat];
   const replies = createReplyOptions(config, context);
@@ -54,10 +41,6 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): DbEn
       } else {
         answer(response, record, decodeDbQueryString(head.query ?? '', section, rules));
       }
-      return;
-    }
-    if (request.method !== 'POST') {
-      refuse(response, record, otherMethod);
       return;
     }
     const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
