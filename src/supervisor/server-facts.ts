@@ -1,13 +1,10 @@
 // One short connection to MySQL: what kind of server it is and how many connections it admits.
 // Must not know what is done with the answer; for --check alone.
-import {
-  type Connection,
-  type ConnectionOptions,
-  createConnection,
-  type RowDataPacket,
-} from 'mysql2/promise';
+import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
+import { fetchRows, RefusedError } from '../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../shared/mysql/connect-failure.ts';
-import { connectNamed } from '../shared/mysql/named-socket.ts';
+import type { Connection } from '../shared/mysql/connection.ts';
+import { leastArenaBytes, openConnection } from '../shared/mysql/open-connection.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
 
@@ -30,99 +27,79 @@ export type Asked = { readonly ok: true; readonly facts: ServerFacts } | Unanswe
 /** Why the server could not be asked. */
 export type Unanswered = { readonly ok: false; readonly failure: ConnectFailure };
 
+/** For the connection, and for all questions together. */
 const boundMs = 5000;
+const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
 
-/** Connects as a worker would, asks, and leaves. The reason never holds the password. */
+/** Connects as a worker does, asks, and leaves; within 10 s. The reason never holds the password. */
 export async function askServer(config: Config): Promise<Asked> {
   try {
-    const connection = await createConnection(connectionOptions(config));
-    // A server that dies under a query reports only to the connection; the bound below covers the query.
-    connection.on('error', () => {});
-    const timer = setTimeout(() => connection.destroy(), boundMs);
+    const settings = connectionSettings(config, Buffer.allocUnsafeSlow(leastArenaBytes));
+    const connection = await openConnection(settings, AbortSignal.timeout(boundMs));
+    const timer = setTimeout(() => connection.destroy(tooLate), boundMs);
     try {
-      const [rows] = await connection.query<RowDataPacket[]>(
-        'select version() as version, @@max_connections as maxConnections, ' +
-          '@@session.max_user_connections as maxUserConnections',
-      );
-      const sight = await fetchSight(connection, config.database);
-      const initSqlProblem =
-        config.initSql === null ? null : await tryOut(connection, config.initSql);
-      const version = String(rows[0]?.version);
-      const flavour = /mariadb/i.test(version) ? 'MariaDB' : 'MySQL';
-      return {
-        ok: true,
-        facts: {
-          flavour,
-          version,
-          maxConnections: Number(rows[0]?.maxConnections),
-          // 0 means none, and is what MariaDB and MySQL say where neither account nor server has one.
-          maxUserConnections: Number(rows[0]?.maxUserConnections) || null,
-          initSqlProblem,
-          blindSpots:
-            sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
-        },
-      };
+      return { ok: true, facts: await fetchFacts(connection, config) };
     } finally {
       clearTimeout(timer);
-      connection.destroy();
+      connection.destroy(new Error('all has been asked'));
     }
   } catch (error) {
     return { ok: false, failure: describeConnectFailure(error) };
   }
 }
 
+const factsQuery = 'select version(), @@max_connections, @@session.max_user_connections';
+
+async function fetchFacts(connection: Connection, config: Config): Promise<ServerFacts> {
+  const [[version, maxConnections, maxUserConnections] = []] = await fetchRows(
+    connection,
+    factsQuery,
+  );
+  const sight = await fetchSight(connection, config.database);
+  return {
+    flavour: connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL',
+    version: version ?? '',
+    maxConnections: Number(maxConnections),
+    // 0 means none, and is what MariaDB and MySQL say where neither account nor server has one.
+    maxUserConnections: Number(maxUserConnections) || null,
+    initSqlProblem: await tryOut(connection, initStatements(config)),
+    blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
+  };
+}
+
 const hiddenViewsQuery = `
-  select table_name as name from information_schema.views
+  select table_name from information_schema.views
    where table_schema = database() and (view_definition is null or view_definition = '')`;
 
 async function fetchSight(connection: Connection, database: string): Promise<Sight | null> {
   try {
-    const [[account]] = await connection.query<RowDataPacket[]>('select current_user() as name');
-    const [grants] = await connection.query<RowDataPacket[]>('show grants');
-    const [views] = await connection.query<RowDataPacket[]>(hiddenViewsQuery);
+    const [[account] = []] = await fetchRows(connection, 'select current_user()');
+    const grants = await fetchRows(connection, 'show grants');
+    const views = await fetchRows(connection, hiddenViewsQuery);
     return {
       database,
-      account: String(account?.name),
-      grants: grants.map((row) => String(Object.values(row)[0])),
-      hiddenViews: views.map(({ name }) => String(name)),
+      account: account ?? '',
+      grants: grants.map(([grant]) => grant ?? ''),
+      hiddenViews: views.map(([name]) => name ?? ''),
     };
-  } catch {
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
     // A server that answers everything else is no fault because of this.
     return null;
   }
 }
 
-async function tryOut(connection: Connection, sql: string): Promise<string | null> {
+/** Why the operator's statements were refused; null: they were not. */
+async function tryOut(
+  connection: Connection,
+  statements: readonly string[],
+): Promise<string | null> {
   try {
-    await connection.query(sql);
+    for (const sql of statements) await fetchRows(connection, sql);
     return null;
   } catch (error) {
-    const { errno, sqlMessage } = error as { errno?: number; sqlMessage?: string };
-    return sqlMessage === undefined ? 'the connection was lost' : `${sqlMessage} (${errno})`;
+    return error instanceof RefusedError
+      ? `${error.message} (${error.errno})`
+      : 'the connection was lost';
   }
-}
-
-function connectionOptions(config: Config): ConnectionOptions {
-  const { socket, host, port, user, password, database, tls } = config;
-  const { ca, cert, key } = config.tlsTexts;
-  const isVerified = tls === 'verify';
-  const ssl = {
-    rejectUnauthorized: isVerified,
-    verifyIdentity: isVerified,
-    ...(ca === null ? {} : { ca }),
-    ...(cert === null ? {} : { cert }),
-    ...(key === null ? {} : { key }),
-  };
-  return {
-    ...(socket === null ? { host, port } : { socketPath: socket }),
-    user,
-    password,
-    database,
-    connectTimeout: boundMs,
-    disableEval: true,
-    multipleStatements: true,
-    flags: ['-FOUND_ROWS', '-IGNORE_SPACE', '-LOCAL_FILES', '-ODBC'],
-    ...(tls === 'off' ? {} : { ssl }),
-    ...(tls === 'off' || socket !== null ? {} : { stream: () => connectNamed(host, port) }),
-  };
 }

@@ -3,6 +3,7 @@
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
 import { openConnection } from '../shared/mysql/open-connection.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
@@ -18,7 +19,6 @@ import { Pool } from './backend/pool.ts';
 import { Reachability } from './backend/reachability.ts';
 import { Readiness, type ReadyAnswer } from './backend/readiness.ts';
 import { prepareSession, type Session } from './backend/session.ts';
-import { connectionSettings, initStatements } from './backend-settings.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { DbExchange } from './endpoints/db/exchange.ts';

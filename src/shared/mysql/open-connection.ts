@@ -1,5 +1,5 @@
 // Opens a connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours.
-// The only file of the worker that has mysql2 talk to a server. Must not know what a connection is for.
+// The only file that has mysql2 talk to a server. Must not know what a connection is for.
 import { connect, type Socket } from 'node:net';
 import mysql from 'mysql2';
 import { Connection, type Intake } from './connection.ts';
@@ -10,6 +10,8 @@ import { plainTcpPlugins } from './password-guard.ts';
 const keepAliveDelayMs = 10_000;
 /** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
 const arenaHeadroomBytes = 16 * 1024;
+/** What one read may bring, and that. */
+export const leastArenaBytes = arenaHeadroomBytes + 64 * 1024;
 /** utf8mb4_general_ci: known to every MySQL and MariaDB; `SET NAMES` follows before any statement. */
 const handshakeCharset = 'UTF8MB4_GENERAL_CI';
 /**
@@ -36,7 +38,7 @@ export type ConnectionSettings = {
   readonly multiStatements: boolean;
   readonly tls: TlsSettings | null;
   readonly connectTimeoutMs: number;
-  /** Where all connections of a worker read into, one after the other, 64 KiB at least; not used with TLS. */
+  /** Where all connections of a process read into, one after the other, `leastArenaBytes` or more; not used with TLS. */
   readonly arena: Buffer;
 };
 

@@ -1,9 +1,8 @@
-// What the parts of a worker need of the configuration, cut to their shape.
-// Must not know the parts at work.
-
-import type { ConnectionSettings } from '../shared/mysql/open-connection.ts';
-import type { Config } from '../shared/settings/config.ts';
-import { scanStatements } from '../shared/sql/statements.ts';
+// What a connection to MySQL needs of the configuration, for the worker and for --check alike.
+// Must not know what the connection is for.
+import type { ConnectionSettings } from './mysql/open-connection.ts';
+import type { Config } from './settings/config.ts';
+import { scanStatements } from './sql/statements.ts';
 
 const connectTimeoutMs = 10_000;
 
