@@ -3,63 +3,17 @@
 import { findConflicts } from './config-conflicts.ts';
 import type { CredentialFiles, KeyPair, TlsTexts } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
-import { isLocal, type ListenAddress } from './listen-address.ts';
+import { isLocal } from './listen-address.ts';
 import { parseValue, type ValueOf } from './option-values.ts';
-import { isOptionKey, type Option, type OptionKey, optionKeys, options } from './options.ts';
-
-/** The effective settings of one section; durations in ms, sizes in bytes. `null` means: not set. */
-export type Config = {
-  readonly section: string;
-  readonly configPath: string;
-  readonly database: string;
-  /** Empty when `socket` is set. */
-  readonly host: string;
-  readonly user: string;
-  readonly password: string;
-  readonly port: number;
-  readonly socket: string | null;
-  readonly tls: 'off' | 'required' | 'verify';
-  readonly tlsCa: string | null;
-  readonly tlsCert: string | null;
-  readonly tlsKey: string | null;
-  /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
-  readonly tlsTexts: TlsTexts;
-  readonly initSql: string | null;
-  readonly listen: ListenAddress;
-  readonly listenMode: number;
-  readonly workers: number;
-  readonly pool: number;
-  readonly queue: number;
-  readonly coalesce: boolean;
-  readonly statementTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  readonly keepaliveTimeoutMs: number;
-  readonly bufferBytes: number;
-  readonly maxRequestBytes: number;
-  readonly maxRows: number;
-  readonly maxResultBytes: number;
-  readonly readOnly: boolean;
-  readonly sessionReset: 'auto' | 'always';
-  readonly multiStatements: boolean;
-  readonly tokens: readonly string[];
-  readonly httpsCert: string | null;
-  readonly httpsKey: string | null;
-  /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
-  readonly httpsTexts: KeyPair | null;
-  /** What is read anew on SIGHUP. */
-  readonly credentialFiles: CredentialFiles;
-  /** Accepted Host names in lower case without port, IPv6 in brackets; null: any. */
-  readonly allowHosts: readonly string[] | null;
-  readonly allowOrigins: readonly string[];
-  readonly insecure: boolean;
-  readonly compat: 'off' | 'dbslayer';
-  readonly console: boolean;
-  readonly log: string;
-  readonly logLevel: 'error' | 'warn' | 'info' | 'debug';
-  readonly accessLog: 'off' | 'json' | 'combined';
-  readonly slowQueryMs: number;
-  readonly pidfile: string;
-};
+import {
+  type FieldOf,
+  fieldOf,
+  isOptionKey,
+  type Option,
+  type OptionKey,
+  optionKeys,
+  options,
+} from './options.ts';
 
 type Defaulted<O extends Option> = O['initial'] extends string ? never : null;
 
@@ -67,6 +21,45 @@ type Defaulted<O extends Option> = O['initial'] extends string ? never : null;
 export type Values = {
   readonly [K in OptionKey]: ValueOf<(typeof options)[K]['type']> | Defaulted<(typeof options)[K]>;
 };
+
+/** What the table alone does not say: what stands in other places, and what this machine decides. */
+type Composed = {
+  readonly section: string;
+  readonly configPath: string;
+  readonly database: string;
+  /** Empty when `socket` is set. */
+  readonly host: string;
+  readonly user: string;
+  readonly password: string;
+  readonly workers: number;
+  readonly tokens: readonly string[];
+  /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
+  readonly tlsTexts: TlsTexts;
+  /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
+  readonly httpsTexts: KeyPair | null;
+  /** What is read anew on SIGHUP. */
+  readonly credentialFiles: CredentialFiles;
+  /** Accepted Host names in lower case without port, IPv6 in brackets; null: any. */
+  readonly allowHosts: readonly string[] | null;
+  readonly allowOrigins: readonly string[];
+  readonly log: string;
+  readonly pidfile: string;
+};
+
+/** Keys that say where credentials stand, or are one of two places of theirs. */
+type Elsewhere = 'password_file' | 'token' | 'token_file';
+const elsewhere: ReadonlySet<OptionKey> = new Set<Elsewhere>([
+  'password_file',
+  'token',
+  'token_file',
+]);
+
+type Tabled = {
+  readonly [K in Exclude<OptionKey, Elsewhere> as FieldOf<K>]: Values[K];
+};
+
+/** The effective settings of one section, a field for each key of the table (see `fieldOf`). `null` means: not set. */
+export type Config = Composed & Omit<Tabled, keyof Composed>;
 
 /** What the file does not hold: where it is, what stands in other places, and this machine's defaults. */
 export type Surroundings = {
@@ -120,54 +113,35 @@ export function composeConfig(
   around: Surroundings,
 ): { config: Config; faults: readonly TextFault[] } {
   const tokens = around.tokens ?? values.token ?? [];
-  const config: Config = Object.freeze({
+  const composed: Composed = {
     section: around.section,
     configPath: around.configPath,
     database: values.database ?? '',
     host: values.host ?? '',
     user: values.user ?? '',
     password: around.password ?? values.password ?? '',
-    port: values.port,
-    socket: values.socket,
-    tls: values.tls,
-    tlsCa: values.tls_ca,
-    tlsCert: values.tls_cert,
-    tlsKey: values.tls_key,
-    tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
-    initSql: values.init_sql,
-    listen: Object.freeze(values.listen),
-    listenMode: values.listen_mode,
     workers: values.workers ?? around.workers,
-    pool: values.pool,
-    queue: values.queue,
-    coalesce: values.coalesce,
-    statementTimeoutMs: values.statement_timeout,
-    drainTimeoutMs: values.drain_timeout,
-    keepaliveTimeoutMs: values.keepalive_timeout,
-    bufferBytes: values.buffer,
-    maxRequestBytes: values.max_request_bytes,
-    maxRows: values.max_rows,
-    maxResultBytes: values.max_result_bytes,
-    readOnly: values.read_only,
-    sessionReset: values.session_reset,
-    multiStatements: values.multi_statements,
     tokens: Object.freeze([...tokens]),
-    httpsCert: values.https_cert,
-    httpsKey: values.https_key,
+    tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
     httpsTexts: around.httpsTexts,
     credentialFiles: around.credentialFiles,
     allowHosts: acceptedHosts(values),
     allowOrigins: Object.freeze((values.allow_origins ?? []).map((origin) => origin.toLowerCase())),
-    insecure: values.insecure,
-    compat: values.compat,
-    console: values.console,
     log: values.log ?? around.log,
-    logLevel: values.log_level,
-    accessLog: values.access_log,
-    slowQueryMs: values.slow_query,
     pidfile: values.pidfile ?? around.pidfile,
-  });
+  };
+  const config: Config = Object.freeze({ ...tabled(values), ...composed });
   return { config, faults: findConflicts(config, values, written) };
+}
+
+function tabled(values: Values): Tabled {
+  const fields: Record<string, unknown> = {};
+  for (const key of optionKeys) {
+    const value = values[key];
+    if (!elsewhere.has(key)) fields[fieldOf(key)] = Object.freeze(value);
+  }
+  // Each field is its key's value; the compiler cannot follow the loop.
+  return fields as Tabled;
 }
 
 function acceptedHosts({ allow_hosts: hosts, listen }: Values): readonly string[] | null {

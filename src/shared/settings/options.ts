@@ -210,3 +210,28 @@ export const optionKeys = Object.keys(options) as readonly OptionKey[];
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(options, key);
 }
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
+type Units = { readonly duration: 'Ms'; readonly size: 'Bytes' };
+type UnitOf<K extends OptionKey> = (typeof options)[K]['type']['kind'] extends keyof Units
+  ? K extends `${string}_bytes`
+    ? ''
+    : Units[(typeof options)[K]['type']['kind']]
+  : '';
+
+/** What a key's value is called in the code: in camel case, with the unit behind what has one. */
+export type FieldOf<K extends OptionKey> = `${CamelCase<K>}${UnitOf<K>}`;
+
+const units: Readonly<Record<string, string>> = {
+  duration: 'Ms',
+  size: 'Bytes',
+} satisfies Units;
+
+/** What a key's value is called in the code: `drain_timeout` is `drainTimeoutMs`. */
+export function fieldOf<K extends OptionKey>(key: K): FieldOf<K> {
+  const camelCase = key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const unit = key.endsWith('_bytes') ? '' : (units[options[key].type.kind] ?? '');
+  return `${camelCase}${unit}` as FieldOf<K>;
+}
