@@ -1,65 +1,226 @@
-// Every CODE that a request can be refused or ended with, and what operators call it: the table that metrics count by.
-// Must not know when which is said.
+// Every CODE that a request can be refused or ended with: its status, its meaning, whether to repeat. Replies, metrics and
+// docs/errors.md come from it. Must not know when which is said.
 
-/** The codes, in the order of a request's way through the gateway. */
-export const failureCodes = [
-  'TOO_MANY_CONNECTIONS',
-  'TOO_MANY_BYTES',
-  'REQUEST_TIMEOUT',
-  'HEADERS_TOO_LARGE',
-  'URL_TOO_LONG',
-  'BAD_REQUEST',
-  'EXPECTATION_FAILED',
-  'UNKNOWN_HOST',
-  'CROSS_SITE',
-  'UNAUTHORIZED',
-  'NOT_FOUND',
-  'METHOD_NOT_ALLOWED',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'TRANSFER_CODING',
-  'BODY_TOO_LARGE',
-  'BAD_ENCODING',
-  'BAD_JSON',
-  'BAD_KEY',
-  'NO_SQL',
-  'WRONG_SERVER',
-  'MULTI_STATEMENTS_OFF',
-  'READ_ONLY',
-  'PARAMS_COUNT',
-  'PARAMS_NAME',
-  'PARAMS_SEVERAL',
-  'PARAMS_TEXT',
-  'PARAMS_VALUE',
-  'STATEMENT_TOO_LARGE',
-  'QUEUE_FULL',
-  'DEADLINE_WAITING',
-  'DATABASE_UNREACHABLE',
-  'DEADLINE_RUNNING',
-  'CONNECTION_LOST',
-  'RESULT_TOO_LARGE',
-  'STALLED',
-  'CLIENT_GONE',
-  'STOPPING',
-  'INTERNAL',
-  'NO_METRICS',
-] as const;
+/**
+ * When a request may be repeated. `yes`: nothing was executed, after Retry-After. `changed`: nothing was executed, and the
+ * same request would be refused again. `outcome`: the reply's OUTCOME says. `untold`: nobody is there to be told.
+ */
+export type Repetition = 'yes' | 'changed' | 'outcome' | 'untold';
 
-/** One of them; each is promised to clients, so none is renamed. */
-export type FailureCode = (typeof failureCodes)[number];
+/** What is promised of a code. `meaning` is for people: a clause. */
+export type FailureFacts = {
+  /** What it is answered with; where it is not told to anybody, what the access log has. */
+  readonly status: number;
+  /** What it is answered with once statements were sent, where that differs. */
+  readonly sentStatus?: number;
+  readonly meaning: string;
+  readonly repeat: Repetition;
+};
 
-/** Why a worker's database does not serve, as /readyz and a gauge tell it. */
-export const unreadyCodes = [
-  'STARTING',
-  'STOPPING',
-  'DATABASE_UNREACHABLE',
-  'DATABASE_REFUSES',
-  'DATABASE_UNUSABLE',
-  'DATABASE_TLS',
-  'DATABASE_SILENT',
-  'GALERA_NOT_READY',
-] as const;
+/** The codes, in the order of a request's way through the gateway. Each is promised to clients, so none is renamed. */
+export const failures = {
+  TOO_MANY_CONNECTIONS: {
+    status: 503,
+    meaning: 'as many clients are connected as the worker takes; health and metrics still answer',
+    repeat: 'yes',
+  },
+  TOO_MANY_BYTES: {
+    status: 503,
+    meaning:
+      'requests that are only half there hold as much memory as they may; this was the longest',
+    repeat: 'yes',
+  },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    meaning: 'the request did not arrive in time: 20 s for its headers, 60 s for all of it',
+    repeat: 'yes',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    meaning: 'more than 100 headers, or more than 16 KiB of them',
+    repeat: 'changed',
+  },
+  URL_TOO_LONG: {
+    status: 414,
+    meaning: 'a URL longer than `max_request_bytes`; long SQL goes into a POST body',
+    repeat: 'changed',
+  },
+  BAD_REQUEST: {
+    status: 400,
+    meaning:
+      'no well-formed HTTP/1.0 or 1.1: request line, Host, a header, the framing of the body; a GET with a body',
+    repeat: 'changed',
+  },
+  EXPECTATION_FAILED: {
+    status: 417,
+    meaning: '`Expect` with something other than `100-continue`',
+    repeat: 'changed',
+  },
+  UNKNOWN_HOST: {
+    status: 421,
+    meaning: 'a `Host` that is not served here (`allow_hosts`)',
+    repeat: 'changed',
+  },
+  CROSS_SITE: {
+    status: 403,
+    meaning: 'a browser asks for a page of another site (`allow_origins`), or prefetches',
+    repeat: 'changed',
+  },
+  UNAUTHORIZED: { status: 401, meaning: 'no valid bearer token', repeat: 'changed' },
+  NOT_FOUND: { status: 404, meaning: 'nothing is at that path', repeat: 'changed' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    meaning: 'the path does not take that method; `Allow` says which',
+    repeat: 'changed',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    meaning: 'a body that is not `application/json`, or that is compressed',
+    repeat: 'changed',
+  },
+  TRANSFER_CODING: {
+    status: 400,
+    meaning: 'a transfer coding other than chunked',
+    repeat: 'changed',
+  },
+  BODY_TOO_LARGE: {
+    status: 413,
+    meaning: 'a body longer than `max_request_bytes`',
+    repeat: 'changed',
+  },
+  BAD_ENCODING: { status: 400, meaning: 'a body that is not UTF-8', repeat: 'changed' },
+  BAD_JSON: {
+    status: 400,
+    meaning: 'no JSON, no object, or nested deeper than 64 levels',
+    repeat: 'changed',
+  },
+  BAD_KEY: {
+    status: 400,
+    meaning: 'a key of the request has a value that it cannot have; the message names it',
+    repeat: 'changed',
+  },
+  NO_SQL: { status: 400, meaning: 'neither SQL nor anything else is asked for', repeat: 'changed' },
+  WRONG_SERVER: { status: 400, meaning: '`SERVER` names another section', repeat: 'changed' },
+  MULTI_STATEMENTS_OFF: {
+    status: 400,
+    meaning: 'several statements, where `multi_statements` is off',
+    repeat: 'changed',
+  },
+  READ_ONLY: {
+    status: 403,
+    meaning: 'a statement that does more than read, under `READ_ONLY` or `read_only`',
+    repeat: 'changed',
+  },
+  PARAMS_COUNT: {
+    status: 400,
+    meaning: 'the statement has more or fewer `?` than PARAMS has values',
+    repeat: 'changed',
+  },
+  PARAMS_NAME: {
+    status: 400,
+    meaning: 'a `:name` without value in PARAMS, or a value that is not used',
+    repeat: 'changed',
+  },
+  PARAMS_SEVERAL: { status: 400, meaning: 'PARAMS with several statements', repeat: 'changed' },
+  PARAMS_TEXT: {
+    status: 400,
+    meaning:
+      'with PARAMS, a text that another sql_mode or server would cut elsewhere, or that is not closed',
+    repeat: 'changed',
+  },
+  PARAMS_VALUE: {
+    status: 400,
+    meaning: 'a value that cannot be bound: no such type, half a character, an empty list',
+    repeat: 'changed',
+  },
+  STATEMENT_TOO_LARGE: {
+    status: 413,
+    meaning: "with its parameters the statement would be longer than MySQL's `max_allowed_packet`",
+    repeat: 'changed',
+  },
+  QUEUE_FULL: {
+    status: 503,
+    sentStatus: 502,
+    meaning: 'as many requests as `queue` allows wait for a connection',
+    repeat: 'yes',
+  },
+  DEADLINE_WAITING: {
+    status: 503,
+    meaning: 'no connection came free before the deadline',
+    repeat: 'yes',
+  },
+  DATABASE_UNREACHABLE: {
+    status: 503,
+    sentStatus: 502,
+    meaning: 'no connection to the database can be had; `/readyz` and the log say why',
+    repeat: 'yes',
+  },
+  DEADLINE_RUNNING: {
+    status: 504,
+    meaning: 'the deadline passed while the statement was running; it was killed',
+    repeat: 'outcome',
+  },
+  CONNECTION_LOST: {
+    status: 502,
+    meaning: 'the connection was lost after the statement was sent',
+    repeat: 'outcome',
+  },
+  RESULT_TOO_LARGE: {
+    status: 422,
+    meaning: 'the result is larger than `max_result_bytes`',
+    repeat: 'outcome',
+  },
+  STALLED: {
+    status: 499,
+    meaning: 'the reader took nothing of the reply for too long; the connection is reset',
+    repeat: 'untold',
+  },
+  CLIENT_GONE: {
+    status: 499,
+    meaning: 'the client went away before its reply was whole',
+    repeat: 'untold',
+  },
+  STOPPING: {
+    status: 503,
+    sentStatus: 502,
+    meaning: 'the gateway is stopping',
+    repeat: 'yes',
+  },
+  INTERNAL: {
+    status: 500,
+    meaning: 'the gateway made a mistake, and its log says where; other requests are not concerned',
+    repeat: 'outcome',
+  },
+  NO_METRICS: {
+    status: 503,
+    meaning: '`/metrics`: the supervisor did not answer in time',
+    repeat: 'yes',
+  },
+} as const satisfies Readonly<Record<string, FailureFacts>>;
 
-export type UnreadyCode = (typeof unreadyCodes)[number];
+/** One of them. */
+export type FailureCode = keyof typeof failures;
+
+/** All of them, in the same order. */
+export const failureCodes = Object.keys(failures) as readonly FailureCode[];
+
+/** Why a worker's database does not serve, as /readyz and a gauge tell it, and what that means. */
+export const unready = {
+  STARTING: 'the worker has not asked yet',
+  STOPPING: 'the gateway is stopping',
+  DATABASE_UNREACHABLE: 'the server cannot be reached: no name, no route, nobody listens',
+  DATABASE_REFUSES:
+    'the server will not have this account, connection or session setting; `errno` is its own number',
+  DATABASE_UNUSABLE:
+    'the server breaks the protocol, or wants a password in a way in which it does not get it',
+  DATABASE_TLS: 'TLS towards the server failed',
+  DATABASE_SILENT: 'the server did not answer in time',
+  GALERA_NOT_READY: 'a node of a Galera cluster that takes no statements at the moment',
+} as const;
+
+export type UnreadyCode = keyof typeof unready;
+
+export const unreadyCodes = Object.keys(unready) as readonly UnreadyCode[];
 
 /** What becomes of a database request: answered well, answered with an error of MySQL's, or as its OUTCOME says. */
 export const outcomes = [
@@ -73,3 +234,14 @@ export const outcomes = [
 ] as const;
 
 export type RequestOutcome = (typeof outcomes)[number];
+
+/** What a reply's OUTCOME tells of the data. */
+export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'error'>, string>> = {
+  not_executed: 'the statement never reached MySQL',
+  failed:
+    'a read was stopped, or could not be run again after its first run was cut short: nothing has changed',
+  partial:
+    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone',
+  rolled_back: 'an error, and everything before it was undone',
+  unknown: 'it may or may not have been applied',
+};

@@ -12,9 +12,6 @@ export type Literal =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly failure: BindFailure };
 
-/** The code of a statement that would be too long once its values are in it. */
-export const statementTooLarge = 'STATEMENT_TOO_LARGE';
-
 const nullLiteral: Literal = { ok: true, sql: 'NULL' };
 const trueLiteral: Literal = { ok: true, sql: 'TRUE' };
 const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
@@ -103,7 +100,7 @@ function encodeBinary(base64: string, mostBytes: number): Literal {
 /** The statement would be longer than the database takes. */
 export function tooLarge(mostBytes: number): Literal & { readonly ok: false } {
   const message = `the statement with its PARAMS in it would be longer than ${mostBytes} bytes, which is all that the database takes (max_allowed_packet)`;
-  return { ok: false, failure: { code: statementTooLarge, message } };
+  return { ok: false, failure: { code: 'STATEMENT_TOO_LARGE', message } };
 }
 
 function failed(message: string): Literal {

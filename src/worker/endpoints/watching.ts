@@ -1,7 +1,7 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
 import type { IncomingMessage } from 'node:http';
-import { sendFailure } from '../http/failure.ts';
+import { refusal, sendFailure } from '../http/failure.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Handler } from '../http/router.ts';
 
@@ -58,10 +58,7 @@ export function createMetrics(scrape: () => Promise<string>): Handler {
       (text) => sendText(response, text, expositionType),
       () =>
         sendFailure(response, {
-          status: 503,
-          code: 'NO_METRICS',
-          message: 'The supervisor did not answer in time.',
-          outcome: 'not_executed',
+          ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
           retryAfterSeconds: 1,
         }),
     );

@@ -7,8 +7,8 @@ import { endSocket } from './linger.ts';
 /** What node's parser or clock objected to, as the status that says so. */
 export function syntaxFailure(error: NodeJS.ErrnoException): Failure {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-    ? refusal(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.')
-    : refusal(400, 'BAD_REQUEST', 'The request is not well-formed HTTP.');
+    ? refusal('REQUEST_TIMEOUT', 'The request did not arrive in time.')
+    : refusal('BAD_REQUEST', 'The request is not well-formed HTTP.');
 }
 
 const reasons: Readonly<Record<number, string>> = {

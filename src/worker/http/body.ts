@@ -12,16 +12,11 @@ export type BodyReader = {
 };
 
 const tooLarge = (maxBytes: number) =>
-  refusal(413, 'BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
+  refusal('BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
 
-const codedBody = refusal(
-  400,
-  'TRANSFER_CODING',
-  'No transfer coding but chunked is understood here.',
-);
+const codedBody = refusal('TRANSFER_CODING', 'No transfer coding but chunked is understood here.');
 
 const compressedBody = refusal(
-  415,
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must not be compressed: no content coding is understood here.',
 );

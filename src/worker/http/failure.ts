@@ -1,6 +1,6 @@
 // Refusals and losses as HTTP statuses and the JSON that goes with them.
 // Must not know why a request failed, only what is said about it.
-import type { FailureCode } from '../../shared/failure-codes.ts';
+import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { Outcome } from '../execute/outcome.ts';
 import { endReply } from './linger.ts';
 import { headerLines, type OutgoingReply } from './outgoing-reply.ts';
@@ -18,8 +18,8 @@ export type Failure = {
 };
 
 /** A request that was refused before any SQL. */
-export function refusal(status: number, code: FailureCode, message: string): Failure {
-  return { status, code, message, outcome: 'not_executed' };
+export function refusal(code: FailureCode, message: string): Failure {
+  return { status: failures[code].status, code, message, outcome: 'not_executed' };
 }
 
 /** The headers of every JSON reply but for its length: name, value, name, value. */

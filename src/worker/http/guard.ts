@@ -26,10 +26,10 @@ export function createHostGuard(settings: GuardSettings): Guard {
   return ({ host }) =>
     host === null || allowed.has(host)
       ? null
-      : refusal(421, 'UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
+      : refusal('UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
 }
 
-const crossSite = (message: string) => refusal(403, 'CROSS_SITE', message);
+const crossSite = (message: string) => refusal('CROSS_SITE', message);
 const otherOrigin = crossSite('Web pages of other origins may not call this (see allow_origins).');
 const otherSite = crossSite('Web pages of other sites may not call this (see allow_origins).');
 const noFetch = crossSite('Pages of a listed origin may call this by fetch() alone.');
@@ -89,7 +89,7 @@ export function createTokenGuard(tokens: readonly string[]): TokenGuard {
     for (const expected of digests) known = timingSafeEqual(asked, expected) || known;
     return given !== undefined && known
       ? null
-      : refusal(401, 'UNAUTHORIZED', 'A valid bearer token is needed.');
+      : refusal('UNAUTHORIZED', 'A valid bearer token is needed.');
   };
   return {
     check,

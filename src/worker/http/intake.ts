@@ -18,14 +18,13 @@ const headEnd = Buffer.from('\r\n\r\n');
 const nothing = Buffer.alloc(0);
 
 const headersTooLarge = refusal(
-  431,
   'HEADERS_TOO_LARGE',
   `The headers are longer than ${mostHeadersBytes} bytes.`,
 );
-const bareLineFeed = refusal(400, 'BAD_REQUEST', 'A line does not end with CR LF.');
-const brokenFrame = refusal(400, 'BAD_REQUEST', 'The body is not well-formed HTTP.');
+const bareLineFeed = refusal('BAD_REQUEST', 'A line does not end with CR LF.');
+const brokenFrame = refusal('BAD_REQUEST', 'The body is not well-formed HTTP.');
 const noRoom: Failure = {
-  ...refusal(503, 'TOO_MANY_BYTES', 'Too many requests are only half there. Nothing was executed.'),
+  ...refusal('TOO_MANY_BYTES', 'Too many requests are only half there. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
 

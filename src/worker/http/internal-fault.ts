@@ -1,7 +1,7 @@
 // What is answered where the handling of a request threw: that request ends, and nothing else.
 // Must not know what was thrown; the log is told where.
 import type { Outcome } from '../execute/outcome.ts';
-import { type Failure, sendFailure } from './failure.ts';
+import { type Failure, refusal, sendFailure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { resetConnection } from './reset.ts';
 
@@ -19,7 +19,7 @@ const consequence: Readonly<Record<Outcome, string>> = {
 /** The failure of a request that was handled wrongly. */
 export function internalFailure(outcome: Outcome): Failure {
   const message = `The gateway made a mistake with this request, and its log says where. ${consequence[outcome]}`;
-  return { status: 500, code: 'INTERNAL', message, outcome };
+  return { ...refusal('INTERNAL', message), outcome };
 }
 
 /** Ends a reply that was given up: by that failure where nothing has left, else so that nobody takes it for whole. */

@@ -30,11 +30,11 @@ const mostHeaders = 100;
 
 const bad = (message: string): HeadResult => ({
   ok: false,
-  failure: refusal(400, 'BAD_REQUEST', message),
+  failure: refusal('BAD_REQUEST', message),
 });
 const tooManyHeaders: HeadResult = {
   ok: false,
-  failure: refusal(431, 'HEADERS_TOO_LARGE', `The request has more than ${mostHeaders} headers.`),
+  failure: refusal('HEADERS_TOO_LARGE', `The request has more than ${mostHeaders} headers.`),
 };
 const badHost = bad('The Host header is no host with or without a port.');
 const noHost = bad('The request has no Host header.');

@@ -10,17 +10,17 @@ const versionStart = [...Buffer.from('HTTP/1.')];
 /** IANA's longest is UPDATEREDIRECTREF. */
 const mostMethodBytes = 32;
 
-const bad = (message: string) => refusal(400, 'BAD_REQUEST', message);
+const bad = (message: string) => refusal('BAD_REQUEST', message);
 const notOneSpace = bad('The parts of the request line must be separated by one space.');
 const otherVersion = bad('Only HTTP/1.0 and HTTP/1.1 are spoken here.');
 const noPath = bad('The request target is not a path.');
 const noMethod = bad('The request does not begin with a method.');
-const noProxy = refusal(405, 'METHOD_NOT_ALLOWED', 'This is no proxy.');
+const noProxy = refusal('METHOD_NOT_ALLOWED', 'This is no proxy.');
 
 /** What a target that is longer than that is answered with. */
 export function urlTooLong(maxUrlBytes: number): Failure {
   const message = `The URL is longer than ${maxUrlBytes} bytes. Send long SQL in a POST body.`;
-  return refusal(414, 'URL_TOO_LONG', message);
+  return refusal('URL_TOO_LONG', message);
 }
 
 /**

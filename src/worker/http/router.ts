@@ -38,13 +38,13 @@ export type Route = {
 
 /** Most clients that find no room come again soon; how soon there will be room, nobody knows. */
 const tooManyConnections: Failure = {
-  ...refusal(503, 'TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
+  ...refusal('TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
 
-const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing here. SQL goes to /db.');
+const nothingHere = refusal('NOT_FOUND', 'There is nothing here. SQL goes to /db.');
 
-const unknownExpectation = refusal(417, 'EXPECTATION_FAILED', 'Only 100-continue is understood.');
+const unknownExpectation = refusal('EXPECTATION_FAILED', 'Only 100-continue is understood.');
 
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
@@ -134,7 +134,7 @@ type Routed = {
 };
 
 function otherMethod({ path, methods }: Route): Failure {
-  const failure = refusal(405, 'METHOD_NOT_ALLOWED', `${path} takes ${methods.join(' and ')}.`);
+  const failure = refusal('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(' and ')}.`);
   return { ...failure, allow: methods.join(', ') };
 }
 

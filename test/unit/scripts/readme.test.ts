@@ -1,11 +1,103 @@
-// The README says what the program's own tables say.
-// Must not judge the rest of it.
+// README.md and docs/ say what the program's own tables say, and their links lead somewhere.
+// Must not judge the rest of them.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
-import { withReference } from '../../../scripts/reference.ts';
+import { pages, withReference } from '../../../scripts/reference.ts';
 
-test("the README's reference of settings and metrics is the program's own", () => {
-  const text = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
-  assert.equal(text, withReference(text), 'run: npm run reference');
+/** Every page for people, by its path from the repository's root. */
+const documents = [
+  ...readdirSync('.').filter((name) => name.endsWith('.md')),
+  ...readdirSync('docs', { encoding: 'utf8', recursive: true })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+  'test/README.md',
+].filter((path) => existsSync(path));
+
+const read = (path: string): string => readFileSync(path, 'utf8');
+
+for (const page of Object.keys(pages) as (keyof typeof pages)[]) {
+  test(`${page}: its generated parts are the program's own`, () => {
+    assert.equal(read(page), withReference(page, read(page)), 'run: npm run reference');
+  });
+}
+
+test('every part that is marked as generated is generated', () => {
+  for (const path of documents) {
+    const marked = [...read(path).matchAll(/^<!-- (\w+): generated -->$/gm)].map(
+      ([, name]) => name,
+    );
+    const known: readonly string[] = pages[path as keyof typeof pages] ?? [];
+    assert.deepEqual(marked.sort(), [...known].sort(), path);
+  }
 });
+
+test('the README is short', () => {
+  assert.ok(read('README.md').split('\n').length < 200);
+});
+
+/** A page without its code: what looks like a link there is none. */
+function prose(text: string): string {
+  return text
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/^ {4}.*$/gm, '')
+    .replace(/`[^`\n]*`/g, '');
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  const headings = text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = '']) => {
+      const plain = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '');
+      const anchor = plain.trim().replaceAll(' ', '-');
+      const before = seen.get(anchor) ?? 0;
+      seen.set(anchor, before + 1);
+      return before === 0 ? anchor : `${anchor}-${before}`;
+    }),
+  );
+}
+
+test('every relative link, and every anchor, leads somewhere', () => {
+  let links = 0;
+  const dead: string[] = [];
+  for (const path of documents) {
+    for (const [, target = ''] of prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      links += 1;
+      const [file = '', anchor] = target.split('#');
+      const place = file === '' ? path : normalize(join(dirname(path), file));
+      const isThere =
+        existsSync(place) && (anchor === undefined || anchorsOf(read(place)).has(anchor));
+      if (!isThere) dead.push(`${path}: ${target}`);
+    }
+  }
+  assert.deepEqual(dead, []);
+  assert.ok(links > 20, `${links} links`);
+});
+
+test('what code, settings and pages say of a page names one that is there', () => {
+  const sources = ['src', 'scripts', 'test', 'deploy'].flatMap((folder) =>
+    readdirSync(folder, { encoding: 'utf8', recursive: true })
+      .filter((name) => /\.(?:ts|sh|js|service)$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+  assert.deepEqual(missing([...sources, ...documents], /\bdocs\/[\w/-]+\.md\b/g), []);
+});
+
+test('what pages say of a source file names one that is there', () => {
+  const isOfNow = (path: string) => path !== 'CHANGELOG.md';
+  const files = /(?<!dist\/)\b(?:src|scripts|test|deploy)\/[\w/-]+\.(?:test\.ts|ts|sh|js)\b/g;
+  assert.deepEqual(missing(documents.filter(isOfNow), files), []);
+});
+
+/** What these files name of others that are not there. */
+function missing(paths: readonly string[], name: RegExp): readonly string[] {
+  return paths.flatMap((path) =>
+    [...read(path).matchAll(name)]
+      .filter(([named]) => !existsSync(named))
+      .map(([named]) => `${path}: ${named}`),
+  );
+}

@@ -17,9 +17,8 @@ import { localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 import { decideStatement } from './statement.ts';
 
-const bodyOfGet = refusal(400, 'BAD_REQUEST', 'A GET has no body here; use POST.');
+const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 const otherType = refusal(
-  415,
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be application/json (with curl: --json).',
 );
@@ -31,7 +30,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): Hand
   const replies = createReplyOptions(config, context);
   const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
     if (decoded.ok) answerRequest(config, context, replies, response, record, decoded.request);
-    else refuse(response, record, { ...decoded.failure, outcome: 'not_executed' });
+    else refuse(response, record, refusal(decoded.failure.code, decoded.failure.message));
   };
   return (request, response, head, record) => {
     if (request.method === 'GET') {

@@ -40,7 +40,6 @@ export type DbRequest = {
 
 /** Why a request cannot be understood; `message` is for people and holds no value. */
 export type RequestFailure = {
-  readonly status: 400;
   readonly code: FailureCode;
   readonly message: string;
 };
@@ -179,5 +178,5 @@ function wrong(key: string, expected: string): Decoded {
 }
 
 function failed(code: FailureCode, message: string): Decoded & { readonly ok: false } {
-  return { ok: false, failure: { status: 400, code, message } };
+  return { ok: false, failure: { code, message } };
 }

@@ -3,7 +3,6 @@
 import type { Config } from '../../../shared/settings/config.ts';
 import { bind } from '../../../shared/sql/bind.ts';
 import { classify } from '../../../shared/sql/classify.ts';
-import { statementTooLarge } from '../../../shared/sql/literal.ts';
 import { shapeOf } from '../../../shared/sql/shape.ts';
 import { type Known, TableEffects } from '../../catalogue/table-effects.ts';
 import type { Statement } from '../../execute/preparation.ts';
@@ -50,18 +49,18 @@ export function decideStatement(
       : bind(request.sql, request.params, mostBytes);
   if (!bound.ok) {
     const { code, message } = bound.failure;
-    return { ok: false, failure: refusal(code === statementTooLarge ? 413 : 400, code, message) };
+    return { ok: false, failure: refusal(code, message) };
   }
   const classified = classify(bound.sql, catalogue.builtIns);
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
   if (!config.multiStatements && !single) {
     const message = 'Several statements in one request are switched off here.';
-    return { ok: false, failure: refusal(400, 'MULTI_STATEMENTS_OFF', message) };
+    return { ok: false, failure: refusal('MULTI_STATEMENTS_OFF', message) };
   }
   const isReadOnly = config.readOnly || request.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
     const message = 'Only a single statement that reads, and does nothing else, is allowed here.';
-    return { ok: false, failure: refusal(403, 'READ_ONLY', message) };
+    return { ok: false, failure: refusal('READ_ONLY', message) };
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';

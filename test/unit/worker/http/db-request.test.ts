@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
 import { isLosslessNumber } from 'lossless-json';
+import { failures } from '../../../../src/shared/failure-codes.ts';
 import {
   type DbRequest,
   type Decoded,
@@ -22,7 +23,7 @@ function request(decoded: Decoded): DbRequest {
 
 function code(decoded: Decoded): string {
   assert.ok(!decoded.ok, JSON.stringify(decoded));
-  assert.equal(decoded.failure.status, 400);
+  assert.equal(failures[decoded.failure.code].status, 400);
   return decoded.failure.code;
 }
 

@@ -2,6 +2,7 @@
 // Must not need a run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type FailureFacts, failures } from '../../../../src/shared/failure-codes.ts';
 import { runFailure } from '../../../../src/worker/http/run-failure.ts';
 
 type Unanswered = Parameters<typeof runFailure>[0];
@@ -30,7 +31,9 @@ test('says what happened, and never more than is known', () => {
     ] as const) {
       const failure = runFailure(end, isRead, () => 7);
       assert.deepEqual([failure.status, failure.outcome], [status, outcome], JSON.stringify(end));
-      assert.match(failure.code, /^[A-Z_]+$/);
+      const promised: FailureFacts = failures[failure.code];
+      const isSent = end.kind !== 'not executed';
+      assert.equal(status, (isSent ? promised.sentStatus : null) ?? promised.status, failure.code);
       assert.equal(failure.retryAfterSeconds !== undefined, status === 503);
       assert.equal(/safe to try again/.test(failure.message), outcome === 'not_executed');
       assert.equal(/look before you repeat/.test(failure.message), outcome === 'unknown');
