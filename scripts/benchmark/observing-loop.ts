@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLog } from '../../src/shared/process/log.ts';
-
 import { openAccessLog } from '../../src/worker/observe/access-log.ts';
 import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.ts';
+import type { Observe } from '../../src/worker/observe/observation.ts';
+import { createRequestLog } from '../../src/worker/observe/request-log.ts';
 import { RequestRecord } from '../../src/worker/observe/request-record.ts';
-import { createSlowStatements } from '../../src/worker/observe/slow-statements.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
-import { observeExchange } from '../../src/worker/service.ts';
 import { median } from '../support/statistics.ts';
 
 // A busy worker: 10,000 requests a second, in bursts: whoever loops without a pause never writes, and fills the buffer.
@@ -25,15 +24,14 @@ const warmPhases = 4;
 const [, , path = ''] = process.argv;
 const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
-const metrics = new WorkerMetrics();
-const noteSlow = createSlowStatements(log, 1000);
-const observer = {
-  namesClients: true,
-  faulted: () => {},
-  answered: metrics.countRequest.bind(metrics),
-  over: accessLog.finished,
+const metrics = new WorkerMetrics(1000);
+const noteInLog = createRequestLog(log, 1000);
+const observe: Observe = (observation) => {
+  metrics.observe(observation);
+  noteInLog(observation);
+  accessLog.observe(observation);
 };
-const attended = { closed: () => {} };
+const observer = { namesClients: true, observe };
 let requests = 0;
 
 /** A request and its reply, as far as observers look at them. */
@@ -55,10 +53,10 @@ function createExchange() {
 function observeRequest({ request, response }: ReturnType<typeof createExchange>): void {
   requests += 1;
   const head = { requestId: `0123456789ab-${requests}`, endpoint: 'db', path: '/db' } as const;
-  const visit = new RequestRecord(request, response, head, observer);
-  visit.statementsBegin(attended);
+  const record = new RequestRecord(request, response, head, observer);
+  record.statementsBegin();
   const summary: ExchangeSummary = {
-    requestId: visit.requestId,
+    requestId: record.requestId,
     status: 200,
     outcome: 'ok',
     code: null,
@@ -69,12 +67,12 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
     bytes: 183,
     queueMs: 0,
     databaseMs: 0.2 + (requests % 1000) / 1000,
-    durationMs: performance.now() - visit.startedAt + (requests % 100) / 10,
+    durationMs: performance.now() - record.startedAt + (requests % 100) / 10,
     sql: 'select 1',
   };
-  observeExchange(metrics, log, noteSlow, summary);
-  visit.statementsEnded(summary);
-  visit.closed();
+  observe({ kind: 'statements over', summary });
+  record.statementsEnded(summary);
+  record.closed();
 }
 
 /** CPU of a phase in µs by its requests; bursts of none tell what the loop itself costs. */

@@ -7,10 +7,8 @@ import { connectionSettings, initStatements } from '../shared/connection-setting
 import { openConnection } from '../shared/mysql/open-connection.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
-import { whereThrown } from '../shared/process/where-thrown.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
-import { digest } from '../shared/sql/digest.ts';
 import { prepare } from './backend/bounded.ts';
 import { Control } from './backend/control.ts';
 import { DrainRate } from './backend/drain-rate.ts';
@@ -39,8 +37,8 @@ import { StalledReaders } from './http/stalled-readers.ts';
 import { IndexedSet } from './indexed-set.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
-import type { ExchangeSummary } from './observe/exchange-summary.ts';
-import { createSlowStatements, type NoteSlow } from './observe/slow-statements.ts';
+import type { Observe } from './observe/observation.ts';
+import { createRequestLog } from './observe/request-log.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
 
@@ -128,12 +126,15 @@ export function createService({
   const pipeline =
     config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
   const coalescer = config.coalesce ? new Coalescer(pool.queue) : null;
-  const metrics = new WorkerMetrics();
+  const metrics = new WorkerMetrics(config.slowQueryMs);
   const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
   const readiness = new Readiness(connect, pool, () => reachability.reached());
-  const noteSlow = createSlowStatements(log, config.slowQueryMs);
-  const noteFault = (cause: unknown, request: string) =>
-    log.error('an exception ended a request', { request, thrown: whereThrown(cause) });
+  const noteInLog = createRequestLog(log, config.slowQueryMs);
+  const observe: Observe = (observation) => {
+    metrics.observe(observation);
+    noteInLog(observation);
+    accessLog?.observe(observation);
+  };
   const live = new IndexedSet<DbExchange>();
   let draining = false;
 
@@ -147,8 +148,7 @@ export function createService({
     retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
     mostStatementBytes: () => packetLimit.mostStatementBytes,
     stalledReaders,
-    onFault: noteFault,
-    onEnd: (summary) => observeExchange(metrics, log, noteSlow, summary),
+    observe,
   });
   const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
@@ -157,15 +157,7 @@ export function createService({
     config,
     createRoutes(rulesOf[config.compat], { db, askReady, scrape }),
     tokenGuard.check,
-    {
-      namesClients: accessLog !== null,
-      faulted: noteFault,
-      answered: (endpoint, status) => metrics.countRequest(endpoint, status),
-      over: (record) => {
-        if (record.code !== null) metrics.countFailure(record.code);
-        accessLog?.finished(record);
-      },
-    },
+    { namesClients: accessLog !== null, observe },
     nextRequestId,
   );
   const http = createHttpServer(
@@ -182,11 +174,8 @@ export function createService({
     {
       nextRequestId,
       headers: varyHeaders(config.allowOrigins),
-      observe: (client, { status, code }, bytes, requestId) => {
-        metrics.countRequest('other', status);
-        metrics.countFailure(code);
-        accessLog?.refused({ client, status, code, bytes, requestId });
-      },
+      observe: (client, { status, code }, bytes, requestId) =>
+        observe({ kind: 'no request', refused: { client, status, code, bytes, requestId } }),
     },
   );
   http.server.on('error', () => {
@@ -270,36 +259,4 @@ function createStalledReaders(
       untold = 0;
     },
   });
-}
-
-/** Counts what was told of one request's statements, and logs what an operator must see. */
-export function observeExchange(
-  metrics: WorkerMetrics,
-  log: Log,
-  noteSlow: NoteSlow,
-  summary: ExchangeSummary,
-): void {
-  tellExchange(log, summary);
-  if (noteSlow(summary)) metrics.slowStatements += 1;
-  if (summary.clientGone) metrics.clientsGone += 1;
-  if (summary.wasCut) metrics.cutReplies += 1;
-  metrics.rows += summary.rows;
-  metrics.replyBytes += summary.bytes;
-  metrics.queueSeconds += summary.queueMs / 1000;
-  metrics.countOutcome(summary.outcome);
-  metrics.observeDuration(summary.durationMs / 1000);
-}
-
-/** What somebody must look after, or will be asked about. */
-function tellExchange(log: Log, summary: ExchangeSummary): void {
-  const { requestId: request, outcome, code, clientGone, isRead, rows, bytes } = summary;
-  const why = { code: code ?? '-' };
-  if (outcome === 'unknown' && !isRead) {
-    const statement = summary.sql === null ? '-' : digest(summary.sql);
-    log.warn('nobody knows what became of a write', { outcome, request, ...why, statement });
-  } else if (clientGone && !isRead && outcome !== 'not_executed') {
-    // What was not sent when its client left has been withdrawn.
-    log.warn('a write went on after its client had gone', { outcome, request });
-  }
-  if (summary.wasCut) log.warn('a reply was cut short', { ...why, request, rows, bytes });
 }

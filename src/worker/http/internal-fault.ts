@@ -5,9 +5,6 @@ import { type Failure, refusal, sendFailure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { resetConnection } from './reset.ts';
 
-/** Told of an exception that was one request's own. */
-export type NoteFault = (cause: unknown, requestId: string) => void;
-
 const consequence: Readonly<Record<Outcome, string>> = {
   not_executed: 'Nothing was executed.',
   failed: 'Reading has changed nothing.',

@@ -31,6 +31,11 @@ export function headerLines(headers: readonly string[]): string {
 /** What the request's head wants to hear before its body is sent (RFC 9110 section 10.1.1). */
 export type Expectation = 'none' | '100-continue' | 'unknown';
 
+/** Who must know when a reply has left, or its connection is gone, before the next request on it is looked at. */
+export interface Attended {
+  closed(): void;
+}
+
 /** Node's ServerResponse, handed to the server as its class of replies. */
 export class OutgoingReply extends ServerResponse {
   /** Bytes of the body so far; chunked framing does not count. */
@@ -38,6 +43,8 @@ export class OutgoingReply extends ServerResponse {
   /** Why the request failed; null: it did not, or it is MySQL's own error. */
   failureCode: FailureCode | null = null;
   expectation: Expectation = 'none';
+  /** The statements that it is the reply of, while there are some. */
+  attended: Attended | null = null;
   /** Header lines beside those that a whole reply is sent with. */
   #moreLines = '';
 

@@ -118,7 +118,7 @@ export function createRouter(
         refuse(request, response, requestId, read.failure);
       }
     } catch (cause) {
-      observer.faulted(cause, requestId);
+      observer.observe({ kind: 'exception', cause, requestId });
       endWithFault(response, requestId, 'not_executed');
     }
     return record;

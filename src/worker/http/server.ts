@@ -114,6 +114,8 @@ export function createHttpServer(
     response.on('close', () => {
       inFlight -= 1;
       client.current = null;
+      // Statements that end by this are told of once, with their request.
+      response.attended?.closed();
       answering.closed();
       advance(client);
     });

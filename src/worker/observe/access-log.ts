@@ -1,13 +1,11 @@
 // The access log: a line for every request, in a file of its own beside the log, or on stdout.
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
 import { type LineWriter, openLineWriter } from '../../shared/process/line-writer.ts';
-import { createCombinedFormat, createJsonFormat, type Refused } from './access-lines.ts';
-import type { RequestRecord } from './request-record.ts';
+import { createCombinedFormat, createJsonFormat } from './access-lines.ts';
+import type { Observe } from './observation.ts';
 
 export type AccessLog = {
-  readonly finished: (record: RequestRecord) => void;
-  /** A request that was no HTTP and got an answer all the same. */
-  readonly refused: (refused: Refused) => void;
+  readonly observe: Observe;
   /** Opens the file anew; a text says why it could not. */
   readonly reopen: () => string | null;
   readonly flush: () => void;
@@ -49,8 +47,10 @@ export function openAccessLog(
   const problem = open();
   if (problem !== null) onProblem(problem);
   return {
-    finished: (record) => write(finished(record, Date.now())),
-    refused: (answer) => write(refused(answer, Date.now())),
+    observe: (observation) => {
+      if (observation.kind === 'request over') write(finished(observation.record, Date.now()));
+      else if (observation.kind === 'no request') write(refused(observation.refused, Date.now()));
+    },
     reopen: () => (writer === null ? open() : writer.reopen()),
     flush: () => writer?.flush(),
     lost: () => lostWithoutFile + (writer?.lost() ?? 0),

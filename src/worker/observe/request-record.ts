@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
+import type { Observe } from './observation.ts';
 
 /** What became of a request's statements; times in ms. */
 export type Told = {
@@ -15,21 +16,11 @@ export type Told = {
 /** Nginx's status for a client that went before it had a reply. */
 const clientGoneStatus = 499;
 
-/** The statements of a request, told when its client can no longer be answered. */
-export interface Attended {
-  closed(): void;
-}
-
-/** Told of a request. */
+/** Who is told of requests. */
 export type RequestObserver = {
   /** Whether clients' addresses are wanted: each is a question to the system. */
   readonly namesClients: boolean;
-  /** Called once for each request that was answered. */
-  readonly answered: (endpoint: Endpoint, status: number) => void;
-  /** Called once for each request, answered or not, when nothing of it goes on any more. */
-  readonly over: (record: RequestRecord) => void;
-  /** Told of an exception that was one request's own. */
-  readonly faulted: (cause: unknown, requestId: string) => void;
+  readonly observe: Observe;
 };
 
 /** The fixed set of what answers. */
@@ -58,7 +49,6 @@ export class RequestRecord {
     readonly failureCode?: FailureCode | null;
   };
   readonly #observer: RequestObserver;
-  #attended: Attended | null = null;
   #isRunning = false;
   #isClosed = false;
 
@@ -98,34 +88,27 @@ export class RequestRecord {
   }
 
   /** Statements begin to wait and run; they may go on though the reply's connection is gone. */
-  statementsBegin(attended: Attended): void {
-    this.#attended = attended;
+  statementsBegin(): void {
     this.#isRunning = true;
   }
 
   statementsEnded(told: Told): void {
     this.told = told;
     this.#isRunning = false;
-    if (this.#isClosed) this.#observer.over(this);
+    if (this.#isClosed) this.#over();
   }
 
   /** The reply has left, or its connection is gone. */
   closed(): void {
-    try {
-      this.#close();
-    } catch (cause) {
-      this.#observer.faulted(cause, this.requestId);
+    this.#isClosed = true;
+    if (this.isComplete) {
+      const { statusCode: status } = this.#response;
+      this.#observer.observe({ kind: 'reply complete', endpoint: this.head.endpoint, status });
     }
+    if (!this.#isRunning) this.#over();
   }
 
-  #close(): void {
-    // Statements that end by this are not to be told of twice.
-    try {
-      this.#attended?.closed();
-    } finally {
-      this.#isClosed = true;
-    }
-    if (this.isComplete) this.#observer.answered(this.head.endpoint, this.#response.statusCode);
-    if (!this.#isRunning) this.#observer.over(this);
+  #over(): void {
+    this.#observer.observe({ kind: 'request over', record: this });
   }
 }

@@ -1,31 +1,15 @@
-// Statements that take long, told in the log by their shape: never a literal.
-// Must not know HTTP, nor where the log goes.
-import type { Log } from '../../shared/process/log.ts';
-import { digest } from '../../shared/sql/digest.ts';
+// Which statements take long. Pure.
+// Must not know who is told.
 import type { ExchangeSummary } from './exchange-summary.ts';
-
-/** Whether they were slow; if so, they have been logged. */
-export type NoteSlow = (ran: ExchangeSummary) => boolean;
 
 const deadlinePassed = 504;
 
 /**
- * @param thresholdMs the running time from which statements are slow; 0: none is. Those killed at their deadline are,
- * those that never reached MySQL are not: what took so long was not theirs.
+ * Whether statements were slow. Those killed at their deadline are, those that never reached MySQL are not: what took so
+ * long was not theirs.
+ * @param slowMs the running time from which they are; 0: none is
  */
-export function createSlowStatements(log: Log, thresholdMs: number): NoteSlow {
-  if (thresholdMs === 0) return () => false;
-  return ({ requestId, status, outcome, sql, rows, queueMs, databaseMs }) => {
-    if (sql === null || outcome === 'not_executed') return false;
-    if (databaseMs < thresholdMs && status !== deadlinePassed) return false;
-    log.warn('slow statement', {
-      request_id: requestId,
-      waited_ms: Math.round(queueMs),
-      ran_ms: Math.round(databaseMs),
-      rows,
-      outcome,
-      statement: digest(sql),
-    });
-    return true;
-  };
+export function isSlow(ran: ExchangeSummary, slowMs: number): boolean {
+  if (slowMs === 0 || ran.sql === null || ran.outcome === 'not_executed') return false;
+  return ran.databaseMs >= slowMs || ran.status === deadlinePassed;
 }

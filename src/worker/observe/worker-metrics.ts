@@ -19,8 +19,11 @@ import type { ControlObservations } from '../backend/control.ts';
 import type { PoolObservations } from '../backend/pool.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import type { PipelineObservations } from '../execute/pipeline.ts';
+import type { ExchangeSummary } from './exchange-summary.ts';
+import type { Observation } from './observation.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
 import { type Endpoint, endpoints } from './request-record.ts';
+import { isSlow } from './slow-statements.ts';
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 /** Those that stand there before their first event: a rate over a series that appears shows nothing. */
@@ -46,6 +49,7 @@ export class WorkerMetrics {
   readersGivenUp = 0;
   readiness: ReadyAnswer = { isReady: false, code: 'STARTING', errno: null };
   descriptorShortages = 0;
+  readonly #slowMs: number;
   readonly #durations = new Float64Array(buckets.length + 1);
   #durationSum = 0;
   #residentBytes = 0;
@@ -56,22 +60,59 @@ export class WorkerMetrics {
   readonly #failures = startAtZero(failureCodes);
   readonly #descriptors = new OpenDescriptors();
 
-  /** Counts one answered request. */
-  countRequest(endpoint: Endpoint, status: number): void {
+  /** @param slowMs the running time from which statements are slow; 0: none is */
+  constructor(slowMs: number) {
+    this.#slowMs = slowMs;
+  }
+
+  observe(observation: Observation): void {
+    switch (observation.kind) {
+      case 'reply complete':
+        this.#countRequest(observation.endpoint, observation.status);
+        return;
+      case 'request over':
+        if (observation.record.code !== null) this.#countFailure(observation.record.code);
+        return;
+      case 'no request':
+        this.#countRequest('other', observation.refused.status);
+        this.#countFailure(observation.refused.code);
+        return;
+      case 'statements over':
+        this.#countStatements(observation.summary);
+        return;
+      case 'exception':
+        return;
+      default:
+        observation satisfies never;
+    }
+  }
+
+  #countStatements(summary: ExchangeSummary): void {
+    if (isSlow(summary, this.#slowMs)) this.slowStatements += 1;
+    if (summary.clientGone) this.clientsGone += 1;
+    if (summary.wasCut) this.cutReplies += 1;
+    this.rows += summary.rows;
+    this.replyBytes += summary.bytes;
+    this.queueSeconds += summary.queueMs / 1000;
+    this.#countOutcome(summary.outcome);
+    this.#observeDuration(summary.durationMs / 1000);
+  }
+
+  #countRequest(endpoint: Endpoint, status: number): void {
     const counts = this.#requests.get(endpoint) as Float64Array;
     const index = Math.floor(status / 100) - 1;
     counts[index] = (counts[index] ?? 0) + 1;
   }
 
-  countOutcome(outcome: RequestOutcome): void {
+  #countOutcome(outcome: RequestOutcome): void {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   }
 
-  countFailure(code: FailureCode): void {
+  #countFailure(code: FailureCode): void {
     this.#failures.set(code, (this.#failures.get(code) ?? 0) + 1);
   }
 
-  observeDuration(seconds: number): void {
+  #observeDuration(seconds: number): void {
     let index = 0;
     while (index < buckets.length && seconds > (buckets[index] as number)) index += 1;
     this.#durations[index] = (this.#durations[index] as number) + 1;

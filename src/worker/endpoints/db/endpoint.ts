@@ -58,7 +58,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): Hand
               : decodeDbQueryString(urlObject, section, rules);
           answer(response, record, decoded);
         } catch (cause) {
-          context.onFault(cause, record.requestId);
+          context.observe({ kind: 'exception', cause, requestId: record.requestId });
           endWithFault(response, record.requestId, 'not_executed');
         }
       },

@@ -8,7 +8,7 @@ import type { RunEnd, StopReason } from '../../execute/outcome.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import type { Afterwards, RunEvents, StatementRun } from '../../execute/statement-run.ts';
 import { type Failure, sendFailure } from '../../http/failure.ts';
-import { endWithFault, type NoteFault } from '../../http/internal-fault.ts';
+import { endWithFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import { type ReplyEvents, ReplyTransport } from '../../http/reply-transport.ts';
 import { resetConnection } from '../../http/reset.ts';
@@ -18,7 +18,8 @@ import type { StalledReaders } from '../../http/stalled-readers.ts';
 import type { Indexed, IndexedSet } from '../../indexed-set.ts';
 import type { ExchangeSummary } from '../../observe/exchange-summary.ts';
 import { tenths } from '../../observe/milliseconds.ts';
-import type { Attended, RequestRecord } from '../../observe/request-record.ts';
+import type { Observe } from '../../observe/observation.ts';
+import type { RequestRecord } from '../../observe/request-record.ts';
 import type { BufferPool } from '../../reply/buffers.ts';
 import {
   type DbEnding,
@@ -46,8 +47,7 @@ export type ExchangeContext = {
   readonly stalledReaders: StalledReaders;
   /** The exchanges that are not over. */
   readonly live: IndexedSet<DbExchange>;
-  readonly onEnd: (summary: ExchangeSummary) => void;
-  readonly onFault: NoteFault;
+  readonly observe: Observe;
 };
 
 /** What one exchange is asked to do. */
@@ -60,10 +60,8 @@ export type ExchangeRequest = {
   readonly conclude: Conclude | null;
 };
 
-/** Runs a request's SQL and answers it; the context's `onEnd` is told when it is over. */
-export class DbExchange
-  implements RunEvents, ReplyEvents, ReaderEvents, DbReplyEvents, Attended, Indexed
-{
+/** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
+export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReplyEvents, Indexed {
   index = -1;
   readonly sink: DbReply;
   readonly afterwards: Afterwards | null;
@@ -95,7 +93,8 @@ export class DbExchange
 
   start(): void {
     this.#context.live.add(this);
-    this.#request.record.statementsBegin(this);
+    this.#response.attended = this;
+    this.#request.record.statementsBegin();
     try {
       this.#run.start();
     } catch (cause) {
@@ -136,8 +135,15 @@ export class DbExchange
 
   /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
   closed(): void {
-    this.#reader.stop();
-    if (this.#over) return;
+    try {
+      this.#reader.stop();
+      if (!this.#over) this.#goOnAlone();
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #goOnAlone(): void {
     this.#clientGone = true;
     if (this.#isRead || !this.#run.isSent) {
       this.#stop('client gone');
@@ -182,7 +188,7 @@ export class DbExchange
 
   /** What was thrown ends this request alone. Its buffer may be on its way already, and is left to the garbage collector. */
   #faulted(cause: unknown): void {
-    this.#context.onFault(cause, this.requestId);
+    this.#noteException(cause);
     this.#leave();
     this.#reader.stop();
     const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
@@ -190,9 +196,13 @@ export class DbExchange
     if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
   }
 
+  #noteException(cause: unknown): void {
+    this.#context.observe({ kind: 'exception', cause, requestId: this.requestId });
+  }
+
   #conclude(end: RunEnd): void {
     this.#leave();
-    if (end.kind === 'faulted') this.#context.onFault(end.cause, this.requestId);
+    if (end.kind === 'faulted') this.#noteException(end.cause);
     if (end.kind !== 'answered') {
       this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
       return;
@@ -259,7 +269,7 @@ export class DbExchange
       sql: this.#request.statement.sql,
     };
     this.#isTold = true;
-    this.#context.onEnd(summary);
+    this.#context.observe({ kind: 'statements over', summary });
     this.#request.record.statementsEnded(summary);
   }
 }

@@ -15,23 +15,24 @@ function begin() {
   const head = { requestId: 'a', endpoint: 'db', path: '/db' } as const;
   const record = new RequestRecord(request, new OutgoingReply(request), head, {
     namesClients: false,
-    answered: () => {},
-    over: () => (times += 1),
-    faulted: () => {},
+    observe: ({ kind }) => {
+      if (kind === 'request over') times += 1;
+    },
   });
   return { record, times: () => times };
 }
 
 test('a request whose statements end because its client has gone is over once', () => {
   const { record, times } = begin();
-  record.statementsBegin({ closed: () => record.statementsEnded(told) });
+  record.statementsBegin();
+  record.statementsEnded(told);
   record.closed();
   assert.equal(times(), 1);
 });
 
 test('a request whose statements outlast its client is over with them', () => {
   const { record, times } = begin();
-  record.statementsBegin({ closed: () => {} });
+  record.statementsBegin();
   record.closed();
   assert.equal(times(), 0);
   record.statementsEnded(told);

@@ -1,0 +1,49 @@
+// What the log says of requests: what somebody must look after, will be asked about, or what took long.
+// Must not know HTTP, nor where the log goes. Statements are told by their shape: never a literal.
+import type { Log } from '../../shared/process/log.ts';
+import { whereThrown } from '../../shared/process/where-thrown.ts';
+import { digest } from '../../shared/sql/digest.ts';
+import type { ExchangeSummary } from './exchange-summary.ts';
+import type { Observe } from './observation.ts';
+import { isSlow } from './slow-statements.ts';
+
+/** @param slowMs the running time from which statements are slow; 0: none is */
+export function createRequestLog(log: Log, slowMs: number): Observe {
+  return (observation) => {
+    if (observation.kind === 'statements over') {
+      tellExchange(log, observation.summary);
+      if (isSlow(observation.summary, slowMs)) tellSlow(log, observation.summary);
+    } else if (observation.kind === 'exception') {
+      const { cause, requestId } = observation;
+      log.error('an exception ended a request', {
+        request: requestId,
+        thrown: whereThrown(cause),
+      });
+    }
+  };
+}
+
+function tellExchange(log: Log, summary: ExchangeSummary): void {
+  const { requestId: request, outcome, code, clientGone, isRead, rows, bytes } = summary;
+  const why = { code: code ?? '-' };
+  if (outcome === 'unknown' && !isRead) {
+    const statement = summary.sql === null ? '-' : digest(summary.sql);
+    log.warn('nobody knows what became of a write', { outcome, request, ...why, statement });
+  } else if (clientGone && !isRead && outcome !== 'not_executed') {
+    // What was not sent when its client left has been withdrawn.
+    log.warn('a write went on after its client had gone', { outcome, request });
+  }
+  if (summary.wasCut) log.warn('a reply was cut short', { ...why, request, rows, bytes });
+}
+
+function tellSlow(log: Log, summary: ExchangeSummary): void {
+  const { requestId, outcome, sql, rows, queueMs, databaseMs } = summary;
+  log.warn('slow statement', {
+    request_id: requestId,
+    waited_ms: Math.round(queueMs),
+    ran_ms: Math.round(databaseMs),
+    rows,
+    outcome,
+    statement: digest(sql ?? ''),
+  });
+}
