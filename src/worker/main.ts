@@ -15,6 +15,7 @@ import {
 } from '../shared/process/messages.ts';
 import type { Sample, Snapshot } from '../shared/process/metrics.ts';
 import type { Config } from '../shared/settings/config.ts';
+import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { createScrapes, type Scrapes } from './scrapes.ts';
 import { createService, type Service } from './service.ts';
@@ -47,6 +48,7 @@ process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may be left behind that nobody watches.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
+const { internals, replaced, unfit } = await checkNodeInternals();
 tell({ kind: 'ready', build: readBuild() });
 
 function receive(message: ToWorker): void {
@@ -82,14 +84,25 @@ function receive(message: ToWorker): void {
 
 function boot(config: Config, slot: number, logTo: LogDestination): void {
   try {
+    if (unfit !== null) throw new Error(unfit);
     process.title = `dbhttpd: worker ${slot} ${config.section}`;
     const target = logTo === 'stderr' ? logTo : { path: config.log };
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
+    if (replaced.length > 0) {
+      log.warn(
+        "some of node's internals are not as they were known: the documented ways are used, which cost more",
+        {
+          node: process.version,
+          internals: replaced.join(', '),
+        },
+      );
+    }
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const accessLog = createAccessLog(config, log, logTo);
     const service = createService({
       config,
       log,
+      internals,
       accessLog,
       scrape: scrapes.scrape,
       tellTablesChanged: () => tell({ kind: 'tables changed' }),

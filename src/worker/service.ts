@@ -29,6 +29,7 @@ import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
 import { createTokenGuard } from './http/guard.ts';
+import type { NodeInternals } from './http/node-internals.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { createRouter } from './http/router.ts';
@@ -46,6 +47,7 @@ import { BufferPool } from './reply/buffers.ts';
 export type Surroundings = {
   readonly config: Config;
   readonly log: Log;
+  readonly internals: NodeInternals;
   /** Null: requests are not logged. */
   readonly accessLog: AccessLog | null;
   /** All workers' metrics as Prometheus text; rejects when the supervisor does not answer in time. */
@@ -89,6 +91,7 @@ const stopping: ReadyAnswer = { isReady: false, code: 'STOPPING', errno: null };
 export function createService({
   config,
   log,
+  internals,
   accessLog,
   scrape,
   tellTablesChanged,
@@ -171,6 +174,7 @@ export function createService({
       tls: config.httpsTexts,
     },
     handle,
+    internals,
     {
       nextRequestId,
       headers: varyHeaders(config.allowOrigins),

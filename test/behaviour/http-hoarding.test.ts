@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import test from 'node:test';
 import { readBody } from '../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../src/worker/http/client-timeouts.ts';
+import { allInternals } from '../../src/worker/http/node-internals.ts';
 import { createHttpServer, type RequestHandler } from '../../src/worker/http/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, openRaw } from '../support/http.ts';
@@ -52,6 +53,7 @@ async function serve(handle: RequestHandler) {
       tls: null,
     },
     handle,
+    allInternals,
   );
   http.server.listen(0, '127.0.0.1', 4096);
   await once(http.server, 'listening');

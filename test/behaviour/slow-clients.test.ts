@@ -6,6 +6,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { after, afterEach, test } from 'node:test';
 import { readBody } from '../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../src/worker/http/client-timeouts.ts';
+import { allInternals } from '../../src/worker/http/node-internals.ts';
 import { createHttpServer, type RequestHandler } from '../../src/worker/http/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, openRaw } from '../support/http.ts';
@@ -44,10 +45,11 @@ async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000, limits
     connections,
     timeouts: limits,
   };
-  const http = createHttpServer(settings, (...request) => {
+  const answering: RequestHandler = (...request) => {
     handle(...request);
     return nobody;
-  });
+  };
+  const http = createHttpServer(settings, answering, allInternals);
   const accepted: Socket[] = [];
   http.server.on('connection', (socket: Socket) => accepted.push(socket));
   http.server.listen(0, '127.0.0.1', 4096);

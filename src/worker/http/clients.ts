@@ -6,8 +6,8 @@ import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import type { Failure } from './failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeEvents } from './intake.ts';
+import { type NodeInternals, ReadBuffer, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
-import { ReadBuffer } from './read-buffer.ts';
 import type { TurnTaker } from './turns.ts';
 
 /** A request and its reply. */
@@ -44,10 +44,9 @@ export class Client implements Indexed, IntakeEvents, TurnTaker {
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
     this.intake = new Intake(this, context.held, context.maxUrlBytes);
-    const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
-    if (parse === undefined) throw new Error("node's parser does not listen to its socket");
+    const parse = takeParser(socket);
+    if (parse === null) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
-    socket.off('data', parse);
   }
 
   get isBusy(): boolean {
@@ -99,11 +98,12 @@ function takeRead(this: KnownSocket, length: number, bytes: Buffer): true {
 /** All of them. */
 export class Clients implements Iterable<Client> {
   readonly #all = new IndexedSet<Client>();
-  readonly #reads = new ReadBuffer(takeRead);
+  readonly #reads: ReadBuffer;
   readonly #context: ClientContext;
 
-  constructor(context: ClientContext) {
+  constructor(context: ClientContext, { sharedReads }: NodeInternals) {
     this.#context = context;
+    this.#reads = new ReadBuffer(takeRead, sharedReads);
   }
 
   get size(): number {

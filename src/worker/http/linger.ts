@@ -28,14 +28,11 @@ export function endReply(response: ServerResponse, body: string): void {
   request.resume();
 }
 
-/** Sends the last bytes on a socket that http's parser has given up. */
+/** Sends the last bytes on a socket of which nothing more is parsed: what still comes is read, and dropped by who reads it. */
 export function endSocket(socket: Socket, bytes: string): void {
   socket.end(bytes);
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));
-  // The parser's own listener goes, or it would object to every further piece.
-  socket.removeAllListeners('data');
-  socket.on('data', () => {});
   socket.once('end', () => socket.destroySoon());
   socket.resume();
 }

@@ -3,18 +3,7 @@
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import { createSecondClock } from '../observe/second-clock.ts';
 import { ServerResponse, STATUS_CODES } from './node-http.ts';
-
-/**
- * What node's own writeHead, write and end do a reply with, as of Node 20.20; documented nowhere. A test compares what
- * leaves with what they send: it is to be run wherever another version of node is wanted.
- */
-type Internals = {
-  _header: string | null;
-  /** The connection is closed behind this reply. */
-  _last: boolean;
-  readonly _keepAliveTimeout: number;
-  _send(body: string, encoding: 'latin1'): boolean;
-};
+import { sendAtOnce } from './node-internals.ts';
 
 /** RFC 9110 section 5.6.7. */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
@@ -26,6 +15,14 @@ export function headerLines(headers: readonly string[]): string {
     lines += `${headers[index]}: ${headers[index + 1]}\r\n`;
   }
   return lines;
+}
+
+/** The same backwards. */
+function headersIn(lines: string): string[] {
+  return lines.split('\r\n').flatMap((line) => {
+    const end = line.indexOf(': ');
+    return end < 0 ? [] : [line.slice(0, end), line.slice(end + 2)];
+  });
 }
 
 /** What the request's head wants to hear before its body is sent (RFC 9110 section 10.1.1). */
@@ -45,6 +42,8 @@ export class OutgoingReply extends ServerResponse {
   expectation: Expectation = 'none';
   /** The statements that it is the reply of, while there are some. */
   attended: Attended | null = null;
+  /** Whole replies leave by node's internals, not by writeHead and end. */
+  isSentAtOnce = false;
   /** Header lines beside those that a whole reply is sent with. */
   #moreLines = '';
 
@@ -58,18 +57,19 @@ export class OutgoingReply extends ServerResponse {
   }
 
   /**
-   * Sends a whole reply to anything but a HEAD. writeHead looks at every header again, and write and end
-   * take two steps to one write; docs/profiles.md has what this brought together with two other changes.
+   * Sends a whole reply to anything but a HEAD.
    * @param head lines with their ends, Content-Length among them, Date and Connection not; they are not checked
    * @param body one character a byte
    */
   sendWhole(status: number, head: string, body: string): void {
-    const internals = this as unknown as Internals;
-    internals._last = !this.shouldKeepAlive;
+    if (!this.isSentAtOnce) {
+      this.#sendAsDocumented(status, head, body);
+      return;
+    }
     this.statusCode = status;
-    internals._header = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n${this.#connectionLines()}\r\n`;
     this.bodyBytes = body.length;
-    internals._send(body, 'latin1');
+    const lines = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n`;
+    sendAtOnce(this, lines, body);
     this.end();
   }
 
@@ -83,10 +83,11 @@ export class OutgoingReply extends ServerResponse {
     return super.end(chunk, encoding as BufferEncoding, done as () => void);
   }
 
-  #connectionLines(): string {
-    if (!this.shouldKeepAlive) return 'Connection: close\r\n';
-    const seconds = Math.floor((this as unknown as Internals)._keepAliveTimeout / 1000);
-    return `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
+  #sendAsDocumented(status: number, head: string, body: string): void {
+    // What was set before would come first.
+    for (const name of this.getHeaderNames()) this.removeHeader(name);
+    this.writeHead(status, headersIn(`${head}${this.#moreLines}`));
+    this.end(body, 'latin1');
   }
 
   #count(chunk: unknown, encoding: unknown): void {

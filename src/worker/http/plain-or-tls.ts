@@ -7,7 +7,6 @@ import type { ConnectionLimit } from './connection-limit.ts';
 import { mostHeadersBytes } from './intake.ts';
 import { createServer } from './node-http.ts';
 import { OutgoingReply } from './outgoing-reply.ts';
-import { easeSocketCreation } from './socket-creation.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -28,7 +27,6 @@ export function replaceKeyPair(server: Server, pair: { cert: string; key: string
 
 /** Creates the server; it does not listen yet. */
 export function createPlainOrTls(settings: HttpSettings): Server {
-  easeSocketCreation();
   const options: ServerOptions = {
     maxHeaderSize: settings.maxUrlBytes + mostHeadersBytes,
     keepAliveTimeout: settings.keepaliveTimeoutMs,

@@ -1,13 +1,7 @@
 // Ends a connection so that nobody takes what was sent for whole.
 // Must not know why.
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
-
-/**
- * Where TLSSocket keeps the accepted socket that it speaks on, as of Node 20 to 24; documented nowhere. Without it the
- * connection is closed, not reset: TLS's own end is missing then, which most clients notice.
- */
-type Wrapping = { readonly _parent?: Socket };
+import { transportOf } from './node-internals.ts';
 
 /**
  * Resets a client's connection (RST). Where all was sent and the FIN is on its way there is nothing to
@@ -17,7 +11,7 @@ type Wrapping = { readonly _parent?: Socket };
 export function resetConnection(socket: Socket | null): void {
   if (socket === null) return;
   const isSent = socket.writableEnded && socket.writableLength === 0;
-  const transport = socket instanceof TLSSocket ? (socket as Wrapping)._parent : socket;
+  const transport = transportOf(socket);
   if (!isSent && transport?.localPort !== undefined) transport.resetAndDestroy();
   socket.destroy();
 }

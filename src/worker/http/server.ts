@@ -6,9 +6,9 @@ import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
 import type { Failure } from './failure.ts';
 import { HeldBytes } from './held-bytes.ts';
+import { keepFromParser, type NodeInternals } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
-import { keepFromParser } from './read-buffer.ts';
 import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
 import { Turns } from './turns.ts';
@@ -61,17 +61,22 @@ export type HttpServer = {
 export function createHttpServer(
   settings: HttpSettings,
   handle: RequestHandler,
+  internals: NodeInternals,
   refusals: Refusals = unobserved,
 ): HttpServer {
   const { connections, timeouts } = settings;
   const turns = new Turns();
   const held = new HeldBytes(settings.mostHeldBytes);
-  const clients = new Clients({
-    held,
-    maxUrlBytes: settings.maxUrlBytes,
-    refuse: (client, failure) => refuseInTurn(client, failure),
-    goOn: (client) => goOn(client),
-  });
+  const { repliesAtOnce } = internals;
+  const clients = new Clients(
+    {
+      held,
+      maxUrlBytes: settings.maxUrlBytes,
+      refuse: (client, failure) => refuseInTurn(client, failure),
+      goOn: (client) => goOn(client),
+    },
+    internals,
+  );
   let draining = false;
   let inFlight = 0;
   let refused = 0;
@@ -85,7 +90,7 @@ export function createHttpServer(
   });
   // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
   const connected = settings.tls === null ? 'connection' : 'secureConnection';
-  server.prependListener(connected, keepFromParser);
+  if (internals.sharedReads) server.prependListener(connected, keepFromParser);
   server.on(connected, (socket: Socket) => {
     const isBeyondLimit = clients.size >= connections.served;
     clients.open(socket, isBeyondLimit);
@@ -158,6 +163,7 @@ export function createHttpServer(
     // Read after the connection's end, from what had come before.
     if (client === undefined || client.isBusy || !request.socket.writable) return;
     response.expectation = expectation;
+    response.isSentAtOnce = repliesAtOnce;
     begin(client, { request, response });
   };
   // Node would answer an expectation before anybody has looked at the rest of the head.

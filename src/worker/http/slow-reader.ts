@@ -1,6 +1,7 @@
 // A reader that does not keep up with its reply: when it goes on, and when it has stalled.
 // Must not know what is sent to it.
 import type { ServerResponse } from 'node:http';
+import { takenBytes } from './node-internals.ts';
 import { resetConnection } from './reset.ts';
 import { StallWatch } from './stall-watch.ts';
 import type { HoldingReader, StalledReaders } from './stalled-readers.ts';
@@ -12,15 +13,6 @@ export interface ReaderEvents {
   /** The reader takes nothing any more. */
   readerStalled(): void;
 }
-
-/**
- * What libuv was given and still holds; over TLS of the handle below. Node's own `bytesWritten` counts what waits in its
- * queue (50 MB "written", none sent). Documented nowhere; as of Node 20 to 24.
- */
-type CountingHandle = { readonly bytesWritten?: number; readonly writeQueueSize?: number };
-type SocketWithHandle = {
-  readonly _handle?: (CountingHandle & { _parent?: CountingHandle }) | null;
-};
 
 /** Watches the reader of one reply. Its owner must stop it when the connection is closed. */
 export class SlowReader implements HoldingReader {
@@ -41,9 +33,8 @@ export class SlowReader implements HoldingReader {
   }
 
   measureTaken(): number {
-    const { _handle } = (this.#response.socket ?? {}) as SocketWithHandle;
-    const handle = _handle?._parent ?? _handle;
-    return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
+    const { socket } = this.#response;
+    return socket === null ? 0 : takenBytes(socket);
   }
 
   giveUp(): void {

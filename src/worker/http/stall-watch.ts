@@ -1,13 +1,11 @@
 // Notices a reader that takes nothing: the only sign of it, since a paused connection hides its peer's death.
 // Must not know what is being read.
 import type { Socket } from 'node:net';
+import { waitingBytes } from './node-internals.ts';
 
 const checkMs = 5_000;
 /** MySQL's own limit for a reader that stalls (net_write_timeout) is 60 s. */
 const stallChecks = 6;
-
-/** What libuv still holds of a write of which a part has left; node's own socket timeout asks it too. */
-type SocketWithQueue = { readonly _handle?: { readonly writeQueueSize?: number } | null };
 
 /**
  * Calls `onStall` when a socket has had bytes to send for 30 to 35 s and none of them has left.
@@ -26,7 +24,7 @@ export class StallWatch {
   }
 
   start(): void {
-    this.#queued = this.#measure();
+    this.#queued = waitingBytes(this.#socket);
     this.#timer = setInterval(() => this.#check(), checkMs);
   }
 
@@ -34,13 +32,8 @@ export class StallWatch {
     clearInterval(this.#timer);
   }
 
-  #measure(): number {
-    const { _handle } = this.#socket as unknown as SocketWithQueue;
-    return this.#socket.writableLength + (_handle?.writeQueueSize ?? 0);
-  }
-
   #check(): void {
-    const queued = this.#measure();
+    const queued = waitingBytes(this.#socket);
     this.#unchanged = queued === this.#queued ? this.#unchanged + 1 : 0;
     this.#queued = queued;
     if (this.#unchanged < stallChecks) return;

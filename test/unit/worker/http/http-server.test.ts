@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
-import { createHttpServer } from '../../../../src/worker/http/server.ts';
+import { allInternals } from '../../../../src/worker/http/node-internals.ts';
+import { createHttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
 
@@ -27,10 +28,11 @@ for (const [when, event] of [
 ] as const) {
   test(`a request that is read ${when} is not run`, async (t) => {
     const handled: IncomingMessage[] = [];
-    const http = createHttpServer(settings, (request) => {
+    const take: RequestHandler = (request) => {
       handled.push(request);
       return { closed: () => {} };
-    });
+    };
+    const http = createHttpServer(settings, take, allInternals);
     t.after(() => http.server.close());
     http.server.listen(0, '127.0.0.1');
     await once(http.server, 'listening');
@@ -60,6 +62,7 @@ test('a stop does not wait for a client whose request came after it, its body in
       replies.push(response);
       return { closed: () => {} };
     },
+    allInternals,
   );
   http.server.listen(0, '127.0.0.1');
   await once(http.server, 'listening');

@@ -17,6 +17,7 @@ const headers = [
   '5',
 ] as const;
 const head = 'Content-Type: text/plain\r\nX-Request-ID: a/b\r\nContent-Length: 5\r\n';
+const more = ['Vary', 'Origin', 'X-Colon', 'a: b'] as const;
 const body = 'h\u00e9llo';
 
 type Serve = (reply: OutgoingReply) => void;
@@ -26,6 +27,19 @@ const ways: Readonly<Record<string, Serve>> = {
     reply.end(body, 'latin1');
   },
   '/whole': (reply) => reply.sendWhole(200, head, body),
+  '/at-once': (reply) => {
+    reply.isSentAtOnce = true;
+    reply.sendWhole(200, head, body);
+  },
+  '/more': (reply) => {
+    reply.addHeaders(more);
+    reply.sendWhole(200, head, body);
+  },
+  '/more-at-once': (reply) => {
+    reply.isSentAtOnce = true;
+    reply.addHeaders(more);
+    reply.sendWhole(200, head, body);
+  },
 };
 
 async function serve(): Promise<{ port: number; replies: OutgoingReply[]; close: () => void }> {
@@ -72,6 +86,13 @@ for (const [who, version, more, ends] of [
     const own = await ask(port, request('/node'));
     const whole = await ask(port, request('/whole'));
     assert.deepEqual(whole, own);
+    assert.deepEqual(await ask(port, request('/at-once')), own);
+    const added = await ask(port, request('/more'));
+    assert.deepEqual(added.headers.slice(3, 5), [
+      ['Vary', 'Origin'],
+      ['X-Colon', 'a: b'],
+    ]);
+    assert.deepEqual(await ask(port, request('/more-at-once')), added);
     assert.equal(whole.ends, ends);
     assert.equal(whole.body, body);
     for (const { bodyBytes, headersSent, statusCode } of replies) {

@@ -1,0 +1,197 @@
+// What of node is used here that its documentation does not name: each with what it buys, and the documented way in its place.
+// Must not know requests, nor who decides which of them are used: node-internals-check.ts tries them when a worker starts.
+//
+// All were seen on Node 20.20, 22.23 and 24.21. Two are elsewhere: shared/process/listening-socket.ts, which the supervisor needs
+// too, and worker/tick-objects.ts, which must have run before the other modules of a worker are read.
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+/** Which internals a worker uses where it has the choice; false: the documented way. */
+export type NodeInternals = {
+  /** Whole replies leave by `sendAtOnce`. */
+  readonly repliesAtOnce: boolean;
+  /** Sockets are read into one `ReadBuffer`. */
+  readonly sharedReads: boolean;
+};
+
+/** All of them. */
+export const allInternals: NodeInternals = { repliesAtOnce: true, sharedReads: true };
+/** None of them. */
+export const noInternals: NodeInternals = { repliesAtOnce: false, sharedReads: false };
+
+/** What writeHead, write and end do a reply with. */
+type ReplyInside = {
+  _header: string | null;
+  /** The connection is closed behind this reply. */
+  _last: boolean;
+  readonly _keepAliveTimeout: number;
+  _send(body: string, encoding: 'latin1'): boolean;
+};
+
+/**
+ * Sends a reply's head and body in one write; end() must follow. What it buys: writeHead looks at every header again, and
+ * write and end take two steps to one write; docs/profiles.md has what this brought together with two other changes.
+ * The documented way: writeHead and end.
+ * @param head status line and lines with their ends, all but Connection; they are not checked
+ * @param body one character a byte
+ */
+export function sendAtOnce(reply: ServerResponse, head: string, body: string): void {
+  const inside = reply as unknown as ReplyInside;
+  const isLast = !reply.shouldKeepAlive;
+  const connection = isLast
+    ? 'Connection: close\r\n'
+    : `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(inside._keepAliveTimeout / 1000)}\r\n`;
+  inside._last = isLast;
+  inside._header = `${head}${connection}\r\n`;
+  inside._send(body, 'latin1');
+}
+
+/** What one read may bring, as in node's own parser. */
+const mostReadBytes = 64 * 1024;
+
+/** As the callback of net's option `onread`: called on the socket with what was read, which is valid until it returns. */
+export type OnRead = (this: Socket, length: number, bytes: Buffer) => true;
+
+/** Node's own names for what `onread` sets: its documentation has them for sockets that connect, not for those accepted. */
+type SocketInside = {
+  [name: symbol]: unknown;
+  readonly _handle?: { useUserBuffer?(buffer: Buffer): void; _consumed?: boolean };
+};
+
+/** Where sockets keep the buffer, and whom they call. */
+type Names = { readonly buffer: symbol; readonly callback: symbol };
+
+/**
+ * Keeps node's parser from reading a socket by itself; to be called before node's own listener for connections is. It is a
+ * part of `sharedReads`. The documented way: a listener for `data`, at which node's parser lets go of the socket.
+ */
+export function keepFromParser(socket: Socket): void {
+  const { _handle: handle } = socket as unknown as SocketInside;
+  if (handle !== undefined) handle._consumed = true;
+}
+
+/**
+ * The buffer that all sockets of one server are read into. What it buys: 2,000 clients that came at once were answered after
+ * 0.7 s in the place of 0.9 (Node 20.20). The documented way: a listener for `data`, and a new buffer of 64 KiB for each read.
+ */
+export class ReadBuffer {
+  readonly #bytes: Buffer | null;
+  readonly #onRead: OnRead;
+  readonly #onData: (this: Socket, bytes: Buffer) => void;
+  #names: Names | null = null;
+
+  /**
+   * @param onRead one function for all sockets: with one for each, V8 (Node 20.20) keeps them and what they know beyond
+   *   the collections of young garbage, and clients that connect for each request cost a third more CPU
+   * @param isShared false: sockets are read in the documented way
+   */
+  constructor(onRead: OnRead, isShared: boolean) {
+    this.#bytes = isShared ? Buffer.allocUnsafeSlow(mostReadBytes) : null;
+    this.#onRead = onRead;
+    this.#onData = function (bytes) {
+      onRead.call(this, bytes.length, bytes);
+    };
+  }
+
+  /** Has a socket read into the buffer; one whose insides are not as they are known is read in the documented way. */
+  read(socket: Socket): void {
+    this.#names ??= findNames(socket);
+    const inside = socket as unknown as SocketInside;
+    const handle = inside._handle;
+    if (this.#bytes === null || this.#names === null || !handle?.useUserBuffer) {
+      socket.on('data', this.#onData);
+      return;
+    }
+    inside[this.#names.buffer] = this.#bytes;
+    inside[this.#names.callback] = this.#onRead;
+    handle.useUserBuffer(this.#bytes);
+  }
+}
+
+function findNames(socket: Socket): Names | null {
+  const symbols = Object.getOwnPropertySymbols(socket);
+  const buffer = symbols.find(({ description }) => description === 'kBuffer');
+  const callback = symbols.find(({ description }) => description === 'kBufferCb');
+  return buffer === undefined || callback === undefined ? null : { buffer, callback };
+}
+
+/**
+ * Takes node's parser off the socket that it listens to; what is returned has it parse bytes, and a request that begins with
+ * them is there when it returns. Null: the parser does not listen, as it did since Node 0.x. What it buys: requests are
+ * checked, counted and put in order before they are parsed. There is no other way but a stream of our own between socket
+ * and parser, which would have to be a socket to everybody else: a worker does not start without this one.
+ */
+export function takeParser(socket: Socket): ((bytes: Buffer) => void) | null {
+  const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
+  if (parse === undefined) return null;
+  socket.off('data', parse);
+  return parse;
+}
+
+/** What libuv was given, and what of it it still holds: of a write of which a part has left, the rest. */
+type CountingHandle = { readonly bytesWritten?: number; readonly writeQueueSize?: number };
+type CountedSocket = {
+  /** Over TLS the handle below is the connection's. */
+  readonly _handle?: (CountingHandle & { readonly _parent?: CountingHandle }) | null;
+};
+
+function countingHandle(socket: Socket): CountingHandle | null {
+  const { _handle: handle } = socket as unknown as CountedSocket;
+  return handle?._parent ?? handle ?? null;
+}
+
+/** Whether sockets tell what libuv holds of their writes: looked for at each use, so that nobody has to hand it down. */
+export function tellsTakenBytes(socket: Socket): boolean {
+  const handle = countingHandle(socket);
+  return typeof handle?.bytesWritten === 'number' && typeof handle.writeQueueSize === 'number';
+}
+
+/**
+ * Bytes that a socket's peer, or the kernel for it, has taken. What the internals buy: a part of a write counts when it has
+ * left. The documented way: writes count once they have left whole, since `bytesWritten` counts what waits in node's queue.
+ */
+export function takenBytes(socket: Socket): number {
+  const handle = countingHandle(socket);
+  const { bytesWritten, writeQueueSize } = handle ?? {};
+  return bytesWritten === undefined || writeQueueSize === undefined
+    ? socket.bytesWritten - socket.writableLength
+    : bytesWritten - writeQueueSize;
+}
+
+/** Changes whenever a socket's peer takes something, and when more is written; as `takenBytes`, but that TLS has its own count. */
+export function waitingBytes(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as CountedSocket;
+  return socket.writableLength + (handle?.writeQueueSize ?? 0);
+}
+
+/**
+ * The accepted socket that a TLSSocket speaks on, else the socket itself. What it buys: a TLS connection can be reset.
+ * Undefined where node keeps it elsewhere: the connection can only be closed then. TLS's own end is missing in that
+ * case too, which most clients notice.
+ */
+export function transportOf(socket: Socket): Socket | undefined {
+  return socket instanceof TLSSocket ? (socket as { readonly _parent?: Socket })._parent : socket;
+}
+
+/** V8 collects no feedback on a function before it has been called a few times. */
+const enough = 50;
+
+/**
+ * Lets node create sockets at the speed that its code was written for; once is enough. net.Socket spreads its options and
+ * adds to what it gets. In V8 11.3 (Node 20) what a fast spread makes cannot pass on the hidden classes that it grows: each
+ * socket's options get three of their own, and every look at them misses its inline cache, about sixty times a connection.
+ * Options in dictionary mode make that one spread a slow one for good, whose results share their classes. Other versions of
+ * V8 lose nothing by it. With 48 clients that connect for each request (point/48-close of scripts/bench), it took 128 -> 98 µs
+ * of CPU a point query. The documented way: not to do it.
+ */
+export function easeSocketCreation(): void {
+  const options: { readable: boolean; writable?: boolean; handle?: null } = {
+    readable: false,
+    writable: false,
+    handle: null,
+  };
+  // Deleting what was not added last turns an object into a dictionary.
+  delete options.writable;
+  for (let n = 0; n < enough; n += 1) new Socket(options as { readable: boolean }).destroy();
+}

@@ -1,0 +1,65 @@
+// Loaded into the daemon's processes by NODE_OPTIONS=--import: a node whose undocumented insides are others, and whose documentation
+// still holds. With `?parser` its parser cannot be taken off a socket either. Must not know the gateway's code.
+import { OutgoingMessage } from 'node:http';
+import { Server, Socket } from 'node:net';
+import { isMainThread } from 'node:worker_threads';
+
+type Method = (this: object, ...args: unknown[]) => unknown;
+type Handle = { useUserBuffer?: (buffer: Buffer) => void };
+
+/** Has `owner[name]` be what `change` makes of it. */
+function replace(owner: object, name: string, change: (own: Method) => Method): void {
+  const methods = owner as Record<string, Method>;
+  const own = methods[name];
+  if (own === undefined) throw new Error(`there is no ${name} any more`);
+  methods[name] = change(own);
+}
+
+/** A head that writeHead has not made takes the body with it: nothing of it is sent. */
+function loseOwnHeads(): void {
+  const made = new WeakSet<object>();
+  replace(
+    OutgoingMessage.prototype,
+    '_storeHeader',
+    (own) =>
+      function (...args) {
+        made.add(this);
+        return own.apply(this, args);
+      },
+  );
+  replace(
+    OutgoingMessage.prototype,
+    '_send',
+    (own) =>
+      function (bytes, ...rest) {
+        return own.call(this, made.has(this) ? bytes : '', ...rest);
+      },
+  );
+}
+
+/** Accepted sockets read into another buffer than the one they were given, and do not tell what waits in them. */
+function loseHandles(): void {
+  replace(
+    Server.prototype,
+    'emit',
+    (own) =>
+      function (event, ...args) {
+        const handle = event === 'connection' ? (args[0] as { _handle?: Handle })._handle : null;
+        if (handle) changeHandle(handle);
+        return own.call(this, event, ...args);
+      },
+  );
+}
+
+function changeHandle(handle: Handle): void {
+  const own = handle.useUserBuffer;
+  if (own === undefined) throw new Error('there is no useUserBuffer any more');
+  handle.useUserBuffer = (buffer) => own.call(handle, Buffer.alloc(buffer.length));
+  Object.defineProperty(handle, 'writeQueueSize', { value: undefined });
+}
+
+if (isMainThread && process.env.DBHTTPD_INSTANCE !== undefined) {
+  loseOwnHeads();
+  loseHandles();
+  if (new URL(import.meta.url).search === '?parser') Socket.prototype.listeners = () => [];
+}
