@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { version } from './version.ts';
 
-const code = fileURLToPath(new URL('../', import.meta.url));
+const code = fileURLToPath(new URL('../../', import.meta.url));
 const manifest = fileURLToPath(new URL('../../../../package.json', import.meta.url));
 const fingerprintDigits = 12;
 
