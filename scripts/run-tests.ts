@@ -1,7 +1,7 @@
 // Runs the test files under Node's own runner: one MariaDB for all of them, one temporary directory for the run.
 // Must not know what is tested. A process that outlives the tests is a failure of the run.
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, describeServer, startDatabase } from '../test/support/mariadb.ts';
 import { openRunDirectory, survivors } from './support/survivors.ts';
@@ -11,6 +11,8 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => proc
 
 const fileTimeoutMs = 300_000;
 const concurrency = 2;
+/** In the head of a file whose bounds of time are narrow: what runs beside it would be measured with it. */
+const aloneMark = /^\/\/ Runs alone\b/m;
 
 const files = findTests(process.argv.slice(2));
 if (files.length === 0) {
@@ -21,7 +23,10 @@ const directory = openRunDirectory('dbhttpd-run-');
 
 const database = await startDatabase();
 console.log(`  ${files.length} files, ${database.flavour} ${database.version}`);
-const status = await runNode(files, database);
+const { alone = [], together = [] } = groupFiles(files);
+// The many come last: their summary is the run's. What has failed before them is not to be lost above it.
+let status = alone.length === 0 ? 0 : await runNode(alone, 1, database);
+if (status === 0 && together.length > 0) status = await runNode(together, concurrency, database);
 await database.stop();
 const left = await survivors(directory);
 for (const { pid, command } of left) {
@@ -42,8 +47,19 @@ function findTests(words: readonly string[]): string[] {
     .map((path) => join('dist', path.replace(/\.ts$/, '.js')));
 }
 
-function runNode(tests: readonly string[], server: Database): Promise<number> {
-  const options = [`--test-concurrency=${concurrency}`, `--test-timeout=${fileTimeoutMs}`];
+function groupFiles(tests: readonly string[]): { alone?: string[]; together?: string[] } {
+  const groups: { alone?: string[]; together?: string[] } = {};
+  for (const path of tests) {
+    const source = readFileSync(path.replace(/^dist\//, '').replace(/\.js$/, '.ts'), 'utf8');
+    const group = aloneMark.test(source) ? 'alone' : 'together';
+    groups[group] ??= [];
+    groups[group].push(path);
+  }
+  return groups;
+}
+
+function runNode(tests: readonly string[], atOnce: number, server: Database): Promise<number> {
+  const options = [`--test-concurrency=${atOnce}`, `--test-timeout=${fileTimeoutMs}`];
   const reporter = new URL('support/tap-reporter.js', import.meta.url).href;
   // People at a terminal get Node's own.
   if (!process.stdout.isTTY) {

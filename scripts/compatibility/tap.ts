@@ -25,8 +25,9 @@ export function readFailure(line: string): string | null {
 /** Reads a whole output; null when it has no closing counts, because the runner did not come to its end. */
 export function readTap(text: string): Tally | null {
   const count = (name: string) => {
-    const found = [...text.matchAll(new RegExp(`^# ${name} (\\d+)$`, 'gm'))].at(-1)?.[1];
-    return found === undefined ? null : Number(found);
+    const found = [...text.matchAll(new RegExp(`^# ${name} (\\d+)$`, 'gm'))];
+    // One for those that run alone, one for the others.
+    return found.length === 0 ? null : found.reduce((sum, [, n]) => sum + Number(n), 0);
   };
   const [passed, failed, cancelled, skipped] = ['pass', 'fail', 'cancelled', 'skipped'].map(count);
   if (passed == null || failed == null || cancelled == null || skipped == null) return null;

@@ -1,5 +1,6 @@
 // More clients than the database can serve: shed early with a time to come again, while health and metrics answer.
 // Must not know how the queue is built.
+// Runs alone: its bounds are of the processor, too.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,5 +1,6 @@
 // The queue in front of the pool is bounded, and whoever does not fit into it is told at once.
 // Must not know how the queue is made.
+// Runs alone: its bounds are of the processor, too.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
