@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { exchange, openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { readMetric } from '../support/scrape.ts';
 
 type Line = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -84,6 +85,25 @@ test('tells the fate of a write whose client had gone before its end', async () 
   connection.reset();
   const { status, complete, outcome } = await lineOf('four');
   assert.deepEqual([status, complete, outcome], [499, false, 'ok']);
+});
+
+test('a read that ends because its client has gone is one line and one failure', async () => {
+  const failures = () => readMetric(gateway, 'dbhttpd_failures_total', { code: 'CLIENT_GONE' });
+  const before = await failures();
+  const connection = await openRaw(gateway.port);
+  const target = `/db?${encodeURIComponent('{"SQL":"select sleep(30) as departed"}')}`;
+  connection.send(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: left\r\n\r\n`);
+  await eventually('it runs', async () =>
+    (await database.query('show processlist')).some((row) => String(row.Info).includes('departed')),
+  );
+  connection.reset();
+  const { status, code, outcome } = await lineOf('left');
+  assert.deepEqual([status, code, outcome], [499, 'CLIENT_GONE', 'failed']);
+  // Lines stand in the order of their events: a second one would be before this.
+  await gateway.get('/livez', { headers: { 'X-Request-ID': 'afterwards' } });
+  await lineOf('afterwards');
+  assert.equal(linesOf(path()).filter((line) => line.request_id === 'left').length, 1);
+  assert.equal(await failures(), before + 1);
 });
 
 test('holds no literal and no control character', async () => {

@@ -32,6 +32,7 @@ if (!isMainThread) {
   const all: Probed[] = [];
   for (let round = 0; round < rounds; round += 1) {
     for (const path of paths) all.push(await ask(port, path));
+    // A pace, not a wait: whoever asks without a pause is load himself.
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   parentPort?.postMessage(all);
