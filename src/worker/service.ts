@@ -19,15 +19,16 @@ import { Readiness, type ReadyAnswer } from './backend/readiness.ts';
 import { prepareSession, type Session } from './backend/session.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
-import type { DbExchange } from './endpoints/db/exchange.ts';
 import { createRoutes } from './endpoints/routes.ts';
 import { Coalescer } from './execute/coalescer.ts';
 import { Executor } from './execute/executor.ts';
 import { Pipeline, type PipelineObservations } from './execute/pipeline.ts';
+import type { Run } from './execute/run.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
+import type { Exchange } from './http/exchange.ts';
 import { createTokenGuard } from './http/guard.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
@@ -72,7 +73,7 @@ export type Service = {
 
 /** The pipeline takes two of the pool's connections: the rest must be worth the name of a pool. */
 const leastPoolForPipeline = 4;
-const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0, waiting: 0 };
+const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0 };
 /** What one read from MySQL may bring, and 16 KiB. */
 const arenaBytes = 144 * 1024;
 /** Room for requests that are only half there; some of the longest must fit in any case. */
@@ -128,7 +129,7 @@ export function createService({
   control.start();
   const pipeline =
     config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
-  const coalescer = config.coalesce ? new Coalescer(pool.queue) : null;
+  const coalescer = config.coalesce ? new Coalescer<Run>() : null;
   const metrics = new WorkerMetrics(config.slowQueryMs);
   const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
   const readiness = new Readiness(connect, pool, () => reachability.reached());
@@ -138,17 +139,17 @@ export function createService({
     noteInLog(observation);
     accessLog?.observe(observation);
   };
-  const live = new IndexedSet<DbExchange>();
+  const live = new IndexedSet<Exchange>();
   let draining = false;
 
   const db = createDbEndpoint(config, {
-    executor: new Executor(pool, control, pipeline, coalescer),
+    executor: new Executor({ pool, control, pipeline, coalescer }),
     catalogue,
     live,
     buffers: new BufferPool(),
     rowModule,
     holdBytes: config.bufferBytes,
-    retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.waiters, performance.now()),
+    retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.length, performance.now()),
     mostStatementBytes: () => packetLimit.mostStatementBytes,
     stalledReaders,
     observe,
@@ -243,7 +244,7 @@ function createStalledReaders(
   let lastTold = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return new StalledReaders({
-    othersWait: () => pool.queue.waiters > 0,
+    othersWait: () => pool.queue.length > 0,
     mostHeld: () => {
       const { size } = pool.observations();
       const inPipeline = pipeline?.observations().connections ?? 0;

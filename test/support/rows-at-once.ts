@@ -1,10 +1,8 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 // Must not know connections.
-import { BufferPool } from '../../src/worker/reply/buffers.ts';
 import { planRow } from '../../src/worker/reply/rows.ts';
-import { ReplyWriter } from '../../src/worker/reply/writer.ts';
 import { type ColumnWish, wire } from './mysql-answer.ts';
-import { collect, createRowModule } from './transcript.ts';
+import { collect, createRowModule, createWriter } from './transcript.ts';
 
 const rowModule = createRowModule();
 
@@ -28,7 +26,7 @@ export type Offer = {
 /** Offers packets to the module once. */
 export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: Offer = {}): Taken {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(), 65536, transport);
+  const out = createWriter(transport);
   out.reserve(1);
   const columns = wishes.map(({ type = wire.text, charset = wire.utf8mb4 }) => ({
     name: Buffer.from('c'),

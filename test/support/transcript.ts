@@ -7,7 +7,8 @@ import { Connection, type Intake } from '../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../src/shared/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
-import { DbReply, type DbReplyOptions } from '../../src/worker/reply/formats/db.ts';
+import { chooseDbFormat, type DbReplyOptions } from '../../src/worker/reply/formats/db.ts';
+import { createReplyHead, jsonType } from '../../src/worker/reply/head.ts';
 import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
 import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
@@ -29,7 +30,7 @@ export function collect(): Collected {
     body: () => Buffer.concat(pieces),
     how: () => how,
     parts,
-    sendWhole: (bytes, length, sent) => {
+    sendWhole: (_head, bytes, length, sent) => {
       pieces.push(Buffer.from(bytes.subarray(0, length)));
       how = 'whole';
       sent();
@@ -46,6 +47,15 @@ export function collect(): Collected {
       how = 'finished';
     },
   };
+}
+
+/** Creates a writer that sends to it. */
+export function createWriter(
+  transport: Collected,
+  holdBytes = 65536,
+  pool = new BufferPool(),
+): ReplyWriter {
+  return new ReplyWriter(pool, holdBytes, transport, createReplyHead(200, jsonType));
 }
 
 /** What became of an answer. */
@@ -148,9 +158,7 @@ function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
   const { way = oneByOne, holdBytes = 65536, extended = false, ...options } = reading;
   const transport = collect();
-  const writer = new ReplyWriter(new BufferPool(), holdBytes, transport);
-  const reply = new DbReply(
-    writer,
+  const format = chooseDbFormat(
     {
       serverKey: Buffer.from('"SERVER":"s"'),
       heads: new ResultHeads(way.rowModule),
@@ -159,8 +167,9 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
       maxResultBytes: 0,
       ...options,
     },
-    { replyTooLarge: () => {}, failedStatement: (results) => results.length },
+    null,
   );
+  const reply = format.create(createWriter(transport, holdBytes), { replyTooLarge: () => {} });
   let lost: Error | null = null;
   const whole = [...chunks];
   const { connection, receive } = way.knowsColumns
@@ -168,14 +177,16 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     : openLink(way, extended);
   const owner = {
     answered: (_flagsClean: boolean, error: ServerError | null) => {
-      if (error !== null) reply.error(error);
-      reply.finish({ trailer: [], rolledBack: false });
+      const statement = command.results.length;
+      const failure = error === null ? null : { error, statement, rolledBack: false };
+      reply.finish({ kind: 'answered', failure, facts: null });
     },
     lost: (reason: Error) => {
       lost = reason;
     },
   };
-  connection.send(new QueryCommand('select', connection.columns, reply, owner));
+  const command = new QueryCommand('select', connection.columns, reply, owner);
+  connection.send(command);
   for (const chunk of whole) receive(chunk);
   const how = transport.how();
   const ended = how === 'whole' || how === 'finished';

@@ -41,6 +41,13 @@ export const discardResults: ResultSink = {
   ok: () => {},
 };
 
+/** What is remembered of a complete result. */
+export type ResultNote = {
+  readonly isResultSet: boolean;
+  /** Whether a transaction was open after it. */
+  readonly inTransaction: boolean;
+};
+
 /** Whoever sent the query; exactly one is called, once. */
 export interface QueryEvents {
   /**
@@ -63,6 +70,8 @@ type Stage = 'header' | 'column' | 'end of columns' | 'row';
 /** One COM_QUERY on a connection. */
 export class QueryCommand implements Command {
   readonly packet: Buffer;
+  /** The complete results so far, in order. */
+  readonly results: ResultNote[] = [];
   #sink: ResultSink;
   readonly #columns: ColumnCache;
   readonly #events: QueryEvents;
@@ -134,7 +143,7 @@ export class QueryCommand implements Command {
     if (bytes[start] === packetMarkers.ok) {
       const ok = parseOk(bytes, start, end);
       const more = (ok.status & serverStatus.moreResults) !== 0;
-      this.#noteStatus(ok.status);
+      this.#noteStatus(ok.status, false);
       if (this.#stateChanged) this.#noteCharset(bytes, start, end);
       this.#sink.ok(ok, more);
       if (!more) this.#end(null);
@@ -183,7 +192,7 @@ export class QueryCommand implements Command {
 
   #endOfRowsPacket(bytes: Buffer, start: number, end: number): boolean {
     const status = parseEofStatus(bytes, start, end);
-    this.#noteStatus(status);
+    this.#noteStatus(status, true);
     this.#stage = 'header';
     this.#sink.endOfRows(status);
     if ((status & serverStatus.moreResults) !== 0) return false;
@@ -197,7 +206,9 @@ export class QueryCommand implements Command {
   }
 
   /** A change of state taints the whole answer; of the transaction the last word counts. */
-  #noteStatus(status: number): void {
+  #noteStatus(status: number, isResultSet: boolean): void {
+    const inTransaction = (status & serverStatus.inTransaction) !== 0;
+    this.results.push({ isResultSet, inTransaction });
     if ((status & serverStatus.stateChanged) !== 0) this.#stateChanged = true;
     this.#lastStatus = status;
   }

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { quit } from '../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import { IndexedSet } from '../indexed-set.ts';
+import { Admission } from './admission.ts';
 import { Queue } from './queue.ts';
 import type { Reachability } from './reachability.ts';
 import type { ProbedPool } from './readiness.ts';
@@ -41,6 +42,8 @@ export type PoolObservations = {
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
 export class Pool implements SessionEvents, ProbedPool {
+  /** How many wait, for a session or for what somebody else will get from one. */
+  readonly admission: Admission;
   /** Who waits for a session. */
   readonly queue: Queue;
   readonly #settings: PoolSettings;
@@ -56,7 +59,8 @@ export class Pool implements SessionEvents, ProbedPool {
   constructor(settings: PoolSettings, reachability: Reachability) {
     this.#settings = settings;
     // Waiting for a session that is just being opened does not count.
-    this.queue = new Queue(() => settings.queue + this.#source.connecting);
+    this.admission = new Admission(() => settings.queue + this.#source.connecting);
+    this.queue = new Queue(this.admission);
     this.#source = new SessionSource(settings.open, this, reachability);
   }
 
@@ -71,7 +75,7 @@ export class Pool implements SessionEvents, ProbedPool {
       busy: this.#busy.size,
       resetting: this.#resetting.size,
       connecting: this.#source.connecting,
-      waiting: this.queue.length,
+      waiting: this.admission.waiting,
       ...this.#source.done,
       ...this.#resets.done,
     };
@@ -83,7 +87,7 @@ export class Pool implements SessionEvents, ProbedPool {
       waiter.refused('stopping');
       return;
     }
-    const session = this.queue.waiters === 0 ? this.#idle.pop() : undefined;
+    const session = this.queue.length === 0 ? this.#idle.pop() : undefined;
     if (session !== undefined) {
       this.#grant(session, waiter);
     } else if (this.#isDown() && !this.#source.hurry()) {
@@ -91,7 +95,7 @@ export class Pool implements SessionEvents, ProbedPool {
     } else {
       this.queue.add(waiter);
       this.#openWhereNeeded();
-      if (!this.queue.isOverfull) return;
+      if (!this.admission.isOverfull) return;
       this.queue.remove(waiter);
       waiter.refused('queue full');
     }
@@ -176,10 +180,10 @@ export class Pool implements SessionEvents, ProbedPool {
 
   #openWhereNeeded(): void {
     const source = this.#source;
-    if (this.queue.waiters > source.connecting) source.hurry();
+    if (this.queue.length > source.connecting) source.hurry();
     while (
       source.mayConnect &&
-      this.queue.waiters > source.connecting &&
+      this.queue.length > source.connecting &&
       this.open + source.connecting < this.#settings.size
     ) {
       source.connect();

@@ -1,12 +1,18 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
 import type { IncomingMessage } from 'node:http';
-import { refusal, sendFailure } from '../http/failure.ts';
+import { sendFailure } from '../http/failure.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Handler } from '../http/router.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
+import { jsonType } from '../reply/head.ts';
 
-const jsonType = 'application/json; charset=utf-8';
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
+
+const noMetrics: Failure = {
+  ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
+  retryAfterSeconds: 1,
+};
 
 /** Whether this worker can serve what a client needs, and if not, why, in a word and MySQL's number. */
 export type ReadyAnswer =
@@ -17,11 +23,13 @@ export type ReadyAnswer =
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));
 
 /** No scraper is pinned to a worker that may hang: each reply ends its connection. */
-function watching(answer: (request: IncomingMessage, response: OutgoingReply) => void): Handler {
+function watching(
+  answer: (request: IncomingMessage, response: OutgoingReply, requestId: string) => void,
+): Handler {
   return (request, response, _head, { requestId }) => {
     response.shouldKeepAlive = false;
     response.setHeader('X-Request-ID', requestId);
-    answer(request, response);
+    answer(request, response, requestId);
   };
 }
 
@@ -53,14 +61,10 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
 
 /** @param scrape the metrics of all workers as Prometheus text */
 export function createMetrics(scrape: () => Promise<string>): Handler {
-  return watching((_request, response) => {
+  return watching((_request, response, requestId) => {
     scrape().then(
       (text) => sendText(response, text, expositionType),
-      () =>
-        sendFailure(response, {
-          ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
-          retryAfterSeconds: 1,
-        }),
+      () => sendFailure(response, noMetrics, requestId),
     );
   });
 }

@@ -1,15 +1,30 @@
 // What may become of a request's statements, and who may stop them.
 // Must not know how they are run.
-import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Refusal } from '../backend/waiter.ts';
+import type { StatementFailure } from './statement-failure.ts';
 
 /** Why a run was stopped from outside. */
 export type StopReason = 'deadline' | 'client gone' | 'stalled' | 'too large' | 'stopping';
 
+/** What was asked of the server beside the statements. */
+export type ServerFacts = {
+  /** MySQL's one-line status text. */
+  readonly statistics: string;
+  readonly serverVersion: string;
+};
+
+/** MySQL answered to the end. */
+export type Answer = {
+  readonly kind: 'answered';
+  /** Null: all statements succeeded. */
+  readonly failure: StatementFailure | null;
+  /** Null: none were asked for, or there was a failure. */
+  readonly facts: ServerFacts | null;
+};
+
 /** What became of the statements. */
 export type RunEnd =
-  /** MySQL answered to the end; the error, if any, has been given to the sink. */
-  | { readonly kind: 'answered'; readonly error: ServerError | null }
+  | Answer
   /** Nothing was sent to MySQL. */
   | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason }
   /** Stopped while running; whatever MySQL may still answer is not trusted. */

@@ -63,6 +63,11 @@ export class PipelineSession {
     return this.#waiting.length;
   }
 
+  /** Whether what is added now is not written with the next batch: it waits as those in the queue do. */
+  get isDeep(): boolean {
+    return this.depth >= mostTogether;
+  }
+
   /** Statements written or about to be. */
   get depth(): number {
     return this.#outstanding.length + this.#waiting.length;
@@ -108,6 +113,12 @@ export class PipelineSession {
     const at = this.#waiting.indexOf(statement);
     if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
+  }
+
+  /** Puts another statement in the place of one that has not been written. */
+  replace(statement: PipelinedStatement, by: PipelinedStatement): void {
+    const at = this.#waiting.indexOf(statement);
+    if (at >= 0) this.#waiting[at] = by;
   }
 
   /** Sends all statements away: nothing more is written, and what is still answered counts for nothing. */

@@ -5,12 +5,7 @@ import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
 import { LatencyTracker } from './latency-tracker.ts';
-import {
-  heldUpMs,
-  mostTogether,
-  type PipelinedStatement,
-  type PipelineSession,
-} from './pipeline-session.ts';
+import { heldUpMs, type PipelinedStatement, type PipelineSession } from './pipeline-session.ts';
 import { type PipelineSessionEvents, PipelineSessions } from './pipeline-sessions.ts';
 import { Relief } from './relief.ts';
 import { WriteBatcher } from './write-batcher.ts';
@@ -25,8 +20,6 @@ export type PipelineObservations = {
   readonly statements: number;
   readonly reruns: number;
   readonly connections: number;
-  /** Statements that wait to be written. */
-  readonly waiting: number;
 };
 
 /** One worker's pipeline. Its owner must close it before the pool. */
@@ -63,7 +56,6 @@ export class Pipeline implements PipelineSessionEvents {
       statements: this.#statements,
       reruns: this.#reruns,
       connections: this.#sessions.length,
-      waiting: this.#countWaiting(),
     };
   }
 
@@ -76,13 +68,7 @@ export class Pipeline implements PipelineSessionEvents {
       if (!candidate.isOpenTo(sqlLength, now)) continue;
       if (best === null || candidate.depth < best.depth) best = candidate;
     }
-    return best !== null && this.#hasRoom(best) ? best : null;
-  }
-
-  /** What is more than goes together waits, and takes a place of the pool's queue. */
-  #hasRoom({ depth }: PipelineSession): boolean {
-    if (depth < mostTogether) return true;
-    return depth < mostDepth && this.#pool.queue.hasRoomBeside(this.#countWaiting());
+    return best !== null && best.depth < mostDepth ? best : null;
   }
 
   /** Has the statement written with others that come about now. */

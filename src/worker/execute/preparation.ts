@@ -23,6 +23,10 @@ export type Statement = {
   readonly isReadOnly: boolean;
   /** A number that statements like it share; null where it matters that it runs by itself. */
   readonly shape: number | null;
+  /** After an error of MySQL's: whether the transaction is rolled back before anything is told. */
+  readonly rollbackOnError: boolean;
+  /** Whether the server is asked for its statistics once the statements have succeeded. */
+  readonly asksServer: boolean;
   /** Reads with an equal one have the same reply, whoever runs them; null: it runs for its own request alone. */
   readonly coalescingKey: string | null;
 };

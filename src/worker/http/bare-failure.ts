@@ -1,7 +1,9 @@
 // What is answered to bytes that are no HTTP, where no ServerResponse exists.
 // Must not know requests.
 import type { Socket } from 'node:net';
-import { type Failure, failureBody, jsonHeaders, refusal } from './failure.ts';
+import { type Failure, refusal, renderPlainFailure } from '../reply/failure.ts';
+import { headerLines, typedHeaders } from '../reply/head.ts';
+import { failureHeaders } from './failure.ts';
 import { endSocket } from './linger.ts';
 
 /** What node's parser or clock objected to, as the status that says so. */
@@ -24,18 +26,20 @@ const reasons: Readonly<Record<number, string>> = {
 export function endWithFailure(
   socket: Socket,
   failure: Failure,
+  requestId: string,
   moreHeaders: readonly string[],
 ): number {
-  const body = failureBody(failure);
-  const length = String(Buffer.byteLength(body));
-  const headers = [...jsonHeaders, ...moreHeaders, 'Content-Length', length];
-  if (failure.retryAfterSeconds !== undefined) {
-    headers.push('Retry-After', String(failure.retryAfterSeconds));
-  }
-  let head = `HTTP/1.1 ${failure.status} ${reasons[failure.status] ?? 'Error'}\r\n`;
-  for (let index = 0; index < headers.length; index += 2) {
-    head += `${headers[index]}: ${headers[index + 1]}\r\n`;
-  }
-  endSocket(socket, `${head}Connection: close\r\n\r\n${body}`);
+  const { contentType, body } = renderPlainFailure(failure, requestId);
+  const head = headerLines([
+    ...typedHeaders(contentType),
+    ...moreHeaders,
+    'X-Request-ID',
+    requestId,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    ...failureHeaders(failure),
+  ]);
+  const line = `HTTP/1.1 ${failure.status} ${reasons[failure.status] ?? 'Error'}\r\n`;
+  endSocket(socket, `${line}${head}Connection: close\r\n\r\n${body}`);
   return Buffer.byteLength(body);
 }

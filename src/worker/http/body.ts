@@ -1,8 +1,8 @@
 // A request's body, read to its end within a limit.
 // Must not know what is in it.
 import type { IncomingMessage } from 'node:http';
+import { type Failure, refusal } from '../reply/failure.ts';
 import { ByteCollector } from './byte-collector.ts';
-import { type Failure, refusal } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 
 /** Exactly one is called, once; none when the client goes away first. */

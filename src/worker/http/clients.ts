@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from '../reply/failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeEvents } from './intake.ts';
 import { type NodeInternals, ReadBuffer, takeParser } from './node-internals.ts';

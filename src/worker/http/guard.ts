@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
-import { type Failure, refusal } from './failure.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
 

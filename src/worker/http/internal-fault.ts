@@ -1,7 +1,8 @@
 // What is answered where the handling of a request threw: that request ends, and nothing else.
 // Must not know what was thrown; the log is told where.
 import type { Outcome } from '../execute/outcome.ts';
-import { type Failure, refusal, sendFailure } from './failure.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
+import { sendFailure } from './failure.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { resetConnection } from './reset.ts';
 
@@ -24,5 +25,5 @@ export function endWithFault(response: OutgoingReply, requestId: string, outcome
   if (response.destroyed || response.writableEnded) return;
   response.failureCode = 'INTERNAL';
   if (response.headersSent) resetConnection(response.socket);
-  else sendFailure(response, internalFailure(outcome), ['X-Request-ID', requestId]);
+  else sendFailure(response, internalFailure(outcome), requestId);
 }

@@ -2,22 +2,15 @@
 // Must not know what the bytes say.
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import { createSecondClock } from '../observe/second-clock.ts';
+import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
+import { headerLines } from '../reply/head.ts';
 import { ServerResponse, STATUS_CODES } from './node-http.ts';
 import { sendAtOnce } from './node-internals.ts';
 
 /** RFC 9110 section 5.6.7. */
 const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
 
-/** Headers (name, value, name, value) as lines with their ends. They are not checked. */
-export function headerLines(headers: readonly string[]): string {
-  let lines = '';
-  for (let index = 0; index < headers.length; index += 2) {
-    lines += `${headers[index]}: ${headers[index + 1]}\r\n`;
-  }
-  return lines;
-}
-
-/** The same backwards. */
+/** Header lines as name, value, name, value. */
 function headersIn(lines: string): string[] {
   return lines.split('\r\n').flatMap((line) => {
     const end = line.indexOf(': ');
@@ -39,6 +32,8 @@ export class OutgoingReply extends ServerResponse {
   bodyBytes = 0;
   /** Why the request failed; null: it did not, or it is MySQL's own error. */
   failureCode: FailureCode | null = null;
+  /** How a failure is told on the path that was asked for. */
+  renderFailure: RenderFailure = renderPlainFailure;
   expectation: Expectation = 'none';
   /** The statements that it is the reply of, while there are some. */
   attended: Attended | null = null;

@@ -1,49 +1,55 @@
 // A reply's bytes on node:http: whole with Content-Length, or streamed.
 // Must not know what the bytes say.
+import type { RunTimes } from '../execute/run-times.ts';
+import { tenths } from '../observe/milliseconds.ts';
+import type { ReplyHead } from '../reply/head.ts';
 import type { Transport } from '../reply/writer.ts';
-import { jsonHeaders } from './failure.ts';
-import { headerLines, type OutgoingReply } from './outgoing-reply.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
 
 /** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
 
-/** The same headers as lines. */
-const jsonLines = headerLines(jsonHeaders);
+/** Server-Timing's value as of now (https://www.w3.org/TR/server-timing/). */
+export function serverTiming({ waitedMs, workedMs }: RunTimes): string {
+  return `queue;dur=${tenths(waitedMs)}, db;dur=${tenths(workedMs)}`;
+}
 
 /** Whose reply is sent. */
 export interface ReplyEvents {
-  readonly requestId: string;
-  /** Server-Timing's value, as of when the head is written. */
-  serverTiming(): string;
   /** The reader does not keep up; `drain` of the response tells when it does again. */
   readerIsSlow(): void;
 }
 
-/** Sends one reply of status 200. */
+/** Sends one reply. */
 export class ReplyTransport implements Transport {
   readonly #response: OutgoingReply;
+  readonly #requestId: string;
+  readonly #times: RunTimes;
   readonly #events: ReplyEvents;
 
-  constructor(response: OutgoingReply, events: ReplyEvents) {
+  /** @param times of what is replied to, told as they are when the head leaves */
+  constructor(response: OutgoingReply, requestId: string, times: RunTimes, events: ReplyEvents) {
     this.#response = response;
+    this.#requestId = requestId;
+    this.#times = times;
     this.#events = events;
   }
 
-  sendWhole(bytes: Buffer, length: number, sent: () => void): void {
+  sendWhole(head: ReplyHead, bytes: Buffer, length: number, sent: () => void): void {
     if (length > oneWriteBytes) {
-      this.#response.writeHead(200, [...this.#headers(), 'Content-Length', String(length)]);
+      const headers = [...this.#headers(head), 'Content-Length', String(length)];
+      this.#response.writeHead(head.status, headers);
       this.#response.end(bytes.subarray(0, length), sent);
       return;
     }
-    const { requestId } = this.#events;
-    const timing = this.#events.serverTiming();
-    const head = `${jsonLines}X-Request-ID: ${requestId}\r\nServer-Timing: ${timing}\r\nContent-Length: ${length}\r\n`;
-    this.#response.sendWhole(200, head, bytes.toString('latin1', 0, length));
+    const timing = serverTiming(this.#times);
+    const lines = `${head.lines}X-Request-ID: ${this.#requestId}\r\nServer-Timing: ${timing}\r\nContent-Length: ${length}\r\n`;
+    this.#response.sendWhole(head.status, lines, bytes.toString('latin1', 0, length));
     sent();
   }
 
-  begin(): void {
-    this.#response.writeHead(200, this.#headers());
+  begin(head: ReplyHead): void {
+    this.#response.writeHead(head.status, this.#headers(head));
   }
 
   sendPart(bytes: Buffer, sent: () => void): void {
@@ -54,9 +60,8 @@ export class ReplyTransport implements Transport {
     this.#response.end();
   }
 
-  #headers(): string[] {
-    const { requestId } = this.#events;
-    const timing = this.#events.serverTiming();
-    return [...jsonHeaders, 'X-Request-ID', requestId, 'Server-Timing', timing];
+  #headers({ headers }: ReplyHead): string[] {
+    const timing = serverTiming(this.#times);
+    return [...headers, 'X-Request-ID', this.#requestId, 'Server-Timing', timing];
   }
 }

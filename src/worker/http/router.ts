@@ -3,10 +3,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
 import { type Endpoint, type RequestObserver, RequestRecord } from '../observe/request-record.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
-import { type Failure, refusal, sendFailure } from './failure.ts';
+import { sendFailure } from './failure.ts';
 import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
@@ -145,7 +146,7 @@ function refuse(
   failure: Failure,
 ): void {
   if (announcesBody(request)) response.shouldKeepAlive = false;
-  sendFailure(response, failure, ['X-Request-ID', requestId]);
+  sendFailure(response, failure, requestId);
 }
 
 function withoutQuery(target: string): string {

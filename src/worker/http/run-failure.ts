@@ -2,7 +2,7 @@
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from '../reply/failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;

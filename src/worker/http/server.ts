@@ -2,9 +2,9 @@
 // Must not know routes: it hands each request to one handler, one at a time for each connection.
 import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import type { Failure } from '../reply/failure.ts';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
-import type { Failure } from './failure.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { keepFromParser, type NodeInternals } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
@@ -142,8 +142,7 @@ export function createHttpServer(
   const refuse = (socket: Socket, failure: Failure): void => {
     const client = socket.remoteAddress ?? '';
     const requestId = refusals.nextRequestId();
-    const headers = [...refusals.headers, 'X-Request-ID', requestId];
-    const bytes = endWithFailure(socket, failure, headers);
+    const bytes = endWithFailure(socket, failure, requestId, refusals.headers);
     refusals.observe(client, failure, bytes, requestId);
   };
 

@@ -149,7 +149,7 @@ export class WorkerMetrics {
         sample('dbhttpd_slow_statements_total', this.slowStatements),
         ...readinessSamples(this.readiness),
         sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
-        sample('dbhttpd_queue_length', pool.waiting + pipeline.waiting),
+        sample('dbhttpd_queue_length', pool.waiting),
         ...poolSamples(pool),
         ...pipelineSamples(pipeline),
         sample('dbhttpd_coalesced_requests_total', this.coalesced),

@@ -2,18 +2,13 @@
 // Must not know the document around them, nor sockets.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes } from './buffers.ts';
+import type { FormatEvents } from './format.ts';
 import type { RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';
 import type { ReplyWriter } from './writer.ts';
 
 /** How much is written; 0 sets no limit. */
 export type RowLimits = { readonly maxRows: number; readonly maxResultBytes: number };
-
-/** Whose rows they are. */
-export interface RowsEvents {
-  /** The body has outgrown `maxResultBytes`; called once. */
-  replyTooLarge(): void;
-}
 
 const comma = 0x2c;
 const everyRow = 0xffffffff;
@@ -30,13 +25,13 @@ export class ResultRows {
   readonly #out: ReplyWriter;
   readonly #limits: RowLimits;
   readonly #module: RowModule | null;
-  readonly #events: RowsEvents;
+  readonly #events: FormatEvents;
   #plan = noColumns;
   /** Of the current result. */
   #written = 0;
 
   /** @param module null: rows are written one by one */
-  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, events: RowsEvents) {
+  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, events: FormatEvents) {
     this.#out = out;
     this.#limits = limits;
     this.#module = module;

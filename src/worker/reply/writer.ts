@@ -1,13 +1,14 @@
 // Gathers a reply's bytes: holds them back until the status can no longer change, streams after that.
 // Must not know JSON or MySQL; HTTP only as a Transport.
 import { type BufferPool, slackBytes, streamBytes } from './buffers.ts';
+import type { ReplyHead } from './head.ts';
 
 /** How the bytes leave. */
 export interface Transport {
   /** Sends the first `length` bytes as a whole reply; `sent` is called when they may be overwritten. */
-  sendWhole(bytes: Buffer, length: number, sent: () => void): void;
-  /** Begins a reply of unknown length: from here on its status is fixed. */
-  begin(): void;
+  sendWhole(head: ReplyHead, bytes: Buffer, length: number, sent: () => void): void;
+  /** Begins a reply of unknown length: from here on its head is fixed. */
+  begin(head: ReplyHead): void;
   /** Sends a part. It is the transport's to say that its reader is slow. */
   sendPart(bytes: Buffer, sent: () => void): void;
   /** Ends what `begin` began. */
@@ -26,6 +27,8 @@ const nothing = Buffer.alloc(0);
  * Past `holdBytes` the reply is committed: it streams from then on.
  */
 export class ReplyWriter {
+  /** What the reply begins with; its format may change it until the first byte leaves. */
+  head: ReplyHead;
   bytes: Buffer = nothing;
   length = 0;
   committed = false;
@@ -35,7 +38,8 @@ export class ReplyWriter {
   readonly #transport: Transport;
   #limit: number;
 
-  constructor(buffers: BufferPool, holdBytes: number, transport: Transport) {
+  constructor(buffers: BufferPool, holdBytes: number, transport: Transport, head: ReplyHead) {
+    this.head = head;
     this.#buffers = buffers;
     this.#transport = transport;
     this.#limit = holdBytes;
@@ -74,7 +78,7 @@ export class ReplyWriter {
     const bytes = this.bytes;
     const release = () => this.#buffers.release(bytes);
     if (!this.committed) {
-      this.#transport.sendWhole(bytes, this.length, release);
+      this.#transport.sendWhole(this.head, bytes, this.length, release);
       return;
     }
     if (this.length > 0) this.#transport.sendPart(bytes.subarray(0, this.length), release);
@@ -92,7 +96,7 @@ export class ReplyWriter {
     if (!this.committed) {
       this.committed = true;
       this.#limit = streamBytes;
-      this.#transport.begin();
+      this.#transport.begin(this.head);
     }
     this.#sentBytes += this.length;
     this.#transport.sendPart(bytes.subarray(0, this.length), () => this.#buffers.release(bytes));

@@ -1,21 +1,33 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
 import type { Config } from '../../../shared/settings/config.ts';
+import type { Known } from '../../catalogue/table-effects.ts';
 import { readBody } from '../../http/body.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
 import { rulesOf } from '../../http/compat.ts';
-import { type Failure, jsonHeaders, refusal, sendFailure } from '../../http/failure.ts';
+import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
+import { sendFailure } from '../../http/failure.ts';
 import { endWithFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
-import type { DbReplyOptions } from '../../reply/formats/db.ts';
+import { refusal } from '../../reply/failure.ts';
+import { chooseDbFormat, type DbExtras, type DbReplyOptions } from '../../reply/formats/db.ts';
+import { jsonType, typedHeaders } from '../../reply/head.ts';
 import { ResultHeads } from '../../reply/result-heads.ts';
-import { createConclusion } from './conclusion.ts';
-import { DbExchange, type ExchangeContext } from './exchange.ts';
-import { localMetadata, needsConnection } from './metadata.ts';
+import type { RowModule } from '../../reply/row-module.ts';
+import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 import { decideStatement } from './statement.ts';
+
+/** What the endpoint needs of its worker. */
+export type DbContext = ExchangeContext & {
+  /** Null: rows are written one by one. */
+  readonly rowModule: RowModule | null;
+  /** How long a statement may become by its parameters. */
+  readonly mostStatementBytes: () => number;
+  readonly catalogue: Known;
+};
 
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 const otherType = refusal(
@@ -24,19 +36,24 @@ const otherType = refusal(
 );
 
 /** Creates the endpoint of one worker, for GET and POST. */
-export function createDbEndpoint(config: Config, context: ExchangeContext): Handler {
+export function createDbEndpoint(config: Config, context: DbContext): Handler {
   const { section, maxRequestBytes } = config;
   const rules = rulesOf[config.compat];
   const replies = createReplyOptions(config, context);
   const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
     if (decoded.ok) answerRequest(config, context, replies, response, record, decoded.request);
-    else refuse(response, record, refusal(decoded.failure.code, decoded.failure.message));
+    else
+      sendFailure(
+        response,
+        refusal(decoded.failure.code, decoded.failure.message),
+        record.requestId,
+      );
   };
   return (request, response, head, record) => {
     if (request.method === 'GET') {
       if (announcesBody(request)) {
         response.shouldKeepAlive = false;
-        refuse(response, record, bodyOfGet);
+        sendFailure(response, bodyOfGet, record.requestId);
       } else {
         answer(response, record, decodeDbQueryString(head.query ?? '', section, rules));
       }
@@ -45,7 +62,7 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): Hand
     const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
     if (urlObject === null && !isJson(request.headers['content-type'])) {
       response.shouldKeepAlive = false;
-      refuse(response, record, otherType);
+      sendFailure(response, otherType, record.requestId);
       return;
     }
     readBody(request, response, maxRequestBytes, {
@@ -64,14 +81,10 @@ export function createDbEndpoint(config: Config, context: ExchangeContext): Hand
       },
       failed: (failure) => {
         response.shouldKeepAlive = false;
-        refuse(response, record, failure);
+        sendFailure(response, failure, record.requestId);
       },
     });
   };
-}
-
-function refuse(response: OutgoingReply, record: RequestRecord, failure: Failure): void {
-  sendFailure(response, failure, ['X-Request-ID', record.requestId]);
 }
 
 function isJson(contentType: string | undefined): boolean {
@@ -81,7 +94,7 @@ function isJson(contentType: string | undefined): boolean {
 /** How replies are written: exact numbers as JSON's own, or as strings. */
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
-function createReplyOptions(config: Config, { rowModule }: ExchangeContext): ReplyVariants {
+function createReplyOptions(config: Config, { rowModule }: DbContext): ReplyVariants {
   const numbers: DbReplyOptions = {
     serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
     heads: new ResultHeads(rowModule),
@@ -94,7 +107,7 @@ function createReplyOptions(config: Config, { rowModule }: ExchangeContext): Rep
 
 function answerRequest(
   config: Config,
-  context: ExchangeContext,
+  context: DbContext,
   replies: ReplyVariants,
   response: OutgoingReply,
   record: RequestRecord,
@@ -106,25 +119,20 @@ function answerRequest(
   }
   const decided = decideStatement(config, request, context.mostStatementBytes(), context.catalogue);
   if (!decided.ok) {
-    refuse(response, record, decided.failure);
+    sendFailure(response, decided.failure, record.requestId);
     return;
   }
   const { statement } = decided;
-  const exchange = new DbExchange(
-    context,
-    {
-      statement,
-      timeoutMs: Math.min(
-        request.timeoutMs ?? config.statementTimeoutMs,
-        config.statementTimeoutMs,
-      ),
-      record,
-      reply: request.exactNumbersAsStrings ? replies.strings : replies.numbers,
-      conclude: createConclusion(config, request, statement.sql ?? ''),
-    },
-    response,
-  );
-  exchange.start();
+  const most = config.statementTimeoutMs;
+  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
+  const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
+  const format = chooseDbFormat(options, extrasOf(config, request));
+  new Exchange(context, { statement, timeoutMs, record, format }, response).start();
+}
+
+function extrasOf(config: Config, { metadata, rollbackOnError }: DbRequest): DbExtras | null {
+  if (metadata.length === 0 && !rollbackOnError) return null;
+  return { describe: (facts) => describeServer(config, metadata, facts), rollbackOnError };
 }
 
 function sendMetadata(
@@ -136,7 +144,7 @@ function sendMetadata(
   const keys = localMetadata(config, request.metadata);
   const body = `{${keys.map(([key, json]) => `"${key}":${json}`).join(',')}}`;
   response.writeHead(200, [
-    ...jsonHeaders,
+    ...typedHeaders(jsonType),
     'X-Request-ID',
     requestId,
     'Content-Length',

@@ -2,9 +2,8 @@
 // Must not know how the document around them is written.
 
 import { clientInfo, versionNumber } from '../../../shared/mysql/client-library.ts';
-import { fetchStatistics } from '../../../shared/mysql/commands.ts';
-import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Config } from '../../../shared/settings/config.ts';
+import type { ServerFacts } from '../../execute/outcome.ts';
 import type { Trailer } from '../../reply/formats/db.ts';
 import { type MetadataKey, metadataKeys } from './request.ts';
 
@@ -39,21 +38,19 @@ export function localMetadata(settings: MetadataSettings, keys: readonly Metadat
     .map((key) => [key, JSON.stringify(localAnswer(settings, key))] as const);
 }
 
-/** All keys, in DBSlayer's order. Rejects when the connection is lost. */
-export async function fetchMetadata(
+/** All keys, in DBSlayer's order. @param facts what the server said, where one of them needs it */
+export function describeServer(
   settings: MetadataSettings,
   keys: readonly MetadataKey[],
-  connection: Connection,
-): Promise<Trailer> {
+  facts: ServerFacts | null,
+): Trailer {
   const answers = new Map(localMetadata(settings, keys));
-  if (keys.includes('STAT')) {
-    answers.set('STAT', JSON.stringify(await fetchStatistics(connection)));
-  }
-  if (keys.includes('SERVER_VERSION')) {
-    answers.set('SERVER_VERSION', String(versionNumber(connection.serverVersion)));
+  if (facts !== null) {
+    answers.set('STAT', JSON.stringify(facts.statistics));
+    answers.set('SERVER_VERSION', String(versionNumber(facts.serverVersion)));
   }
   return metadataKeys.flatMap((key) => {
-    const json = answers.get(key);
+    const json = keys.includes(key) ? answers.get(key) : undefined;
     return json === undefined ? [] : [[key, json] as const];
   });
 }

@@ -7,7 +7,8 @@ import { shapeOf } from '../../../shared/sql/shape.ts';
 import { type Known, TableEffects } from '../../catalogue/table-effects.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import { noEffects } from '../../execute/statement-effects.ts';
-import { type Failure, refusal } from '../../http/failure.ts';
+import { type Failure, refusal } from '../../reply/failure.ts';
+import { needsConnection } from './metadata.ts';
 import type { DbRequest } from './request.ts';
 
 type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'>;
@@ -17,7 +18,7 @@ export type Decided =
   | { readonly ok: true; readonly statement: Statement }
   | { readonly ok: false; readonly failure: Failure };
 
-const nothingToRun: Statement = {
+const noStatement = {
   sql: null,
   isRead: true,
   effects: noEffects,
@@ -26,7 +27,7 @@ const nothingToRun: Statement = {
   isReadOnly: false,
   shape: null,
   coalescingKey: null,
-};
+} as const;
 
 /** Functions whose answer does not tell that they were ended early. */
 const takesTime = /sleep|benchmark/i;
@@ -42,7 +43,11 @@ export function decideStatement(
   mostBytes: number,
   catalogue: Known,
 ): Decided {
-  if (request.sql === null) return { ok: true, statement: nothingToRun };
+  const { rollbackOnError } = request;
+  const asksServer = needsConnection(request.metadata);
+  if (request.sql === null) {
+    return { ok: true, statement: { ...noStatement, rollbackOnError, asksServer } };
+  }
   const bound =
     request.params === null
       ? ({ ok: true, sql: request.sql } as const)
@@ -64,10 +69,13 @@ export function decideStatement(
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
+  // Replies with more than the results are nobody else's.
+  const isAlone = rollbackOnError || request.metadata.length > 0;
   // What is not allowed in a READ ONLY transaction would be refused in the pipeline.
   const maySharePlace =
     isRead &&
     isClean &&
+    !isAlone &&
     readOnlyAllowed &&
     !readsEarlierSession &&
     !isReadOnly &&
@@ -81,9 +89,11 @@ export function decideStatement(
       needsFreshSession: readsEarlierSession,
       leavesSessionClean: isClean,
       isReadOnly,
+      rollbackOnError,
+      asksServer,
       shape: maySharePlace ? shapeOf(bound.sql) : null,
       coalescingKey:
-        config.coalesce && classified.repeatable
+        config.coalesce && classified.repeatable && !isAlone
           ? keyOf(bound.sql, isReadOnly, request.exactNumbersAsStrings)
           : null,
     },

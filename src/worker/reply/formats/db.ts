@@ -1,15 +1,14 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
-import {
-  type Column,
-  type OkPacket,
-  type ServerError,
-  serverStatus,
-} from '../../../shared/mysql/packets.ts';
-import type { HeldResults, RunSink } from '../../execute/statement-run.ts';
+import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
+import type { Answer, ServerFacts } from '../../execute/outcome.ts';
+import type { HeldResults } from '../../execute/run-events.ts';
+import type { StatementFailure } from '../../execute/statement-failure.ts';
+import type { Format, FormatChoice, FormatEvents } from '../format.ts';
+import { createReplyHead, jsonType } from '../head.ts';
 import type { ResultHeads } from '../result-heads.ts';
-import { ResultRows, type RowLimits, type RowsEvents } from '../result-rows.ts';
+import { ResultRows, type RowLimits } from '../result-rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 
@@ -21,49 +20,57 @@ export type DbReplyOptions = RowLimits & {
   readonly exactAsStrings: boolean;
 };
 
-/** Whose reply it is. */
-export interface DbReplyEvents extends RowsEvents {
-  /** Which statement of the request failed, from what each result before the failure was. */
-  failedStatement(results: readonly ResultNote[]): number;
-}
-
-/** What is remembered of a complete result. */
-export type ResultNote = {
-  readonly isResultSet: boolean;
-  /** Whether a transaction was open after it. */
-  readonly inTransaction: boolean;
-};
-
 /** Keys after SERVER: name and value, strings and numbers, or text that is JSON already. */
 export type Trailer = readonly (readonly [key: string, json: string])[];
 
-/** How a document ends. */
-export type DbEnding = {
-  readonly trailer: Trailer;
-  /** After an error: whether all that was done before it has been undone. */
-  readonly rolledBack: boolean;
+/** What a request has asked for beside its results. */
+export type DbExtras = {
+  /** The keys after a success; `facts` are there where some of them need the server. */
+  readonly describe: (facts: ServerFacts | null) => Trailer;
+  readonly rollbackOnError: boolean;
 };
 
-/** Writes one /db document. `finish` ends it; without it nothing whole ever leaves. */
-export class DbReply implements RunSink {
-  /** The complete results so far, in order. */
-  readonly results: ResultNote[] = [];
+/** Status 200 for whatever MySQL answered: DBSlayer's clients hide the message otherwise. */
+const head = createReplyHead(200, jsonType);
+
+/** A row as JSON has at most so many times its bytes (a control character is six), and brackets. */
+const mostGrowth = 6;
+const rowBrackets = 8;
+/** The same for a column's name; its type, quotes and commas stand beside it. */
+const mostColumnGrowth = 6;
+const columnFrame = 48;
+/** `{"RESULT":{"HEADER":[],"TYPES":[],"ROWS":[` and room to spare. */
+const headFrame = 64;
+
+/** @param extras null: nothing is asked for beside the results */
+export function chooseDbFormat(options: DbReplyOptions, extras: DbExtras | null): FormatChoice {
+  return { head, create: (out, events) => new DbReply(out, options, extras, events) };
+}
+
+/** Writes one /db document. */
+class DbReply implements Format {
   readonly #out: ReplyWriter;
   readonly #options: DbReplyOptions;
-  readonly #events: DbReplyEvents;
+  readonly #extras: DbExtras | null;
   readonly #rows: ResultRows;
   #isArray = false;
   #begun = false;
   #inRows = false;
   /** Where the current result began, to take it back on an error. */
   #mark = 0;
+  /** Complete results so far. */
+  #resultCount = 0;
   #anyTruncated = false;
-  #error: ServerError | null = null;
 
-  constructor(out: ReplyWriter, options: DbReplyOptions, events: DbReplyEvents) {
+  constructor(
+    out: ReplyWriter,
+    options: DbReplyOptions,
+    extras: DbExtras | null,
+    events: FormatEvents,
+  ) {
     this.#out = out;
-    this.#events = events;
     this.#options = options;
+    this.#extras = extras;
     this.#rows = new ResultRows(out, options, options.heads.rowModule, events);
   }
 
@@ -87,11 +94,11 @@ export class DbReply implements RunSink {
     this.#rows.writeAhead(ahead);
   }
 
-  endOfRows(status: number): void {
+  endOfRows(): void {
     writeAscii(this.#out, this.#rows.isCut ? '],"TRUNCATED":true}' : ']}');
     this.#anyTruncated ||= this.#rows.isCut;
     this.#inRows = false;
-    this.#note(true, status);
+    this.#resultCount += 1;
   }
 
   ok(ok: OkPacket, more: boolean): void {
@@ -101,30 +108,32 @@ export class DbReply implements RunSink {
       this.#out,
       `{"SUCCESS":true,"AFFECTED_ROWS":${affectedRows},"INSERT_ID":${insertId}}`,
     );
-    this.#note(false, ok.status);
-  }
-
-  error(error: ServerError): void {
-    this.#error = error;
-    if (!this.#inRows) return;
-    if (this.#out.committed) writeAscii(this.#out, ']}');
-    else this.#out.rollback(this.#mark);
-    this.#inRows = false;
+    this.#resultCount += 1;
   }
 
   get totalBytes(): number {
     return this.#out.totalBytes;
   }
 
-  get heldRoom(): number {
-    return this.#out.heldRoom;
+  get hasLeft(): boolean {
+    return this.#out.committed;
+  }
+
+  fitsColumns(columns: readonly Column[]): boolean {
+    let bytes = headFrame;
+    for (const { name } of columns) bytes += name.length * mostColumnGrowth + columnFrame;
+    return this.#out.heldRoom >= bytes;
+  }
+
+  fitsRows(bytes: number): boolean {
+    return this.#out.heldRoom >= mostGrowth * bytes + rowBrackets;
   }
 
   restart(): boolean {
     if (this.#out.committed) return false;
     this.#startOver();
     this.#inRows = false;
-    this.results.length = 0;
+    this.#resultCount = 0;
     this.#rows.count = 0;
     this.#anyTruncated = false;
     return true;
@@ -142,21 +151,28 @@ export class DbReply implements RunSink {
     this.#begun = true;
     this.#rows.count = rows;
     this.#anyTruncated = isTruncated;
-    this.results.push({ isResultSet: true, inTransaction: false });
+    this.#resultCount = 1;
   }
 
-  /** Ends the document and the reply. */
-  finish({ trailer, rolledBack }: DbEnding): void {
+  finish({ failure, facts }: Answer): void {
     const out = this.#out;
-    const error = this.#error;
-    if (error !== null && !out.committed && this.results.length === 0) this.#startOver();
+    if (failure !== null) this.#dropRows();
     if (this.#isArray) writeAscii(out, ']');
-    if (error !== null) this.#writeError(error, rolledBack);
-    else if (this.results.length > 0) this.#writeMember(this.#options.serverKey);
+    if (failure !== null) this.#writeFailure(failure);
+    else if (this.#resultCount > 0) this.#writeMember(this.#options.serverKey);
     if (this.#anyTruncated) this.#writeKey('TRUNCATED', 'true');
-    for (const [key, json] of trailer) this.#writeKey(key, json);
+    if (this.#extras !== null) this.#writeExtras(this.#extras, failure, facts);
     writeAscii(out, this.#begun ? '}' : '{}');
     out.end();
+  }
+
+  /** Of an incomplete result set nothing is told, where nothing of it has left. */
+  #dropRows(): void {
+    const out = this.#out;
+    if (this.#inRows && out.committed) writeAscii(out, ']}');
+    else if (this.#inRows) out.rollback(this.#mark);
+    this.#inRows = false;
+    if (!out.committed && this.#resultCount === 0) this.#startOver();
   }
 
   /** The first statement failed: there is no RESULT. */
@@ -166,15 +182,27 @@ export class DbReply implements RunSink {
     this.#isArray = false;
   }
 
-  #writeError({ errno, message }: ServerError, rolledBack: boolean): void {
-    this.#writeKey('MYSQL_ERRNO', String(errno));
-    this.#writeKey('MYSQL_ERROR', JSON.stringify(message));
-    const failed = this.#events.failedStatement(this.results);
-    if (failed > 0) {
+  #writeFailure({ error, statement, rolledBack }: StatementFailure): void {
+    this.#writeKey('MYSQL_ERRNO', String(error.errno));
+    this.#writeKey('MYSQL_ERROR', JSON.stringify(error.message));
+    if (statement > 0) {
       this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
-      this.#writeKey('STATEMENT', String(failed));
+      this.#writeKey('STATEMENT', String(statement));
     }
     this.#writeMember(this.#options.serverKey);
+  }
+
+  #writeExtras(
+    { describe, rollbackOnError }: DbExtras,
+    failure: StatementFailure | null,
+    facts: ServerFacts | null,
+  ): void {
+    if (failure === null) {
+      for (const [key, json] of describe(facts)) this.#writeKey(key, json);
+    } else if (rollbackOnError) {
+      this.#writeKey('ROLLBACK_ON_ERROR', 'true');
+      this.#writeKey('ROLLBACK_ON_ERROR_SUCCESS', String(failure.rolledBack));
+    }
   }
 
   #writeKey(key: string, json: string): void {
@@ -186,10 +214,6 @@ export class DbReply implements RunSink {
     writeAscii(this.#out, this.#begun ? ',' : '{');
     this.#begun = true;
     writeBytes(this.#out, member);
-  }
-
-  #note(isResultSet: boolean, status: number): void {
-    this.results.push({ isResultSet, inTransaction: (status & serverStatus.inTransaction) !== 0 });
   }
 
   #beginResult(more: boolean): void {

@@ -4,13 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foreignCharset } from '../../../../src/shared/mysql/charsets.ts';
 import type { Column } from '../../../../src/shared/mysql/packets.ts';
-import { BufferPool } from '../../../../src/worker/reply/buffers.ts';
 import { cellKind, cellKinds, typeName } from '../../../../src/worker/reply/column-kinds.ts';
 import { planRow, writeRow } from '../../../../src/worker/reply/rows.ts';
-import { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
 import { resultSet, rowPacket, toBytes } from '../../../support/mysql-answer.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
-import { collect, transcribe, ways } from '../../../support/transcript.ts';
+import { collect, createWriter, transcribe, ways } from '../../../support/transcript.ts';
 
 const column = (type: number, charset: number): Column => ({
   name: Buffer.from('c'),
@@ -42,7 +40,7 @@ function write(
   asStrings = false,
 ): JsonValue[] {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(), 65536, transport);
+  const out = createWriter(transport);
   const packet = rowPacket(cells);
   // The row lies inside of a larger chunk.
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);

@@ -5,20 +5,19 @@ import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { writeBase64 } from '../../../../src/worker/reply/base64.ts';
-import { BufferPool } from '../../../../src/worker/reply/buffers.ts';
 import { writeAscii, writeBytes, writeText } from '../../../../src/worker/reply/text.ts';
-import { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
+import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
 import { rowPacket, toBytes } from '../../../support/mysql-answer.ts';
 import { takeAtOnce } from '../../../support/rows-at-once.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
-import { collect } from '../../../support/transcript.ts';
+import { collect, createWriter } from '../../../support/transcript.ts';
 
 /** A little less than a writer's buffer. */
 const surelyTaken = 80_000;
 
 function written(write: (out: ReplyWriter) => void, holdBytes = 65536): Buffer {
   const transport = collect();
-  const out = new ReplyWriter(new BufferPool(), holdBytes, transport);
+  const out = createWriter(transport, holdBytes);
   write(out);
   out.end();
   return transport.body();

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BufferPool, slackBytes } from '../../../../src/worker/reply/buffers.ts';
-import { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
-import { type Collected, collect } from '../../../support/transcript.ts';
+import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
+import { type Collected, collect, createWriter } from '../../../support/transcript.ts';
 
 const pattern = Buffer.from(Array.from({ length: 256 * 1024 }, (_, index) => (index * 31) & 255));
 
@@ -22,7 +22,7 @@ function append(out: ReplyWriter, count: number): void {
 }
 
 function create(holdBytes: number, transport: Collected): ReplyWriter {
-  return new ReplyWriter(new BufferPool(), holdBytes, transport);
+  return createWriter(transport, holdBytes);
 }
 
 for (const hold of [1, 1024, 65536, 65537, 200_000]) {
@@ -98,7 +98,7 @@ test('lends a buffer again only after its bytes were sent', () => {
       return true;
     },
   };
-  const out = new ReplyWriter(pool, 1024, transport);
+  const out = createWriter(transport, 1024, pool);
   append(out, 150_000);
   assert.equal(new Set(lent.map((bytes) => bytes.buffer)).size, lent.length);
   const other = pool.acquire();
@@ -120,7 +120,7 @@ test('holds no buffer until something is written', () => {
   const pool = new BufferPool();
   const kept = pool.acquire();
   pool.release(kept);
-  const waiting = new ReplyWriter(pool, 65536, collect());
+  const waiting = createWriter(collect(), 65536, pool);
   assert.equal(pool.acquire(), kept);
   pool.release(kept);
   append(waiting, 1);

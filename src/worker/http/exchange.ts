@@ -1,52 +1,40 @@
-// One /db request that runs SQL: its reply, its run, its deadline, its client.
-// Must not know how a request is decoded, nor how statements are run.
+// One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
+// Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
-import type { FailureCode, RequestOutcome } from '../../../shared/failure-codes.ts';
-import type { Known } from '../../catalogue/table-effects.ts';
-import type { Executor } from '../../execute/executor.ts';
-import type { RunEnd, StopReason } from '../../execute/outcome.ts';
-import type { Statement } from '../../execute/preparation.ts';
-import type { Afterwards, RunEvents, StatementRun } from '../../execute/statement-run.ts';
-import { type Failure, sendFailure } from '../../http/failure.ts';
-import { endWithFault } from '../../http/internal-fault.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
-import { type ReplyEvents, ReplyTransport } from '../../http/reply-transport.ts';
-import { resetConnection } from '../../http/reset.ts';
-import { faultedOutcome, runFailure } from '../../http/run-failure.ts';
-import { type ReaderEvents, SlowReader } from '../../http/slow-reader.ts';
-import type { StalledReaders } from '../../http/stalled-readers.ts';
-import type { Indexed, IndexedSet } from '../../indexed-set.ts';
-import type { ExchangeSummary } from '../../observe/exchange-summary.ts';
-import { tenths } from '../../observe/milliseconds.ts';
-import type { Observe } from '../../observe/observation.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
-import type { BufferPool } from '../../reply/buffers.ts';
-import {
-  type DbEnding,
-  DbReply,
-  type DbReplyEvents,
-  type DbReplyOptions,
-  type ResultNote,
-} from '../../reply/formats/db.ts';
-import type { RowModule } from '../../reply/row-module.ts';
-import { ReplyWriter } from '../../reply/writer.ts';
-import { type Conclude, mapResults } from './conclusion.ts';
+import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
+import type { Executor } from '../execute/executor.ts';
+import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
+import type { Statement } from '../execute/preparation.ts';
+import type { Run } from '../execute/run.ts';
+import type { RunEvents } from '../execute/run-events.ts';
+import { RunTimes } from '../execute/run-times.ts';
+import type { Indexed, IndexedSet } from '../indexed-set.ts';
+import type { ExchangeSummary } from '../observe/exchange-summary.ts';
+import type { Observe } from '../observe/observation.ts';
+import type { RequestRecord } from '../observe/request-record.ts';
+import type { BufferPool } from '../reply/buffers.ts';
+import type { Failure } from '../reply/failure.ts';
+import type { Format, FormatChoice, FormatEvents } from '../reply/format.ts';
+import { ReplyWriter } from '../reply/writer.ts';
+import { sendFailure } from './failure.ts';
+import { endWithFault } from './internal-fault.ts';
+import type { Attended, OutgoingReply } from './outgoing-reply.ts';
+import { type ReplyEvents, ReplyTransport, serverTiming } from './reply-transport.ts';
+import { resetConnection } from './reset.ts';
+import { faultedOutcome, runFailure } from './run-failure.ts';
+import { type ReaderEvents, SlowReader } from './slow-reader.ts';
+import type { StalledReaders } from './stalled-readers.ts';
 
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
   readonly executor: Executor;
   readonly buffers: BufferPool;
-  /** Null: rows are written one by one. */
-  readonly rowModule: RowModule | null;
   readonly holdBytes: number;
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
-  /** How long a statement may become by its parameters. */
-  readonly mostStatementBytes: () => number;
-  readonly catalogue: Known;
   readonly stalledReaders: StalledReaders;
   /** The exchanges that are not over. */
-  readonly live: IndexedSet<DbExchange>;
+  readonly live: IndexedSet<Exchange>;
   readonly observe: Observe;
 };
 
@@ -55,40 +43,39 @@ export type ExchangeRequest = {
   readonly statement: Statement;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
-  readonly reply: DbReplyOptions;
-  /** What else is to be asked of the connection, and how the document ends; null: nothing. */
-  readonly conclude: Conclude | null;
+  readonly format: FormatChoice;
 };
 
 /** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
-export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReplyEvents, Indexed {
+export class Exchange
+  implements RunEvents, ReplyEvents, Attended, ReaderEvents, FormatEvents, Indexed
+{
   index = -1;
-  readonly sink: DbReply;
-  readonly afterwards: Afterwards | null;
+  readonly sink: Format;
   readonly #context: ExchangeContext;
   readonly #request: ExchangeRequest;
   readonly #response: OutgoingReply;
+  readonly #times = new RunTimes();
   readonly #writer: ReplyWriter;
-  readonly #run: StatementRun;
+  readonly #run: Run;
   readonly #reader: SlowReader;
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
-  #ending: DbEnding = { trailer: [], rolledBack: false };
   #clientGone = false;
   #over = false;
   #isTold = false;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
+    const { statement, record, format, timeoutMs } = request;
     this.#context = context;
     this.#request = request;
     this.#response = response;
-    const transport = new ReplyTransport(response, this);
-    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport);
-    this.sink = new DbReply(this.#writer, request.reply, this);
-    this.afterwards = this.#createAfterwards(request.conclude);
-    this.#run = context.executor.create(request.statement, this);
+    const transport = new ReplyTransport(response, record.requestId, this.#times, this);
+    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport, format.head);
+    this.sink = format.create(this.#writer, this);
+    this.#run = context.executor.create(statement, this, this.#times);
     this.#reader = new SlowReader(response, this, context.stalledReaders);
-    this.#deadline = setTimeout(() => this.#deadlinePassed(), request.timeoutMs);
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
 
   start(): void {
@@ -105,13 +92,6 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
   /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
   endForStop(): void {
     if (this.#isRead || this.#writer.committed) this.#stop('stopping');
-  }
-
-  #createAfterwards(conclude: Conclude | null): Afterwards | null {
-    if (conclude === null) return null;
-    return async (connection, error) => {
-      this.#ending = await conclude(connection, error, this.sink.results);
-    };
   }
 
   /** A deadline is the moment by which a reply must have begun: what streams may go on. */
@@ -159,10 +139,6 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
     this.#stop('too large');
   }
 
-  failedStatement(results: readonly ResultNote[]): number {
-    return mapResults(this.#request.statement.sql ?? '', results).failedIndex;
-  }
-
   runEnded(end: RunEnd): void {
     if (this.#over) return;
     try {
@@ -192,47 +168,42 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
     this.#leave();
     this.#reader.stop();
     const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
-    endWithFault(this.#response, this.requestId, outcome);
+    endWithFault(this.#response, this.#requestId, outcome);
     if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
   }
 
   #noteException(cause: unknown): void {
-    this.#context.observe({ kind: 'exception', cause, requestId: this.requestId });
+    this.#context.observe({ kind: 'exception', cause, requestId: this.#requestId });
   }
 
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
-    if (end.kind !== 'answered') {
-      this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
-      return;
-    }
+    if (end.kind === 'answered') this.#answer(end);
+    else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
+  }
+
+  #answer(answer: Answer): void {
     if (this.#clientGone) {
       this.#writer.abandon();
     } else {
-      this.sink.finish(this.#ending);
+      this.sink.finish(answer);
       this.#reader.finish();
     }
-    this.#tell(200, end.error === null ? 'ok' : this.#outcomeOfError(), null, false);
+    this.#tell(this.#writer.head.status, outcomeOf(answer), null, false);
   }
 
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */
   #fail(failure: Failure): void {
     this.#writer.abandon();
-    const timing = ['Server-Timing', this.serverTiming()];
+    const timing = ['Server-Timing', serverTiming(this.#times)];
     const wasCut = this.#writer.committed && !this.#clientGone;
     this.#response.failureCode = failure.code;
     if (!this.#response.destroyed) {
       if (this.#writer.committed) resetConnection(this.#response.socket);
-      else sendFailure(this.#response, failure, ['X-Request-ID', this.requestId, ...timing]);
+      else sendFailure(this.#response, failure, this.#requestId, timing);
     }
     this.#tell(failure.status, failure.outcome, failure.code, wasCut);
-  }
-
-  /** As the document says it, where it does. */
-  #outcomeOfError(): RequestOutcome {
-    if (this.failedStatement(this.sink.results) === 0) return 'error';
-    return this.#ending.rolledBack ? 'rolled_back' : 'partial';
   }
 
   /**
@@ -244,17 +215,13 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
     return isReadOnly || (isRead && effects.isHarmless());
   }
 
-  get requestId(): string {
+  get #requestId(): string {
     return this.#request.record.requestId;
-  }
-
-  serverTiming(): string {
-    return `queue;dur=${tenths(this.#run.queueMs)}, db;dur=${tenths(this.#run.databaseMs)}`;
   }
 
   #tell(status: number, outcome: RequestOutcome, code: FailureCode | null, wasCut: boolean): void {
     const summary: ExchangeSummary = {
-      requestId: this.requestId,
+      requestId: this.#requestId,
       status,
       outcome,
       code,
@@ -263,8 +230,8 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
       isRead: this.#isRead,
       rows: this.sink.rowCount,
       bytes: this.#writer.totalBytes,
-      queueMs: this.#run.queueMs,
-      databaseMs: this.#run.databaseMs,
+      queueMs: this.#times.waitedMs,
+      databaseMs: this.#times.workedMs,
       durationMs: performance.now() - this.#startedAt,
       sql: this.#request.statement.sql,
     };
@@ -272,4 +239,10 @@ export class DbExchange implements RunEvents, ReplyEvents, ReaderEvents, DbReply
     this.#context.observe({ kind: 'statements over', summary });
     this.#request.record.statementsEnded(summary);
   }
+}
+
+function outcomeOf({ failure }: Answer): RequestOutcome {
+  if (failure === null) return 'ok';
+  if (failure.statement === 0) return 'error';
+  return failure.rolledBack ? 'rolled_back' : 'partial';
 }

@@ -1,0 +1,568 @@
+// One request's statements from being asked for to a known end: answered with an identical read that waits, written in the
+// pipeline, or sent on a session of their own. Sent once, but for a read whose READ ONLY run in the pipeline was cut short.
+// Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
+import { performance } from 'node:perf_hooks';
+import type { PacketsAhead } from '../../shared/mysql/framing.ts';
+import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
+import { QueryCommand, type QueryEvents, type ResultNote } from '../../shared/mysql/query.ts';
+import type { Control } from '../backend/control.ts';
+import { killRunning, killTimeoutMs } from '../backend/kill.ts';
+import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
+import type { Pool } from '../backend/pool.ts';
+import type { Session } from '../backend/session.ts';
+import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Coalescer } from './coalescer.ts';
+import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
+import type { Pipeline } from './pipeline.ts';
+import { type PipelineClient, PipelineEntry } from './pipeline-entry.ts';
+import { makeReady, needsPreparation, type Statement } from './preparation.ts';
+import type { RunEvents } from './run-events.ts';
+import type { Activity, RunTimes } from './run-times.ts';
+import { askServer, rollBack } from './session-questions.ts';
+import { describeFailure, type StatementFailure } from './statement-failure.ts';
+
+/** What all runs of a worker share. */
+export type RunContext = {
+  readonly pool: Pool;
+  readonly control: Control;
+  /** Null: every statement runs on a session of its own. */
+  readonly pipeline: Pipeline | null;
+  /** Null: every request has its statements run, whatever others ask for. */
+  readonly coalescer: Coalescer<Run> | null;
+};
+
+/**
+ *     created ──> following ──────────────────────────────┐  the leader's answer
+ *        │            │ the leader has none for it        │
+ *        ├────────────┤                                   │
+ *        v            │                                   v
+ *     batched ──> pipelined ──────────────────────────> ended
+ *        │            │ cut short                         ^
+ *        v            v                                   │
+ *     queued ──> preparing ──> running ───────────────────┘
+ */
+type Phase =
+  | 'created'
+  | 'following'
+  | 'batched'
+  | 'pipelined'
+  | 'queued'
+  | 'preparing'
+  | 'running'
+  | 'ended';
+
+const activities: Readonly<Record<Phase, Activity>> = {
+  created: 'waiting',
+  following: 'waiting',
+  batched: 'waiting',
+  pipelined: 'working',
+  queued: 'waiting',
+  preparing: 'working',
+  running: 'working',
+  ended: 'over',
+};
+
+/** What those have who share nothing: never written to. */
+const nobody: Run[] = [];
+
+/** A run. Whoever created it starts it, and may stop it at any time. */
+export class Run implements Waiter, QueryEvents, PipelineClient {
+  readonly #context: RunContext;
+  readonly #statement: Statement;
+  readonly #events: RunEvents;
+  readonly #times: RunTimes;
+  #phase: Phase = 'created';
+  /** Whether it has a place of the admission for itself, beside those in the pool's queue. */
+  #hasPlace = false;
+  #leader: Run | null = null;
+  /** Those that get its answer. They come before it begins. */
+  #followers = nobody;
+  #entry: PipelineEntry | null = null;
+  /** It may have run in the pipeline: nobody is told any more that nothing was executed. */
+  #wasWritten = false;
+  #session: Session | null = null;
+  #command: QueryCommand | null = null;
+  #mayTryAnother = true;
+  /** Set when the run was stopped while its session was being prepared. */
+  #preparingUntil: NodeJS.Timeout | undefined;
+
+  /** @param times kept by this run until it has ended */
+  constructor(context: RunContext, statement: Statement, events: RunEvents, times: RunTimes) {
+    this.#context = context;
+    this.#statement = statement;
+    this.#events = events;
+    this.#times = times;
+  }
+
+  /** Asks for an answer; what follows is told by the events. */
+  start(): void {
+    this.#times.enter('waiting');
+    const { coalescer } = this.#context;
+    const { coalescingKey: key, effects } = this.#statement;
+    if (coalescer !== null && key !== null && effects.isRepeatable()) {
+      const leader = coalescer.leaderOf(key);
+      if (leader === undefined) coalescer.open(key, this);
+      else if (this.#context.pool.admission.admit()) {
+        this.#follow(leader);
+        return;
+      }
+    }
+    this.#execute();
+  }
+
+  /** Whether MySQL may have got the statements. What was sent in another request's name does not count. */
+  get isSent(): boolean {
+    return this.#command !== null || this.#wasWritten;
+  }
+
+  /** Ends the run: withdraws it from where it waits, or kills what runs. */
+  stop(reason: StopReason): void {
+    switch (this.#phase) {
+      case 'running':
+        this.#end({ kind: 'stopped', reason });
+        void killRunning(
+          this.#context.pool,
+          this.#context.control,
+          this.#session as Session,
+          this.#command,
+        );
+        break;
+      case 'preparing':
+        this.#end(this.#unanswered(reason));
+        this.#preparingUntil = setTimeout(
+          () => this.#session?.connection.destroy(new Error('the preparation did not end')),
+          killTimeoutMs,
+        );
+        break;
+      case 'ended':
+        break;
+      default:
+        this.#withdraw();
+        this.#end(this.#unanswered(reason));
+    }
+  }
+
+  /** The reader does not keep up: no more rows for now. In the pipeline others wait behind, and small results are what it is for. */
+  pause(): void {
+    if (this.#phase === 'running') this.#session?.connection.pause();
+  }
+
+  resume(): void {
+    if (this.#phase === 'running') this.#session?.connection.resume();
+  }
+
+  /** Lets the statements run to their end though nobody wants the results any more. */
+  abandonResults(): void {
+    void this.#command?.discardResults();
+    this.resume();
+  }
+
+  // What the pool says.
+
+  granted(session: Session): void {
+    this.#session = session;
+    try {
+      this.#begin(session);
+    } catch (cause) {
+      this.#faulted(session, cause);
+    }
+  }
+
+  refused(reason: Refusal): void {
+    this.#end(this.#unanswered(reason));
+  }
+
+  // What the pipeline says.
+
+  get resultBytes(): number {
+    return this.#events.sink.totalBytes;
+  }
+
+  pipelineWrote(now: number): void {
+    this.#wasWritten = true;
+    this.#close();
+    this.#enter('pipelined', now);
+  }
+
+  pipelineExpelled(): void {
+    this.#moveOutside();
+  }
+
+  pipelineAnswered(error: ServerError | null, isTrusted: boolean): void {
+    if (!isTrusted && this.#moveOutside()) return;
+    const results = this.#entry?.command.results ?? [];
+    this.#entry = null;
+    this.#end({ kind: 'answered', failure: this.#failureOf(error, results, false), facts: null });
+  }
+
+  pipelineLost(): void {
+    this.#entry = null;
+    this.#end({ kind: 'lost' });
+  }
+
+  // The results: in the pipeline only while nothing of the reply leaves.
+
+  columns(columns: readonly Column[], more: boolean): void {
+    const { sink } = this.#events;
+    if (this.#phase !== 'pipelined' || sink.fitsColumns(columns) || !this.#leaveForSize()) {
+      sink.columns(columns, more);
+    }
+  }
+
+  row(bytes: Buffer, start: number, end: number): void {
+    const { sink } = this.#events;
+    if (this.#phase === 'pipelined' && !sink.fitsRows(end - start) && this.#leaveForSize()) return;
+    sink.row(bytes, start, end);
+    if (this.#followers.length > 0 && sink.hasLeft) this.#letFollowersGo();
+  }
+
+  /** In the pipeline several at once only where all that is ahead fits. */
+  rows(ahead: PacketsAhead): void {
+    const { sink } = this.#events;
+    if (this.#phase === 'pipelined' && !sink.fitsRows(ahead.end - ahead.position)) return;
+    sink.rows?.(ahead);
+    if (this.#followers.length > 0 && sink.hasLeft) this.#letFollowersGo();
+  }
+
+  endOfRows(status: number): void {
+    this.#events.sink.endOfRows(status);
+  }
+
+  ok(ok: OkPacket, more: boolean): void {
+    this.#events.sink.ok(ok, more);
+  }
+
+  // What the query on the run's own session says.
+
+  answered(flagsClean: boolean, error: ServerError | null): void {
+    if (this.#phase !== 'running') return;
+    const { rollbackOnError, asksServer } = this.#statement;
+    if (error === null ? asksServer : rollbackOnError) void this.#askMore(flagsClean, error);
+    else this.#finish(flagsClean, error, null);
+  }
+
+  lost(): void {
+    if (this.#phase !== 'running') return;
+    try {
+      this.#end({ kind: 'lost' });
+    } finally {
+      this.#context.pool.release(this.#session as Session, 'broken');
+    }
+  }
+
+  /** Where the phase changes. */
+  #enter(phase: Phase, now?: number): void {
+    if (phase !== 'batched') this.#leavePlace();
+    this.#phase = phase;
+    this.#times.enter(activities[phase], now);
+  }
+
+  #execute(): void {
+    this.#entry = this.#findPlace();
+    if (this.#entry === null) {
+      this.#queue();
+    } else {
+      this.#enter('batched');
+      this.#entry.submit();
+    }
+  }
+
+  /** A place in the pipeline, where the read is known to be quick and to do nothing else; null: it has a session of its own. */
+  #findPlace(): PipelineEntry | null {
+    const { pipeline } = this.#context;
+    const { sql, shape, effects } = this.#statement;
+    if (pipeline === null || shape === null || sql === null) return null;
+    const place = pipeline.placeFor(shape, sql.length, performance.now());
+    if (place === null || !effects.isHarmless()) return null;
+    if (place.isDeep && !this.#takePlace()) return null;
+    return new PipelineEntry(pipeline, place, { sql, shape, effects }, this);
+  }
+
+  #queue(): void {
+    this.#enter('queued');
+    this.#context.pool.request(this);
+  }
+
+  #takePlace(): boolean {
+    this.#hasPlace = this.#context.pool.admission.admit();
+    return this.#hasPlace;
+  }
+
+  /** Leaves wherever it waits, or where its answer is still to come; those who share it take its place. */
+  #withdraw(): void {
+    if (this.#leader !== null) {
+      this.#leader.#forget(this);
+    } else if (!this.#handOver()) {
+      if (this.#phase === 'queued') this.#context.pool.queue.remove(this);
+      this.#entry?.detach();
+    }
+    this.#entry = null;
+  }
+
+  /** Begins anew on a session of its own; returns false when part of the reply has left already. */
+  #moveOutside(): boolean {
+    if (!this.#events.sink.restart()) return false;
+    if (this.#phase === 'pipelined') this.#context.pipeline?.noteRerun();
+    this.#entry?.detach();
+    this.#entry = null;
+    this.#queue();
+    return true;
+  }
+
+  #leaveForSize(): boolean {
+    const entry = this.#entry;
+    if (!this.#moveOutside()) return false;
+    entry?.ban();
+    return true;
+  }
+
+  #begin(session: Session): void {
+    this.#close();
+    const now = performance.now();
+    this.#enter('preparing', now);
+    const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
+    if (needsPreparation(session, this.#statement, needsFresh, now)) {
+      void this.#prepare(session, needsFresh);
+    } else {
+      this.#send(session);
+    }
+  }
+
+  #mayReadWhatWasLeft(): boolean {
+    return this.#statement.needsFreshSession || !this.#statement.effects.isHarmless();
+  }
+
+  async #prepare(session: Session, needsFresh: boolean): Promise<void> {
+    const { pool } = this.#context;
+    try {
+      await makeReady(pool, session, this.#statement, needsFresh);
+    } catch {
+      this.#tryAnother(session);
+      return;
+    } finally {
+      clearTimeout(this.#preparingUntil);
+    }
+    if (this.#phase === 'preparing') this.#sendPrepared(session);
+    else pool.release(session, session.isFresh ? 'clean' : 'unclean');
+  }
+
+  #sendPrepared(session: Session): void {
+    try {
+      this.#send(session);
+    } catch (cause) {
+      this.#faulted(session, cause);
+    }
+  }
+
+  /** An exception is this run's own: a session is granted while somebody else's answer is handled. */
+  #faulted(session: Session, cause: unknown): void {
+    try {
+      this.#end({ kind: 'faulted', isSent: this.isSent, cause });
+    } finally {
+      this.#context.pool.release(session, 'broken');
+    }
+  }
+
+  /** Nothing has been sent on this session: another one may be tried, once. */
+  #tryAnother(session: Session): void {
+    this.#context.pool.release(session, 'broken');
+    if (this.#phase === 'ended') return;
+    if (this.#mayTryAnother) {
+      this.#mayTryAnother = false;
+      this.#queue();
+    } else {
+      this.#end(this.#unanswered('database unreachable'));
+    }
+  }
+
+  #send(session: Session): void {
+    const { connection } = session;
+    const { sql, effects } = this.#statement;
+    if (connection.isLost) {
+      this.#tryAnother(session);
+      return;
+    }
+    this.#enter('running');
+    if (sql === null) {
+      this.answered(true, null);
+      return;
+    }
+    const command = new QueryCommand(sql, connection.columns, this, this);
+    if (isTooLarge(command.packet, session)) {
+      this.answered(true, packetTooLarge);
+      return;
+    }
+    session.isFresh = false;
+    this.#command = command;
+    effects.sent();
+    connection.send(command);
+  }
+
+  /** What is asked on the session between the statements' end and its release. */
+  async #askMore(flagsClean: boolean, error: ServerError | null): Promise<void> {
+    const { connection } = this.#session as Session;
+    let facts: ServerFacts | null = null;
+    try {
+      if (error === null) facts = await askServer(connection);
+      else await rollBack(connection);
+    } catch {
+      this.lost();
+      return;
+    }
+    if (this.#phase === 'running') this.#finish(flagsClean, error, facts);
+  }
+
+  #finish(flagsClean: boolean, error: ServerError | null, facts: ServerFacts | null): void {
+    const session = this.#session as Session;
+    const { pool, pipeline } = this.#context;
+    const { leavesSessionClean, isReadOnly, shape, effects, rollbackOnError } = this.#statement;
+    const failure = this.#failureOf(error, this.#command?.results ?? [], rollbackOnError);
+    this.#times.enter('over');
+    const isClean = flagsClean && leavesSessionClean && !isReadOnly && effects.isHarmless();
+    if (isClean && shape !== null) {
+      pipeline?.latencies.noteOutside(shape, this.#times.workedMs, this.resultBytes);
+    }
+    try {
+      this.#end({ kind: 'answered', failure, facts });
+    } finally {
+      session.connection.resume();
+      pool.release(session, isClean ? 'clean' : 'unclean');
+    }
+  }
+
+  #failureOf(
+    error: ServerError | null,
+    results: readonly ResultNote[],
+    isRolledBack: boolean,
+  ): StatementFailure | null {
+    if (error === null) return null;
+    return describeFailure(this.#statement.sql ?? '', results, error, isRolledBack);
+  }
+
+  /** The end of statements that are not running: what was written before is never told as not executed. */
+  #unanswered(reason: Refusal | StopReason): RunEnd {
+    return { kind: this.#wasWritten ? 'cut short' : 'not executed', reason };
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#close();
+    this.#enter('ended');
+    if (this.#command !== null) this.#statement.effects.ended(end.kind === 'answered');
+    if (this.#followers.length === 0) this.#events.runEnded(end);
+    else if (end.kind === 'answered' && end.failure === null) this.#share(end);
+    else {
+      this.#events.runEnded(end);
+      this.#endForFollowers(end);
+    }
+  }
+
+  // What is shared with identical reads.
+
+  /** Nobody may join any more. */
+  #close(): void {
+    const { coalescingKey: key } = this.#statement;
+    if (key !== null) this.#context.coalescer?.close(key, this);
+  }
+
+  #follow(leader: Run): void {
+    this.#hasPlace = true;
+    this.#leader = leader;
+    this.#phase = 'following';
+    if (leader.#followers === nobody) leader.#followers = [this];
+    else leader.#followers.push(this);
+  }
+
+  #forget(follower: Run): void {
+    const at = this.#followers.indexOf(follower);
+    if (at >= 0) this.#followers.splice(at, 1);
+  }
+
+  #takeFollowers(): readonly Run[] {
+    const followers = this.#followers;
+    this.#followers = nobody;
+    return followers;
+  }
+
+  /** The first of the followers leads them from now on. */
+  #lead(followers: readonly Run[]): void {
+    this.#leader = null;
+    this.#followers = followers.slice(1);
+    for (const follower of this.#followers) follower.#leader = this;
+    const { coalescingKey: key } = this.#statement;
+    if (key !== null) this.#context.coalescer?.open(key, this);
+  }
+
+  /** Before anything is sent the first of the followers takes the place; returns false when there is none, or it is too late. */
+  #handOver(): boolean {
+    const [next] = this.#followers;
+    if (next === undefined || this.#wasWritten) return false;
+    this.#close();
+    next.#lead(this.#takeFollowers());
+    if (this.#entry === null) {
+      this.#context.pool.queue.replace(this, next);
+      next.#enter('queued');
+    } else {
+      if (!this.#hasPlace) next.#leavePlace();
+      next.#entry = this.#entry.handOver(next);
+      next.#enter('batched');
+    }
+    return true;
+  }
+
+  /** Bytes first: they are the leader's, who is served before those who came later. */
+  #share(answer: Answer): void {
+    const held = this.#events.sink.held();
+    if (held === null) {
+      this.#events.runEnded(answer);
+      this.#letFollowersGo();
+      return;
+    }
+    const followers = this.#takeFollowers();
+    for (const follower of followers) follower.#events.sink.adopt(held);
+    this.#events.runEnded(answer);
+    for (const follower of followers) follower.#answeredBy(this, answer);
+  }
+
+  #answeredBy(leader: Run, answer: Answer): void {
+    if (this.#phase !== 'following') return;
+    this.#times.shareWork(leader.#times.workedMs);
+    if (this.#context.coalescer !== null) this.#context.coalescer.coalesced += 1;
+    this.#end(answer);
+  }
+
+  /** What ended the leader alone says nothing about the next one; a stop is for all; else each runs by itself. */
+  #endForFollowers(end: RunEnd): void {
+    const reason = 'reason' in end ? end.reason : null;
+    if (reason === 'deadline' || reason === 'client gone') {
+      const followers = this.#takeFollowers();
+      const [next] = followers;
+      if (next === undefined) return;
+      next.#lead(followers);
+      next.#beginAnew();
+    } else if (reason === 'stopping') {
+      for (const follower of this.#takeFollowers()) {
+        follower.#end({ kind: 'not executed', reason });
+      }
+    } else {
+      this.#letFollowersGo();
+    }
+  }
+
+  /** Also when the reply begins to leave: no copy of it is kept, waiting on would be for nothing. */
+  #letFollowersGo(): void {
+    for (const follower of this.#takeFollowers()) follower.#beginAnew();
+  }
+
+  #beginAnew(): void {
+    this.#leader = null;
+    this.#leavePlace();
+    this.#execute();
+  }
+
+  #leavePlace(): void {
+    if (!this.#hasPlace) return;
+    this.#hasPlace = false;
+    this.#context.pool.admission.leave();
+  }
+}

@@ -1,0 +1,39 @@
+// A statement that MySQL refused: which one of a request's it was, and what stands of those before it.
+// Pure. Must not know how results arrive.
+import type { ServerError } from '../../shared/mysql/packets.ts';
+import type { ResultNote } from '../../shared/mysql/query.ts';
+import { type Applied, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
+import { createResultMap, scanStatements } from '../../shared/sql/statements.ts';
+
+/** What is to be told of it. */
+export type StatementFailure = {
+  readonly error: ServerError;
+  /** The number of the statement in the request's text, from 0. */
+  readonly statement: number;
+  /** After a ROLLBACK: whether it has undone all that was done before. */
+  readonly rolledBack: boolean;
+};
+
+/** ER_PARSE_ERROR: the statement was not run, whatever its first word is. */
+const syntaxError = 1064;
+
+/**
+ * @param results the complete results before the failure
+ * @param isRolledBack whether ROLLBACK was run after it
+ */
+export function describeFailure(
+  sql: string,
+  results: readonly ResultNote[],
+  error: ServerError,
+  isRolledBack: boolean,
+): StatementFailure {
+  const statements = scanStatements(sql);
+  const map = createResultMap(statements);
+  const applied: Applied[] = results.map(({ isResultSet, inTransaction }) => ({
+    verb: statements[map.next(isResultSet)]?.verb ?? '',
+    inTransaction,
+  }));
+  const statement = map.next(false);
+  const verb = error.errno === syntaxError ? '' : (statements[statement]?.verb ?? '');
+  return { error, statement, rolledBack: isRolledBack && rollbackUndoesAll(applied, verb) };
+}

@@ -1,0 +1,27 @@
+// What a format is: it makes one reply of the results and the end of a request's statements.
+// Must not know any of them.
+import type { Answer } from '../execute/outcome.ts';
+import type { RunSink } from '../execute/run-events.ts';
+import type { ReplyHead } from './head.ts';
+import type { ReplyWriter } from './writer.ts';
+
+/** One reply under way. Without `finish` nothing whole ever leaves. */
+export interface Format extends RunSink {
+  /** Rows of all results. */
+  readonly rowCount: number;
+  /** Ends the reply, with MySQL's own error where there was one. */
+  finish(answer: Answer): void;
+}
+
+/** Whose reply it is. */
+export interface FormatEvents {
+  /** The body has outgrown `max_result_bytes`; called once. */
+  replyTooLarge(): void;
+}
+
+/** The format that a request has chosen. */
+export type FormatChoice = {
+  /** The head, as long as nothing is known against it. */
+  readonly head: ReplyHead;
+  readonly create: (out: ReplyWriter, events: FormatEvents) => Format;
+};

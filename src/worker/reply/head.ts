@@ -1,0 +1,41 @@
+// The head of a reply as far as its format says it: status, content type, and what every reply carries beside them.
+// Must not know requests.
+
+/** Headers (name, value, name, value) as lines with their ends. They are not checked. */
+export function headerLines(headers: readonly string[]): string {
+  let lines = '';
+  for (let index = 0; index < headers.length; index += 2) {
+    lines += `${headers[index]}: ${headers[index + 1]}\r\n`;
+  }
+  return lines;
+}
+
+/** What a format says before its first byte leaves. */
+export type ReplyHead = {
+  readonly status: number;
+  /** Name, value, name, value. */
+  readonly headers: readonly string[];
+  /** The same as lines. */
+  readonly lines: string;
+};
+
+/** To be created once for each status and content type. */
+export function createReplyHead(status: number, contentType: string): ReplyHead {
+  const headers = typedHeaders(contentType);
+  return { status, headers, lines: headerLines(headers) };
+}
+
+/** The headers of a reply that has a body of this type, but for its length. */
+export function typedHeaders(contentType: string): readonly string[] {
+  return [
+    'Content-Type',
+    contentType,
+    'X-Content-Type-Options',
+    'nosniff',
+    'Cache-Control',
+    'no-store',
+  ];
+}
+
+/** RFC 8259 has no charset parameter; DBSlayer's clients look for it. */
+export const jsonType = 'application/json; charset=utf-8';
