@@ -106,6 +106,11 @@ export const failures = {
     meaning: 'several statements, where `multi_statements` is off',
     repeat: 'changed',
   },
+  SEVERAL_STATEMENTS: {
+    status: 400,
+    meaning: 'several statements where one is taken; `offset` says where the second begins',
+    repeat: 'changed',
+  },
   READ_ONLY: {
     status: 403,
     meaning: 'a statement that does more than read, under `READ_ONLY` or `read_only`',

@@ -16,9 +16,9 @@ import { chooseDbFormat, type DbExtras, type DbReplyOptions } from '../../reply/
 import { jsonType, typedHeaders } from '../../reply/head.ts';
 import { ResultHeads } from '../../reply/result-heads.ts';
 import type { RowModule } from '../../reply/row-module.ts';
+import { decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
-import { decideStatement } from './statement.ts';
 
 /** What the endpoint needs of its worker. */
 export type DbContext = ExchangeContext & {
@@ -117,7 +117,15 @@ function answerRequest(
     sendMetadata(response, config, request, record.requestId);
     return;
   }
-  const decided = decideStatement(config, request, context.mostStatementBytes(), context.catalogue);
+  const decided =
+    request.sql === null
+      ? ({ ok: true, statement: nothingToRun } as const)
+      : decideStatement(
+          config,
+          wishOf(request, request.sql),
+          context.mostStatementBytes(),
+          context.catalogue,
+        );
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);
     return;
@@ -128,6 +136,21 @@ function answerRequest(
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
   const format = chooseDbFormat(options, extrasOf(config, request));
   new Exchange(context, { statement, timeoutMs, record, format }, response).start();
+}
+
+/** What a request to /db wants to have run. Replies with more than the results are nobody else's. */
+export function wishOf(request: DbRequest, sql: string): StatementWish {
+  const { params, readOnly, rollbackOnError, metadata, exactNumbersAsStrings } = request;
+  const isAlone = rollbackOnError || metadata.length > 0;
+  return {
+    sql,
+    params,
+    readOnly,
+    isSingle: false,
+    rollbackOnError,
+    asksServer: needsConnection(metadata),
+    format: isAlone ? null : exactNumbersAsStrings ? 'db strings' : 'db numbers',
+  };
 }
 
 function extrasOf(config: Config, { metadata, rollbackOnError }: DbRequest): DbExtras | null {

@@ -6,7 +6,7 @@ import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from '../../http/compat.ts';
-import { parseObject } from './json-text.ts';
+import { parseObject } from '../json-text.ts';
 import { decodeQueryString } from './query-string.ts';
 
 /** DBSlayer's questions about the server and the gateway, in the order of its replies. */

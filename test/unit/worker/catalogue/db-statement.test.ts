@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import type { Known } from '../../../../src/worker/catalogue/table-effects.ts';
+import { wishOf } from '../../../../src/worker/endpoints/db/endpoint.ts';
 import { decodeDbBody } from '../../../../src/worker/endpoints/db/request.ts';
-import { decideStatement } from '../../../../src/worker/endpoints/db/statement.ts';
+import { decideStatement } from '../../../../src/worker/endpoints/statement.ts';
 
 const nothingKnown: Known = {
   builtIns: builtInEverywhere,
@@ -24,7 +25,10 @@ const settings = {
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
   const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), 's');
   assert.ok(decoded.ok);
-  return decideStatement({ ...settings, ...changed }, decoded.request, 1000, nothingKnown);
+  const { request: wanted } = decoded;
+  assert.ok(wanted.sql !== null);
+  const wish = wishOf(wanted, wanted.sql);
+  return decideStatement({ ...settings, ...changed }, wish, 1000, nothingKnown);
 }
 
 function statementOf(request: object, changed = {}) {

@@ -2,7 +2,7 @@
 // Must not know the request's keys.
 
 import { parse as parseLossless } from 'lossless-json';
-import type { FailureCode } from '../../../shared/failure-codes.ts';
+import type { FailureCode } from '../../shared/failure-codes.ts';
 
 /** Deeper than any request needs, far from the stack's end. */
 const mostLevels = 64;

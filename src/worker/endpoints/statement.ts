@@ -1,0 +1,120 @@
+// What is sent to MySQL for a request: bound, classified, allowed or refused. Pure.
+// Must not know the reply, nor how a statement is run.
+import type { Config } from '../../shared/settings/config.ts';
+import { bind, type Parameters } from '../../shared/sql/bind.ts';
+import { classify } from '../../shared/sql/classify.ts';
+import { shapeOf } from '../../shared/sql/shape.ts';
+import { scanStatements } from '../../shared/sql/statements.ts';
+import { type Known, TableEffects } from '../catalogue/table-effects.ts';
+import type { Statement } from '../execute/preparation.ts';
+import { noEffects } from '../execute/statement-effects.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
+
+type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'>;
+
+/** What a request wants to have run. */
+export type StatementWish = {
+  readonly sql: string;
+  readonly params: Parameters | null;
+  readonly readOnly: boolean;
+  /** Whether several statements are refused whatever the settings say. */
+  readonly isSingle: boolean;
+  readonly rollbackOnError: boolean;
+  readonly asksServer: boolean;
+  /** All that decides what a reply's body is beside the statement and the settings; null: nobody else may have it. */
+  readonly format: string | null;
+};
+
+/** A statement to run, or why nothing is run. */
+export type Decided =
+  | { readonly ok: true; readonly statement: Statement }
+  | { readonly ok: false; readonly failure: Failure };
+
+/** What is run where a request has no SQL, and only asks the server. */
+export const nothingToRun: Statement = {
+  sql: null,
+  isRead: true,
+  effects: noEffects,
+  needsFreshSession: false,
+  leavesSessionClean: true,
+  isReadOnly: false,
+  rollbackOnError: false,
+  asksServer: true,
+  shape: null,
+  coalescingKey: null,
+};
+
+/** Functions whose answer does not tell that they were ended early. */
+const takesTime = /sleep|benchmark/i;
+
+const severalOff = refusal(
+  'MULTI_STATEMENTS_OFF',
+  'Several statements in one request are switched off here.',
+);
+
+const onlyReads = refusal(
+  'READ_ONLY',
+  'Only a single statement that reads, and does nothing else, is allowed here.',
+);
+
+/**
+ * What is sent to MySQL for a request, and how; or why nothing is.
+ * @param mostBytes how long the statement may become by its parameters
+ * @param catalogue what is known of the server's tables and functions
+ */
+export function decideStatement(
+  config: StatementSettings,
+  wish: StatementWish,
+  mostBytes: number,
+  catalogue: Known,
+): Decided {
+  const { params, rollbackOnError, asksServer, format } = wish;
+  const bound =
+    params === null ? ({ ok: true, sql: wish.sql } as const) : bind(wish.sql, params, mostBytes);
+  if (!bound.ok) {
+    const { code, message } = bound.failure;
+    return { ok: false, failure: refusal(code, message) };
+  }
+  const { sql } = bound;
+  const classified = classify(sql, catalogue.builtIns);
+  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
+  if (!single && wish.isSingle) return { ok: false, failure: severalStatements(sql) };
+  if (!single && !config.multiStatements) return { ok: false, failure: severalOff };
+  const isReadOnly = config.readOnly || wish.readOnly;
+  if (isReadOnly && !readOnlyAllowed) return { ok: false, failure: onlyReads };
+  const isRead = kind === 'read';
+  const isClean = leavesSessionClean && config.sessionReset === 'auto';
+  // What is not allowed in a READ ONLY transaction would be refused in the pipeline.
+  const maySharePlace =
+    isRead &&
+    isClean &&
+    format !== null &&
+    readOnlyAllowed &&
+    !readsEarlierSession &&
+    !isReadOnly &&
+    !takesTime.test(sql);
+  const mayShareReply = config.coalesce && classified.repeatable && format !== null;
+  return {
+    ok: true,
+    statement: {
+      sql,
+      isRead,
+      effects: new TableEffects(catalogue, classified),
+      needsFreshSession: readsEarlierSession,
+      leavesSessionClean: isClean,
+      isReadOnly,
+      rollbackOnError,
+      asksServer,
+      shape: maySharePlace ? shapeOf(sql) : null,
+      coalescingKey: mayShareReply
+        ? `${isReadOnly ? 'read-only' : 'plain'} ${format} ${sql}`
+        : null,
+    },
+  };
+}
+
+function severalStatements(sql: string): Failure {
+  const offset = scanStatements(sql)[1]?.start ?? sql.length;
+  const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
+  return { ...refusal('SEVERAL_STATEMENTS', message), offset };
+}
