@@ -71,6 +71,51 @@ test('tells of refusals, health and what is no HTTP, with the bytes of their bod
   assert.deepEqual([line.method, line.status, line.bytes], [null, 400, bad.body.length]);
 });
 
+for (const [what, more, isLast] of [
+  [
+    'whose body is not well-formed',
+    'Transfer-Encoding: chunked\r\n\r\n2\r\n{"\r\nrubbish\r\n',
+    false,
+  ],
+  [
+    'whose trailers are none',
+    'Transfer-Encoding: chunked\r\n\r\n2\r\n{"\r\n0\r\n\0: x\r\n\r\n',
+    false,
+  ],
+  ['whose client ends in its midst', 'Content-Length: 100\r\n\r\n{"', true],
+] as const) {
+  const [status, code] = [400, 'BAD_REQUEST'];
+  test(`a request ${what} is one line, one reply and one failure`, async () => {
+    const counts = async () => [
+      await readMetric(gateway, 'dbhttpd_failures_total', { code }),
+      await readMetric(gateway, 'dbhttpd_requests_total', { endpoint: 'db', status: '4xx' }),
+      await readMetric(gateway, 'dbhttpd_requests_total', { endpoint: 'other', status: '4xx' }),
+    ];
+    const [failures = 0, ofDb = 0, others = 0] = await counts();
+    const id = `half-${what.replaceAll(' ', '-')}`;
+    const linesBefore = linesOf(path()).length;
+    const connection = await openRaw(gateway.port);
+    const head = 'POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    connection.send(`${head}X-Request-ID: ${id}\r\n${more}`);
+    if (isLast) connection.socket.end();
+    const reply = await connection.reply();
+    assert.deepEqual([reply.status, reply.header('x-request-id')], [status, id]);
+    assert.equal(reply.header('connection'), 'close');
+    await connection.ended();
+    const line = await lineOf(id);
+    assert.deepEqual(
+      [line.method, line.path, line.status, line.code, line.bytes, line.complete, line.outcome],
+      ['POST', '/db', status, code, reply.body.length, true, null],
+    );
+    // Lines stand in the order of their events: a second one would be before this.
+    await gateway.get('/livez', { headers: { 'X-Request-ID': `${id}-after` } });
+    await lineOf(`${id}-after`);
+    const lines = linesOf(path()).slice(linesBefore);
+    assert.equal(lines.filter(({ path: asked }) => asked === '/db' || asked === null).length, 1);
+    assert.deepEqual(await counts(), [failures + 1, ofDb + 1, others]);
+  });
+}
+
 test('tells the fate of a write whose client had gone before its end', async () => {
   await database.query('create table gone (a int)');
   const connection = await openRaw(gateway.port);

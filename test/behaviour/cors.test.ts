@@ -167,3 +167,11 @@ test('tells caches of the origin with what was no request, and with what no brow
   assert.equal(plain.status, 200);
   assert.equal(leaveOf(plain), undefined);
 });
+
+test('lets a page of a listed origin read why its broken body was refused', async () => {
+  const lines = `Host: localhost\r\nAuthorization: Bearer ${token}\r\nOrigin: ${origin}\r\nContent-Type: application/json\r\n`;
+  const body = 'Transfer-Encoding: chunked\r\n\r\nrubbish\r\n';
+  const reply = await exchange(gateway.port, `POST /db HTTP/1.1\r\n${lines}${body}`);
+  assert.equal(reply.status, 400);
+  assert.equal(reply.header('access-control-allow-origin'), origin);
+});

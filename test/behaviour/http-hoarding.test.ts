@@ -69,7 +69,7 @@ for (const [what, start] of [
       const answer = () => void response.end('ok');
       if (request.method === 'GET') answer();
       else readBody(request, response, requestBytes, { complete: answer, failed: answer });
-      return { closed: () => {} };
+      return { requestId: 'none', closed: () => {} };
     });
     try {
       const hoarders = await Promise.all(
@@ -103,7 +103,7 @@ for (const [what, start] of [
 test('a body that is not read any more counts for nothing, and the connection goes on behind it', async () => {
   const server = await serve((request, response) => {
     response.end(request.method);
-    return { closed: () => {} };
+    return { requestId: 'none', closed: () => {} };
   });
   try {
     const client = await openRaw(server.port);

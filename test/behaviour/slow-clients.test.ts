@@ -27,7 +27,7 @@ after(() => assert.deepEqual(Object.keys(clientTimeouts), Object.keys(timeouts))
 
 type Handler = (...request: Parameters<RequestHandler>) => void;
 
-const nobody = { closed: () => {} };
+const nobody = { requestId: 'none', closed: () => {} };
 
 const echo: Handler = (request, response) =>
   readBody(request, response, 1_000_000, {

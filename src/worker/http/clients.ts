@@ -11,7 +11,12 @@ import type { OutgoingReply } from './outgoing-reply.ts';
 import type { TurnTaker } from './turns.ts';
 
 /** A request and its reply. */
-export type Exchange = { readonly request: IncomingMessage; readonly response: OutgoingReply };
+export type Exchange = {
+  readonly request: IncomingMessage;
+  readonly response: OutgoingReply;
+  /** Empty until its handler has been given it. */
+  requestId: string;
+};
 
 /** What all clients of a server share. */
 export type ClientContext = {

@@ -13,7 +13,8 @@ const lingerMs = 2_000;
 /** Ends a reply whose request may not have been read to its end. `body` is all of the body. */
 export function endReply(response: ServerResponse, body: string): void {
   const request = response.req;
-  if (response.shouldKeepAlive || request.complete || !announcesBody(request)) {
+  const isAllRead = request.complete || !announcesBody(request) || request.socket.readableEnded;
+  if (response.shouldKeepAlive || isAllRead) {
     response.end(body);
     return;
   }

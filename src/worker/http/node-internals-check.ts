@@ -185,5 +185,5 @@ const echo: RequestHandler = (request, response: OutgoingReply) => {
     response.addHeaders(['X-Added', 'yes']);
     response.sendWhole(200, `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n`, body);
   });
-  return { closed: () => {} };
+  return { requestId: 'none', closed: () => {} };
 };

@@ -5,6 +5,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../reply/failure.ts';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
+import { sendFailure } from './failure.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { keepFromParser, type NodeInternals } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
@@ -13,8 +14,11 @@ import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
 import { Turns } from './turns.ts';
 
-/** Whoever answers a request; told when its reply has left, or its connection is gone. */
+/** Whoever answers a request. */
 export interface Answering {
+  /** What the reply calls the request, also where the server gives it. */
+  readonly requestId: string;
+  /** Its reply has left, or its connection is gone. */
   closed(): void;
 }
 
@@ -115,6 +119,7 @@ export function createHttpServer(
       response.shouldKeepAlive = false;
     }
     const answering = handle(request, response, client.isBeyondLimit);
+    exchange.requestId = answering.requestId;
     // The only listener of a reply: each further one is paid by every request.
     response.on('close', () => {
       inFlight -= 1;
@@ -150,7 +155,9 @@ export function createHttpServer(
     const { current, socket } = client;
     if (current?.request.complete === true) client.broken = failure;
     else if (current?.response.headersSent === true) current.response.end();
-    else if (socket.writable) refuse(socket, failure);
+    else if (!socket.writable) return;
+    else if (current === null) refuse(socket, failure);
+    else refuseHalfRead(current, failure);
   };
 
   const receive = (
@@ -163,7 +170,7 @@ export function createHttpServer(
     if (client === undefined || client.isBusy || !request.socket.writable) return;
     response.expectation = expectation;
     response.isSentAtOnce = repliesAtOnce;
-    begin(client, { request, response });
+    begin(client, { request, response, requestId: '' });
   };
   // Node would answer an expectation before anybody has looked at the rest of the head.
   server.on('request', (request, response: OutgoingReply) => receive(request, response, 'none'));
@@ -217,6 +224,12 @@ export function createHttpServer(
 function isOfAnotherProtocol({ headers, httpVersionMinor }: IncomingMessage): boolean {
   if (headers.upgrade !== undefined) return true;
   return httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined;
+}
+
+/** Its handler waits for the rest of it, which is not parsed any more. */
+function refuseHalfRead({ response, requestId }: Exchange, failure: Failure): void {
+  response.shouldKeepAlive = false;
+  sendFailure(response, failure, requestId);
 }
 
 function endWithin(socket: Socket, ms: number): void {

@@ -30,7 +30,7 @@ for (const [when, event] of [
     const handled: IncomingMessage[] = [];
     const take: RequestHandler = (request) => {
       handled.push(request);
-      return { closed: () => {} };
+      return { requestId: 'none', closed: () => {} };
     };
     const http = createHttpServer(settings, take, allInternals);
     t.after(() => http.server.close());
@@ -60,7 +60,7 @@ test('a stop does not wait for a client whose request came after it, its body in
     { ...settings, keepaliveTimeoutMs: 60_000 },
     (_request, response) => {
       replies.push(response);
-      return { closed: () => {} };
+      return { requestId: 'none', closed: () => {} };
     },
     allInternals,
   );
