@@ -122,17 +122,17 @@ export function createService({
   });
   const onOpened = (opened: Session) => catalogue.sessionOpened(opened);
   const { pool: size, queue } = config;
-  const pool = new Pool({ size, queue, open, onOpened, onRelease }, reachability);
+  const pool = new Pool({ size, queue, open, onOpened, onRelease, log }, reachability);
   const catalogue = new Catalogue(pool, tellTablesChanged, log);
   catalogue.start();
-  const control = new Control(connectControl, reachability);
+  const control = new Control(connectControl, reachability, log);
   control.start();
   const pipeline =
     config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
   const coalescer = config.coalesce ? new Coalescer<Run>() : null;
   const metrics = new WorkerMetrics(config.slowQueryMs);
   const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
-  const readiness = new Readiness(connect, pool, () => reachability.reached());
+  const readiness = new Readiness(connect, pool, () => reachability.reached(), log);
   const noteInLog = createRequestLog(log, config.slowQueryMs);
   const observe: Observe = (observation) => {
     metrics.observe(observation);
@@ -179,8 +179,10 @@ export function createService({
     {
       nextRequestId,
       headers: varyHeaders(config.allowOrigins),
-      observe: (client, { status, code }, bytes, requestId) =>
-        observe({ kind: 'no request', refused: { client, status, code, bytes, requestId } }),
+      observe: (client, { status, code, message }, bytes, requestId) => {
+        const refused = { client, status, code, reason: message, bytes, requestId };
+        observe({ kind: 'no request', refused });
+      },
     },
   );
   http.server.on('error', () => {

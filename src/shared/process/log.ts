@@ -15,7 +15,8 @@ export type Log = {
   readonly error: (message: string, fields?: LogFields) => void;
   readonly warn: (message: string, fields?: LogFields) => void;
   readonly info: (message: string, fields?: LogFields) => void;
-  readonly debug: (message: string, fields?: LogFields) => void;
+  /** Null where such lines are not written: `log.debug?.(…)` makes none of its words and fields then. */
+  readonly debug: ((message: string, fields?: LogFields) => void) | null;
   /** Opens the file anew, for logrotate; no line is lost. */
   readonly reopen: () => void;
 };
@@ -58,7 +59,7 @@ export function openLog(
   const log = { error: writeAt('error'), warn: writeAt('warn'), info: writeAt('info') };
   return {
     ...log,
-    debug: writeAt('debug'),
+    debug: level === 'debug' ? writeAt('debug') : null,
     reopen: () => reopen(writer, log.warn),
     flush: writer.flush,
     lost: writer.lost,

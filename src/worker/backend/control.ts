@@ -1,10 +1,12 @@
 // The control connection: opened before it is needed, it kills statements on the pool's connections.
-// Must not know requests. A KILL must never hit a stranger: see the conditions in `kill`.
-
+// Must not know requests. A KILL must never hit a stranger: see the conditions in `whyNot`.
+import { performance } from 'node:perf_hooks';
 import { fetchRows, ping, quit } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import type { Log } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin, prepare } from './bounded.ts';
+import { describeLoss } from './describe-loss.ts';
 import { fetchIdentity, isSameServer, type ServerIdentity } from './identity.ts';
 import type { Reachability } from './reachability.ts';
 
@@ -30,6 +32,7 @@ export class Control {
   };
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
   readonly #reachability: Reachability;
+  readonly #log: Log;
   readonly #closing = new AbortController();
   readonly #runningOn = new Map<number, ServerIdentity>();
   #connection: Connection | null = null;
@@ -37,9 +40,14 @@ export class Control {
   #timer: NodeJS.Timeout | null = null;
   readonly #backoff = new Backoff();
 
-  constructor(connect: (signal: AbortSignal) => Promise<Connection>, reachability: Reachability) {
+  constructor(
+    connect: (signal: AbortSignal) => Promise<Connection>,
+    reachability: Reachability,
+    log: Log,
+  ) {
     this.#connect = connect;
     this.#reachability = reachability;
+    this.#log = log;
     reachability.join('control', () => this.#wake());
   }
 
@@ -61,23 +69,39 @@ export class Control {
    */
   async kill(target: Connection, identity: ServerIdentity): Promise<boolean> {
     const connection = this.#connection;
-    const reachable =
-      connection !== null &&
-      !connection.isLost &&
-      !target.isLost &&
-      this.#identity !== null &&
-      isSameServer(this.#identity, identity);
+    const whyNot = this.#whyNot(target, identity);
+    const from = performance.now();
     const killed =
-      reachable && (await this.#within(connection, fetchRows(connection, killSql(target))));
+      connection !== null &&
+      whyNot === null &&
+      (await this.#within(connection, fetchRows(connection, killSql(target))));
     if (killed) this.observations.killsOk += 1;
     else this.observations.killsFailed += 1;
+    this.#log.debug?.(whyNot === null ? 'KILL QUERY was sent' : 'KILL QUERY could not be sent', {
+      connection: target.threadId,
+      ...(whyNot === null
+        ? { confirmed: killed, took_ms: Math.round(performance.now() - from) }
+        : { reason: whyNot }),
+    });
     return killed;
+  }
+
+  /** Why a KILL might hit nobody, or a stranger; null: it would not. */
+  #whyNot(target: Connection, identity: ServerIdentity): string | null {
+    if (this.#connection === null || this.#connection.isLost || this.#identity === null) {
+      return 'there is no control connection';
+    }
+    if (target.isLost) return 'its connection is gone';
+    return isSameServer(this.#identity, identity)
+      ? null
+      : 'the control connection is to another server';
   }
 
   /** Notes a statement that was given up without a confirmed KILL, until the server no longer lists it. */
   noteRunningOn(threadId: number, identity: ServerIdentity): void {
     this.#runningOn.set(threadId, identity);
     this.observations.runningOn = this.#runningOn.size;
+    this.#log.debug?.('a statement was given up and may still run', { connection: threadId });
   }
 
   async #open(): Promise<void> {
@@ -91,6 +115,7 @@ export class Control {
       this.#backoff.succeeded();
       this.observations.connected = true;
       this.#reachability.succeeded('control');
+      this.#log.debug?.('the control connection was opened', { connection: connection.threadId });
       connection.watch((reason) => this.#lost(reason));
       this.#pingLater();
     } catch (error) {
@@ -106,6 +131,7 @@ export class Control {
     this.observations.connected = false;
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#closing.signal.aborted) return;
+    this.#log.debug?.('the control connection was lost', { error: describeLoss(reason) });
     this.#reachability.lost(reason, false);
     this.#reopenLater();
   }

@@ -3,8 +3,10 @@
 import { performance } from 'node:perf_hooks';
 import { quit } from '../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Log } from '../../shared/process/log.ts';
 import { IndexedSet } from '../indexed-set.ts';
 import { Admission } from './admission.ts';
+import { describeLoss } from './describe-loss.ts';
 import { Queue } from './queue.ts';
 import type { Reachability } from './reachability.ts';
 import type { ProbedPool } from './readiness.ts';
@@ -23,6 +25,7 @@ export type PoolSettings = {
   readonly onOpened: (session: Session) => void;
   /** Called whenever a session is given back, well or broken. */
   readonly onRelease: () => void;
+  readonly log: Log;
 };
 
 /** What the pool holds now, and what it has done so far. */
@@ -51,7 +54,7 @@ export class Pool implements SessionEvents, ProbedPool {
   readonly #idle: Session[] = [];
   readonly #busy = new IndexedSet<Session>();
   readonly #resetting = new IndexedSet<Session>();
-  readonly #resets = new SessionResets();
+  readonly #resets: SessionResets;
   #keepsIdle = true;
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
@@ -61,7 +64,8 @@ export class Pool implements SessionEvents, ProbedPool {
     // Waiting for a session that is just being opened does not count.
     this.admission = new Admission(() => settings.queue + this.#source.connecting);
     this.queue = new Queue(this.admission);
-    this.#source = new SessionSource(settings.open, this, reachability);
+    this.#source = new SessionSource(settings.open, this, reachability, settings.log);
+    this.#resets = new SessionResets(settings.log);
   }
 
   get open(): number {
@@ -221,6 +225,12 @@ export class Pool implements SessionEvents, ProbedPool {
   }
 
   #lost(session: Session, reason: Error, wasAsked: boolean): void {
+    this.#settings.log.debug?.('a session was lost', {
+      connection: session.connection.threadId,
+      error: describeLoss(reason),
+      was_lent: this.#busy.has(session),
+      was_asked: wasAsked,
+    });
     // The pipeline keeps sessions between statements; what we give up ourselves is not lent any more.
     this.#source.noteLoss(reason, wasAsked && this.#busy.has(session));
     const at = this.#idle.indexOf(session);

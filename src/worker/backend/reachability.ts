@@ -2,9 +2,8 @@
 // Must not know how connections are made, nor what for.
 import { performance } from 'node:perf_hooks';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
-import { ServerFault } from '../../shared/mysql/server-fault.ts';
 import type { Log } from '../../shared/process/log.ts';
-import { whereThrown } from '../../shared/process/where-thrown.ts';
+import { describeLoss } from './describe-loss.ts';
 
 /** Who keeps connections open. */
 export type Party = 'pool' | 'control';
@@ -51,6 +50,12 @@ export class Reachability {
     this.#down.add(party);
     this.#outage ??= { since: performance.now(), told: new Set(), attempts: 0, lost: 0 };
     this.#outage.attempts += 1;
+    this.#log.debug?.('an attempt to connect failed', {
+      by: party,
+      attempt: this.#outage.attempts,
+      ...(failure.errno === null ? {} : { errno: failure.errno }),
+      reason: failure.reason,
+    });
     this.#tellOutage(this.#outage, failure);
     return failure;
   }
@@ -121,11 +126,4 @@ export class Reachability {
     this.#losses = null;
     return losses;
   }
-}
-
-/** Our own words are told, a system's error by its code; what was thrown at an answer by its place. */
-function describeLoss(reason: Error): string {
-  const isForeign = 'code' in reason && !(reason instanceof ServerFault);
-  const told = isForeign ? String(reason.code) : reason.message;
-  return reason.cause === undefined ? told : `${told} (${whereThrown(reason.cause)})`;
 }

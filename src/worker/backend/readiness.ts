@@ -5,6 +5,7 @@ import type { UnreadyCode } from '../../shared/failure-codes.ts';
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import type { Log } from '../../shared/process/log.ts';
 import type { Session } from './session.ts';
 import type { Verdict } from './waiter.ts';
 
@@ -49,6 +50,7 @@ export class Readiness {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
   readonly #pool: ProbedPool;
   readonly #onReached: () => void;
+  readonly #log: Log;
   readonly #closing = new AbortController();
   #connection: Connection | null = null;
   #probe: Promise<ReadyAnswer> | null = null;
@@ -59,22 +61,31 @@ export class Readiness {
     connect: (signal: AbortSignal) => Promise<Connection>,
     pool: ProbedPool,
     onReached: () => void,
+    log: Log,
   ) {
     this.#connect = connect;
     this.#pool = pool;
     this.#onReached = onReached;
+    this.#log = log;
   }
 
   /** Resolves with whether the database serves; never rejects, never takes longer than a second. */
   ask(): Promise<ReadyAnswer> {
     if (performance.now() - this.#answeredAt < cacheMs) return Promise.resolve(this.answer);
     this.#probe ??= this.#askWithin(probeTimeoutMs).then((answer) => {
+      this.#tellChange(answer);
       this.answer = answer;
       this.#answeredAt = performance.now();
       this.#probe = null;
       return answer;
     });
     return this.#probe;
+  }
+
+  #tellChange(answer: ReadyAnswer): void {
+    const [before, now] = [this.answer, answer].map(codeOf);
+    if (now !== before)
+      this.#log.debug?.('readiness changed', { from: before ?? '', to: now ?? '' });
   }
 
   /** From here on it is not ready: the gateway stops. */
@@ -182,6 +193,10 @@ function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<
 
 function unready({ kind, errno }: ConnectFailure): ReadyAnswer {
   return { isReady: false, code: codes[kind], errno };
+}
+
+function codeOf(answer: ReadyAnswer): string {
+  return answer.isReady ? 'READY' : answer.code;
 }
 
 function isOn(rows: readonly (readonly (string | null)[])[]): boolean {

@@ -2,6 +2,7 @@
 // Must not know who waits for a session, nor how many there should be.
 import { performance } from 'node:perf_hooks';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Log } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin } from './bounded.ts';
 import type { Reachability } from './reachability.ts';
@@ -27,6 +28,7 @@ export class SessionSource {
   readonly #open: (signal: AbortSignal) => Promise<Session>;
   readonly #events: SessionEvents;
   readonly #reachability: Reachability;
+  readonly #log: Log;
   readonly #closing = new AbortController();
   readonly #backoff = new Backoff();
   #retryTimer: NodeJS.Timeout | null = null;
@@ -37,10 +39,12 @@ export class SessionSource {
     open: (signal: AbortSignal) => Promise<Session>,
     events: SessionEvents,
     reachability: Reachability,
+    log: Log,
   ) {
     this.#open = open;
     this.#events = events;
     this.#reachability = reachability;
+    this.#log = log;
     reachability.join('pool', () => this.wake());
   }
 
@@ -62,6 +66,7 @@ export class SessionSource {
 
   connect(): void {
     this.connecting += 1;
+    const from = performance.now();
     this.#attempt = openWithin(this.#closing.signal, this.#open).then(
       (session) => {
         this.done.connectsOk += 1;
@@ -69,6 +74,10 @@ export class SessionSource {
         this.#backoff.succeeded();
         this.#reachability.succeeded('pool');
         this.connecting -= 1;
+        this.#log.debug?.('a session was opened', {
+          connection: session.connection.threadId,
+          took_ms: Math.round(performance.now() - from),
+        });
         this.#events.opened(session);
       },
       (error: unknown) => {

@@ -184,6 +184,12 @@ export class Catalogue {
       this.#readAt = now;
       const isCurrent = !this.#isOutdated && this.#changing === 0;
       if (isCurrent && this.#phase === 'reading') this.#objects = objects;
+      this.#log.debug?.('the tables were read', {
+        count: objects.count,
+        took_ms: Math.round(now - from),
+        outdated: !isCurrent,
+        connection: connection.threadId,
+      });
       this.#pool.release(session, 'clean');
     } catch (error) {
       this.#failed(error);
@@ -202,9 +208,10 @@ export class Catalogue {
   #failed(error: unknown): void {
     this.#failures += 1;
     this.#forgetIfOld();
-    if (this.#failures !== 1 || this.#phase === 'closed') return;
     // A refusal's words may quote names; its number says enough.
     const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
+    this.#log.debug?.('the tables could not be read', { attempt: this.#failures, reason });
+    if (this.#failures !== 1 || this.#phase === 'closed') return;
     this.#log.warn('the tables of the database cannot be read: reads are not pipelined', {
       reason,
     });

@@ -58,6 +58,11 @@ export class StoredObjects {
     this.#own = this.#schemaOf(this.#fold(rules.ownSchema));
   }
 
+  /** Tables and views that are remembered. */
+  get count(): number {
+    return this.#count;
+  }
+
   addTable(schema: string, name: string, type: string): void {
     if (this.#count >= mostObjects) return;
     this.#count += 1;

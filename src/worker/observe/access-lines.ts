@@ -11,6 +11,8 @@ export type Refused = {
   readonly client: string;
   readonly status: number;
   readonly code: FailureCode;
+  /** For people, in our own words: no host, no SQL. */
+  readonly reason: string;
   /** Of the reply's body. */
   readonly bytes: number;
   readonly requestId: string;

@@ -3,8 +3,10 @@
 import type { Log } from '../../shared/process/log.ts';
 import { whereThrown } from '../../shared/process/where-thrown.ts';
 import { digest } from '../../shared/sql/digest.ts';
+import type { Refused } from './access-lines.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import type { Observe } from './observation.ts';
+import type { RequestRecord } from './request-record.ts';
 import { isSlow } from './slow-statements.ts';
 
 /** @param slowMs the running time from which statements are slow; 0: none is */
@@ -13,6 +15,10 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
     if (observation.kind === 'statements over') {
       tellExchange(log, observation.summary);
       if (isSlow(observation.summary, slowMs)) tellSlow(log, observation.summary);
+    } else if (observation.kind === 'request over') {
+      if (log.debug !== null) tellFailure(log, observation.record);
+    } else if (observation.kind === 'no request') {
+      if (log.debug !== null) tellRefused(log, observation.refused);
     } else if (observation.kind === 'exception') {
       const { cause, requestId } = observation;
       log.error('an exception ended a request', {
@@ -21,6 +27,23 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
       });
     }
   };
+}
+
+/** MySQL's own errors have no code, and are no news. */
+function tellFailure(log: Log, { requestId, head, status, code }: RequestRecord): void {
+  if (code === null) return;
+  log.debug?.('a request failed', { request: requestId, endpoint: head.endpoint, status, code });
+}
+
+function tellRefused(log: Log, { client, status, code, reason, requestId }: Refused): void {
+  const from = client === '' ? '-' : client;
+  log.debug?.('what was no request was refused', {
+    request: requestId,
+    client: from,
+    status,
+    code,
+    reason,
+  });
 }
 
 function tellExchange(log: Log, summary: ExchangeSummary): void {

@@ -25,7 +25,7 @@ test('control characters cannot forge a line or steer a terminal', () => {
 test('less urgent lines than the level are left out', () => {
   const path = join(directory, 'level.log');
   const log = openLog({ path }, 'warn', 'me', 'batched');
-  log.debug('a');
+  log.debug?.('a');
   log.info('b');
   log.warn('c');
   log.error('d');

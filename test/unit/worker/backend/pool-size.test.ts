@@ -10,7 +10,7 @@ import type { Session } from '../../../../src/worker/backend/session.ts';
 import type { Waiter } from '../../../../src/worker/backend/waiter.ts';
 
 const ignore = () => {};
-const log: Log = { error: ignore, warn: ignore, info: ignore, debug: ignore, reopen: ignore };
+const log: Log = { error: ignore, warn: ignore, info: ignore, debug: null, reopen: ignore };
 
 function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
   const pool = new Pool(
@@ -21,6 +21,7 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
         ({ connection: { isLost: false, watch: ignore }, place: -1 }) as unknown as Session,
       onOpened: () => onOpened(pool),
       onRelease: ignore,
+      log,
     },
     new Reachability(log, { address: 'nowhere', account: 'nobody' }),
   );
