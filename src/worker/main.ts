@@ -108,7 +108,7 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
       tellTablesChanged: () => tell({ kind: 'tables changed' }),
     });
     running = { service, log, accessLog, scrapes, isDraining: false };
-    attach(service, log);
+    attach(service, log, config.listen.kind);
     setInterval(() => report(null), snapshotMs).unref();
   } catch (error) {
     fail(error);
@@ -129,7 +129,7 @@ function reopenLogs(): void {
   if (problem !== null) running?.log.warn('cannot reopen the access log', { reason: problem });
 }
 
-function attach({ server }: Service, log: OwnedLog): void {
+function attach({ server }: Service, log: OwnedLog, kind: 'tcp' | 'unix'): void {
   let lastTold = Number.NEGATIVE_INFINITY;
   server.once('error', fail);
   server.once('listening', () => {
@@ -142,7 +142,7 @@ function attach({ server }: Service, log: OwnedLog): void {
     });
     tell({ kind: 'listening' });
   });
-  listenOn(server, inheritedSocket);
+  listenOn(server, inheritedSocket, kind);
 }
 
 /** A start that cannot succeed, however often it is tried. */

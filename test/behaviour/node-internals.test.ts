@@ -1,18 +1,21 @@
 // On a node whose undocumented insides are others than those the gateway knows, it serves all the same, and says that it
 // costs more. Must not know which insides those are.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { cellOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
+import type { Settings } from '../support/ini-text.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { createWorkspace } from '../support/workspace.ts';
 
 const hook = new URL('../support/other-insides.js', import.meta.url).href;
 
 let database: Database;
 const gateways: Gateway[] = [];
-async function start(options: string): Promise<Gateway> {
-  const settings = { workers: 1, pool: 4 };
+async function start(options: string, more: Settings = {}): Promise<Gateway> {
+  const settings = { workers: 1, pool: 4, ...more };
   const gateway = await startGateway({ database, settings, env: { NODE_OPTIONS: options } });
   gateways.push(gateway);
   return gateway;
@@ -107,5 +110,24 @@ test('where nobody may stand between a socket and its parser, the gateway does n
   await assert.rejects(
     start(`--import ${hook}?parser`),
     /exit 69\n(.|\n)*between a socket and its parser/,
+  );
+});
+
+test('where a worker cannot listen on a unix socket, the gateway does not start, and says why', async () => {
+  const workspace = createWorkspace('unix', () => {});
+  try {
+    await assert.rejects(
+      start(`--import ${hook}`, { listen: join(workspace.path, 'http') }),
+      /exit 69\n(.|\n)*does not let a worker listen on a unix socket/,
+    );
+  } finally {
+    workspace.remove();
+  }
+});
+
+test('where node does not tell what it has bound, the gateway does not start, and says why', async () => {
+  await assert.rejects(
+    start(`--import ${hook}?descriptor`),
+    /exit 69\n(.|\n)*does not tell a server's descriptor/,
   );
 });

@@ -1,5 +1,6 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: a node whose undocumented insides are others, and whose documentation
-// still holds. With `?parser` its parser cannot be taken off a socket either. Must not know the gateway's code.
+// still holds. With `?parser` its parser cannot be taken off a socket either; with `?descriptor` a server's descriptor is not to
+// be seen. Must not know the gateway's code.
 import { OutgoingMessage } from 'node:http';
 import { Server, Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
@@ -58,8 +59,36 @@ function changeHandle(handle: Handle): void {
   Object.defineProperty(handle, 'writeQueueSize', { value: undefined });
 }
 
-if (isMainThread && process.env.DBHTTPD_INSTANCE !== undefined) {
+/** Node itself calls `_listen2`; nobody else sees it. */
+function hideLegacyListen(): void {
+  const legacy = Server.prototype as unknown as { _listen2?: Method };
+  const own = legacy._listen2;
+  if (own === undefined) throw new Error('there is no _listen2 any more');
+  Object.defineProperty(legacy, '_listen2', {
+    get: () => (new Error().stack?.split('\n')[2]?.includes('node:net') ? own : undefined),
+  });
+}
+
+/** Of servers that listen. */
+function loseDescriptors(): void {
+  replace(
+    Server.prototype,
+    'emit',
+    (own) =>
+      function (event, ...args) {
+        const { _handle: handle } = this as { _handle?: object };
+        if (event === 'listening' && handle) Object.defineProperty(handle, 'fd', { value: -1 });
+        return own.call(this, event, ...args);
+      },
+  );
+}
+
+const { search } = new URL(import.meta.url);
+const isWorker = process.env.DBHTTPD_INSTANCE !== undefined;
+if (!isMainThread && !isWorker && search === '?descriptor') loseDescriptors();
+if (isMainThread && isWorker) {
   loseOwnHeads();
   loseHandles();
-  if (new URL(import.meta.url).search === '?parser') Socket.prototype.listeners = () => [];
+  hideLegacyListen();
+  if (search === '?parser') Socket.prototype.listeners = () => [];
 }
