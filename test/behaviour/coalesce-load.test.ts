@@ -2,13 +2,13 @@
 // Must not know which reads are shared, nor which are pipelined.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { askAtOnce } from '../support/at-once.ts';
 import { cellOf, documentOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
-import { enterPipeline } from '../support/pipeline.ts';
-import { signal } from '../support/processes.ts';
+import { enterPipeline, pipelinedStatements } from '../support/pipeline.ts';
 import { readMetric } from '../support/scrape.ts';
 
 let database: Database;
@@ -33,18 +33,19 @@ const coalesced = () => readMetric(gateway, 'dbhttpd_coalesced_requests_total');
 const point = (id: number) => `select v from t where id = ${id}`;
 
 test('reads that would be pipelined are shared before they are written, and each has its row', async () => {
+  const [different, askers] = [6, 60];
+  const ids = Array.from({ length: askers }, (_, at) => 1 + (at % different));
   await enterPipeline(gateway, point(900));
-  const before = await coalesced();
-  const [worker = 0] = gateway.workers();
-  const ids = Array.from({ length: 60 }, (_, at) => 1 + (at % 6));
-  signal(worker, 'SIGSTOP');
-  const replies = ids.map((id) => gateway.dbPost({ SQL: point(id) }));
-  await new Promise((resolve) => setImmediate(resolve));
-  signal(worker, 'SIGCONT');
+  const [sharedBefore, writtenBefore] = [await coalesced(), await pipelinedStatements(gateway)];
+  const replies = await askAtOnce(
+    gateway,
+    ids.map((id) => ({ SQL: point(id) })),
+  );
   for (const [at, reply] of (await Promise.all(replies)).entries()) {
     assert.equal(cellOf(reply), `v${ids[at]}`);
   }
-  assert.ok((await coalesced()) > before);
+  assert.equal((await pipelinedStatements(gateway)) - writtenBefore, different);
+  assert.equal((await coalesced()) - sharedBefore, askers - different);
 });
 
 test('a result that max_result_bytes refuses is refused to each', async () => {

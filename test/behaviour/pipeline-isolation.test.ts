@@ -2,12 +2,11 @@
 // Must not know how sessions are reset.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { askAtOnce } from '../support/at-once.ts';
 import { cellOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { openRaw, type RawConnection } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { enterPipeline } from '../support/pipeline.ts';
-import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
 
 /** Each view is a shape of its own: one that has left the pipeline would stay out for a while. */
@@ -54,28 +53,6 @@ function view(what: string, n: number): string {
   return `${what}_${String.fromCharCode(0x61 + n)}`;
 }
 
-function send(connection: RawConnection, SQL: string): void {
-  const body = JSON.stringify({ SQL });
-  connection.send(
-    `POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  );
-}
-
-/** Sends all statements while the worker stands still, so that it finds them at once; resolves to the bodies. */
-async function askAtOnce(statements: readonly string[]): Promise<string[]> {
-  const connections = await Promise.all(statements.map(() => openRaw(gateway.port)));
-  // Answered once, the connections are known to the worker.
-  for (const connection of connections) send(connection, 'select 1');
-  for (const connection of connections) await connection.reply();
-  const [worker = 0] = gateway.workers();
-  signal(worker, 'SIGSTOP');
-  for (const [at, sql] of statements.entries()) send(connections[at] as RawConnection, sql);
-  signal(worker, 'SIGCONT');
-  const replies = await Promise.all(connections.map((connection) => connection.reply()));
-  for (const connection of connections) connection.close();
-  return replies.map(({ body }) => body.toString());
-}
-
 for (const [what, how] of [
   ['leaving', 'leaves a variable behind'],
   ['fails', 'leaves a variable behind and fails'],
@@ -96,8 +73,12 @@ for (const [what, how] of [
       await replace(seeing, 'sees() as seen');
       const attack = `select v from ${view(what, n)} where id = 7`;
       const look = `select seen from ${seeing} where id = 7`;
-      const bodies = await askAtOnce([attack, look, look, look, attack, look, look, look]);
-      for (const [at, body] of bodies.entries()) {
+      const statements = [attack, look, look, look, attack, look, look, look];
+      const replies = await askAtOnce(
+        gateway,
+        statements.map((SQL) => ({ SQL })),
+      );
+      for (const [at, { text: body }] of (await Promise.all(replies)).entries()) {
         if (at % 4 > 0) assert.match(body, /"ROWS":\[\[0\]\]/, `view ${n}, reply ${at}: ${body}`);
         else assert.match(body, what === 'leaving' ? /"ROWS":\[\[7\]\]/ : /"MYSQL_ERRNO":1644/);
       }

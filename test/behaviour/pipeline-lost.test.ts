@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { askAtOnce } from '../support/at-once.ts';
 import { outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { openRaw } from '../support/http.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { enterPipeline } from '../support/pipeline.ts';
-import { signal } from '../support/processes.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const external = process.env.DBHTTPD_TEST_MYSQL !== undefined;
@@ -39,15 +38,11 @@ after(async () => {
 
 const timesSeen = (id: number) => proxy.statements.filter((sql) => sql === read(id)).length;
 
-/** Asks for all while the worker stands still, so that it finds most of them at once. */
-async function askAtOnce(ids: readonly number[]) {
-  const [worker = 0] = gateway.workers();
-  signal(worker, 'SIGSTOP');
-  const replies = ids.map((id) => gateway.dbPost({ SQL: read(id) }));
-  await new Promise((resolve) => setImmediate(resolve));
-  signal(worker, 'SIGCONT');
-  return replies;
-}
+const readAtOnce = (ids: readonly number[], from = gateway) =>
+  askAtOnce(
+    from,
+    ids.map((id) => ({ SQL: read(id) })),
+  );
 
 /** How many were answered with their row; all others must be unknown, and nothing was sent twice. */
 async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gateway['db']>[]) {
@@ -72,7 +67,7 @@ for (const how of ['reset', 'fin'] as const) {
     const base = how === 'fin' ? 100 : 200;
     const ids = Array.from({ length: 40 }, (_, n) => base + n);
     const rule = proxy.on((sql) => ids.some((id) => sql === read(id)), { kind: 'drop-reply' });
-    const pending = await askAtOnce(ids);
+    const pending = await readAtOnce(ids);
     await eventually('several are in flight', () => rule.hits() >= 2);
     const written = rule.hits();
     rule.remove();
@@ -96,7 +91,7 @@ test('cut in the midst of the answers: what came before has its result, the rest
       kind: 'cut-reply',
       afterBytes,
     });
-    const pending = await askAtOnce(ids);
+    const pending = await readAtOnce(ids);
     const answered = await checkAll(ids, pending);
     answeredInAll += answered;
     lostInAll += ids.length - answered;
@@ -138,29 +133,14 @@ test('a database that freezes under a busy pipeline: all is answered in its dead
 test('a stop with the pipeline busy: every request is answered, nothing is lost, the pidfile goes', async () => {
   const target = { ...database, host: proxy.host, port: proxy.port };
   const stopping = await startGateway({ database: target, settings: { workers: 1, pool: 4 } });
-  const connections = await Promise.all(Array.from({ length: 40 }, () => openRaw(stopping.port)));
-  const send = (at: number, sql: string) => {
-    const body = JSON.stringify({ SQL: sql });
-    connections[at]?.send(
-      `POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    );
-  };
-  for (const [at, connection] of connections.entries()) {
-    send(at, read(1));
-    await connection.reply();
-  }
   await enterPipeline(stopping, read(900));
-  const [worker = 0] = stopping.workers();
-  signal(worker, 'SIGSTOP');
-  for (const at of connections.keys()) send(at, read(1 + at));
-  signal(worker, 'SIGCONT');
+  const ids = Array.from({ length: 40 }, (_, n) => 1 + n);
+  const replies = await readAtOnce(ids, stopping);
   const stopped = stopping.stop();
-  for (const [at, connection] of connections.entries()) {
-    const { status, body } = await connection.reply();
-    assert.equal(status, 200, `${body}\n${stopping.log()}`);
-    assert.match(body.toString(), new RegExp(`"ROWS":\\[\\[${1 + at},${3 * (1 + at)}\\]\\]`));
+  for (const [at, reply] of (await Promise.all(replies)).entries()) {
+    assert.equal(reply.status, 200, `${reply.text}\n${stopping.log()}`);
+    assert.deepEqual(rowsOf(reply), rowOf(1 + at));
   }
   await stopped;
   assert.equal(existsSync(stopping.pidfile), false);
-  for (const connection of connections) connection.close();
 });

@@ -83,7 +83,8 @@ function exchange(base: URL, path: string, options: Options): Promise<Reply> {
   });
 }
 
-function createReply(status: number, headers: IncomingHttpHeaders, body: Buffer): Reply {
+/** Creates the reply that has come whole. Names of headers are in lower case. */
+export function createReply(status: number, headers: IncomingHttpHeaders, body: Buffer): Reply {
   return {
     status,
     headers,

@@ -9,6 +9,11 @@ export function isAlive(pid: number): boolean {
   return stat !== null && stat.state !== 'Z' && stat.state !== 'X';
 }
 
+/** Whether a process of this pid was stopped by a signal, and has not gone on. */
+export function isStopped(pid: number): boolean {
+  return readStat(pid)?.state === 'T';
+}
+
 /** The pids of the living children of `pid`, in ascending order. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
