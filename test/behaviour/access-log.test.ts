@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createDaemon } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
+import { closeGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { exchange, openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -118,8 +119,9 @@ for (const [what, more, isLast] of [
 
 test('tells the fate of a write whose client had gone before its end', async () => {
   await database.query('create table gone (a int)');
+  const gate = await closeGate(database);
   const connection = await openRaw(gateway.port);
-  const sql = 'insert into gone select sleep(0.5)';
+  const sql = `insert into gone select ${gate.zero}`;
   const target = `/db?${encodeURIComponent(JSON.stringify({ SQL: sql }))}`;
   connection.send(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: four\r\n\r\n`);
   await eventually('it runs', async () =>
@@ -127,7 +129,11 @@ test('tells the fate of a write whose client had gone before its end', async () 
       String(row.Info).includes('gone select'),
     ),
   );
+  const clients = () => readMetric(gateway, 'dbhttpd_client_connections');
+  const clientsBefore = await clients();
   connection.reset();
+  await eventually('it is gone', async () => (await clients()) < clientsBefore);
+  await gate.open();
   const { status, complete, outcome } = await lineOf('four');
   assert.deepEqual([status, complete, outcome], [499, false, 'ok']);
 });

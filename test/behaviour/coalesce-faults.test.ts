@@ -146,7 +146,7 @@ for (const when of ['waiting', 'running'] as const) {
   });
 
   test(`the first one's deadline passes while ${when}: the others share one execution`, async () => {
-    const { first, rest } = await queue(() => gateway.dbPost({ SQL, TIMEOUT: 2_000 }));
+    const { first, rest } = await queue(() => gateway.dbPost({ SQL, TIMEOUT: 4_000 }));
     const fate =
       when === 'waiting' ? '503 DEADLINE_WAITING not_executed' : '504 DEADLINE_RUNNING failed';
     assert.equal(outcomeOf(await first), fate);
@@ -159,7 +159,7 @@ for (const when of ['waiting', 'running'] as const) {
 
 test('when the first one gives up waiting, the read keeps its place in the queue', async () => {
   await occupy(gateway, proxy);
-  const impatient = gateway.dbPost({ SQL, TIMEOUT: 2_000 });
+  const impatient = gateway.dbPost({ SQL, TIMEOUT: 4_000 });
   await waiting(gateway, 1);
   const behind = gateway.dbPost({ SQL: "select 'behind'" });
   await waiting(gateway, 2);
@@ -173,7 +173,7 @@ test('when the first one gives up waiting, the read keeps its place in the queue
 });
 
 test("a follower's own deadline holds: not executed, come again, and nobody else is harmed", async () => {
-  const { first, rest } = await runFirst(askFirst, { SQL, TIMEOUT: 2_000 });
+  const { first, rest } = await runFirst(askFirst, { SQL, TIMEOUT: 4_000 });
   for (const reply of await Promise.all(rest)) {
     assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
     assert.match(String(reply.headers['retry-after']), /^\d+$/);

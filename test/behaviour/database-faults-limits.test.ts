@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../support/ask.ts';
+import { fillPool } from '../support/busy-pool.ts';
 import { cellOf, documentOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -137,7 +138,7 @@ test(
       settings: { workers: 1, pool: 2, max_request_bytes: '40MiB' },
     });
     // Both are open before anything is refused: the gateway itself may want the other one meanwhile.
-    await Promise.all([0, 1].map(() => gateway.dbPost({ SQL: 'select sleep(0.2)' })));
+    await fillPool(gateway, 2);
     const connects = await readMetric(gateway, 'dbhttpd_connects_total');
     const mebibyte = 1024 * 1024;
     // The command is one byte longer than its text, and must be shorter than the limit.

@@ -2,8 +2,10 @@
 // Must not know how a kill is sent.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { fillPool } from '../support/busy-pool.ts';
 import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
+import { closeGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
@@ -40,7 +42,7 @@ async function assertTimely(SQL: string, expected: string, on: Gateway = gateway
 }
 
 test('a read that runs too long is a 504 in time, killed, and its connection is kept', async () => {
-  await Promise.all([0, 1].map(() => gateway.dbPost({ SQL: 'select sleep(0.2)' })));
+  await fillPool(gateway, 2);
   const connectsBefore = await readMetric(gateway, 'dbhttpd_connects_total');
   for (const SQL of [
     'select sleep(1000)',
@@ -82,6 +84,8 @@ test('TIMEOUT cannot raise statement_timeout', async () => {
     database,
     settings: { workers: 1, pool: 1, statement_timeout: '300ms' },
   });
+  // What is measured is the statement's time, not that of a first connection.
+  await strict.dbPost({ SQL: 'select 1' });
   const from = performance.now();
   const reply = await strict.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 60_000 });
   assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
@@ -91,11 +95,13 @@ test('TIMEOUT cannot raise statement_timeout', async () => {
 });
 
 test('a deadline that passes while waiting is a 503, and the statement never runs', async () => {
-  const busy = [0, 1].map(() => gateway.dbPost({ SQL: 'select sleep(1)' }));
-  await processlist.started('sleep(1)', 2);
+  const gate = await closeGate(database);
+  const busy = [0, 1].map(() => gateway.dbPost({ SQL: `select ${gate.zero}` }));
+  await processlist.started('from gate', 2);
   const reply = await gateway.dbPost({ SQL: 'insert into t values (77, 0)', TIMEOUT: 200 });
   assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
   assert.ok(reply.headers['retry-after'] !== undefined);
+  await gate.open();
   await Promise.all(busy);
   assert.deepEqual(rowsOf(await gateway.dbPost({ SQL: 'select * from t where id = 77' })), []);
 });
@@ -106,15 +112,23 @@ test('an answer that comes after the kill is not trusted, be it a success', asyn
     database: proxy.target,
     settings: { workers: 1, pool: 1 },
   });
+  await eventually('the control connection is there', () =>
+    readMetric(slow, 'dbhttpd_control_connected'),
+  );
+  await slow.dbPost({ SQL: 'select 1' });
   // The statement takes no time, its answer is held back: to the gateway it looks like a SLEEP that says 1.
   for (const [SQL, outcome] of [
     ['select 1 as late', 'failed'],
     ['update t set v = 3 where id = 1 /* late */', 'unknown'],
   ] as const) {
     const rule = proxy.on(/late/, { kind: 'stall' });
-    setTimeout(() => proxy.release(), 500);
-    await assertTimely(SQL, `504 DEADLINE_RUNNING ${outcome}`, slow);
+    const kill = proxy.on(/^kill/i, { kind: 'delay', ms: 0 });
+    const timely = assertTimely(SQL, `504 DEADLINE_RUNNING ${outcome}`, slow);
+    await Promise.race([timely, eventually('a kill is sent', () => kill.hits() > 0)]);
+    proxy.release();
+    await timely;
     rule.remove();
+    kill.remove();
     assert.equal(cellOf(await slow.dbPost({ SQL: 'select 6' })), 6);
   }
   await slow.stop();

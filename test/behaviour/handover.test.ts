@@ -198,11 +198,13 @@ test('idle connections to the database are closed as soon as a drain begins', as
   const daemon = await start({ pool: '6' });
   const old = daemon.pid();
   const write = await beginWrite(daemon, 7);
-  await Promise.all(Array.from({ length: 5 }, () => ask(daemon, 'select sleep(0.3)')));
   const ofDaemon = `select count(*) as n from information_schema.processlist where db = database() and command = 'Sleep' and id not in (?)`;
   const ids = keepers.map(({ threadId }) => threadId);
   const idle = async () => Number((await database.query(ofDaemon, [ids]))[0]?.n);
-  assert.ok((await idle()) >= 5);
+  await eventually('five are idle', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => ask(daemon, 'select sleep(0.3)')));
+    return (await idle()) >= 5;
+  });
   process.kill(old, 'SIGTERM');
   // The connection that kills statements stays until the last of them has ended.
   await eventually('they are closed', async () => (await idle()) <= 1, { timeoutMs: 2500 });

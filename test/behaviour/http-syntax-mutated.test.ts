@@ -107,7 +107,7 @@ async function send(
   text: string,
   replies: number,
 ): Promise<{ statuses: number[]; ended: boolean }> {
-  const client = await openRaw(observed().gateway.port, { tellsResets: false, timeoutMs: 1_500 });
+  const client = await openRaw(observed().gateway.port, { tellsResets: false, timeoutMs: 20_000 });
   const bytes = Buffer.from(text, 'latin1');
   const pieces = 1 + random(4);
   const statuses: number[] = [];

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { eventually } from '../support/eventually.ts';
+import { closeGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawReply } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -105,16 +106,19 @@ test('runs nothing of what stands behind a request whose reply closes the connec
 });
 
 test('answers what waits on a connection when the gateway is told to stop', async () => {
+  const gate = await closeGate(database);
   const other = await startGateway({ database, settings: { workers: 1 } });
   const client = await openRaw(other.port);
   client.send(
-    get('select sleep(0.5) + 1') + post('insert into log (n) values (77)') + get('select 3'),
+    get(`select ${gate.zero} + 1`) + post('insert into log (n) values (77)') + get('select 3'),
   );
   await eventually('it runs', async () => {
     const running = await database.query('select info from information_schema.processlist');
-    return running.some(({ info }) => String(info).startsWith('select sleep(0.5)'));
+    return running.some(({ info }) => String(info).includes(gate.zero));
   });
   const stopped = other.stop();
+  await eventually('it drains', () => other.log().includes('drain'));
+  await gate.open();
   assert.equal(number(await client.reply()), 1);
   assert.match(String((await client.reply()).body), /"AFFECTED_ROWS":1/);
   const last = await client.reply();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { failureCodes, outcomes } from '../../src/shared/failure-codes.ts';
-import { holdAnswer, occupy, waiting } from '../support/busy-pool.ts';
+import { fillPool, holdAnswer, occupy, waiting } from '../support/busy-pool.ts';
 import { outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { parseExposition } from '../support/exposition.ts';
@@ -104,13 +104,13 @@ test('a scrape tells the build, the start, and how many descriptors there are', 
 test('a full queue, a deadline while waiting and one while running are counted apart, and the access log has the code', async () => {
   await withGateway({ pool: 1, queue: 1 }, async (gateway) => {
     await occupy(gateway, proxy);
-    const waits = gateway.dbPost({ SQL: 'select 1', TIMEOUT: 400 }, named('waits'));
+    const waits = gateway.dbPost({ SQL: 'select 1', TIMEOUT: 3_000 }, named('waits'));
     await waiting(gateway, 1);
     const full = await gateway.dbPost({ SQL: 'select 1' }, named('full'));
     assert.equal(outcomeOf(full), '503 QUEUE_FULL not_executed');
     assert.equal(outcomeOf(await waits), '503 DEADLINE_WAITING not_executed');
     proxy.release();
-    const runs = await gateway.dbPost({ SQL: 'select sleep(5)', TIMEOUT: 100 }, named('runs'));
+    const runs = await gateway.dbPost({ SQL: 'select sleep(20)', TIMEOUT: 500 }, named('runs'));
     assert.equal(outcomeOf(runs), '504 DEADLINE_RUNNING failed');
     const refused = await gateway.get('/nothing', named('refused'));
     assert.equal(refused.status, 404);
@@ -147,8 +147,9 @@ test('several statements of which one fails count as the document says: partial,
 
 test('a write whose outcome is unknown has a line, with its request, its reason and its shape', async () => {
   await withGateway({}, async (gateway) => {
-    const SQL = "insert into t select 11 from (select sleep(5) as x, 'secret') as s";
-    const killed = await gateway.dbPost({ SQL, TIMEOUT: 200 }, named('killed'));
+    await fillPool(gateway, 2);
+    const SQL = "insert into t select 11 from (select sleep(20) as x, 'secret') as s";
+    const killed = await gateway.dbPost({ SQL, TIMEOUT: 500 }, named('killed'));
     assert.equal(outcomeOf(killed), '504 DEADLINE_RUNNING unknown');
     const line = await logLine(gateway, / warn .* outcome=unknown request=killed /);
     assert.match(line, / code=DEADLINE_RUNNING statement="insert into t select \? /);
@@ -215,8 +216,8 @@ test('a worker that dies takes its requests along, and the log and a counter tel
     );
     const inFlight = () => readMetric(gateway, 'dbhttpd_requests_in_flight');
     await eventually('they run', async () => (await inFlight()) >= 3);
-    // The worker's next report, a second later at most, comes without a scrape.
-    await pause(1100);
+    // The worker's next report, a second later when it lives well, comes without a scrape.
+    await pause(3000);
     process.kill(worker, 'SIGKILL');
     assert.deepEqual(await Promise.all(asked), ['lost', 'lost', 'lost']);
     const line = await logLine(gateway, / warn .*a worker ended .*SIGKILL/);

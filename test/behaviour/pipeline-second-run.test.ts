@@ -5,11 +5,13 @@ import { after, before, test } from 'node:test';
 import { outcomeOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
-import { enterPipeline, pipelinedStatements } from '../support/pipeline.ts';
+import { enterPipeline, pipelinedStatements, startLoad } from '../support/pipeline.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
 
 /** Two of them are the pipeline's. */
 const pool = 4;
+
+const innocent = 'select id from innocent where id = 1';
 
 let database: Database;
 let processlist: Processlist;
@@ -30,18 +32,27 @@ async function whileNoPlaceIsLeft(
   act: (gateway: Gateway, read: string) => Promise<void>,
 ): Promise<void> {
   await database.query(
-    `create table ${table} (id int primary key); insert into ${table} values (1)`,
+    `create table ${table} (id int primary key); insert into ${table} values (1);
+     create table if not exists innocent (id int primary key)`,
   );
   const gateway = await startGateway({ database, settings: { workers: 1, pool, queue } });
   const locker = await database.connect();
   try {
     const read = `select id from ${table} where id = 1`;
     await enterPipeline(gateway, read);
+    // Others keep the pipeline in use until then: one that lies idle is given back.
+    await enterPipeline(gateway, innocent);
+    const load = startLoad(
+      gateway,
+      () => innocent,
+      () => {},
+    );
     await locker.query(`lock tables ${table} write`);
     const busy = Array.from({ length: pool - 2 }, (_, n) =>
-      gateway.dbPost({ SQL: `select sleep(60) /* ${table} ${n} */`, TIMEOUT: 6_000 }),
+      gateway.dbPost({ SQL: `select sleep(60) /* ${table} ${n} */`, TIMEOUT: 10_000 }),
     );
     await processlist.started(`/* ${table}`, busy.length);
+    await load.stop();
     await act(gateway, read);
     await locker.query('unlock tables');
     for (const { status } of await Promise.all(busy)) assert.equal(status, 504);
@@ -69,7 +80,7 @@ test('the queue is full: 502, nothing was changed, and the time in the database 
 test('the deadline passes while it waits for its second run: 504, nothing was changed', () =>
   whileNoPlaceIsLeft('locked_late', 10, async (gateway, read) => {
     const inPipeline = await pipelinedStatements(gateway);
-    const reply = await gateway.dbPost({ SQL: read, TIMEOUT: 600 });
+    const reply = await gateway.dbPost({ SQL: read, TIMEOUT: 2_000 });
     assert.equal(await pipelinedStatements(gateway), inPipeline + 1, 'it was in the pipeline');
     assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
     const [queueMs = 0, databaseMs = 0] = times(reply.headers['server-timing']);

@@ -5,8 +5,10 @@ import { after, afterEach, before, test } from 'node:test';
 import { waiting } from '../support/busy-pool.ts';
 import { cellOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
+import { closeGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist } from '../support/processlist.ts';
 import { readMetric } from '../support/scrape.ts';
 
 const faults = new URL('../support/request-faults.js', import.meta.url).href;
@@ -58,10 +60,15 @@ test('while a statement is about to be sent: 500, and the connection is not lost
 });
 
 test('those that wait beside it are answered', async () => {
-  const busy = Array.from({ length: 2 }, () => gateway.dbPost({ SQL: 'select sleep(0.5)' }));
+  const gate = await closeGate(database);
+  const busy = Array.from({ length: 2 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
+  const processlist = await openProcesslist(database);
+  await processlist.started('from gate', 2);
+  processlist.close();
   const asked = [sending, { SQL: 'select 2' }, sending, { SQL: 'select 3' }];
   const replies = asked.map((request) => gateway.dbPost(request));
   await waiting(gateway, asked.length);
+  await gate.open();
   const [first, two, second, three] = await Promise.all(replies);
   assert.ok(first && two && second && three);
   assert.deepEqual(

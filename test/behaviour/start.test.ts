@@ -5,7 +5,6 @@ import { readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { readCpuMs } from '../../scripts/support/proc.ts';
 import { createDaemon, type Daemon, type Settings, sessionOf } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { gone, isAlive } from '../support/processes.ts';
@@ -93,39 +92,6 @@ test('a pidfile that cannot be created exits 73', async () => {
     assert.deepEqual(await daemon.start(), { status: 73, stdout: '', stderr: '' });
   }
   assert.equal(daemon.readLog().match(/cannot create the pidfile/g)?.length, 2);
-});
-
-test('workers that die at boot are retried ever later and cheaply, then the start exits 69', async () => {
-  for (const workers of ['1', '2']) {
-    const daemon = create({ workers });
-    const began = performance.now();
-    const start = daemon.start(withFault('boot'));
-    const supervisor = await eventually('a supervisor is there', () => daemon.findPid());
-    let cpuMs = 0;
-    await eventually(
-      'it has ended',
-      () => {
-        const readMs = readCpuMs(supervisor);
-        if (readMs !== null) cpuMs = Math.max(cpuMs, readMs);
-        return readMs === null;
-      },
-      { timeoutMs: 15_000 },
-    );
-    assert.deepEqual(await start, { status: 69, stdout: '', stderr: '' });
-    const tookMs = performance.now() - began;
-    assert.ok(tookMs < 15_000, `${tookMs} ms`);
-    assert.ok(cpuMs < tookMs / 20, `${cpuMs} ms of CPU time in ${tookMs} ms`);
-    const delays = [...daemon.readLog().matchAll(/slot=0 delay_ms=(\d+)/g)].map((match) =>
-      Number(match[1]),
-    );
-    assert.ok(delays.length >= 5, `${delays}`);
-    for (const [index, delay] of delays.slice(1).entries()) {
-      assert.ok(delay > (delays[index] ?? 0), `${delays}`);
-    }
-    assert.match(daemon.readLog(), /a fault at boot, on purpose/);
-    assert.match(daemon.readLog(), /workers keep dying at boot/);
-    assert.throws(() => statSync(daemon.pidfile), { code: 'ENOENT' });
-  }
 });
 
 test('a worker that never gets ready fails the start within 15 s and is ended', async () => {

@@ -1,10 +1,12 @@
 // A stop finishes what is in flight, refuses what is new, and leaves nothing behind.
 // Must not know how workers drain.
+// Runs alone: new connections are refused within 100 ms.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { eventually } from '../support/eventually.ts';
+import { closeGate } from '../support/gate.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { gone, isAlive } from '../support/processes.ts';
@@ -27,24 +29,27 @@ function isRefused(port: number): Promise<boolean> {
 test('SIGTERM answers 20 statements in flight, refuses new connections, and goes in order', async () => {
   const gateway = await startGateway({ database, settings: { workers: 2, pool: 20 } });
   const workers = gateway.workers();
-  const url = `${gateway.url}/db?${encodeURIComponent(JSON.stringify({ SQL: 'select sleep(2)' }))}`;
+  const gate = await closeGate(database);
+  const SQL = `select ${gate.zero}`;
+  const url = `${gateway.url}/db?${encodeURIComponent(JSON.stringify({ SQL }))}`;
   const answers = Array.from({ length: 20 }, () => fetch(url).then((reply) => reply.status));
-  const sleeping = `select count(*) as n from information_schema.processlist
-    where info = 'select sleep(2)' and db = database()`;
+  const running = `select count(*) as n from information_schema.processlist
+    where info = '${SQL}' and db = database()`;
   await eventually(
     'all are in flight',
-    async () => Number((await database.query(sleeping))[0]?.n) === 20,
+    async () => Number((await database.query(running))[0]?.n) === 20,
   );
   process.kill(gateway.pid, 'SIGTERM');
   const told = performance.now();
   await eventually('new connections are refused', () => isRefused(gateway.port), { everyMs: 1 });
   const refusedAfterMs = performance.now() - told;
   await eventually('the pidfile goes', () => !existsSync(gateway.pidfile), { timeoutMs: 1000 });
-  assert.equal(Number((await database.query(sleeping))[0]?.n), 20, 'before anything has ended');
+  assert.equal(Number((await database.query(running))[0]?.n), 20, 'before anything has ended');
+  await gate.open();
   assert.deepEqual(await Promise.all(answers), Array<number>(20).fill(200));
   await gone(gateway.pid, 2000);
   assert.ok(!workers.some(isAlive), 'workers are gone before their supervisor');
   await gateway.stop().catch(() => {});
-  assert.equal(Number((await database.query(sleeping))[0]?.n), 0);
+  assert.equal(Number((await database.query(running))[0]?.n), 0);
   assert.ok(refusedAfterMs < 100, `refused after ${refusedAfterMs} ms`);
 });

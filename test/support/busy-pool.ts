@@ -1,6 +1,6 @@
 // Keeps a gateway's sessions busy for as long as a test needs others to wait, and tells who waits.
 // Must not know what waits.
-import type { Reply } from './ask.ts';
+import type { Ask, Reply } from './ask.ts';
 import { eventually } from './eventually.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 import type { Gateway } from './gateway.ts';
@@ -45,6 +45,17 @@ export async function waiting(gateway: Gateway, count: number): Promise<void> {
     `${count} wait`,
     async () => (await readMetric(gateway, 'dbhttpd_queue_length')) === count,
   );
+}
+
+/** Resolves once a gateway of one worker has so many sessions open, its whole pool, and none of them is in use. */
+export async function fillPool(gateway: Ask, count: number): Promise<void> {
+  await eventually(`${count} sessions are open`, async () => {
+    await Promise.all(
+      Array.from({ length: count }, () => gateway.dbPost({ SQL: 'select sleep(0.1)' })),
+    );
+    const idle = await readMetric(gateway, 'dbhttpd_pool_connections', { state: 'idle' });
+    return idle === count;
+  });
 }
 
 /** How often the statement has been sent to MySQL. */

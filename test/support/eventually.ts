@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function eventually<Answer>(
   what: string,
   ask: () => Answer | Promise<Answer>,
-  { timeoutMs = 10_000, everyMs = 10 } = {},
+  { timeoutMs = 30_000, everyMs = 10 } = {},
 ): Promise<Exclude<Answer, undefined | null | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -24,7 +24,7 @@ export function childrenOf(pid: number): number[] {
 }
 
 /** Resolves once no process of this pid is left. Rejects after `timeoutMs`. */
-export async function gone(pid: number, timeoutMs = 10_000): Promise<void> {
+export async function gone(pid: number, timeoutMs = 30_000): Promise<void> {
   await eventually(`process ${pid} is gone`, () => !isAlive(pid), { timeoutMs });
 }
 

@@ -40,7 +40,7 @@ export async function openProcesslist(database: Database): Promise<Processlist> 
         async () => (await running(text)).length >= count,
       );
     },
-    ended: async (text, timeoutMs = 10_000) => {
+    ended: async (text, timeoutMs = 30_000) => {
       const from = performance.now();
       const gone = async () => (await running(text)).length === 0;
       await eventually(`${text} has ended`, gone, { timeoutMs });

@@ -98,9 +98,12 @@ test('unfinished texts are no trouble', () => {
 test('a mebibyte takes time in proportion, whatever it consists of', () => {
   for (const piece of ['a', '1', "'", "'\\'", '"a', '\\', '/*', '日', "a'1'"]) {
     const text = piece.repeat(Math.ceil(2 ** 20 / piece.length));
-    const from = performance.now();
-    shapeOf(text);
-    const ms = performance.now() - from;
-    assert.ok(ms < 250, `${piece}: ${ms} ms`);
+    // The best of three: a machine that pauses is none of its doing.
+    const times = [1, 2, 3].map(() => {
+      const from = performance.now();
+      shapeOf(text);
+      return performance.now() - from;
+    });
+    assert.ok(Math.min(...times) < 250, `${piece}: ${times} ms`);
   }
 });

@@ -67,13 +67,15 @@ test('a stop does not wait for a client whose request came after it, its body in
   http.server.listen(0, '127.0.0.1');
   await once(http.server, 'listening');
   const { port } = http.server.address() as AddressInfo;
-  const client = await openRaw(port, { timeoutMs: 5_000 });
+  const accepted = once(http.server, 'connection');
+  const client = await openRaw(port);
+  await accepted;
   const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
   try {
-    const drained = http.drain(50);
+    const drained = http.drain(500);
     client.send(`${head}2\r\n{}\r\n0\r\n\r\n`);
     await eventually('it is there', () => replies.length === 1);
-    await pause(100);
+    await pause(1_000);
     replies[0]?.end('late');
     assert.equal(String((await client.reply()).body), 'late');
     await client.ended();

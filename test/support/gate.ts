@@ -1,0 +1,25 @@
+// Statements that run for as long as a test wants: they read a table that is locked until the gate is opened.
+// Must not know who runs them.
+import type { Database } from './mariadb.ts';
+
+/** A gate that is closed. Whoever closed it must open it; what waits goes on at once, all of it. */
+export type Gate = {
+  /** The SQL of a number that is 0, and known once the gate is open. */
+  readonly zero: string;
+  readonly open: () => Promise<void>;
+};
+
+/** Closes a gate of this name in the database. */
+export async function closeGate(database: Database, name = 'gate'): Promise<Gate> {
+  const keeper = await database.connect();
+  keeper.on('error', () => undefined);
+  await keeper.query(`create table if not exists ${name} (id int primary key)`);
+  await keeper.query(`lock tables ${name} write`);
+  return {
+    zero: `(select count(*) from ${name})`,
+    open: async () => {
+      await keeper.query('unlock tables');
+      keeper.destroy();
+    },
+  };
+}
