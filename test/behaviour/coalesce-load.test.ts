@@ -36,21 +36,25 @@ test('reads that would be pipelined are shared before they are written, and each
   const [different, askers] = [6, 60];
   const ids = Array.from({ length: askers }, (_, at) => 1 + (at % different));
   const askAll = async () => {
-    await enterPipeline(gateway, point(900));
-    const [sharedBefore, writtenBefore] = [await coalesced(), await pipelinedStatements(gateway)];
-    const replies = await askAtOnce(
-      gateway,
-      ids.map((id) => ({ SQL: point(id) })),
-    );
+    let [sharedBefore, writtenBefore] = [0, 0];
+    const requests = ids.map((id) => ({ SQL: point(id) }));
+    const replies = await askAtOnce(gateway, requests, async () => {
+      await enterPipeline(gateway, point(900));
+      [sharedBefore, writtenBefore] = [await coalesced(), await pipelinedStatements(gateway)];
+    });
     const cells = (await Promise.all(replies)).map(cellOf);
     const written = (await pipelinedStatements(gateway)) - writtenBefore;
     return { cells, written, shared: (await coalesced()) - sharedBefore };
   };
   // A machine that pauses has the pipeline give its idle sessions back: then nothing is written there.
-  const { cells, written, shared } = await eventually('they are in the pipeline', async () => {
-    const round = await askAll();
-    return round.written > 0 && round;
-  });
+  const { cells, written, shared } = await eventually(
+    'they are in the pipeline',
+    async () => {
+      const round = await askAll();
+      return round.written > 0 && round;
+    },
+    { timeoutMs: 120_000 },
+  );
   assert.deepEqual(
     cells,
     ids.map((id) => `v${id}`),

@@ -10,11 +10,12 @@ import { isStopped, signal } from './processes.ts';
 
 /**
  * Asks all by POST /db, each on a connection that the gateway's only worker knows already. Resolves once the worker goes on,
- * to the replies in the order of the requests.
+ * to the replies in the order of the requests. `prepare`: what is to be done at the last moment before it stands still.
  */
 export async function askAtOnce(
   gateway: Gateway,
   requests: readonly object[],
+  prepare: () => Promise<void> = async () => {},
 ): Promise<readonly Promise<Reply>[]> {
   const [worker = 0, ...others] = gateway.workers();
   assert.deepEqual(others, [], 'one worker is to find them all');
@@ -23,6 +24,7 @@ export async function askAtOnce(
     connection.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await connection.reply();
   }
+  await prepare();
   signal(worker, 'SIGSTOP');
   try {
     await eventually('the worker stands still', () => isStopped(worker));
