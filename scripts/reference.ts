@@ -4,9 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import {
   type FailureFacts,
   failures,
+  type MysqlFailureFacts,
+  mysqlFailures,
+  otherMysqlFailure,
   outcomeMeanings,
   unready,
 } from '../src/shared/failure-codes.ts';
+import { errorName } from '../src/shared/mysql/error-names.ts';
 import { describeMetrics } from '../src/shared/process/describe-metrics.ts';
 import { describeOptions } from '../src/shared/settings/describe.ts';
 
@@ -15,6 +19,7 @@ const parts = {
   configuration: describeOptions,
   metrics: describeMetrics,
   codes: describeFailures,
+  mysql: describeMysqlFailures,
   outcomes: () => describeMeanings('outcome', outcomeMeanings),
   unready: () => describeMeanings('code', unready),
 } as const satisfies Readonly<Record<string, () => string>>;
@@ -23,7 +28,7 @@ const parts = {
 export const pages = {
   'README.md': ['outcomes'],
   'docs/configuration.md': ['configuration'],
-  'docs/errors.md': ['codes', 'outcomes', 'unready'],
+  'docs/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
   'docs/metrics.md': ['metrics'],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof parts)[]>>;
 
@@ -46,6 +51,7 @@ const repetitions: Readonly<Record<FailureFacts['repeat'], string>> = {
   yes: 'yes: nothing was executed',
   changed: 'after mending it: nothing was executed',
   outcome: 'read `OUTCOME`',
+  pointless: 'after mending it; read `OUTCOME`',
   untold: 'nobody is told',
 };
 
@@ -60,6 +66,23 @@ function describeFailures(): string {
   );
   const head = ['| CODE | status | meaning | may I repeat it? |', '|---|---|---|---|'];
   return [...head, ...rows].join('\n');
+}
+
+const mysqlRepetitions: Readonly<Record<MysqlFailureFacts['repeat'], string>> = {
+  yes: 'yes',
+  read: 'for what only read',
+  no: 'no',
+};
+
+function describeMysqlFailures(): string {
+  const rows = mysqlFailures.map(({ errno, when, status, meaning, repeat }) => {
+    const whole = when === undefined ? meaning : `${when}: ${meaning}`;
+    return `| ${errno} | \`${errorName(errno)}\` | ${status} | ${whole} | ${mysqlRepetitions[repeat]} |`;
+  });
+  const { status, meaning, repeat } = otherMysqlFailure;
+  const last = `| any other | | ${status} | ${meaning} | ${mysqlRepetitions[repeat]} |`;
+  const head = ['| errno | code | status | meaning | retryable |', '|---|---|---|---|---|'];
+  return [...head, ...rows, last].join('\n');
 }
 
 function describeMeanings(title: string, meanings: Readonly<Record<string, string>>): string {

@@ -1,11 +1,12 @@
-// Every CODE that a request can be refused or ended with: its status, its meaning, whether to repeat. Replies, metrics and
-// docs/errors.md come from it. Must not know when which is said.
+// Every CODE that a request can be refused or ended with, and every error of MySQL's that has a status of its own: status,
+// meaning, whether to repeat. Replies, metrics and docs/errors.md come from it. Must not know when which is said.
 
 /**
  * When a request may be repeated. `yes`: nothing was executed, after Retry-After. `changed`: nothing was executed, and the
- * same request would be refused again. `outcome`: the reply's OUTCOME says. `untold`: nobody is there to be told.
+ * same request would be refused again. `outcome`: the reply's OUTCOME says. `pointless`: it says whether something was
+ * executed, and the same request would end in the same way. `untold`: nobody is there to be told.
  */
-export type Repetition = 'yes' | 'changed' | 'outcome' | 'untold';
+export type Repetition = 'yes' | 'changed' | 'outcome' | 'pointless' | 'untold';
 
 /** What is promised of a code. `meaning` is for people: a clause. */
 export type FailureFacts = {
@@ -173,7 +174,7 @@ export const failures = {
   RESULT_TOO_LARGE: {
     status: 422,
     meaning: 'the result is larger than `max_result_bytes`',
-    repeat: 'outcome',
+    repeat: 'pointless',
   },
   STALLED: {
     status: 499,
@@ -208,6 +209,94 @@ export type FailureCode = keyof typeof failures;
 
 /** All of them, in the same order. */
 export const failureCodes = Object.keys(failures) as readonly FailureCode[];
+
+/**
+ * When a request that MySQL refused may be repeated as it is. `yes`: the statement was not begun or is undone, and may
+ * succeed another time. `read`: it was interrupted, and may have changed tables without transactions, unless it only
+ * read. `no`: it would be refused again.
+ */
+export type MysqlRepetition = 'yes' | 'read' | 'no';
+
+/** What is promised of an error of MySQL's, where errors have real statuses. `meaning` is for people: a clause. */
+export type MysqlFailureFacts = {
+  readonly status: 403 | 409 | 413 | 422 | 503 | 504;
+  readonly meaning: string;
+  readonly repeat: MysqlRepetition;
+};
+
+/** A number stands for several errors where it has `when`: the first line counts whose condition holds. */
+export type MysqlFailure = MysqlFailureFacts & {
+  readonly errno: number;
+  readonly when?: 'the request is read-only' | 'the server is read-only';
+};
+
+/** MySQL's errors that are not plainly refused with 422, or may be repeated. */
+export const mysqlFailures: readonly MysqlFailure[] = [
+  { errno: 1044, status: 403, meaning: 'the account may not use this database', repeat: 'no' },
+  { errno: 1142, status: 403, meaning: 'the account may not do this to the table', repeat: 'no' },
+  { errno: 1143, status: 403, meaning: 'the account may not do this to the column', repeat: 'no' },
+  { errno: 1227, status: 403, meaning: 'the account lacks a privilege', repeat: 'no' },
+  {
+    errno: 1792,
+    when: 'the request is read-only',
+    status: 403,
+    meaning: 'it would have written',
+    repeat: 'no',
+  },
+  { errno: 1062, status: 409, meaning: 'a duplicate key', repeat: 'no' },
+  { errno: 1216, status: 409, meaning: 'a foreign key: no such parent', repeat: 'no' },
+  { errno: 1217, status: 409, meaning: 'a foreign key: there are children', repeat: 'no' },
+  { errno: 1451, status: 409, meaning: 'a foreign key: there are children', repeat: 'no' },
+  { errno: 1452, status: 409, meaning: 'a foreign key: no such parent', repeat: 'no' },
+  { errno: 1213, status: 409, meaning: 'a deadlock, or a conflict in a cluster', repeat: 'yes' },
+  { errno: 1205, status: 409, meaning: 'waited too long for a lock', repeat: 'yes' },
+  { errno: 1020, status: 409, meaning: 'a row has changed since the snapshot', repeat: 'yes' },
+  {
+    errno: 1153,
+    status: 413,
+    meaning: "the statement is longer than the server's `max_allowed_packet`",
+    repeat: 'no',
+  },
+  { errno: 1040, status: 503, meaning: 'the server has no connection left', repeat: 'yes' },
+  { errno: 1203, status: 503, meaning: 'the account has no connection left', repeat: 'yes' },
+  { errno: 1226, status: 503, meaning: 'the account is over a limit of its own', repeat: 'yes' },
+  { errno: 1045, status: 503, meaning: 'the server refuses the account', repeat: 'yes' },
+  { errno: 1047, status: 503, meaning: 'a cluster node that takes no statements', repeat: 'yes' },
+  { errno: 1836, status: 503, meaning: 'the server has become read-only', repeat: 'yes' },
+  {
+    errno: 1290,
+    when: 'the server is read-only',
+    status: 503,
+    meaning: 'it takes no writes of this account',
+    repeat: 'yes',
+  },
+  {
+    errno: 1792,
+    status: 503,
+    meaning: 'the server has become read-only for transactions that did not ask for it',
+    repeat: 'yes',
+  },
+  { errno: 1317, status: 504, meaning: 'somebody else interrupted the statement', repeat: 'read' },
+  {
+    errno: 3024,
+    status: 504,
+    meaning: "the server's `max_execution_time`, which stops nothing but reads",
+    repeat: 'yes',
+  },
+  { errno: 1969, status: 504, meaning: "the server's `max_statement_time`", repeat: 'read' },
+  { errno: 1053, status: 422, meaning: 'the server is shutting down', repeat: 'read' },
+  { errno: 1412, status: 422, meaning: 'the table has changed since the snapshot', repeat: 'yes' },
+  { errno: 1927, status: 422, meaning: 'somebody else killed the connection', repeat: 'read' },
+  { errno: 3101, status: 422, meaning: 'a conflict in a replication group', repeat: 'yes' },
+  { errno: 3572, status: 422, meaning: 'a row is locked, under NOWAIT', repeat: 'yes' },
+];
+
+/** All others. */
+export const otherMysqlFailure: MysqlFailureFacts = {
+  status: 422,
+  meaning: 'refused by MySQL',
+  repeat: 'no',
+};
 
 /** Why a worker's database does not serve, as /readyz and a gauge tell it, and what that means. */
 export const unready = {

@@ -16,6 +16,16 @@ export type Failure = {
   readonly retryAfterSeconds?: number;
   /** What a 405 allows. */
   readonly allow?: string;
+  /** Where in the request it is, for a format that tells it. */
+  readonly place?: Place;
+};
+
+/** What of a request a failure is about. */
+export type Place = {
+  /** The number of its statement, from 0. */
+  readonly statement?: number;
+  /** Where in the SQL, in UTF-16 code units from 0. */
+  readonly offset?: number;
 };
 
 /** A request that was refused before any SQL. */
