@@ -136,7 +136,8 @@ export const failures = {
   },
   PARAMS_VALUE: {
     status: 400,
-    meaning: 'a value that cannot be bound: no such type, half a character, an empty list',
+    meaning:
+      'a value that cannot be bound: no such type, half a character, no base64, an array outside of `IN (?)`',
     repeat: 'changed',
   },
   STATEMENT_TOO_LARGE: {

@@ -4,181 +4,245 @@ import type { FailureCode } from '../failure-codes.ts';
 import { isSpaceCode } from './characters.ts';
 import { describeDoubt } from './doubt.ts';
 import { Lexer } from './lexer.ts';
-import { type BindFailure, encodeLiteral, type Literal, tooLarge } from './literal.ts';
+import { encodeLiteral, type Literal } from './literal.ts';
 import { tokenKinds } from './tokens.ts';
 
-/** Values for `?` in order, or for `:name` by name. */
+/**
+ * Values for `?` in order, or for `:name` by name: strings, numbers (or LosslessNumbers), booleans, null,
+ * {"$binary": base64}, and arrays of these for `IN (?)`.
+ */
 export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>;
 
-/** What is accepted beside plain values. */
-export type BindOptions = {
-  /** An array is the list of `IN (?)`. */
-  readonly allowLists: boolean;
-  /** {"$binary": "<base64>"} is a binary string. */
-  readonly allowBinary: boolean;
+/** What the request calls its parameters, for messages. */
+export type ParametersKey = 'PARAMS' | 'params';
+
+/**
+ * Why parameters cannot be bound. `message` is for people: it names the parameter, and holds no value.
+ * `offset` is where in the text, in UTF-16 units; null where no single place is to blame.
+ */
+export type BindFailure = {
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly offset: number | null;
 };
 
 /** The text with its values in it, or why they cannot be put there. */
-export type Bound =
-  | { readonly ok: true; readonly sql: string }
-  | { readonly ok: false; readonly failure: BindFailure };
+export type Bound = { readonly ok: true; readonly sql: string } | Unbound;
 
-const plainValues: BindOptions = { allowLists: false, allowBinary: false };
+type Unbound = { readonly ok: false; readonly failure: BindFailure };
+
+/**
+ * What `IN (…)` holds for an empty array: nothing equals it, and everything differs from it, NULL included.
+ * (`IN (NULL)` would make NOT IN match nothing too, and MySQL takes no LIMIT here.) A derived table, because where nothing
+ * can match, the servers see it through a semi-join only and then read no row; beside `FROM DUAL` they scan the other table
+ * (seen on MySQL 9.7, and on MariaDB 10.11, which still scans it in an UPDATE or DELETE of one table).
+ */
+const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
+/** Of a name that a client made up. */
+const mostNameUnits = 64;
 
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
- * numbers are counted and names matched exactly. Text whose literals another sql_mode or server would
- * cut elsewhere is refused, so that no value can end up inside a literal. Never throws: what is put in is counted
- * before it is, and a named value is encoded once, however often it is used.
- * @param mostBytes how long the text may become, as UTF-8
+ * numbers are counted and names matched exactly. An array stands alone in the parentheses of an IN. Text whose literals
+ * another sql_mode or server would cut elsewhere is refused, so that no value can end up inside a literal. Never throws:
+ * what is put in is counted before it is, and a named value is encoded once, however often it is used.
+ * @param mostBytes how long the text may become, as UTF-8; at most the longest string there is
  */
 export function bind(
   sql: string,
   params: Parameters,
   mostBytes: number,
-  options: BindOptions = plainValues,
+  key: ParametersKey = 'PARAMS',
 ): Bound {
-  return new Binding(sql, params, mostBytes, options).run();
+  return new Binding(sql, params, mostBytes, key).run();
 }
 
 class Binding {
   readonly #sql: string;
   readonly #positional: readonly unknown[] | null;
   readonly #named: Readonly<Record<string, unknown>> | null;
-  readonly #options: BindOptions;
+  readonly #key: ParametersKey;
   readonly #lexer: Lexer;
   readonly #used: Set<string> | null;
   /** By name. */
-  readonly #literals = new Map<string, Literal>();
+  readonly #literals = new Map<string, string>();
   readonly #mostBytes: number;
   #count = 0;
+  /** Of the first `?` that has no value. */
+  #missingOffset: number | null = null;
   #out = '';
   /** As UTF-8; literals are ASCII. */
   #outBytes = 0;
   #copied = 0;
 
-  constructor(sql: string, params: Parameters, mostBytes: number, options: BindOptions) {
+  constructor(sql: string, params: Parameters, mostBytes: number, key: ParametersKey) {
     this.#sql = sql;
     this.#mostBytes = mostBytes;
     this.#positional = Array.isArray(params) ? params : null;
     this.#named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
     this.#used = this.#named === null ? null : new Set();
-    this.#options = options;
+    this.#key = key;
     this.#lexer = new Lexer(sql);
   }
 
   run(): Bound {
     const lexer = this.#lexer;
-    let inList = false;
+    let before: number = tokenKinds.end;
     let afterIn = false;
-    let listMustClose = false;
+    let inList = false;
+    /** The array that a parenthesis must close now. */
+    let list: Value | null = null;
     let ended = false;
     for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-      if (listMustClose && kind !== tokenKinds.close) return listMisplaced();
-      listMustClose = false;
+      if (list !== null && kind !== tokenKinds.close) return this.#misplaced(list);
+      list = null;
       if (kind === tokenKinds.semicolon) ended = true;
-      if (kind === tokenKinds.placeholder || kind === tokenKinds.namedPlaceholder) {
-        const value = kind === tokenKinds.placeholder ? this.#nextValue() : this.#namedValue();
-        if (value !== null) {
-          if (!value.ok) return value;
-          listMustClose = Array.isArray(value.given);
-          if (listMustClose && !inList) return listMisplaced();
-          const literal = this.#literalOf(kind, value.given);
-          if (!literal.ok) return literal;
-          this.#insert(literal.sql);
-          if (this.#outBytes > this.#mostBytes) return tooLarge(this.#mostBytes);
-        }
+      const found = this.#valueAt(kind);
+      if (found !== null) {
+        if (!found.ok) return found;
+        if (Array.isArray(found.given)) list = found;
+        if (list !== null && !inList) return this.#misplaced(list);
+        const literal = this.#literalOf(found);
+        if (typeof literal !== 'string') return literal;
+        this.#insert(literal);
+        if (this.#outBytes > this.#mostBytes) return this.#tooLarge();
       }
       inList = afterIn && kind === tokenKinds.open;
-      afterIn = kind === tokenKinds.word && isIn(this.#sql, lexer.start, lexer.end);
+      afterIn = kind === tokenKinds.word && canBeIn(before) && isIn(this.#sql, lexer);
+      before = kind;
     }
-    if (listMustClose) return listMisplaced();
+    if (list !== null) return this.#misplaced(list);
     return this.#finish(ended);
   }
 
   #finish(ended: boolean): Bound {
-    const doubt = describeDoubt(this.#lexer);
+    const doubt = this.#isUntouched ? null : describeDoubt(this.#lexer);
     if (doubt !== null) return failed('PARAMS_TEXT', doubt);
-    if (ended && hasSecondStatement(this.#sql)) {
-      return failed('PARAMS_SEVERAL', 'PARAMS go with one statement; this text holds several');
+    const second = ended ? findSecondStatement(this.#sql) : -1;
+    if (second >= 0) {
+      const message = `${this.#key} go with one statement; another begins at offset ${second}`;
+      return failed('PARAMS_SEVERAL', message, second);
     }
     const unused = this.#unused();
     if (unused !== null) return unused;
     const rest = this.#sql.slice(this.#copied);
-    if (this.#outBytes + Buffer.byteLength(rest) > this.#mostBytes)
-      return tooLarge(this.#mostBytes);
+    if (this.#outBytes + Buffer.byteLength(rest) > this.#mostBytes) return this.#tooLarge();
     return { ok: true, sql: this.#out + rest };
   }
 
-  #unused(): Bound | null {
+  /** Nothing was to be put in: wherever literals end, the text stays what it is. */
+  get #isUntouched(): boolean {
+    const given = this.#positional ?? Object.keys(this.#named ?? {});
+    return given.length === 0 && this.#count === 0;
+  }
+
+  #unused(): Unbound | null {
     if (this.#positional !== null) {
-      if (this.#count === this.#positional.length) return null;
+      const [wanted, given] = [this.#count, this.#positional.length];
+      if (wanted === given) return null;
+      const missing = this.#missingOffset;
+      const first = missing === null ? '' : `; the first without is at offset ${missing}`;
       return failed(
         'PARAMS_COUNT',
-        `the statement has ${this.#count} placeholder(s), PARAMS has ${this.#positional.length} value(s)`,
+        `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}`,
+        missing,
       );
     }
     for (const name of Object.keys(this.#named ?? {})) {
-      if (this.#used?.has(name) !== true)
-        return failed('PARAMS_NAME', 'PARAMS holds a name that the statement does not use');
+      if (this.#used?.has(name) === true) continue;
+      const message = `${this.#key} holds a name that the statement does not use: ${quoteName(name)}`;
+      return failed('PARAMS_NAME', message);
     }
     return null;
   }
 
-  #nextValue(): Given {
+  /** What stands for the token at which the lexer stands; null where that is no placeholder. */
+  #valueAt(kind: number): Value | Unbound | null {
+    if (kind === tokenKinds.placeholder) return this.#nextValue();
+    return kind === tokenKinds.namedPlaceholder ? this.#namedValue() : null;
+  }
+
+  #nextValue(): Value | Unbound {
+    const offset = this.#lexer.start;
     if (this.#positional === null) {
-      return failed(
-        'PARAMS_COUNT',
-        'PARAMS is an object, so placeholders are written :name, not ?',
-      );
+      const message = `${this.#key} is an object, so placeholders are written :name, not ? as at offset ${offset}`;
+      return failed('PARAMS_COUNT', message, offset);
     }
     const at = this.#count++;
+    const isThere = at < this.#positional.length;
     // A missing value is reported at the end, with the full count.
-    return { ok: true, given: at < this.#positional.length ? this.#positional[at] : null };
+    if (!isThere) this.#missingOffset ??= offset;
+    return { ok: true, given: isThere ? this.#positional[at] : null, at, offset };
   }
 
   /** Null when names are none of our business: with an array only `?` is a placeholder. */
-  #namedValue(): Given | null {
+  #namedValue(): Value | Unbound | null {
     if (this.#named === null) return null;
-    const name = this.#name;
+    const offset = this.#lexer.start;
+    const name = this.#sql.slice(offset + 1, this.#lexer.end);
     if (!Object.hasOwn(this.#named, name)) {
-      return failed('PARAMS_NAME', `PARAMS has no value for :${name.slice(0, 64)}`);
+      const message = `${this.#key} has no value for the name at offset ${offset}: ${quoteName(name)}`;
+      return failed('PARAMS_NAME', message, offset);
     }
+    this.#count += 1;
     this.#used?.add(name);
-    return { ok: true, given: this.#named[name] };
+    return { ok: true, given: this.#named[name], at: name, offset };
   }
 
-  /** The name of the placeholder at which the lexer stands. */
-  get #name(): string {
-    return this.#sql.slice(this.#lexer.start + 1, this.#lexer.end);
-  }
-
-  #literalOf(kind: number, value: unknown): Literal {
-    if (kind === tokenKinds.placeholder) return this.#encode(value);
-    const name = this.#name;
-    const known = this.#literals.get(name);
+  #literalOf(value: Value): string | Unbound {
+    if (typeof value.at === 'number') return this.#encode(value);
+    const known = this.#literals.get(value.at);
     if (known !== undefined) return known;
     const literal = this.#encode(value);
-    this.#literals.set(name, literal);
+    if (typeof literal === 'string') this.#literals.set(value.at, literal);
     return literal;
   }
 
-  #encode(value: unknown): Literal {
-    const { allowLists, allowBinary } = this.#options;
-    if (!Array.isArray(value) || !allowLists) {
-      return encodeLiteral(value, allowBinary, this.#mostBytes);
+  #encode(value: Value): string | Unbound {
+    const { given } = value;
+    if (!Array.isArray(given)) {
+      const literal = encodeLiteral(given, this.#leftBytes);
+      return literal.ok ? literal.sql : this.#refuse(literal, value, null);
     }
-    if (value.length === 0) return failed('PARAMS_VALUE', 'the list for IN (?) is empty');
-    const parts: string[] = [];
-    let length = -1;
-    for (const item of value) {
-      const literal = encodeLiteral(item, allowBinary, this.#mostBytes);
-      if (!literal.ok) return literal;
-      length += literal.sql.length + 1;
-      if (length > this.#mostBytes) return tooLarge(this.#mostBytes);
-      parts.push(literal.sql);
+    return given.length === 0 ? emptyList : this.#encodeList(value, given);
+  }
+
+  #encodeList(value: Value, items: readonly unknown[]): string | Unbound {
+    const literals: string[] = [];
+    let leftBytes = this.#leftBytes + 1;
+    for (const [index, item] of items.entries()) {
+      const literal = encodeLiteral(item, leftBytes - 1);
+      if (!literal.ok) return this.#refuse(literal, value, index);
+      leftBytes -= literal.sql.length + 1;
+      if (leftBytes < 0) return this.#tooLarge();
+      literals.push(literal.sql);
     }
-    return { ok: true, sql: parts.join(',') };
+    return literals.join(',');
+  }
+
+  /** What a literal may be long at most. */
+  get #leftBytes(): number {
+    return this.#mostBytes - this.#outBytes;
+  }
+
+  #refuse(literal: Literal & { readonly ok: false }, value: Value, index: number | null): Unbound {
+    if (literal.reason === 'too large') return this.#tooLarge();
+    const item = index === null ? '' : `[${index}]`;
+    return failed('PARAMS_VALUE', `${this.#nameOf(value)}${item} ${literal.fault}`, value.offset);
+  }
+
+  #misplaced(value: Value): Unbound {
+    const message = `${this.#nameOf(value)} is an array, which may only stand alone in the parentheses of IN (?) or IN (:name), not where it is used, at offset ${value.offset}`;
+    return failed('PARAMS_VALUE', message, value.offset);
+  }
+
+  #nameOf(value: Value): string {
+    return `${this.#key}[${typeof value.at === 'number' ? value.at : quoteName(value.at)}]`;
+  }
+
+  #tooLarge(): Unbound {
+    const message = `the statement with its ${this.#key} in it would be longer than ${this.#mostBytes} bytes, which is all that the database takes (max_allowed_packet)`;
+    return failed('STATEMENT_TOO_LARGE', message);
   }
 
   /** Puts the literal where the placeholder stood, apart from a word, quote or operator it could merge with. */
@@ -198,7 +262,15 @@ class Binding {
   }
 }
 
-type Given = { readonly ok: true; readonly given: unknown } | (Bound & { readonly ok: false });
+/** What a placeholder stands for. */
+type Value = {
+  readonly ok: true;
+  readonly given: unknown;
+  /** Its place among the parameters: an index or a name. */
+  readonly at: number | string;
+  /** Of the placeholder. */
+  readonly offset: number;
+};
 
 /** Characters that no literal merges with on either side: space ( ) , ; = */
 function separates(code: number): boolean {
@@ -212,28 +284,34 @@ function separates(code: number): boolean {
   );
 }
 
-function isIn(sql: string, start: number, end: number): boolean {
+/** Behind a point or an @ it would be a name. */
+function canBeIn(before: number): boolean {
+  return before !== tokenKinds.dot && before !== tokenKinds.userAt;
+}
+
+function isIn(sql: string, { start, end }: Lexer): boolean {
   return end - start === 2 && sql.slice(start, end).toUpperCase() === 'IN';
 }
 
-/** The server drops semicolons and spaces at the very end; anything else behind a semicolon is a second statement. */
-function hasSecondStatement(sql: string): boolean {
+/**
+ * Where another statement begins, or -1: the server drops semicolons and spaces at the very end; anything else behind a
+ * semicolon is a second statement.
+ */
+function findSecondStatement(sql: string): number {
   const lexer = new Lexer(sql);
   while (lexer.next() !== tokenKinds.semicolon);
   for (let at = lexer.end; at < sql.length; at += 1) {
     const code = sql.charCodeAt(at);
-    if (code !== 0x3b && !isSpaceCode(code)) return true;
+    if (code !== 0x3b && !isSpaceCode(code)) return at;
   }
-  return false;
+  return -1;
 }
 
-function listMisplaced(): Bound & { readonly ok: false } {
-  return failed(
-    'PARAMS_VALUE',
-    'an array is no parameter value: write one placeholder for each value',
-  );
+/** As JSON, so that nothing in it can be taken for a part of the message. */
+function quoteName(name: string): string {
+  return JSON.stringify(name.slice(0, mostNameUnits));
 }
 
-function failed(code: FailureCode, message: string): Bound & { readonly ok: false } {
-  return { ok: false, failure: { code, message } };
+function failed(code: FailureCode, message: string, offset: number | null = null): Unbound {
+  return { ok: false, failure: { code, message, offset } };
 }

@@ -2,40 +2,35 @@
 // Must not know where in a statement the literal will stand.
 
 import { isLosslessNumber } from 'lossless-json';
-import type { FailureCode } from '../failure-codes.ts';
 
-/** Why a value or a set of parameters cannot be bound; `message` is for people and holds no value. */
-export type BindFailure = { readonly code: FailureCode; readonly message: string };
-
-/** Literals, or the reason why there is none. */
+/** A literal, ASCII all of it; or why there is none. `fault` says what the value does not do, and holds no value. */
 export type Literal =
   | { readonly ok: true; readonly sql: string }
-  | { readonly ok: false; readonly failure: BindFailure };
+  | { readonly ok: false; readonly reason: 'too large' }
+  | { readonly ok: false; readonly reason: 'wrong value'; readonly fault: string };
 
 const nullLiteral: Literal = { ok: true, sql: 'NULL' };
 const trueLiteral: Literal = { ok: true, sql: 'TRUE' };
 const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
+const tooLarge: Literal = { ok: false, reason: 'too large' };
 
 // The server cuts longer decimals without a word: 65 digits is its DECIMAL, 30 MySQL's fraction.
 const mostDigits = 65;
 const mostFractionDigits = 30;
 
 /**
- * Encodes a string, number, boolean or null; with `allowBinary` also {"$binary": base64}. Never throws: a literal
- * longer than `mostBytes` is refused before it is made.
+ * Encodes a string, number, boolean, null or {"$binary": base64}. Never throws: a literal longer than `mostBytes` is
+ * refused before it is made.
  */
-export function encodeLiteral(value: unknown, allowBinary: boolean, mostBytes: number): Literal {
+export function encodeLiteral(value: unknown, mostBytes: number): Literal {
   if (typeof value === 'string') return encodeString(value, mostBytes);
   if (value === null) return nullLiteral;
   if (value === true) return trueLiteral;
   if (value === false) return falseLiteral;
   if (typeof value === 'number') return encodeNumber(String(value));
   if (isLosslessNumber(value)) return encodeNumber(value.value);
-  if (allowBinary && isBinary(value)) return encodeBinary(value.$binary, mostBytes);
-  const accepted = allowBinary
-    ? 'string, number, boolean, null or {"$binary": …}'
-    : 'string, number, boolean or null';
-  return failed(`a parameter must be a ${accepted}`);
+  if (isBinary(value)) return encodeBinary(value.$binary, mostBytes);
+  return wrong('is no string, number, boolean, null or {"$binary":"<base64>"}');
 }
 
 /**
@@ -45,8 +40,8 @@ export function encodeLiteral(value: unknown, allowBinary: boolean, mostBytes: n
  * have the same (plain SET NAMES utf8mb4), or the server refuses to compare the value with a literal (1267).
  */
 function encodeString(value: string, mostBytes: number): Literal {
-  if (!isWellFormed(value)) return failed('a string parameter holds half of a surrogate pair');
-  if (hexLiteralBytes(Buffer.byteLength(value)) > mostBytes) return tooLarge(mostBytes);
+  if (!isWellFormed(value)) return wrong('holds half of a surrogate pair');
+  if (hexLiteralBytes(Buffer.byteLength(value)) > mostBytes) return tooLarge;
   return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
 }
 
@@ -66,12 +61,12 @@ export function isWellFormed(value: string): boolean {
 /** Keeps the digits as they came; an exponent stays what it is to MySQL, a DOUBLE. */
 function encodeNumber(digits: string): Literal {
   const found = /^-?(0|[1-9]\d*)(?:\.(\d+))?([eE][+-]?\d+)?$/.exec(digits);
-  if (found === null) return failed('a number parameter is not a JSON number');
+  if (found === null) return wrong('is a number that JSON does not have');
   const [, whole = '', fraction = '', exponent] = found;
   if (exponent === undefined) {
     if (whole.length + fraction.length > mostDigits || fraction.length > mostFractionDigits) {
-      return failed(
-        `a number parameter has more than ${mostDigits} digits, or ${mostFractionDigits} after the point, and would be cut; send it as a string`,
+      return wrong(
+        `has more than ${mostDigits} digits, or ${mostFractionDigits} after the point, and would be cut; send it as a string`,
       );
     }
   }
@@ -88,21 +83,18 @@ function isBinary(value: unknown): value is Binary {
   );
 }
 
+/**
+ * With the introducer, because a bare X'…' is a number wherever one is wanted (MariaDB, and MySQL beside other numbers):
+ * this one is a binary string everywhere.
+ */
 function encodeBinary(base64: string, mostBytes: number): Literal {
-  if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > mostBytes) return tooLarge(mostBytes);
+  if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > mostBytes) return tooLarge;
   const bytes = Buffer.from(base64, 'base64');
   // Node skips what is no base64; only what survives the way back was well-formed.
-  if (bytes.toString('base64') !== base64)
-    return failed('a $binary parameter is not padded base64');
+  if (bytes.toString('base64') !== base64) return wrong('is a $binary that is not padded base64');
   return { ok: true, sql: `_binary X'${bytes.toString('hex')}'` };
 }
 
-/** The statement would be longer than the database takes. */
-export function tooLarge(mostBytes: number): Literal & { readonly ok: false } {
-  const message = `the statement with its PARAMS in it would be longer than ${mostBytes} bytes, which is all that the database takes (max_allowed_packet)`;
-  return { ok: false, failure: { code: 'STATEMENT_TOO_LARGE', message } };
-}
-
-function failed(message: string): Literal {
-  return { ok: false, failure: { code: 'PARAMS_VALUE', message } };
+function wrong(fault: string): Literal {
+  return { ok: false, reason: 'wrong value', fault };
 }

@@ -5,16 +5,17 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { parse as parseLossless } from 'lossless-json';
 import {
-  type BindOptions,
   type Bound,
   bind as bindWithin,
   type Parameters,
+  type ParametersKey,
 } from '../../../../src/shared/sql/bind.ts';
+import { classify } from '../../../../src/shared/sql/classify.ts';
 
 const plenty = 1_000_000;
 
-function bind(sql: string, params: Parameters, options?: BindOptions): Bound {
-  return bindWithin(sql, params, plenty, options);
+function bind(sql: string, params: Parameters, key?: ParametersKey): Bound {
+  return bindWithin(sql, params, plenty, key);
 }
 
 function bound(sql: string, params: Parameters): string {
@@ -28,7 +29,13 @@ function code(result: Bound): string {
   return result.failure.code;
 }
 
-const v1 = { allowLists: true, allowBinary: true };
+/** Where and with which words. */
+function complaint(result: Bound): [offset: number | null, message: string] {
+  assert.ok(!result.ok, JSON.stringify(result));
+  return [result.failure.offset, result.failure.message];
+}
+
+const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
 
 test('puts values where placeholders stand, in order and by name', () => {
   assert.equal(bound('select ?, ? , ?', [1, 'a', null]), "select 1, _utf8mb4 X'61' , NULL");
@@ -88,8 +95,37 @@ test('counts values and matches names exactly', () => {
   assert.equal(code(bind('select :a', { a: 1, b: 1 })), 'PARAMS_NAME');
   assert.equal(code(bind('select :constructor, :toString', {})), 'PARAMS_NAME');
   assert.equal(bound('select :__proto__', JSON.parse('{"__proto__":1}')), 'select 1');
-  const failure = bind('select ?, ?', [1]);
-  assert.ok(!failure.ok && /2 placeholder.*1 value/.test(failure.failure.message));
+});
+
+test('a refusal names the parameter and the place, and no value', () => {
+  const secret = 'swordfish';
+  const long = 'n'.repeat(1000);
+  const cases: [string, Parameters, number | null, RegExp][] = [
+    ['é ?, ?, ?', [1], 5, /3 placeholder.*PARAMS has 1 value.*at offset 5/],
+    ['select ?', [1, secret], null, /1 placeholder.*PARAMS has 2 value/],
+    ['select ?', { a: secret }, 7, /written :name.*at offset 7/],
+    ['select :a, :b', { a: secret }, 11, /no value for the name at offset 11: "b"/],
+    ['select :a', { a: 1, 'x"\n': secret }, null, /does not use: "x\\"\\n"$/],
+    [`select :${long}`, {}, 7, /: "n{64}"$/],
+    ['select ?', { [long]: secret }, 7, /written :name/],
+    ['select 1', { [long]: secret }, null, /not use: "n{64}"$/],
+    ['select ?, ?', [1, { x: secret }], 10, /^PARAMS\[1\] is no string, number/],
+    ['select :id', { id: { $binary: secret } }, 7, /^PARAMS\["id"\] is a \$binary that is not/],
+    ['select ?, ?', [1, `${secret}\ud800`], 10, /^PARAMS\[1\] holds half of a surrogate pair/],
+    ['x in (?)', [[1, [secret]]], 6, /^PARAMS\[0\]\[1\] is no string/],
+    ['select ?', [[secret]], 7, /^PARAMS\[0\] is an array.* IN \(\?\).*at offset 7$/],
+    ['x in (:ids, 1)', { ids: [secret] }, 6, /^PARAMS\["ids"\] is an array/],
+    ['select ?; select 2', [secret], 10, /one statement.*offset 10/],
+  ];
+  for (const [sql, params, offset, words] of cases) {
+    const [at, message] = complaint(bind(sql, params));
+    assert.equal(at, offset, sql);
+    assert.match(message, words);
+    assert.ok(!message.includes(secret), message);
+  }
+  const [, named] = complaint(bind('select ?', [], 'params'));
+  assert.match(named, /params has 0 value/);
+  assert.match(complaint(bind('?', [{}], 'params'))[1], /^params\[0\] is no/);
 });
 
 test('takes one statement only', () => {
@@ -116,6 +152,14 @@ test('refuses text whose literals depend on sql_mode, server or version', () => 
   assert.equal(bound("select '\\\\', '\\n', ?", [1]), "select '\\\\', '\\n', 1");
 });
 
+test('a text into which nothing is put stays what it is, however it is read', () => {
+  for (const sql of ["select 'it\\'s'", "select /*!50000 '1' */", "select 'a"]) {
+    assert.equal(bound(sql, []), sql);
+    assert.equal(bound(sql, {}), sql);
+    assert.equal(code(bind(sql, [1])), 'PARAMS_TEXT');
+  }
+});
+
 test('refuses half a surrogate pair', () => {
   for (const value of ['\ud800', 'a\udc00', '\ud800\ud800', '\udc00\ud800']) {
     assert.equal(code(bind('select ?', [value])), 'PARAMS_VALUE');
@@ -123,22 +167,74 @@ test('refuses half a surrogate pair', () => {
   assert.equal(bound('select ?', ['😀']), "select _utf8mb4 X'f09f9880'");
 });
 
-test('takes lists for IN (?) and binary strings only where they are allowed', () => {
-  assert.deepEqual(bind('a in (?) and b not IN ( ? )', [[1, 'x'], [2]], v1), {
-    ok: true,
-    sql: "a in (1,_utf8mb4 X'78') and b not IN ( 2 )",
-  });
-  assert.deepEqual(bind('?', [{ $binary: 'AP8=' }], v1), { ok: true, sql: "_binary X'00ff'" });
-  for (const sql of ['?', '(?)', 'in ?', 'in (?, 1)', 'in (1, ?)', 'f(?)', 'in (?']) {
-    assert.equal(code(bind(sql, [[1]], v1)), 'PARAMS_VALUE', sql);
+test('an array is the list of IN (?)', () => {
+  for (const [sql, params, text] of [
+    ['a in (?) and b not IN ( ? )', [[1, 'x'], [2]], "a in (1,_utf8mb4 X'78') and b not IN ( 2 )"],
+    [
+      'a In(:i) or b in /* ids */ (:i)',
+      { i: [null, true] },
+      'a In(NULL,TRUE) or b in /* ids */ (NULL,TRUE)',
+    ],
+    ['a in (?)', [[{ $binary: 'AP8=' }]], "a in (_binary X'00ff')"],
+    ['a in (?) and b = ?', [[1], 2], 'a in (1) and b = 2'],
+    ['a in (?, ?)', [1, 2], 'a in (1, 2)'],
+  ] as const) {
+    assert.equal(bound(sql, params), text);
   }
-  assert.equal(code(bind('in (?)', [[]], v1)), 'PARAMS_VALUE');
-  assert.equal(code(bind('in (?)', [[[1]]], v1)), 'PARAMS_VALUE');
-  assert.equal(code(bind('in (?)', [[1]])), 'PARAMS_VALUE');
-  assert.equal(code(bind('?', [{ $binary: '' }])), 'PARAMS_VALUE');
-  for (const $binary of ['AP8', 'A P8=', '!', 'AP9=']) {
-    assert.equal(code(bind('?', [{ $binary }], v1)), 'PARAMS_VALUE', $binary);
+});
+
+test('an array anywhere else is refused, and so is one in another', () => {
+  for (const sql of [
+    '?',
+    '(?)',
+    'in ?',
+    'in (?, 1)',
+    'in (1, ?)',
+    'in (?',
+    'in ((?))',
+    'in (-?)',
+    'f(?)',
+    'a.in (?)',
+    '@in (?)',
+    '`in` (?)',
+    "'in' (?)",
+    'inn (?)',
+    'in (?+1)',
+    'in (? -- c\n + 1)',
+    'in /*!50000 ( */ ?)',
+  ]) {
+    for (const list of [[1], []]) assert.equal(code(bind(sql, [list])), 'PARAMS_VALUE', sql);
   }
+  for (const list of [[[1]], [[]], [1, { a: 1 }]]) {
+    assert.equal(code(bind('in (?)', [list])), 'PARAMS_VALUE');
+  }
+});
+
+test('an empty array is a query without rows, which changes nothing of what the statement is', () => {
+  assert.equal(bound('a in (?)', [[]]), `a in (${emptyList})`);
+  assert.equal(bound('a not in ( :i )', { i: [] }), `a not in ( ${emptyList} )`);
+  for (const sql of ['select n from t where n in (?)', 'delete from t where n not in (?)']) {
+    const [full, empty] = [classify(bound(sql, [[1]])), classify(bound(sql, [[]]))];
+    for (const key of [
+      'kind',
+      'single',
+      'readOnlyAllowed',
+      'leavesSessionClean',
+      'repeatable',
+    ] as const) {
+      assert.deepEqual(empty[key], full[key], `${key}: ${sql}`);
+    }
+    assert.deepEqual(empty.tables, full.tables);
+  }
+});
+
+test('$binary is a binary string, from padded base64 alone', () => {
+  assert.equal(bound('?', [{ $binary: 'AP8=' }]), "_binary X'00ff'");
+  assert.equal(bound('?', [{ $binary: '' }]), "_binary X''");
+  for (const $binary of ['AP8', 'A P8=', '!', 'AP9=', 'AP8=\n', '_-8=', 'AP8==', 1, null]) {
+    assert.equal(code(bind('?', [{ $binary }])), 'PARAMS_VALUE', String($binary));
+  }
+  assert.equal(code(bind('?', [{ $binary: 'AP8=', more: 1 }])), 'PARAMS_VALUE');
 });
 
 test('never throws, whatever the text and the values', () => {
@@ -166,42 +262,45 @@ test('never throws, whatever the text and the values', () => {
   );
   const text = fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(''));
   fc.assert(
-    fc.property(
-      text,
-      fc.array(fc.jsonValue(), { maxLength: 3 }),
-      fc.boolean(),
-      (sql, params, extended) => {
-        const result = extended ? bind(sql, params, v1) : bind(sql, params);
-        assert.equal(typeof (result.ok ? result.sql : result.failure.message), 'string');
-      },
-    ),
+    fc.property(text, fc.array(fc.jsonValue(), { maxLength: 3 }), (sql, params) => {
+      const result = bind(sql, params);
+      assert.equal(typeof (result.ok ? result.sql : result.failure.message), 'string');
+    }),
     { numRuns: 3000 },
   );
 });
 
 test('a text that would be too long is refused before it is made, however the length comes about', () => {
-  const plain = { allowLists: false, allowBinary: false };
-  const cases: [sql: string, params: Parameters, options: BindOptions, bound: string][] = [
-    ['select ?, é', ['é'], plain, "select _utf8mb4 X'c3a9', é"],
-    ['select :a,:a', { a: 1 }, plain, 'select 1,1'],
-    ['select :longname;', { longname: 1 }, plain, 'select 1;'],
-    ['select -?x', [-1], plain, 'select -(-1) x'],
-    ['in (?)', [[1, 22, 'x']], v1, "in (1,22,_utf8mb4 X'78')"],
-    ['?', [{ $binary: 'AP8=' }], v1, "_binary X'00ff'"],
-    ['é', [], plain, 'é'],
+  const cases: [sql: string, params: Parameters, bound: string][] = [
+    ['select ?, é', ['é'], "select _utf8mb4 X'c3a9', é"],
+    ['select :a,:a', { a: 1 }, 'select 1,1'],
+    ['select :longname;', { longname: 1 }, 'select 1;'],
+    ['select -?x', [-1], 'select -(-1) x'],
+    ['in (?)', [[1, 22, 'x']], "in (1,22,_utf8mb4 X'78')"],
+    ['in (?)', [[]], `in (${emptyList})`],
+    ['in (:a) in (:a)', { a: [1, 2] }, 'in (1,2) in (1,2)'],
+    ['?', [{ $binary: 'AP8=' }], "_binary X'00ff'"],
+    ['in (?)', [[{ $binary: 'AP8=' }, '']], "in (_binary X'00ff',_utf8mb4 X'')"],
+    ['é', [], 'é'],
   ];
-  for (const [sql, params, options, text] of cases) {
+  for (const [sql, params, text] of cases) {
     const bytes = Buffer.byteLength(text);
-    assert.deepEqual(bindWithin(sql, params, bytes, options), { ok: true, sql: text });
-    assert.equal(code(bindWithin(sql, params, bytes - 1, options)), 'STATEMENT_TOO_LARGE', sql);
+    assert.deepEqual(bindWithin(sql, params, bytes), { ok: true, sql: text });
+    assert.equal(code(bindWithin(sql, params, bytes - 1)), 'STATEMENT_TOO_LARGE', sql);
   }
 });
 
 test('the longest text of all is refused at once, and many small values take no time', () => {
   const uses = Array.from({ length: 9600 }, () => ':a').join(',');
+  const $binary = Buffer.alloc(12 * 1024 ** 2).toString('base64');
+  const list = Array.from({ length: 300_000 }, () => 1000);
+  const lists = Array.from({ length: 2000 }, () => 'a in (:l)').join(' or ');
   const from = performance.now();
   assert.equal(code(bind(`select ${uses}`, { a: 'x'.repeat(28_000) })), 'STATEMENT_TOO_LARGE');
   assert.equal(code(bind('select ?', ['x'.repeat(16 * 1024 ** 2)])), 'STATEMENT_TOO_LARGE');
+  assert.equal(code(bind('select ?', [{ $binary }])), 'STATEMENT_TOO_LARGE');
+  assert.equal(code(bind('a in (?)', [list])), 'STATEMENT_TOO_LARGE');
+  assert.equal(code(bind(lists, { l: list.slice(0, 1000) })), 'STATEMENT_TOO_LARGE');
   assert.equal(bound(`select ${uses}`, { a: 1 }).length, 'select '.length + 2 * 9600 - 1);
   assert.ok(performance.now() - from < 1000);
 });
