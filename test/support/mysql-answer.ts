@@ -8,7 +8,11 @@ export type ColumnWish = {
   readonly name?: string;
   readonly type?: number;
   readonly charset?: number;
-  readonly extended?: boolean;
+  readonly flags?: number;
+  readonly length?: number;
+  readonly decimals?: number;
+  /** MariaDB's extended metadata, whatever is in it: names of a type (0) or format (1); its field is missing where false. */
+  readonly extended?: boolean | readonly (readonly [kind: number, name: string])[];
 };
 
 /** Wire numbers of some types and character sets. */
@@ -32,16 +36,25 @@ const counted = (value: Buffer | string): Buffer => {
 };
 
 const int16 = (value: number) => Buffer.from([value & 255, value >> 8]);
+const int32 = (value: number) => Buffer.concat([int16(value & 0xffff), int16(value >>> 16)]);
 
 /** A column definition. */
 export function columnPacket(wish: ColumnWish = {}): Buffer {
   const { name = 'c', type = wire.text, charset = wire.utf8mb4, extended = false } = wish;
-  const strings = ['def', 's', 't', 't', name, name, ...(extended ? ['format=json'] : [])];
+  const { flags: columnFlags = 0, length = 255, decimals = 0 } = wish;
+  const entries = extended === true ? [[1, 'json'] as const] : extended || [];
+  const metadata = entries.map(([kind, word]) =>
+    Buffer.concat([Buffer.from([kind]), counted(word)]),
+  );
   return Buffer.concat([
-    ...strings.map(counted),
+    ...['def', 's', 't', 't', name, name].map(counted),
+    ...(extended === false ? [] : [counted(Buffer.concat(metadata))]),
     Buffer.from([12]),
     int16(charset),
-    Buffer.from([255, 0, 0, 0, type, 0, 0, 0, 0, 0]),
+    int32(length),
+    Buffer.from([type]),
+    int16(columnFlags),
+    Buffer.from([decimals, 0, 0]),
   ]);
 }
 

@@ -35,6 +35,7 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
     flags: 0,
     length: 0,
     decimals: 0,
+    extendedType: null,
     resultCharset: null,
   }));
   const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;

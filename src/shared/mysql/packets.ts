@@ -14,6 +14,14 @@ export const serverStatus = {
 /** SESSION_TRACK_SYSTEM_VARIABLES. */
 const systemVariable = 0;
 
+/** Flags of a column definition (MySQL's column definition flags), those that tell what the column is. */
+export const columnFlags = {
+  notNull: 0x0001,
+  unsigned: 0x0020,
+  enumeration: 0x0100,
+  set: 0x0800,
+} as const;
+
 /** Every definition begins with `def`, in the character set of the result (ucs2's is that of utf16). */
 const wideCatalogs: ReadonlyMap<string, string> = new Map([
   ['\0d\0e\0f', 'utf16'],
@@ -47,6 +55,8 @@ export type Column = {
   readonly flags: number;
   readonly length: number;
   readonly decimals: number;
+  /** What MariaDB calls a type that has no number of its own: `json`, `uuid`, `inet6`, `point`; null: none. */
+  readonly extendedType: string | null;
   /** The character set, by MySQL's name, of its name and of what bears no number of its own; null: UTF-8. */
   readonly resultCharset: string | null;
 };
@@ -211,13 +221,33 @@ export function parseColumn(bytes: Buffer, start: number, end: number, extended:
   for (const _skipped of ['schema', 'table', 'original table']) reader.lengthEncodedBytes();
   const name = Buffer.from(reader.lengthEncodedBytes());
   reader.lengthEncodedBytes();
-  if (extended) reader.lengthEncodedBytes();
+  const extendedType = extended ? findExtendedType(reader.lengthEncodedReader()) : null;
   reader.skip(1);
   const charset = reader.integer(2);
   const length = reader.integer(4);
   const type = reader.integer(1);
   const flags = reader.integer(2);
-  return { name, type, charset, flags, length, decimals: reader.integer(1), resultCharset };
+  const decimals = reader.integer(1);
+  return { name, type, charset, flags, length, decimals, extendedType, resultCharset };
+}
+
+/**
+ * The one name in MariaDB's extended metadata: of the type (0), or of the format of its text (1); kinds to come are
+ * passed over (MariaDB protocol, "Result Set Packets", extended metadata).
+ */
+function findExtendedType(metadata: FieldReader): string | null {
+  let found: string | null = null;
+  while (!metadata.isAtEnd) {
+    const kind = metadata.integer(1);
+    const name = metadata.lengthEncodedBytes().toString('latin1');
+    if (kind <= 1) found ??= name;
+  }
+  return found;
+}
+
+/** A column's name as text. */
+export function columnName({ name, resultCharset }: Column): string {
+  return decode(name, resultCharset ?? 'utf8mb4');
 }
 
 /**

@@ -61,7 +61,12 @@ const types: Readonly<Record<number, string>> = {
 
 /** The C API's name of a type on the wire (enum_field_types of mysql_com.h / field_types.h). */
 export function typeName(type: number): string {
-  return `MYSQL_TYPE_${types[type] ?? 'UNKNOWN'}`;
+  return `MYSQL_TYPE_${wireType(type)}`;
+}
+
+/** The same without what all begin with; UNKNOWN for a number that is none. */
+export function wireType(type: number): string {
+  return types[type] ?? 'UNKNOWN';
 }
 
 const exactNumbers = new Set([

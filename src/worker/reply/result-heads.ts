@@ -1,7 +1,6 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
-import { decode } from '../../shared/mysql/decoding.ts';
-import type { Column } from '../../shared/mysql/packets.ts';
+import { type Column, columnName } from '../../shared/mysql/packets.ts';
 import { typeName } from './column-kinds.ts';
 import type { RowModule } from './row-module.ts';
 import { planRow, type RowPlan } from './rows.ts';
@@ -37,9 +36,7 @@ export class ResultHeads {
 }
 
 function createHead(columns: readonly Column[], exactAsStrings: boolean): ResultHead {
-  const names = columns.map(({ name, resultCharset }) =>
-    JSON.stringify(decode(name, resultCharset ?? 'utf8mb4')),
-  );
+  const names = columns.map((column) => JSON.stringify(columnName(column)));
   const types = columns.map(({ type }) => `"${typeName(type)}"`);
   return {
     json: Buffer.from(`{"HEADER":[${names.join(',')}],"TYPES":[${types.join(',')}],"ROWS":[`),

@@ -17,6 +17,7 @@ const column = (type: number, charset: number): Column => ({
   flags: 0,
   length: 0,
   decimals: 0,
+  extendedType: null,
   resultCharset: null,
 });
 const [latin1, binary, utf8mb4] = [8, 63, 45];

@@ -72,6 +72,35 @@ test('reads a column whatever stands around its name', () => {
   }
 });
 
+test('reads what a column is, and which type of MariaDB it has', () => {
+  const wish = { type: 246, charset: 63, flags: 0x9031, length: 4294967295, decimals: 30 };
+  for (const [extended, extendedType] of [
+    [false, null],
+    [[], null],
+    [[[0, 'uuid']], 'uuid'],
+    [[[1, 'json']], 'json'],
+    [
+      [
+        [7, 'later'],
+        [0, 'point'],
+        [1, 'json'],
+        [9, ''],
+      ],
+      'point',
+    ],
+  ] as const) {
+    const packet = columnPacket({ ...wish, extended });
+    const { type, charset, flags, length, decimals, ...rest } = parseColumn(
+      packet,
+      0,
+      packet.length,
+      extended !== false,
+    );
+    assert.deepEqual({ type, charset, flags, length, decimals }, wish);
+    assert.equal(rest.extendedType, extendedType);
+  }
+});
+
 test('keeps the name when the chunk is overwritten', () => {
   const packet = columnPacket({ name: 'kept' });
   const { name } = parseColumn(packet, 0, packet.length, false);
