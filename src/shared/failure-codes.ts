@@ -74,6 +74,11 @@ export const failures = {
     meaning: 'the path does not take that method; `Allow` says which',
     repeat: 'changed',
   },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    meaning: '`Accept` names nothing that the reply can be',
+    repeat: 'changed',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     meaning: 'a body that is not `application/json`, or that is compressed',
@@ -100,8 +105,18 @@ export const failures = {
     meaning: 'a key of the request has a value that it cannot have; the message names it',
     repeat: 'changed',
   },
+  UNKNOWN_FIELD: {
+    status: 400,
+    meaning: '`/v1`: a field that there is not; the message names those that there are',
+    repeat: 'changed',
+  },
   NO_SQL: { status: 400, meaning: 'neither SQL nor anything else is asked for', repeat: 'changed' },
   WRONG_SERVER: { status: 400, meaning: '`SERVER` names another section', repeat: 'changed' },
+  IDEMPOTENCY_OFF: {
+    status: 400,
+    meaning: '`Idempotency-Key` where the configuration has no `idempotency_table`',
+    repeat: 'changed',
+  },
   MULTI_STATEMENTS_OFF: {
     status: 400,
     meaning: 'several statements, where `multi_statements` is off',

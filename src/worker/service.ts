@@ -19,7 +19,8 @@ import { Readiness, type ReadyAnswer } from './backend/readiness.ts';
 import { prepareSession, type Session } from './backend/session.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
-import { createRoutes } from './endpoints/routes.ts';
+import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
+import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { Coalescer } from './execute/coalescer.ts';
 import { Executor } from './execute/executor.ts';
 import { Pipeline, type PipelineObservations } from './execute/pipeline.ts';
@@ -142,7 +143,7 @@ export function createService({
   const live = new IndexedSet<Exchange>();
   let draining = false;
 
-  const db = createDbEndpoint(config, {
+  const sql = {
     executor: new Executor({ pool, control, pipeline, coalescer }),
     catalogue,
     live,
@@ -153,16 +154,19 @@ export function createService({
     mostStatementBytes: () => packetLimit.mostStatementBytes,
     stalledReaders,
     observe,
-  });
+  };
+  const db = createDbEndpoint(config, sql);
+  const query = createQueryEndpoint(config, sql);
   const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
   const handle = createRouter(
     config,
-    createRoutes(rulesOf[config.compat], { db, askReady, scrape }),
+    createRoutes(rulesOf[config.compat], { db, query, askReady, scrape }),
     tokenGuard.check,
     { namesClients: accessLog !== null, observe },
     nextRequestId,
+    failureFormatOf,
   );
   const http = createHttpServer(
     {

@@ -8,6 +8,7 @@ import type { Column } from '../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../src/shared/mysql/query.ts';
 import { cellKind, cellKinds } from '../../src/worker/reply/column-kinds.ts';
 import { type ColumnDescription, describeColumn } from '../../src/worker/reply/column-types.ts';
+import { dbCells } from '../../src/worker/reply/formats/db.ts';
 import { type Database, type Row, startDatabase } from '../support/mariadb.ts';
 
 let database: Database;
@@ -164,7 +165,7 @@ test('whatever an expression is, base64 is said where base64 is written, and NUL
   const found = columns.map(describeColumn);
   assert.deepEqual(
     found.map(({ encoding }) => encoding === 'base64'),
-    columns.map((column) => cellKind(column, true) === cellKinds.binary),
+    columns.map((column) => cellKind(column, dbCells(true)) === cellKinds.binary),
   );
   const words = found.map(({ type }) => type.replace(/^(INT|BIGINT)$/, 'integer'));
   assert.deepEqual(

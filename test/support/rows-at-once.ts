@@ -1,5 +1,6 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 // Must not know connections.
+import { dbCells } from '../../src/worker/reply/formats/db.ts';
 import { planRow } from '../../src/worker/reply/rows.ts';
 import { type ColumnWish, wire } from './mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';
@@ -40,7 +41,7 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
   }));
   const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
   const ahead = { bytes, position: 0, end: bytes.length, sequence };
-  const plan = planRow(columns, false);
+  const plan = planRow(columns, dbCells(false));
   const rows = rowModule.write(out, { ahead, plan, needsComma, mostRows, stopLength });
   out.end();
   return { rows, bytes: ahead.position, nextSequence: ahead.sequence, body: transport.body() };

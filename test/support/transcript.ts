@@ -7,9 +7,12 @@ import { Connection, type Intake } from '../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../src/shared/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
-import { chooseDbFormat, type DbReplyOptions } from '../../src/worker/reply/formats/db.ts';
+import {
+  chooseDbFormat,
+  createDbHeads,
+  type DbReplyOptions,
+} from '../../src/worker/reply/formats/db.ts';
 import { createReplyHead, jsonType } from '../../src/worker/reply/head.ts';
-import { ResultHeads } from '../../src/worker/reply/result-heads.ts';
 import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
 import { okPacket, toBytes } from './mysql-answer.ts';
@@ -100,7 +103,8 @@ export const ways: Readonly<Record<string, Way>> = {
 };
 
 /** How the answer is read. */
-export type Reading = Partial<DbReplyOptions> & {
+export type Reading = Partial<Pick<DbReplyOptions, 'maxRows' | 'maxResultBytes'>> & {
+  readonly exactAsStrings?: boolean;
   readonly way?: Way;
   readonly holdBytes?: number;
   readonly extended?: boolean;
@@ -156,16 +160,16 @@ function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType
 
 /** Hands the chunks to a connection that waits for a query's answer. Whatever is thrown is thrown on. */
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
-  const { way = oneByOne, holdBytes = 65536, extended = false, ...options } = reading;
+  const { way = oneByOne, holdBytes = 65536, extended = false, exactAsStrings = false } = reading;
+  const { maxRows = 0, maxResultBytes = 0 } = reading;
   const transport = collect();
   const format = chooseDbFormat(
     {
       serverKey: Buffer.from('"SERVER":"s"'),
-      heads: new ResultHeads(way.rowModule),
-      exactAsStrings: false,
-      maxRows: 0,
-      maxResultBytes: 0,
-      ...options,
+      heads: createDbHeads(exactAsStrings),
+      rowModule: way.rowModule,
+      maxRows,
+      maxResultBytes,
     },
     null,
   );

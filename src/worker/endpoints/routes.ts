@@ -2,11 +2,14 @@
 // Must not know how any of them answers.
 import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../http/router.ts';
+import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
+import { renderProblem } from '../reply/formats/problem.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */
 export type Answers = {
   readonly db: Handler;
+  readonly query: Handler;
   /** Whether this worker can serve what a client needs. */
   readonly askReady: () => Promise<ReadyAnswer>;
   /** The metrics of all workers as Prometheus text. */
@@ -16,14 +19,17 @@ export type Answers = {
 type Line = Omit<Route, 'path' | 'handle'>;
 
 /** Creates the table of one worker. */
-export function createRoutes(rules: Rules, { db, askReady, scrape }: Answers): readonly Route[] {
-  const sql: Line = {
-    endpoint: 'db',
+export function createRoutes(
+  rules: Rules,
+  { db, query, askReady, scrape }: Answers,
+): readonly Route[] {
+  const sql = {
     methods: ['GET', 'POST'],
     access: 'guarded',
     isEssential: false,
     endsConnection: rules.repliesEndConnection,
-  };
+  } as const;
+  const v1 = { ...sql, methods: ['POST'], endsConnection: false };
   const watched = (endpoint: Line['endpoint'], access: Line['access']): Line => {
     const methods = ['GET', 'HEAD'];
     return { endpoint, methods, access, isEssential: true, endsConnection: false };
@@ -31,11 +37,17 @@ export function createRoutes(rules: Rules, { db, askReady, scrape }: Answers): r
   const readyz = { ...watched('readyz', 'open'), path: '/readyz', handle: createReadyz(askReady) };
   const health = { ...watched('health', 'open'), path: '/health', handle: createHealth(askReady) };
   return [
-    { ...sql, path: '/db', handle: db },
-    { ...sql, path: '/db/', handle: db },
+    { ...sql, endpoint: 'db', path: '/db', handle: db },
+    { ...sql, endpoint: 'db', path: '/db/', handle: db },
+    { ...v1, endpoint: 'v1_query', path: '/v1/query', methods: ['POST', 'QUERY'], handle: query },
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(scrape) },
     ...(rules.hasHealth ? [health] : []),
   ];
+}
+
+/** How failures are told on a path, whether or not there is anything. */
+export function failureFormatOf(path: string): RenderFailure {
+  return path.startsWith('/v1/') ? renderProblem : renderPlainFailure;
 }

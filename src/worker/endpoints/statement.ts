@@ -9,13 +9,25 @@ import { type Known, TableEffects } from '../catalogue/table-effects.ts';
 import type { Statement } from '../execute/preparation.ts';
 import { noEffects } from '../execute/statement-effects.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
+import type { RowModule } from '../reply/row-module.ts';
 
 type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'>;
+
+/** What endpoints that run SQL need of their worker, beside what an exchange does. */
+export type SqlContext = {
+  /** Null: rows are written one by one. */
+  readonly rowModule: RowModule | null;
+  /** How long a statement may become by its parameters. */
+  readonly mostStatementBytes: () => number;
+  readonly catalogue: Known;
+};
 
 /** What a request wants to have run. */
 export type StatementWish = {
   readonly sql: string;
   readonly params: Parameters | null;
+  /** What the request calls them. */
+  readonly paramsKey: 'PARAMS' | 'params';
   readonly readOnly: boolean;
   /** Whether several statements are refused whatever the settings say. */
   readonly isSingle: boolean;
@@ -68,12 +80,20 @@ export function decideStatement(
   mostBytes: number,
   catalogue: Known,
 ): Decided {
-  const { params, rollbackOnError, asksServer, format } = wish;
+  const { params, paramsKey, rollbackOnError, asksServer, format } = wish;
   const bound =
-    params === null ? ({ ok: true, sql: wish.sql } as const) : bind(wish.sql, params, mostBytes);
+    params === null
+      ? ({ ok: true, sql: wish.sql } as const)
+      : bind(wish.sql, params, mostBytes, paramsKey);
   if (!bound.ok) {
-    const { code, message } = bound.failure;
-    return { ok: false, failure: refusal(code, message) };
+    if (wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL') {
+      return { ok: false, failure: severalStatements(wish.sql) };
+    }
+    const { code, message, offset } = bound.failure;
+    return {
+      ok: false,
+      failure: { ...refusal(code, message), ...(offset !== null && { place: { offset } }) },
+    };
   }
   const { sql } = bound;
   const classified = classify(sql, catalogue.builtIns);
@@ -116,5 +136,5 @@ export function decideStatement(
 function severalStatements(sql: string): Failure {
   const offset = scanStatements(sql)[1]?.start ?? sql.length;
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
-  return { ...refusal('SEVERAL_STATEMENTS', message), offset };
+  return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
 }

@@ -184,13 +184,12 @@ export class Exchange
   }
 
   #answer(answer: Answer): void {
-    if (this.#clientGone) {
-      this.#writer.abandon();
-    } else {
-      this.sink.finish(answer);
-      this.#reader.finish();
-    }
-    this.#tell(this.#writer.head.status, outcomeOf(answer), null, false);
+    const isEnded = !this.#clientGone && this.sink.finish(answer);
+    if (isEnded) this.#reader.finish();
+    else this.#writer.abandon();
+    const wasCut = !isEnded && !this.#clientGone;
+    if (wasCut) resetConnection(this.#response.socket);
+    this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut);
   }
 
   /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
 import { type Endpoint, type RequestObserver, RequestRecord } from '../observe/request-record.ts';
-import { type Failure, refusal } from '../reply/failure.ts';
+import { type Failure, type RenderFailure, refusal } from '../reply/failure.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
@@ -43,7 +43,7 @@ const tooManyConnections: Failure = {
   retryAfterSeconds: 1,
 };
 
-const nothingHere = refusal('NOT_FOUND', 'There is nothing here. SQL goes to /db.');
+const nothingHere = refusal('NOT_FOUND', 'There is nothing here. SQL goes to /db or /v1/query.');
 
 const unknownExpectation = refusal('EXPECTATION_FAILED', 'Only 100-continue is understood.');
 
@@ -59,6 +59,7 @@ export function createRouter(
   checkToken: Guard,
   observer: RequestObserver,
   nextRequestId: () => string,
+  failureFormatOf: (path: string) => RenderFailure,
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
@@ -110,6 +111,7 @@ export function createRouter(
     if (route?.endsConnection === true) endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const endpoint = route?.endpoint ?? 'other';
+    response.renderFailure = failureFormatOf(path);
     const record = new RequestRecord(request, response, { requestId, endpoint, path }, observer);
     try {
       if (read.ok) {

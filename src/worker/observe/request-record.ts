@@ -24,7 +24,15 @@ export type RequestObserver = {
 };
 
 /** The fixed set of what answers. */
-export const endpoints = ['db', 'livez', 'readyz', 'health', 'metrics', 'other'] as const;
+export const endpoints = [
+  'db',
+  'v1_query',
+  'livez',
+  'readyz',
+  'health',
+  'metrics',
+  'other',
+] as const;
 
 export type Endpoint = (typeof endpoints)[number];
 

@@ -4,7 +4,8 @@ import { decode } from '../../shared/mysql/decoding.ts';
 import { writeBase64 } from './base64.ts';
 import { type CellKind, type Conversion, cellKinds } from './column-kinds.ts';
 import { isDigit, isJsonNumber } from './json-number.ts';
-import { writeText } from './text.ts';
+import { compactJson } from './json-value.ts';
+import { writeBytes, writeText } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
 const zero = 0x30;
@@ -54,6 +55,9 @@ export function writeCell(
     case cellKinds.bit:
       writeBit(out, source, start, end);
       return;
+    case cellKinds.json:
+      writeJson(out, source, start, end);
+      return;
     default:
       kind satisfies never;
   }
@@ -97,6 +101,13 @@ function writeBit(out: ReplyWriter, source: Buffer, start: number, end: number):
   for (let at = start; at < end; at += 1) value = (value << 8n) | BigInt(source[at] as number);
   const digits = Buffer.from(value.toString());
   writeText(out, digits, 0, digits.length);
+}
+
+/** JSON as a value, its digits kept; what only calls itself JSON, as a string. */
+function writeJson(out: ReplyWriter, source: Buffer, start: number, end: number): void {
+  const compact = compactJson(source.subarray(start, end));
+  if (compact === null) writeText(out, source, start, end);
+  else writeBytes(out, compact);
 }
 
 /** Converts first, then writes what that gives as the kind that it is. */

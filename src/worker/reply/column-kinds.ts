@@ -17,7 +17,19 @@ export const cellKinds = {
   binary: 4,
   /** BIT: big-endian bytes as a decimal number in a string. */
   bit: 5,
+  /** JSON as it stands, without its spaces. */
+  json: 6,
 } as const;
+
+/** What a format wants of the kinds that can be written in more than one way. */
+export type CellRules = {
+  /** Which exact numbers become JSON strings: none, all integers and decimals, or those beyond a double's 53 bits. */
+  readonly numbersAsStrings: 'none' | 'all' | 'wide';
+  /** Whether a YEAR is a number. */
+  readonly yearIsNumber: boolean;
+  /** Whether JSON stands as a value; else as its text in a string. */
+  readonly jsonIsValue: boolean;
+};
 
 /** One of them. */
 export type CellKind = (typeof cellKinds)[keyof typeof cellKinds];
@@ -79,6 +91,7 @@ const exactNumbers = new Set([
   'NEWDECIMAL',
 ]);
 const approximateNumbers = new Set(['FLOAT', 'DOUBLE']);
+const numbers = new Set([...exactNumbers, ...approximateNumbers]);
 /** Text whatever the character set says: MySQL marks these as binary. */
 const alwaysText = new Set([
   'TIMESTAMP',
@@ -104,18 +117,35 @@ export type Conversion = {
   readonly kind: CellKind;
 };
 
-/**
- * What a cell is, once it is UTF-8.
- * @param exactAsStrings whether exact numbers (integers and decimals) become JSON strings
- */
-export function cellKind(column: Column, exactAsStrings: boolean): CellKind {
+/** Numbers that may have more digits than a double holds. */
+const wideNumbers = new Set(['DECIMAL', 'LONGLONG', 'NEWDECIMAL']);
+
+/** What a cell is, once it is UTF-8. */
+export function cellKind(column: Column, rules: CellRules): CellKind {
   const name = types[column.type] ?? '';
-  if (exactNumbers.has(name)) return exactAsStrings ? cellKinds.digits : cellKinds.number;
+  if (exactNumbers.has(name)) {
+    const { numbersAsStrings } = rules;
+    const isString =
+      numbersAsStrings === 'all' || (numbersAsStrings === 'wide' && wideNumbers.has(name));
+    return isString ? cellKinds.digits : cellKinds.number;
+  }
   if (approximateNumbers.has(name)) return cellKinds.number;
   if (name === 'BIT') return cellKinds.bit;
-  if (alwaysText.has(name)) return cellKinds.text;
-  if (alwaysBinary.has(name) || isBinaryCharset(column.charset)) return cellKinds.binary;
-  return cellKinds.text;
+  if (name === 'YEAR' && rules.yearIsNumber) return cellKinds.number;
+  if (rules.jsonIsValue && isJson(column)) return cellKinds.json;
+  return isBinary(column) ? cellKinds.binary : cellKinds.text;
+}
+
+/** Whether cells are bytes, and so base64. */
+export function isBinary(column: Column): boolean {
+  const name = wireType(column.type);
+  if (alwaysText.has(name) || name === 'BIT' || numbers.has(name)) return false;
+  return alwaysBinary.has(name) || isBinaryCharset(column.charset);
+}
+
+/** MariaDB's JSON is text with a name. */
+function isJson({ type, extendedType }: Column): boolean {
+  return wireType(type) === 'JSON' || extendedType === 'json';
 }
 
 /**

@@ -1,7 +1,7 @@
 // What a column is in SQL's words, from its definition on the wire: how /v1 describes columns.
 // Must not know how cells are written.
 import { type Column, columnFlags, columnName } from '../../shared/mysql/packets.ts';
-import { cellKind, cellKinds, wireType } from './column-kinds.ts';
+import { isBinary, wireType } from './column-kinds.ts';
 
 /** A column of a result as a reply describes it; keys that say nothing of the column are missing. */
 export type ColumnDescription = {
@@ -60,7 +60,7 @@ export function describeColumn(column: Column): ColumnDescription {
     ...(isInteger || (isNumber && isUnsigned) ? { unsigned: isUnsigned } : {}),
     ...(type === 'DECIMAL' ? describeDecimal(column, isUnsigned) : {}),
     nullable: (column.flags & columnFlags.notNull) === 0,
-    ...(cellKind(column, false) === cellKinds.binary ? { encoding: 'base64' } : {}),
+    ...(isBinary(column) ? { encoding: 'base64' } : {}),
   };
 }
 
@@ -72,10 +72,10 @@ export function sqlType(column: Column): string {
   if ((column.flags & columnFlags.enumeration) !== 0) return 'ENUM';
   if ((column.flags & columnFlags.set) !== 0) return 'SET';
   const type = wireType(column.type);
-  const isBinary = cellKind(column, false) === cellKinds.binary;
-  if (type === 'STRING') return isBinary ? 'BINARY' : 'CHAR';
-  if (type === 'VAR_STRING' || type === 'VARCHAR') return isBinary ? 'VARBINARY' : 'VARCHAR';
-  if (type.endsWith('BLOB')) return isBinary ? 'BLOB' : 'TEXT';
+  const isBytes = isBinary(column);
+  if (type === 'STRING') return isBytes ? 'BINARY' : 'CHAR';
+  if (type === 'VAR_STRING' || type === 'VARCHAR') return isBytes ? 'VARBINARY' : 'VARCHAR';
+  if (type.endsWith('BLOB')) return isBytes ? 'BLOB' : 'TEXT';
   return integers.get(type) ?? others.get(type) ?? type;
 }
 

@@ -10,8 +10,6 @@ export type Failure = {
   readonly code: FailureCode;
   readonly message: string;
   readonly outcome: Outcome;
-  /** Where in the statement's text, from 0. */
-  readonly offset?: number;
   /** Seconds after which it makes sense to come again. */
   readonly retryAfterSeconds?: number;
   /** What a 405 allows. */

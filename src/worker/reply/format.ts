@@ -9,8 +9,8 @@ import type { ReplyWriter } from './writer.ts';
 export interface Format extends RunSink {
   /** Rows of all results. */
   readonly rowCount: number;
-  /** Ends the reply, with MySQL's own error where there was one. */
-  finish(answer: Answer): void;
+  /** Ends the reply, with MySQL's own error where there was one; returns false when it can only be reset. */
+  finish(answer: Answer): boolean;
 }
 
 /** Whose reply it is. */

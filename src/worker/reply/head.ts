@@ -19,9 +19,13 @@ export type ReplyHead = {
   readonly lines: string;
 };
 
-/** To be created once for each status and content type. */
-export function createReplyHead(status: number, contentType: string): ReplyHead {
-  const headers = typedHeaders(contentType);
+/** To be created once for each status and content type. @param more headers beside the usual ones */
+export function createReplyHead(
+  status: number,
+  contentType: string,
+  more: readonly string[] = [],
+): ReplyHead {
+  const headers = [...typedHeaders(contentType), ...more];
   return { status, headers, lines: headerLines(headers) };
 }
 

@@ -5,6 +5,7 @@ import { slackBytes } from './buffers.ts';
 import { writeCell, writeNull } from './cells.ts';
 import {
   type CellKind,
+  type CellRules,
   type Conversion,
   cellKind,
   cellKinds,
@@ -34,8 +35,8 @@ export type RowPlan = {
 };
 
 /** Decides for each column how its cells are written. */
-export function planRow(columns: readonly Column[], exactAsStrings: boolean): RowPlan {
-  const kinds = Uint8Array.from(columns, (column) => cellKind(column, exactAsStrings));
+export function planRow(columns: readonly Column[], rules: CellRules): RowPlan {
+  const kinds = Uint8Array.from(columns, (column) => cellKind(column, rules));
   const conversions = columns.map((column, index) =>
     findConversion(column, kinds[index] as CellKind),
   );

@@ -1,43 +1,37 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
 import type { Config } from '../../../shared/settings/config.ts';
-import type { Known } from '../../catalogue/table-effects.ts';
-import { readBody } from '../../http/body.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
 import { rulesOf } from '../../http/compat.ts';
 import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
-import { endWithFault } from '../../http/internal-fault.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { refusal } from '../../reply/failure.ts';
-import { chooseDbFormat, type DbExtras, type DbReplyOptions } from '../../reply/formats/db.ts';
+import {
+  chooseDbFormat,
+  createDbHeads,
+  type DbExtras,
+  type DbReplyOptions,
+} from '../../reply/formats/db.ts';
 import { jsonType, typedHeaders } from '../../reply/head.ts';
-import { ResultHeads } from '../../reply/result-heads.ts';
-import type { RowModule } from '../../reply/row-module.ts';
-import { decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
+import { readAnyBody, readJsonBody } from '../json-body.ts';
+import {
+  decideStatement,
+  nothingToRun,
+  type SqlContext,
+  type StatementWish,
+} from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 
-/** What the endpoint needs of its worker. */
-export type DbContext = ExchangeContext & {
-  /** Null: rows are written one by one. */
-  readonly rowModule: RowModule | null;
-  /** How long a statement may become by its parameters. */
-  readonly mostStatementBytes: () => number;
-  readonly catalogue: Known;
-};
-
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
-const otherType = refusal(
-  'UNSUPPORTED_MEDIA_TYPE',
-  'The body must be application/json (with curl: --json).',
-);
 
 /** Creates the endpoint of one worker, for GET and POST. */
-export function createDbEndpoint(config: Config, context: DbContext): Handler {
+export function createDbEndpoint(config: Config, context: SqlContext & ExchangeContext): Handler {
   const { section, maxRequestBytes } = config;
+  const bodies = { maxRequestBytes, observe: context.observe };
   const rules = rulesOf[config.compat];
   const replies = createReplyOptions(config, context);
   const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
@@ -59,55 +53,36 @@ export function createDbEndpoint(config: Config, context: DbContext): Handler {
       }
       return;
     }
-    const urlObject = rules.objectInPostUrl && head.query !== '' ? head.query : null;
-    if (urlObject === null && !isJson(request.headers['content-type'])) {
-      response.shouldKeepAlive = false;
-      sendFailure(response, otherType, record.requestId);
+    const { query } = head;
+    if (rules.objectInPostUrl && query !== null && query !== '') {
+      readAnyBody(request, response, record, bodies, () =>
+        answer(response, record, decodeDbQueryString(query, section, rules)),
+      );
       return;
     }
-    readBody(request, response, maxRequestBytes, {
-      complete: (body) => {
-        // A turn of its own: what is thrown here does not come to whoever handed the request over.
-        try {
-          const decoded =
-            urlObject === null
-              ? decodeDbBody(body, section, rules)
-              : decodeDbQueryString(urlObject, section, rules);
-          answer(response, record, decoded);
-        } catch (cause) {
-          context.observe({ kind: 'exception', cause, requestId: record.requestId });
-          endWithFault(response, record.requestId, 'not_executed');
-        }
-      },
-      failed: (failure) => {
-        response.shouldKeepAlive = false;
-        sendFailure(response, failure, record.requestId);
-      },
-    });
+    readJsonBody(request, response, record, bodies, (body) =>
+      answer(response, record, decodeDbBody(body, section, rules)),
+    );
   };
-}
-
-function isJson(contentType: string | undefined): boolean {
-  return /^application\/json[ \t]*(;.*)?$/i.test(contentType ?? '');
 }
 
 /** How replies are written: exact numbers as JSON's own, or as strings. */
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
-function createReplyOptions(config: Config, { rowModule }: DbContext): ReplyVariants {
+function createReplyOptions(config: Config, { rowModule }: SqlContext): ReplyVariants {
   const numbers: DbReplyOptions = {
     serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
-    heads: new ResultHeads(rowModule),
-    exactAsStrings: false,
+    heads: createDbHeads(false),
+    rowModule,
     maxRows: config.maxRows,
     maxResultBytes: config.maxResultBytes,
   };
-  return { numbers, strings: { ...numbers, exactAsStrings: true } };
+  return { numbers, strings: { ...numbers, heads: createDbHeads(true) } };
 }
 
 function answerRequest(
   config: Config,
-  context: DbContext,
+  context: SqlContext & ExchangeContext,
   replies: ReplyVariants,
   response: OutgoingReply,
   record: RequestRecord,
@@ -145,6 +120,7 @@ export function wishOf(request: DbRequest, sql: string): StatementWish {
   return {
     sql,
     params,
+    paramsKey: 'PARAMS',
     readOnly,
     isSingle: false,
     rollbackOnError,

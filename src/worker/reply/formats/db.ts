@@ -1,14 +1,17 @@
 // DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
 // Must not know HTTP statuses, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
-import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
+import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerFacts } from '../../execute/outcome.ts';
 import type { HeldResults } from '../../execute/run-events.ts';
 import type { StatementFailure } from '../../execute/statement-failure.ts';
+import { type CellRules, typeName } from '../column-kinds.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
-import type { ResultHeads } from '../result-heads.ts';
+import { ResultHeads } from '../result-heads.ts';
 import { ResultRows, type RowLimits } from '../result-rows.ts';
+import type { RowModule } from '../row-module.ts';
+import { planRow } from '../rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 
@@ -17,8 +20,26 @@ export type DbReplyOptions = RowLimits & {
   /** `"SERVER":"…"` with the section's name. */
   readonly serverKey: Buffer;
   readonly heads: ResultHeads;
-  readonly exactAsStrings: boolean;
+  /** Null: rows are written one by one. */
+  readonly rowModule: RowModule | null;
 };
+
+/** How cells are written on /db. @param exactAsStrings whether exact numbers become JSON strings */
+export function dbCells(exactAsStrings: boolean): CellRules {
+  const numbersAsStrings = exactAsStrings ? 'all' : 'none';
+  return { numbersAsStrings, yearIsNumber: false, jsonIsValue: false };
+}
+
+/** Creates what stands before the rows of /db. @param exactAsStrings as for `dbCells` */
+export function createDbHeads(exactAsStrings: boolean): ResultHeads {
+  const rules = dbCells(exactAsStrings);
+  return new ResultHeads((columns) => {
+    const names = columns.map((column) => JSON.stringify(columnName(column)));
+    const types = columns.map(({ type }) => `"${typeName(type)}"`);
+    const json = `{"HEADER":[${names.join(',')}],"TYPES":[${types.join(',')}],"ROWS":[`;
+    return { bytes: Buffer.from(json), plan: planRow(columns, rules) };
+  });
+}
 
 /** Keys after SERVER: name and value, strings and numbers, or text that is JSON already. */
 export type Trailer = readonly (readonly [key: string, json: string])[];
@@ -71,7 +92,7 @@ class DbReply implements Format {
     this.#out = out;
     this.#options = options;
     this.#extras = extras;
-    this.#rows = new ResultRows(out, options, options.heads.rowModule, events);
+    this.#rows = new ResultRows(out, options, options.rowModule, events);
   }
 
   get rowCount(): number {
@@ -80,8 +101,8 @@ class DbReply implements Format {
 
   columns(columns: readonly Column[], more: boolean): void {
     this.#beginResult(more);
-    const { json, plan } = this.#options.heads.find(columns, this.#options.exactAsStrings);
-    writeBytes(this.#out, json);
+    const { bytes, plan } = this.#options.heads.find(columns);
+    writeBytes(this.#out, bytes);
     this.#rows.begin(plan);
     this.#inRows = true;
   }
@@ -154,7 +175,7 @@ class DbReply implements Format {
     this.#resultCount = 1;
   }
 
-  finish({ failure, facts }: Answer): void {
+  finish({ failure, facts }: Answer): boolean {
     const out = this.#out;
     if (failure !== null) this.#dropRows();
     if (this.#isArray) writeAscii(out, ']');
@@ -164,6 +185,7 @@ class DbReply implements Format {
     if (this.#extras !== null) this.#writeExtras(this.#extras, failure, facts);
     writeAscii(out, this.#begun ? '}' : '{}');
     out.end();
+    return true;
   }
 
   /** Of an incomplete result set nothing is told, where nothing of it has left. */

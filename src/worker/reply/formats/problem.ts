@@ -13,6 +13,7 @@ import { errorName } from '../../../shared/mysql/error-names.ts';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Outcome } from '../../execute/outcome.ts';
 import type { Failure, Place, RenderFailure } from '../failure.ts';
+import { createReplyHead, type ReplyHead } from '../head.ts';
 
 /** RFC 9457, section 3. */
 const problemType = 'application/problem+json';
@@ -56,6 +57,12 @@ export function renderAsProblem(
   requestId: string,
 ): ReturnType<typeof renderProblem> {
   return { contentType: problemType, body: problemJson(problem, requestId) };
+}
+
+/** The head of a reply that is a problem. */
+export function problemHead({ status, retryAfterSeconds }: Problem): ReplyHead {
+  const more = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
+  return createReplyHead(status, problemType, more);
 }
 
 /** A problem's object as JSON text, without line breaks: in a stream of lines it stands in the last one. */
@@ -165,6 +172,7 @@ const titles = {
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  406: 'Not Acceptable',
   408: 'Request Timeout',
   409: 'Conflict',
   413: 'Content Too Large',

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { foreignCharset } from '../../../../src/shared/mysql/charsets.ts';
 import type { Column } from '../../../../src/shared/mysql/packets.ts';
 import { cellKind, cellKinds, typeName } from '../../../../src/worker/reply/column-kinds.ts';
+import { dbCells } from '../../../../src/worker/reply/formats/db.ts';
 import { planRow, writeRow } from '../../../../src/worker/reply/rows.ts';
 import { resultSet, rowPacket, toBytes } from '../../../support/mysql-answer.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
@@ -45,7 +46,7 @@ function write(
   const packet = rowPacket(cells);
   // The row lies inside of a larger chunk.
   const chunk = Buffer.concat([Buffer.from('before'), packet, Buffer.from([0xfb, 0, 1])]);
-  writeRow(out, planRow(columns, asStrings), chunk, 6, 6 + packet.length);
+  writeRow(out, planRow(columns, dbCells(asStrings)), chunk, 6, 6 + packet.length);
   out.end();
   const row = parseStrictJson(transport.body()) as JsonValue[];
   checkAllWays(columns, cells, asStrings, row);
@@ -177,13 +178,13 @@ test("names types as the C API does, and knows text from bytes by the column's c
   assert.equal(typeName(3), 'MYSQL_TYPE_LONG');
   assert.equal(typeName(242), 'MYSQL_TYPE_VECTOR');
   assert.equal(typeName(99), 'MYSQL_TYPE_UNKNOWN');
-  assert.equal(cellKind(column(types.varString, binary), false), cellKinds.binary);
-  assert.equal(cellKind(column(types.varString, utf8mb4), false), cellKinds.text);
+  assert.equal(cellKind(column(types.varString, binary), dbCells(false)), cellKinds.binary);
+  assert.equal(cellKind(column(types.varString, utf8mb4), dbCells(false)), cellKinds.text);
   assert.deepEqual(
-    [...planRow([column(types.varString, latin1)], false).kinds],
+    [...planRow([column(types.varString, latin1)], dbCells(false)).kinds],
     [cellKinds.foreign],
   );
-  assert.equal(cellKind(column(242, binary), false), cellKinds.binary);
+  assert.equal(cellKind(column(242, binary), dbCells(false)), cellKinds.binary);
 });
 
 test('reads no UTF-8 of any collation through a conversion', () => {

@@ -1,0 +1,68 @@
+// The fields that a request to /v1 may have, checked one by one: a field that is not known is refused by its name.
+// Must not know what they mean.
+import type { FailureCode } from '../../../shared/failure-codes.ts';
+import { isWellFormed } from '../../../shared/sql/literal.ts';
+
+/** Why a request cannot be understood; `message` is for people and holds no value. */
+export type FieldFault = { readonly code: FailureCode; readonly message: string };
+
+/** Says what is wrong with a field's value; null: nothing. */
+export type FieldCheck = (value: unknown) => string | null;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The first fault of an object; null: none. A field that is null is as good as absent. */
+export function findFault(
+  object: Fields,
+  checks: ReadonlyMap<string, FieldCheck>,
+): FieldFault | null {
+  for (const [name, value] of Object.entries(object)) {
+    const check = checks.get(name);
+    if (check === undefined) return unknownField(name, checks);
+    const expected = value === null ? null : check(value);
+    if (expected !== null) return { code: 'BAD_KEY', message: `${name} must be ${expected}` };
+  }
+  return null;
+}
+
+function unknownField(name: string, checks: ReadonlyMap<string, FieldCheck>): FieldFault {
+  const shown = JSON.stringify(name.slice(0, 64));
+  return {
+    code: 'UNKNOWN_FIELD',
+    message: `${shown} is no field here; there are ${[...checks.keys()].join(', ')}`,
+  };
+}
+
+/** A text that is one in Unicode, too. */
+export const isText: FieldCheck = (value) =>
+  typeof value === 'string' && isWellFormed(value)
+    ? null
+    : 'a string of Unicode text, without half surrogate pairs';
+
+export const isBoolean: FieldCheck = (value) =>
+  typeof value === 'boolean' ? null : 'true or false';
+
+/** Values for `?` in an array, for `:name` in an object. */
+export const isParameters: FieldCheck = (value) =>
+  typeof value === 'object' ? null : 'an array or an object';
+
+/** A number of milliseconds. */
+export const isDuration: FieldCheck = (value) =>
+  typeof value === 'number' && value > 0 && Number.isFinite(value)
+    ? null
+    : 'a number of milliseconds above 0';
+
+/** A count from 0. */
+export const isCount: FieldCheck = (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? null : 'a whole number from 0';
+
+/** One of several words. */
+export function isOneOf(...words: readonly string[]): FieldCheck {
+  return (value) =>
+    words.includes(value as string) ? null : words.map((word) => `"${word}"`).join(' or ');
+}
+
+/** The same fields, without those that are null. */
+export function present(object: Fields): Fields {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,95 @@
+// Decodes what a client asks of /v1/query into one checked shape.
+// Must not know how a request is answered, nor what its SQL says.
+import { isUtf8 } from 'node:buffer';
+import type { Parameters } from '../../../shared/sql/bind.ts';
+import type { V1Layout } from '../../reply/formats/v1-cells.ts';
+import { parseObject } from '../json-text.ts';
+import {
+  type FieldCheck,
+  type FieldFault,
+  findFault,
+  isBoolean,
+  isCount,
+  isDuration,
+  isOneOf,
+  isParameters,
+  isText,
+  present,
+} from './fields.ts';
+
+/** A request whose every field has the right type. */
+export type QueryRequest = {
+  readonly sql: string;
+  /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
+  readonly params: Parameters;
+  /** As asked for; the caller limits it to its own. */
+  readonly timeoutMs: number | null;
+  readonly readOnly: boolean;
+  /** As asked for; the caller limits it to its own. */
+  readonly maxRows: number | null;
+  readonly layout: V1Layout;
+};
+
+/** What is asked for, or why it cannot be told. */
+export type DecodedQuery =
+  | { readonly ok: true; readonly request: QueryRequest }
+  | { readonly ok: false; readonly fault: FieldFault };
+
+/** How rows and values are to look. */
+export const layoutChecks: readonly (readonly [string, FieldCheck])[] = [
+  ['rows', isOneOf('array', 'object')],
+  ['numbers', isOneOf('exact', 'raw')],
+  ['json', isOneOf('value', 'string')],
+];
+
+const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
+  ['sql', isText],
+  ['params', isParameters],
+  ['timeout_ms', isDuration],
+  ['read_only', isBoolean],
+  ['max_rows', isCount],
+  ...layoutChecks,
+  ['section', isText],
+]);
+
+/** Decodes a body: UTF-8 and nothing else. `section` is what the field of that name must say. Never throws. */
+export function decodeQuery(body: Buffer, section: string): DecodedQuery {
+  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
+  const parsed = parseObject(body.toString());
+  if (!parsed.ok) return failed(parsed.code, parsed.message);
+  const fault = findFault(parsed.object, checks);
+  if (fault !== null) return { ok: false, fault };
+  const fields = present(parsed.object);
+  if (fields.section !== undefined && fields.section !== section) {
+    return failed(
+      'WRONG_SERVER',
+      `section is not served here; there is ${JSON.stringify(section)}`,
+    );
+  }
+  const sql = (fields.sql as string | undefined) ?? '';
+  if (sql.trim() === '') return failed('NO_SQL', 'sql is missing, or empty');
+  return {
+    ok: true,
+    request: {
+      sql,
+      params: fields.params === undefined ? [] : (parsed.exact().params as Parameters),
+      timeoutMs: (fields.timeout_ms as number | undefined) ?? null,
+      readOnly: fields.read_only === true,
+      maxRows: (fields.max_rows as number | undefined) ?? null,
+      layout: layoutOf(fields),
+    },
+  };
+}
+
+/** How rows and values are to look, by fields that have been checked. */
+export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknown>>): V1Layout {
+  return {
+    rows: rows === 'object' ? 'object' : 'array',
+    numbers: numbers === 'raw' ? 'raw' : 'exact',
+    json: json === 'string' ? 'string' : 'value',
+  };
+}
+
+function failed(code: FieldFault['code'], message: string): DecodedQuery {
+  return { ok: false, fault: { code, message } };
+}
