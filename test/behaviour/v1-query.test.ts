@@ -18,7 +18,8 @@ before(async () => {
     insert into orders values (9007199254740993, 12.30, 'a "quoted" name', null), (2, null, '', null);
     create table made (id int auto_increment primary key, n int unique) engine = innodb;
     create procedure two() begin select 1 as a; select 2 as b; end;
-    create procedure none() begin end`);
+    create procedure none() begin end;
+    create procedure half() begin insert into made (n) values (50); insert into made (n) values (50); end`);
   gateway = await startGateway({ database, settings: { max_rows: 900 } });
 });
 after(async () => {
@@ -140,6 +141,14 @@ test("MySQL's errors have its names and real statuses", async () => {
     );
     assert.match(String(problem.sqlstate), /^[0-9A-Z]{5}$/);
   }
+});
+
+test('a CALL that fails may have applied a part: nobody is told that it did not', async () => {
+  const problem = await problemOf({ sql: 'call half()' });
+  assert.deepEqual(
+    [problem.status, problem.code, problem.outcome, problem.retryable],
+    [409, 'ER_DUP_ENTRY', 'partial', false],
+  );
 });
 
 test('what cannot be understood is refused by name, and nothing is run', async () => {

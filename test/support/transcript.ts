@@ -182,7 +182,8 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
   const owner = {
     answered: (_flagsClean: boolean, error: ServerError | null) => {
       const statement = command.results.length;
-      const failure = error === null ? null : { error, statement, rolledBack: false };
+      const failure =
+        error === null ? null : { error, statement, mayBePartial: false, rolledBack: false };
       reply.finish({ kind: 'answered', failure, facts: null });
     },
     lost: (reason: Error) => {

@@ -42,6 +42,11 @@ const failsInPart = new Set([
   'REPEAT',
 ]);
 
+/** Whether a statement that begins with this word may have applied, and committed, a part of itself when it fails. */
+export function mayFailInPart(verb: string): boolean {
+  return failsInPart.has(verb);
+}
+
 /**
  * @param before the statements before the failed one, in order
  * @param failedVerb the first keyword of the statement that failed (DDL commits even when it fails); ''

@@ -2,7 +2,7 @@
 // Pure. Must not know how results arrive.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
-import { type Applied, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
+import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, scanStatements } from '../../shared/sql/statements.ts';
 
 /** What is to be told of it. */
@@ -10,6 +10,8 @@ export type StatementFailure = {
   readonly error: ServerError;
   /** The number of the statement in the request's text, from 0. */
   readonly statement: number;
+  /** Whether it may have applied a part of itself all the same, as a CALL may. */
+  readonly mayBePartial: boolean;
   /** After a ROLLBACK: whether it has undone all that was done before. */
   readonly rolledBack: boolean;
 };
@@ -35,5 +37,6 @@ export function describeFailure(
   }));
   const statement = map.next(false);
   const verb = error.errno === syntaxError ? '' : (statements[statement]?.verb ?? '');
-  return { error, statement, rolledBack: isRolledBack && rollbackUndoesAll(applied, verb) };
+  const rolledBack = isRolledBack && rollbackUndoesAll(applied, verb);
+  return { error, statement, mayBePartial: mayFailInPart(verb), rolledBack };
 }

@@ -149,7 +149,8 @@ class V1Json implements Format {
     const { section, requestId, isReadOnly, isRead } = this.#options;
     if (failure !== null) {
       if (!this.restart()) return false;
-      const problem = describeRefused(failure.error, { outcome: 'failed', isReadOnly, isRead });
+      const outcome = failure.mayBePartial && !isReadOnly ? 'partial' : 'failed';
+      const problem = describeRefused(failure.error, { outcome, isReadOnly, isRead });
       out.head = problemHead(problem);
       writeBytes(out, Buffer.from(problemJson(problem, requestId)));
     } else {
