@@ -48,7 +48,7 @@ process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
 // Before anything else: no worker may be left behind that nobody watches.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
-const { internals, replaced, unfit } = await checkNodeInternals();
+const { internals, replaced } = await checkNodeInternals();
 tell({ kind: 'ready', build: readBuild() });
 
 function receive(message: ToWorker): void {
@@ -84,7 +84,6 @@ function receive(message: ToWorker): void {
 
 function boot(config: Config, slot: number, logTo: LogDestination): void {
   try {
-    if (unfit !== null) throw new Error(unfit);
     process.title = `dbhttpd: worker ${slot} ${config.section}`;
     const target = logTo === 'stderr' ? logTo : { path: config.log };
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');

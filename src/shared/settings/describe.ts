@@ -81,7 +81,6 @@ const fields = {
   https_key: 'httpsKey',
   insecure: 'insecure',
   compat: 'compat',
-  console: 'console',
   log: 'log',
   log_level: 'logLevel',
   access_log: 'accessLog',

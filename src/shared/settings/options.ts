@@ -166,11 +166,6 @@ export const options = {
     initial: 'off',
     meaning: '`dbslayer`: what clients written for DBSlayer need (docs/from-dbslayer.md)',
   },
-  console: {
-    type: flag,
-    initial: 'on',
-    meaning: 'the web page at `/console`, which is not there yet',
-  },
   log: {
     type: path,
     initial: null,

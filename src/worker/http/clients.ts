@@ -6,7 +6,7 @@ import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import type { Failure } from '../reply/failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeEvents } from './intake.ts';
-import { type NodeInternals, ReadBuffer, takeParser } from './node-internals.ts';
+import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import type { TurnTaker } from './turns.ts';
 
@@ -118,11 +118,14 @@ export class Clients implements Iterable<Client> {
   /** Takes a connection in; it leaves by itself when it is closed. */
   open(socket: KnownSocket, isBeyondLimit: boolean): void {
     const client = new Client(socket, isBeyondLimit, this.#context);
+    const source: KnownSocket = sourceOf(socket);
     socket[clientOf] = client;
-    this.#reads.read(socket);
+    source[clientOf] = client;
+    this.#reads.read(source);
     this.#all.add(client);
     socket.on('close', () => {
       socket[clientOf] = undefined;
+      source[clientOf] = undefined;
       client.intake.end();
       this.#all.delete(client);
     });

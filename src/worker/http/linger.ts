@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { announcesBody } from './body-announcement.ts';
+import { sourceOf } from './node-internals.ts';
 
 /**
  * Bytes that arrive at a closed socket are answered by RST, at which clients throw away what they have
@@ -13,7 +14,8 @@ const lingerMs = 2_000;
 /** Ends a reply whose request may not have been read to its end. `body` is all of the body. */
 export function endReply(response: ServerResponse, body: string): void {
   const request = response.req;
-  const isAllRead = request.complete || !announcesBody(request) || request.socket.readableEnded;
+  const isAllRead =
+    request.complete || !announcesBody(request) || sourceOf(request.socket).readableEnded;
   if (response.shouldKeepAlive || isAllRead) {
     response.end(body);
     return;

@@ -1,14 +1,12 @@
 // Tries node's internals when a worker starts: a small server of the worker's own kind must say with each of them what it
 // says without. Must not know what the worker serves, nor its log.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type ListenOptions, type NetConnectOpts, connect as openSocket, Socket } from 'node:net';
-import { createServer } from './node-http.ts';
+import { type ListenOptions, type NetConnectOpts, connect as openSocket } from 'node:net';
 import {
   allInternals,
   easeSocketCreation,
   type NodeInternals,
   noInternals,
-  takeParser,
   tellsTakenBytes,
 } from './node-internals.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
@@ -20,8 +18,13 @@ export type InternalsVerdict = {
   readonly internals: NodeInternals;
   /** What is done in the documented way instead, in the log's words. */
   readonly replaced: readonly string[];
-  /** Why this node cannot be served on; null: it can. */
-  readonly unfit: string | null;
+};
+
+/** In the order in which they are added to each other. */
+const namesInLog: Readonly<Record<keyof NodeInternals, string>> = {
+  takenParser: 'taken parser',
+  repliesAtOnce: 'replies at once',
+  sharedReads: 'shared reads',
 };
 
 /** A conversation takes milliseconds, unless others have the processor: what hangs is not used. */
@@ -66,44 +69,36 @@ export async function checkNodeInternals(): Promise<InternalsVerdict> {
   } catch {
     replaced.push('socket creation');
   }
-  if (!offersParser()) {
-    const unfit = `Node ${process.version} does not let anybody stand between a socket and its parser`;
-    return { internals: noInternals, replaced, unfit };
-  }
   const upload = Buffer.alloc(uploadBytes, randomBytes(periodBytes));
   for (const place of places) {
     const plain = await converse(noInternals, place(), upload);
     if (plain === null) continue;
-    if (!plain.tellsTakenBytes) replaced.push('bytes taken');
-    const agrees = async (tried: NodeInternals) =>
-      (await converse(tried, place(), upload))?.text === plain.text;
-    // What failed is tried once more, each alone: a moment's trouble of the machine switches nothing off.
-    if (await agrees(allInternals)) return { internals: allInternals, replaced, unfit: null };
-    const repliesAtOnce = await agrees({ ...noInternals, repliesAtOnce: true });
-    const sharedReads = await agrees({ ...noInternals, sharedReads: true });
-    if (!repliesAtOnce) replaced.push('replies at once');
-    if (!sharedReads) replaced.push('shared reads');
-    return { internals: { repliesAtOnce, sharedReads }, replaced, unfit: null };
+    let found: Found = { internals: noInternals, told: plain };
+    const add = async (more: Partial<NodeInternals>): Promise<boolean> => {
+      const internals = { ...found.internals, ...more };
+      const told = await converse(internals, place(), upload);
+      if (told?.text !== plain.text) return false;
+      found = { internals, told };
+      return true;
+    };
+    // What failed is tried once more, one after the other: a moment's trouble of the machine switches nothing off.
+    if (!(await add(allInternals))) {
+      for (const [name, words] of Object.entries(namesInLog)) {
+        if (!(await add({ [name]: true }))) replaced.push(words);
+      }
+    }
+    if (!found.told.tellsTakenBytes) replaced.push('bytes taken');
+    return { internals: found.internals, replaced };
   }
   replaced.push(...Object.keys(allInternals).map((name) => `${name} (not tried)`));
-  return { internals: noInternals, replaced, unfit: null };
-}
-
-/** Of a socket that is not connected; where node takes none such, the conversations tell. */
-function offersParser(): boolean {
-  const socket = new Socket();
-  try {
-    createServer().emit('connection', socket);
-    return takeParser(socket) !== null;
-  } catch {
-    return true;
-  } finally {
-    socket.destroy();
-  }
+  return { internals: noInternals, replaced };
 }
 
 /** What a client was told; its Date apart. */
 type Told = { readonly text: string; readonly tellsTakenBytes: boolean };
+
+/** What is used so far, and what was told by it. */
+type Found = { readonly internals: NodeInternals; readonly told: Told };
 
 /** A server answers one client with these internals; null: it did not end well, or not in time. */
 async function converse(

@@ -6,6 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { RelayedSocket } from './relayed-socket.ts';
 
 /** Which internals a worker uses where it has the choice; false: the documented way. */
 export type NodeInternals = {
@@ -13,12 +14,22 @@ export type NodeInternals = {
   readonly repliesAtOnce: boolean;
   /** Sockets are read into one `ReadBuffer`. */
   readonly sharedReads: boolean;
+  /** Node's parser is taken off its socket by `takeParser`. */
+  readonly takenParser: boolean;
 };
 
 /** All of them. */
-export const allInternals: NodeInternals = { repliesAtOnce: true, sharedReads: true };
+export const allInternals: NodeInternals = {
+  repliesAtOnce: true,
+  sharedReads: true,
+  takenParser: true,
+};
 /** None of them. */
-export const noInternals: NodeInternals = { repliesAtOnce: false, sharedReads: false };
+export const noInternals: NodeInternals = {
+  repliesAtOnce: false,
+  sharedReads: false,
+  takenParser: false,
+};
 
 /** What writeHead, write and end do a reply with. */
 type ReplyInside = {
@@ -119,14 +130,19 @@ function findNames(socket: Socket): Names | null {
 /**
  * Takes node's parser off the socket that it listens to; what is returned has it parse bytes, and a request that begins with
  * them is there when it returns. Null: the parser does not listen, as it did since Node 0.x. What it buys: requests are
- * checked, counted and put in order before they are parsed. There is no other way but a stream of our own between socket
- * and parser, which would have to be a socket to everybody else: a worker does not start without this one.
+ * checked, counted and put in order before they are parsed. The documented way: a `RelayedSocket` in the socket's place.
  */
-export function takeParser(socket: Socket): ((bytes: Buffer) => void) | null {
+export function takeParser(socket: Socket | RelayedSocket): ((bytes: Buffer) => void) | null {
+  if (socket instanceof RelayedSocket) return (bytes) => void socket.emit('data', bytes);
   const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
   if (parse === undefined) return null;
   socket.off('data', parse);
   return parse;
+}
+
+/** The socket that is read for what node's parser is to get from this one. */
+export function sourceOf(socket: Socket | RelayedSocket): Socket {
+  return socket instanceof RelayedSocket ? socket.accepted : socket;
 }
 
 /** What libuv was given, and what of it it still holds: of a write of which a part has left, the rest. */
@@ -137,7 +153,7 @@ type CountedSocket = {
 };
 
 function countingHandle(socket: Socket): CountingHandle | null {
-  const { _handle: handle } = socket as unknown as CountedSocket;
+  const { _handle: handle } = sourceOf(socket) as unknown as CountedSocket;
   return handle?._parent ?? handle ?? null;
 }
 
@@ -161,8 +177,9 @@ export function takenBytes(socket: Socket): number {
 
 /** Changes whenever a socket's peer takes something, and when more is written; as `takenBytes`, but that TLS has its own count. */
 export function waitingBytes(socket: Socket): number {
-  const { _handle: handle } = socket as unknown as CountedSocket;
-  return socket.writableLength + (handle?.writeQueueSize ?? 0);
+  const source = sourceOf(socket);
+  const { _handle: handle } = source as unknown as CountedSocket;
+  return source.writableLength + (handle?.writeQueueSize ?? 0);
 }
 
 /**
@@ -170,8 +187,9 @@ export function waitingBytes(socket: Socket): number {
  * Undefined where node keeps it elsewhere: the connection can only be closed then. TLS's own end is missing in that
  * case too, which most clients notice.
  */
-export function transportOf(socket: Socket): Socket | undefined {
-  return socket instanceof TLSSocket ? (socket as { readonly _parent?: Socket })._parent : socket;
+export function transportOf(socket: Socket | RelayedSocket): Socket | undefined {
+  const source = sourceOf(socket);
+  return source instanceof TLSSocket ? (source as { readonly _parent?: Socket })._parent : source;
 }
 
 /** V8 collects no feedback on a function before it has been called a few times. */

@@ -10,6 +10,7 @@ import { HeldBytes } from './held-bytes.ts';
 import { keepFromParser, type NodeInternals } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
+import { relayConnections } from './relayed-socket.ts';
 import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
 import { Turns } from './turns.ts';
@@ -94,6 +95,7 @@ export function createHttpServer(
   });
   // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
   const connected = settings.tls === null ? 'connection' : 'secureConnection';
+  if (!internals.takenParser) relayConnections(server, connected);
   if (internals.sharedReads) server.prependListener(connected, keepFromParser);
   server.on(connected, (socket: Socket) => {
     const isBeyondLimit = clients.size >= connections.served;
