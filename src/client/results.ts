@@ -1,0 +1,85 @@
+// Results as a caller wants them: rows as objects or arrays, BIGINT as text or BigInt.
+// Must not know how they came.
+import { DbhttpdError } from './error.ts';
+
+/** How values are to look. */
+export type Layout = {
+  /** Objects by column names, or arrays in the order of the columns. */
+  readonly rows: 'object' | 'array';
+  /** BIGINT columns and insert ids: exact either way. */
+  readonly bigint: 'string' | 'bigint';
+};
+
+/** A column as the gateway describes it. */
+export type Column = {
+  readonly name: string;
+  /** SQL's word: `BIGINT`, `DECIMAL`, `VARCHAR`, `DATETIME` … */
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly unsigned?: boolean;
+  readonly precision?: number;
+  readonly scale?: number;
+  /** Where values are bytes. */
+  readonly encoding?: 'base64';
+};
+
+/** What one statement has answered: rows, or what it has changed. */
+export type StatementResult<Row> = {
+  readonly columns: readonly Column[];
+  /** Empty where the statement has no columns. */
+  readonly rows: readonly Row[];
+  readonly rowCount: number;
+  /** Whether there would have been more than `maxRows`. */
+  readonly truncated: boolean;
+  /** 0 where the statement has columns. */
+  readonly affectedRows: number;
+  /** The first AUTO_INCREMENT value that was made; null: none. */
+  readonly insertId: string | bigint | null;
+  readonly warnings: number;
+};
+
+/** What the gateway's JSON has of a statement. */
+type Told = Readonly<Record<string, unknown>>;
+
+/** Makes a caller's result of a statement's. Throws a DbhttpdError where two columns of an object would have one name. */
+export function decodeResult<Row>(told: Told, layout: Layout): StatementResult<Row> {
+  const columns = (told.columns ?? []) as readonly Column[];
+  const decode = createRowDecoder<Row>(columns, layout);
+  const rows = ((told.rows ?? []) as readonly (readonly unknown[])[]).map(decode);
+  const insertId = (told.insert_id ?? null) as string | null;
+  return {
+    columns,
+    rows,
+    rowCount: (told.row_count ?? 0) as number,
+    truncated: told.truncated === true,
+    affectedRows: (told.affected_rows ?? 0) as number,
+    insertId: insertId !== null && layout.bigint === 'bigint' ? BigInt(insertId) : insertId,
+    warnings: (told.warnings ?? 0) as number,
+  };
+}
+
+/** Creates what makes a caller's row of an array. Throws as `decodeResult` does. */
+export function createRowDecoder<Row>(
+  columns: readonly Column[],
+  layout: Layout,
+): (cells: readonly unknown[]) => Row {
+  const names = columns.map(({ name }) => name);
+  const isBig = columns.map(({ type }) => type === 'BIGINT' && layout.bigint === 'bigint');
+  const decodeCell = (cell: unknown, index: number): unknown =>
+    isBig[index] === true && typeof cell === 'string' ? BigInt(cell) : cell;
+  if (layout.rows === 'array') return (cells) => cells.map(decodeCell) as Row;
+  refuseDuplicates(names);
+  // Not by assignment: a column may be called __proto__.
+  return (cells) =>
+    Object.fromEntries(cells.map((cell, index) => [names[index], decodeCell(cell, index)])) as Row;
+}
+
+function refuseDuplicates(names: readonly string[]): void {
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  if (twice.length === 0) return;
+  const shown = [...new Set(twice)].map((name) => JSON.stringify(name)).join(', ');
+  throw new DbhttpdError(
+    `Several columns are called ${shown}: give them names, or ask for rows as arrays. The statement was executed.`,
+    { code: 'DUPLICATE_COLUMNS', outcome: 'unknown', retryable: false },
+  );
+}

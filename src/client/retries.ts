@@ -1,0 +1,89 @@
+// Which failed requests the client sends again by itself, when, and how often.
+// Must not know what a request is.
+import { DbhttpdError } from './error.ts';
+
+/** How long to go on: whichever bound comes first ends it, with the last error. */
+export type RetryPolicy = {
+  /** The first one included. */
+  readonly attempts: number;
+  /** From the first attempt's start to the last one's, in ms. */
+  readonly withinMs: number;
+};
+
+/** What is used where nothing else is said. */
+export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
+
+/** Of a wait that the gateway does not name: doubled each time. */
+const firstDelayMs = 100;
+/** Clients that were refused together do not come back together. */
+const mostJitter = 0.25;
+
+/**
+ * Whether a request may be sent again without asking anybody. Without an idempotency key that is only what the gateway itself
+ * has refused with 503 and `not_executed`; with one also what may have been executed, since the gateway finds it again.
+ */
+export function maySendAgain({ status, outcome, retryable }: DbhttpdError, key: string | null) {
+  if (status === 503 && outcome === 'not_executed') return true;
+  if (key === null) return false;
+  return retryable || (outcome === 'unknown' && (status === null || status >= 500));
+}
+
+/**
+ * Attempts until one succeeds, or one fails in a way that is not to be repeated. What one of several attempts may have done is not
+ * forgotten: `not_executed` is said of the whole request only if it is true of each.
+ */
+export async function withRetries<Reply>(
+  policy: RetryPolicy,
+  key: string | null,
+  signal: AbortSignal | null,
+  attempt: () => Promise<Reply>,
+): Promise<Reply> {
+  const startedAt = Date.now();
+  let isInDoubt = false;
+  for (let count = 1; ; count += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof DbhttpdError)) throw error;
+      const delayMs = delayOf(error, count);
+      const isOver =
+        !maySendAgain(error, key) ||
+        count >= policy.attempts ||
+        Date.now() - startedAt + delayMs > policy.withinMs;
+      isInDoubt ||= error.outcome === 'unknown';
+      // A request that was refused says nothing of the one before it.
+      const whole =
+        isInDoubt && error.outcome === 'not_executed'
+          ? error.changed({ outcome: 'unknown', retryable: key !== null })
+          : error;
+      if (isOver) throw whole;
+      if (!(await waited(delayMs, signal))) throw abortedBetween(whole, signal);
+    }
+  }
+}
+
+function abortedBetween(last: DbhttpdError, signal: AbortSignal | null): DbhttpdError {
+  const facts = { code: 'ABORTED', cause: signal?.reason };
+  return last.changed(facts, `The request was aborted before it was sent again. ${last.message}`);
+}
+
+function delayOf({ retryAfterMs }: DbhttpdError, count: number): number {
+  const delayMs = retryAfterMs ?? firstDelayMs * 2 ** (count - 1);
+  return delayMs * (1 + mostJitter * Math.random());
+}
+
+/** Whether it was waited to the end; false: the signal came first. */
+function waited(delayMs: number, signal: AbortSignal | null): Promise<boolean> {
+  if (signal?.aborted === true) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const aborted = () => {
+      clearTimeout(timer);
+      resolve(false);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', aborted);
+      resolve(true);
+    }, delayMs);
+    signal?.addEventListener('abort', aborted, { once: true });
+  });
+}

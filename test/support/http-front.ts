@@ -1,0 +1,100 @@
+// What may stand between a client and a gateway: passes requests on, answers in its place, or cuts replies.
+// Must not know what is asked.
+import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What is done with one request instead of passing it on. */
+export type Deed =
+  /** An answer of its own: the gateway is not asked. */
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body: string;
+    }
+  /** The connection ends without a reply; `asked`: after the gateway has answered. */
+  | { readonly kind: 'drop'; readonly when: 'at once' | 'asked' }
+  /** The gateway's reply ends after so many bytes of its body, as if the line were lost. */
+  | { readonly kind: 'cut'; readonly afterBytes: number }
+  /** Passed on only when `release` is called. */
+  | { readonly kind: 'hold' };
+
+/** A front that was started; its owner must stop it. */
+export type HttpFront = {
+  readonly url: string;
+  /** What has come, in this order. */
+  readonly seen: readonly { readonly headers: IncomingHttpHeaders; readonly body: string }[];
+  /** The statuses of the gateway's replies, in this order. */
+  readonly passed: readonly number[];
+  /** The next requests meet these, one each; those after them are passed on. */
+  readonly next: (...deeds: readonly Deed[]) => void;
+  readonly release: () => void;
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts a front of the gateway at `target`, on loopback. */
+export async function startHttpFront(target: string): Promise<HttpFront> {
+  const seen: { headers: IncomingHttpHeaders; body: string }[] = [];
+  const passed: number[] = [];
+  const deeds: Deed[] = [];
+  const held: (() => void)[] = [];
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.once('end', () => {
+      const body = Buffer.concat(chunks);
+      seen.push({ headers: incoming.headers, body: body.toString() });
+      const deed = deeds.shift();
+      const pass = () => passOn(incoming.headers, incoming.url ?? '/', body, deed, response);
+      if (deed?.kind === 'hold') held.push(pass);
+      else if (deed?.kind === 'answer')
+        response.writeHead(deed.status, deed.headers).end(deed.body);
+      else if (deed?.kind === 'drop' && deed.when === 'at once') response.destroy();
+      else pass();
+    });
+  });
+  const passOn = (
+    headers: IncomingHttpHeaders,
+    path: string,
+    body: Buffer,
+    deed: Deed | undefined,
+    response: ServerResponse,
+  ) => {
+    const { host: _host, ...rest } = headers;
+    const onward = request(new URL(path, target), { method: 'POST', headers: rest, agent: false });
+    onward.once('error', () => response.destroy());
+    onward.once('response', (reply) => {
+      const chunks: Buffer[] = [];
+      reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+      reply.once('error', () => response.destroy());
+      reply.once('end', () => {
+        const whole = Buffer.concat(chunks);
+        passed.push(reply.statusCode ?? 0);
+        if (deed?.kind === 'drop') {
+          response.destroy();
+          return;
+        }
+        const { connection: _connection, ...told } = reply.headers;
+        response.writeHead(reply.statusCode ?? 502, told);
+        if (deed?.kind !== 'cut') response.end(whole);
+        else response.write(whole.subarray(0, deed.afterBytes), () => response.destroy());
+      });
+    });
+    onward.end(body);
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    passed,
+    next: (...more) => deeds.push(...more),
+    release: () => {
+      for (const pass of held.splice(0)) pass();
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

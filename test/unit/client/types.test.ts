@@ -1,0 +1,68 @@
+// The client's types: what the compiler takes and what it refuses. The build is the test: a refusal that is none any more is an error.
+// Must not run any of it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Client } from 'dbhttpd/client';
+import { connect, DbhttpdError, sql } from 'dbhttpd/client';
+
+type City = { id: string; name: string | null };
+
+/** Never called. */
+export async function typed(db: Client): Promise<void> {
+  const id = 7n;
+  const { rows, insertId } = await db.query<City>`select id, name from city where id = ${id}`;
+  const name: string | null | undefined = rows[0]?.name;
+  // @ts-expect-error a row has the columns of its type and no others
+  rows[0]?.population;
+  // @ts-expect-error rows are not to be changed
+  rows.push({ id: '1', name });
+  // @ts-expect-error an id may be a BigInt, or none
+  const asText: string = insertId;
+
+  const untyped = await db.query('select 1 as n');
+  // @ts-expect-error nothing is known of a column without a type
+  const n: number = untyped.rows[0]?.n;
+
+  const pairs = await db.query<[string, bigint]>('select a, b from t', [], {
+    rows: 'array',
+    bigint: 'bigint',
+  });
+  const second: bigint | undefined = pairs.rows[0]?.[1];
+
+  await db.query('select :a, :b', { a: [1, 2], b: new Uint8Array(1) });
+  await db.query`select ${[1, 'two', null]} ${sql`and ${true}`}`;
+  // @ts-expect-error a Date has no text in SQL but for a time zone
+  await db.query`select ${new Date()}`;
+  // @ts-expect-error NULL is null
+  await db.query`select ${undefined}`;
+  // @ts-expect-error an object is no value
+  await db.query('select ?', [{ a: 1 }]);
+  // @ts-expect-error lists do not nest
+  await db.query('select ?', [[[1]]]);
+  // @ts-expect-error the statement is text
+  await db.query(sql`select 1`);
+  // @ts-expect-error no such option
+  await db.query('select 1', [], { timeout: 1 });
+  // @ts-expect-error rows are objects or arrays
+  db.with({ rows: 'tuple' });
+  // @ts-expect-error a key is text, or true for one of the client's own
+  db.with({ idempotencyKey: false });
+  // @ts-expect-error a gateway is somewhere
+  connect({});
+  connect({ url: 'http://host', token: 't', fetch, signal: AbortSignal.timeout(1) });
+
+  try {
+    await db.query('select 1');
+  } catch (error) {
+    if (!(error instanceof DbhttpdError)) throw error;
+    const { errno, outcome }: { errno: number | null; outcome: string } = error;
+    // @ts-expect-error there is no such outcome
+    if (outcome === 'unknown' && error.outcome === 'lost') throw new Error(String(errno));
+  }
+  void [asText, n, second];
+}
+
+test('the types are those of the package that others import', () => {
+  assert.equal(typeof connect, 'function');
+  assert.equal(typeof typed, 'function');
+});
