@@ -4,6 +4,7 @@ import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
 import { renderProblem } from '../reply/formats/problem.ts';
+import { createOpenapi } from './v1/description/endpoint.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */
@@ -40,6 +41,14 @@ export function createRoutes(
     { ...sql, endpoint: 'db', path: '/db', handle: db },
     { ...sql, endpoint: 'db', path: '/db/', handle: db },
     { ...v1, endpoint: 'v1_query', path: '/v1/query', methods: ['POST', 'QUERY'], handle: query },
+    {
+      ...sql,
+      endpoint: 'openapi',
+      path: '/openapi.json',
+      methods: ['GET', 'HEAD'],
+      endsConnection: false,
+      handle: createOpenapi(),
+    },
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(scrape) },

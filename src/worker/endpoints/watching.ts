@@ -6,6 +6,7 @@ import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Handler } from '../http/router.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import { jsonType } from '../reply/head.ts';
+import { sendText } from './send-text.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -67,18 +68,4 @@ export function createMetrics(scrape: () => Promise<string>): Handler {
       () => sendFailure(response, noMetrics, requestId),
     );
   });
-}
-
-function sendText(
-  response: OutgoingReply,
-  text: string,
-  contentType = 'text/plain; charset=utf-8',
-  status = 200,
-): void {
-  response.setHeader('Content-Type', contentType);
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Cache-Control', 'no-store');
-  response.setHeader('Content-Length', Buffer.byteLength(text));
-  response.writeHead(status);
-  response.end(text);
 }

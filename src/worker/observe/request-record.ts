@@ -27,6 +27,7 @@ export type RequestObserver = {
 export const endpoints = [
   'db',
   'v1_query',
+  'openapi',
   'livez',
   'readyz',
   'health',

@@ -52,6 +52,9 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['section', isText],
 ]);
 
+/** The names of the fields that are taken. */
+export const queryFields: readonly string[] = [...checks.keys()];
+
 /** Decodes a body: UTF-8 and nothing else. `section` is what the field of that name must say. Never throws. */
 export function decodeQuery(body: Buffer, section: string): DecodedQuery {
   if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');

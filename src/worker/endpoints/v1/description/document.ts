@@ -1,0 +1,109 @@
+// The OpenAPI 3.1 document of /v1: made of the tables by which requests are checked and failures told.
+// Must not know how it is served.
+import {
+  type FailureCode,
+  type FailureFacts,
+  failures,
+  mysqlFailures,
+  otherMysqlFailure,
+} from '../../../../shared/failure-codes.ts';
+import { errorName } from '../../../../shared/mysql/error-names.ts';
+import { version } from '../../../../shared/process/version.ts';
+import { queryFields } from '../request.ts';
+import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
+
+/** What is never told to a request that has found its path on /v1. */
+const neverHere: ReadonlySet<FailureCode> = new Set([
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'MULTI_STATEMENTS_OFF',
+  'PARAMS_SEVERAL',
+  'NO_METRICS',
+]);
+
+/** What is told before a request's path is known, and so in the words of /db. */
+const beforeItsPath: ReadonlySet<number> = new Set([400, 408, 414, 431, 503]);
+
+const requestIdHeader = {
+  'X-Request-ID': { schema: { type: 'string' }, description: 'What the log calls the request.' },
+};
+const retryAfterHeader = {
+  'Retry-After': { schema: { type: 'integer' }, description: 'In seconds.' },
+};
+
+/** The document, as an object for JSON. */
+export function describeV1(): Schema {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'dbhttpd',
+      version,
+      description: 'A MySQL or MariaDB database behind HTTP and JSON.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{}, { token: [] }],
+    paths: { '/v1/query': { post: describeQuery() } },
+    components: {
+      schemas: { ...schemas, QueryRequest: describeRequest(queryFields, ['sql']) },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function describeQuery(): Schema {
+  return {
+    operationId: 'query',
+    summary: 'Runs one statement.',
+    description:
+      'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: refer('QueryRequest') } },
+    },
+    responses: {
+      '200': {
+        description: 'What the statement has answered.',
+        headers: requestIdHeader,
+        content: {
+          'application/json': {
+            schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
+          },
+        },
+      },
+      ...describeFailures(),
+    },
+  };
+}
+
+/** A response for every status with which a request can fail, with what it can mean. */
+function describeFailures(): Schema {
+  const meanings = new Map<number, string[]>();
+  const add = (status: number, meaning: string) =>
+    meanings.set(status, [...(meanings.get(status) ?? []), meaning]);
+  for (const [code, facts] of Object.entries(failures) as [FailureCode, FailureFacts][]) {
+    if (neverHere.has(code) || facts.repeat === 'untold') continue;
+    add(facts.status, `\`${code}\`: ${facts.meaning}.`);
+    if (facts.sentStatus !== undefined) add(facts.sentStatus, `\`${code}\`: ${facts.meaning}.`);
+  }
+  for (const { errno, status, when, meaning } of mysqlFailures) {
+    const whole = when === undefined ? meaning : `${when}: ${meaning}`;
+    add(status, `\`${errorName(errno)}\`: ${whole}.`);
+  }
+  add(otherMysqlFailure.status, `Any other error of MySQL's: ${otherMysqlFailure.meaning}.`);
+  const statuses = [...meanings.keys()].sort((one, other) => one - other);
+  return Object.fromEntries(
+    statuses.map((status) => [`${status}`, describeFailure(status, meanings.get(status) ?? [])]),
+  );
+}
+
+function describeFailure(status: number, meanings: readonly string[]): Schema {
+  return {
+    description: meanings.join(' '),
+    headers: status === 503 ? { ...requestIdHeader, ...retryAfterHeader } : requestIdHeader,
+    content: {
+      'application/problem+json': { schema: refer('Problem') },
+      ...(beforeItsPath.has(status) ? { 'application/json': { schema: refer('Refusal') } } : {}),
+    },
+  };
+}

@@ -1,0 +1,151 @@
+// What stands in requests and replies of /v1, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
+// Must not know paths and statuses.
+import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
+
+/** A schema, or a part of the document that holds some. */
+export type Schema = { readonly [keyword: string]: unknown };
+
+/** A place in `components`. */
+export const refer = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+const text = { type: 'string' };
+const flag = { type: 'boolean' };
+const count = { type: 'integer', minimum: 0 };
+
+/** A request's field: what it may be beside null, which is as good as absent. */
+const fields: Readonly<Record<string, Schema>> = {
+  sql: { ...text, minLength: 1, description: 'One statement.' },
+  params: {
+    description:
+      'Values for `?` in an array, for `:name` in an object. An array stands inside `IN (?)`.',
+    anyOf: [
+      { type: 'array', items: refer('Parameter') },
+      { type: 'object', additionalProperties: refer('Parameter') },
+    ],
+  },
+  timeout_ms: {
+    type: 'number',
+    exclusiveMinimum: 0,
+    description: 'The deadline, in ms; at most `statement_timeout`, which it is without this.',
+  },
+  read_only: { ...flag, description: 'Only a statement that reads, in a READ ONLY transaction.' },
+  max_rows: { ...count, description: 'No more rows than that; 0 is no limit.' },
+  rows: { enum: ['array', 'object'], default: 'array', description: 'How a row looks.' },
+  numbers: {
+    enum: ['exact', 'raw'],
+    default: 'exact',
+    description: '`exact`: BIGINT and DECIMAL as strings. `raw`: all digits as JSON numbers.',
+  },
+  json: {
+    enum: ['value', 'string'],
+    default: 'value',
+    description: 'JSON columns as values or as their text.',
+  },
+  section: { ...text, description: 'Must be the section that is served here.' },
+};
+
+/** The schema of a request of which these fields are taken. Throws where one of them is not described. */
+export function describeRequest(names: readonly string[], required: readonly string[]): Schema {
+  const described = names.map((name) => {
+    const field = fields[name];
+    if (field === undefined) throw new Error(`the field ${name} is not described`);
+    return [name, required.includes(name) ? field : { anyOf: [field, { type: 'null' }] }];
+  });
+  return {
+    type: 'object',
+    properties: Object.fromEntries(described),
+    required,
+    additionalProperties: false,
+  };
+}
+
+/** An object of a reply: nothing else stands in it. */
+function closed(properties: Schema, optional: readonly string[] = []): Schema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+const about = {
+  request_id: { ...text, description: 'As in X-Request-ID, and in the log.' },
+  section: text,
+};
+const rowsOf = {
+  columns: { type: 'array', items: refer('Column') },
+  rows: { type: 'array', items: { type: ['array', 'object'] } },
+  row_count: count,
+  truncated: { ...flag, description: 'Whether rows were left out, by `max_rows`.' },
+};
+const changesOf = {
+  affected_rows: count,
+  insert_id: {
+    type: ['string', 'null'],
+    pattern: '^[0-9]+$',
+    description: 'The first AUTO_INCREMENT value that was made.',
+  },
+  warnings: count,
+};
+
+/** Everything that is named. */
+export const schemas: Readonly<Record<string, Schema>> = {
+  Parameter: { anyOf: [refer('Value'), { type: 'array', items: refer('Value') }] },
+  Value: {
+    anyOf: [
+      { type: ['string', 'number', 'boolean', 'null'] },
+      closed({ $binary: { ...text, contentEncoding: 'base64' } }),
+    ],
+  },
+  Column: closed(
+    {
+      name: text,
+      type: { ...text, description: "SQL's word: BIGINT, DECIMAL, VARCHAR, DATETIME …" },
+      nullable: flag,
+      unsigned: flag,
+      precision: count,
+      scale: count,
+      encoding: { const: 'base64' },
+    },
+    ['unsigned', 'precision', 'scale', 'encoding'],
+  ),
+  Rows: closed({ ...rowsOf, ...about }),
+  Changes: closed({ ...changesOf, ...about }),
+  Several: {
+    ...closed({
+      results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
+      ...about,
+    }),
+    description: 'The results of a CALL.',
+  },
+  Problem: {
+    ...closed(
+      {
+        type: { const: 'about:blank' },
+        title: text,
+        status: { type: 'integer' },
+        detail: { ...text, description: 'For people.' },
+        code: { ...text, description: "MySQL's name of the error, or a code of the gateway's." },
+        errno: { type: 'integer' },
+        sqlstate: { ...text, pattern: '^[0-9A-Z]{5}$' },
+        retryable: {
+          ...flag,
+          description: 'Whether the same request may be sent again without harm, and may succeed.',
+        },
+        outcome: refer('Outcome'),
+        request_id: text,
+        statement: { ...count, description: 'Which of several statements, from 0.' },
+        offset: { ...count, description: 'Where in the statement, in UTF-16 units.' },
+      },
+      ['errno', 'sqlstate', 'statement', 'offset'],
+    ),
+    description: 'RFC 9457.',
+  },
+  Refusal: {
+    ...closed({ ERROR: text, CODE: text, OUTCOME: { const: 'not_executed' } }),
+    description: 'Of a request that was refused before its path was read.',
+  },
+  Outcome: {
+    enum: Object.keys(outcomeMeanings),
+    description: Object.entries(outcomeMeanings)
+      .map(([word, meaning]) => `\`${word}\`: ${meaning}.`)
+      .join(' '),
+  },
+};
