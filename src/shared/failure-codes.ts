@@ -187,6 +187,12 @@ export const failures = {
     meaning: 'the connection was lost after the statement was sent',
     repeat: 'outcome',
   },
+  DUPLICATE_COLUMNS: {
+    status: 400,
+    meaning:
+      '`"rows":"object"`, and columns of the result have the same name; the message names them',
+    repeat: 'pointless',
+  },
   RESULT_TOO_LARGE: {
     status: 422,
     meaning: 'the result is larger than `max_result_bytes`',

@@ -1,6 +1,7 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 // Must not know connections.
 import { dbCells } from '../../src/worker/reply/formats/db.ts';
+import type { RowFraming } from '../../src/worker/reply/result-rows.ts';
 import { planRow } from '../../src/worker/reply/rows.ts';
 import { type ColumnWish, wire } from './mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';
@@ -20,6 +21,7 @@ export type Offer = {
   readonly mostRows?: number;
   readonly stopLength?: number;
   readonly needsComma?: boolean;
+  readonly framing?: RowFraming;
   /** Which number is due. */
   readonly sequence?: number;
 };
@@ -40,9 +42,10 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
     resultCharset: null,
   }));
   const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
+  const { framing = 'list' } = offer;
   const ahead = { bytes, position: 0, end: bytes.length, sequence };
   const plan = planRow(columns, dbCells(false));
-  const rows = rowModule.write(out, { ahead, plan, needsComma, mostRows, stopLength });
+  const rows = rowModule.write(out, { ahead, plan, framing, needsComma, mostRows, stopLength });
   out.end();
   return { rows, bytes: ahead.position, nextSequence: ahead.sequence, body: transport.body() };
 }

@@ -7,11 +7,23 @@ import { Connection, type Intake } from '../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../src/shared/mysql/query.ts';
 import { BufferPool } from '../../src/worker/reply/buffers.ts';
+import type { FormatChoice } from '../../src/worker/reply/format.ts';
 import {
   chooseDbFormat,
   createDbHeads,
   type DbReplyOptions,
 } from '../../src/worker/reply/formats/db.ts';
+import {
+  chooseV1Json,
+  createV1Heads,
+  type V1ReplyOptions,
+} from '../../src/worker/reply/formats/v1-json.ts';
+import {
+  chooseCsv,
+  chooseNdjson,
+  createCsvHeads,
+  createNdjsonHeads,
+} from '../../src/worker/reply/formats/v1-stream.ts';
 import { createReplyHead, jsonType } from '../../src/worker/reply/head.ts';
 import { RowModule } from '../../src/worker/reply/row-module.ts';
 import { ReplyWriter, type Transport } from '../../src/worker/reply/writer.ts';
@@ -102,9 +114,15 @@ export const ways: Readonly<Record<string, Way>> = {
   },
 };
 
+/** The formats of /v1: JSON with rows as arrays and as objects, lines of both, CSV. */
+export const v1Kinds = ['json', 'objects', 'lines', 'lines of objects', 'csv'] as const;
+export type V1Kind = (typeof v1Kinds)[number];
+
 /** How the answer is read. */
 export type Reading = Partial<Pick<DbReplyOptions, 'maxRows' | 'maxResultBytes'>> & {
   readonly exactAsStrings?: boolean;
+  /** In which format; /db's where it is not given. */
+  readonly as?: V1Kind;
   readonly way?: Way;
   readonly holdBytes?: number;
   readonly extended?: boolean;
@@ -158,22 +176,45 @@ function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType
   return link;
 }
 
+function chooseV1(
+  kind: V1Kind,
+  limits: Pick<V1ReplyOptions, 'rowModule' | 'maxRows' | 'maxResultBytes'>,
+  exact: boolean,
+): FormatChoice {
+  const layout = {
+    rows: kind.endsWith('objects') ? 'object' : 'array',
+    numbers: exact ? 'exact' : 'raw',
+    json: 'string',
+  } as const;
+  const about = { section: 's', requestId: 'r', isReadOnly: false, isRead: true };
+  const options = { ...limits, ...about, heads: createV1Heads(layout) };
+  if (kind === 'csv') return chooseCsv({ ...options, streamHeads: createCsvHeads() });
+  return kind.startsWith('lines')
+    ? chooseNdjson({ ...options, streamHeads: createNdjsonHeads(layout) })
+    : chooseV1Json(options);
+}
+
 /** Hands the chunks to a connection that waits for a query's answer. Whatever is thrown is thrown on. */
 export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Transcript {
   const { way = oneByOne, holdBytes = 65536, extended = false, exactAsStrings = false } = reading;
   const { maxRows = 0, maxResultBytes = 0 } = reading;
   const transport = collect();
-  const format = chooseDbFormat(
-    {
-      serverKey: Buffer.from('"SERVER":"s"'),
-      heads: createDbHeads(exactAsStrings),
-      rowModule: way.rowModule,
-      maxRows,
-      maxResultBytes,
-    },
-    null,
-  );
-  const reply = format.create(createWriter(transport, holdBytes), { replyTooLarge: () => {} });
+  const limits = { rowModule: way.rowModule, maxRows, maxResultBytes };
+  const format =
+    reading.as === undefined
+      ? chooseDbFormat(
+          {
+            ...limits,
+            serverKey: Buffer.from('"SERVER":"s"'),
+            heads: createDbHeads(exactAsStrings),
+          },
+          null,
+        )
+      : chooseV1(reading.as, limits, exactAsStrings);
+  const reply = format.create(createWriter(transport, holdBytes), {
+    replyTooLarge: () => {},
+    replyRefused: () => {},
+  });
   let lost: Error | null = null;
   const whole = [...chunks];
   const { connection, receive } = way.knowsColumns

@@ -71,6 +71,7 @@ const fields = {
   drain_timeout: 'drainTimeoutMs',
   keepalive_timeout: 'keepaliveTimeoutMs',
   buffer: 'bufferBytes',
+  compress: 'compress',
   max_request_bytes: 'maxRequestBytes',
   max_rows: 'maxRows',
   max_result_bytes: 'maxResultBytes',

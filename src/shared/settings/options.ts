@@ -108,6 +108,11 @@ export const options = {
     initial: '64KiB',
     meaning: 'replies up to this size are sent whole, with Content-Length; longer ones stream',
   },
+  compress: {
+    type: flag,
+    initial: 'on',
+    meaning: 'gzip for replies of `/v1` over 1 KiB to clients that accept it',
+  },
   max_request_bytes: {
     type: size(kibibyte, gibibyte),
     initial: '1MiB',

@@ -1,7 +1,7 @@
 // One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
-import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
+import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
 import type { Executor } from '../execute/executor.ts';
 import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
 import type { Statement } from '../execute/preparation.ts';
@@ -17,9 +17,10 @@ import type { Failure } from '../reply/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../reply/format.ts';
 import { ReplyWriter } from '../reply/writer.ts';
 import { sendFailure } from './failure.ts';
+import { type GzipEvents, GzipTransport } from './gzip-transport.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { Attended, OutgoingReply } from './outgoing-reply.ts';
-import { type ReplyEvents, ReplyTransport, serverTiming } from './reply-transport.ts';
+import { ReplyTransport, serverTiming } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
 import { faultedOutcome, runFailure } from './run-failure.ts';
 import { type ReaderEvents, SlowReader } from './slow-reader.ts';
@@ -44,11 +45,13 @@ export type ExchangeRequest = {
   readonly timeoutMs: number;
   readonly record: RequestRecord;
   readonly format: FormatChoice;
+  /** Whether the reply may be compressed. */
+  readonly mayCompress?: boolean;
 };
 
 /** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
 export class Exchange
-  implements RunEvents, ReplyEvents, Attended, ReaderEvents, FormatEvents, Indexed
+  implements RunEvents, GzipEvents, Attended, ReaderEvents, FormatEvents, Indexed
 {
   index = -1;
   readonly sink: Format;
@@ -62,15 +65,19 @@ export class Exchange
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
   #clientGone = false;
+  #isCompressing = false;
+  /** Why there can be no reply of the results. */
+  #refusal: Failure | null = null;
   #over = false;
   #isTold = false;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
-    const { statement, record, format, timeoutMs } = request;
+    const { statement, record, format, timeoutMs, mayCompress = false } = request;
     this.#context = context;
     this.#request = request;
     this.#response = response;
-    const transport = new ReplyTransport(response, record.requestId, this.#times, this);
+    const plain = new ReplyTransport(response, record.requestId, this.#times, this);
+    const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport, format.head);
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(statement, this, this.#times);
@@ -100,13 +107,27 @@ export class Exchange
   }
 
   readerIsSlow(): void {
+    if (this.#over) {
+      this.#reader.finish();
+      return;
+    }
     if (this.#reader.isWaiting || this.#clientGone) return;
     this.#run.pause();
     this.#reader.wait();
   }
 
   readerFlows(): void {
-    this.#run.resume();
+    if (!this.#isCompressing) this.#run.resume();
+  }
+
+  compressorIsBusy(): void {
+    this.#isCompressing = true;
+    this.#run.pause();
+  }
+
+  compressorFlows(): void {
+    this.#isCompressing = false;
+    if (!this.#reader.isWaiting) this.#run.resume();
   }
 
   readerStalled(): void {
@@ -137,6 +158,12 @@ export class Exchange
 
   replyTooLarge(): void {
     this.#stop('too large');
+  }
+
+  /** What reads is stopped, which changes nothing; anything else runs to its end, so that it is not left half done. */
+  replyRefused(failure: Failure): void {
+    this.#refusal = failure;
+    if (this.#isRead) this.#stop('too large');
   }
 
   runEnded(end: RunEnd): void {
@@ -179,8 +206,16 @@ export class Exchange
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
-    if (end.kind === 'answered') this.#answer(end);
+    if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal);
+    else if (end.kind === 'answered') this.#answer(end);
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
+  }
+
+  /** What was executed all the same is never told as `failed`. */
+  #refuse(failure: Failure): void {
+    const isRead = this.#isRead;
+    const message = isRead ? failure.message : `${failure.message} ${wasExecuted}`;
+    this.#fail({ ...failure, message, outcome: isRead ? 'failed' : 'unknown' });
   }
 
   #answer(answer: Answer): void {
@@ -192,17 +227,27 @@ export class Exchange
     this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut);
   }
 
-  /** Answers with a failure; a reply that has begun is reset, so that no reader takes it for whole. */
+  /** Answers with a failure; a reply that has begun says so in its own way, or is reset, so that no reader takes it for whole. */
   #fail(failure: Failure): void {
-    this.#writer.abandon();
-    const timing = ['Server-Timing', serverTiming(this.#times)];
-    const wasCut = this.#writer.committed && !this.#clientGone;
+    const hasBegun = this.#writer.committed;
+    const isEnded =
+      hasBegun && this.#mayTell(failure) && this.sink.finishFailed?.(failure) === true;
+    const wasCut = hasBegun && !isEnded && !this.#clientGone;
     this.#response.failureCode = failure.code;
-    if (!this.#response.destroyed) {
-      if (this.#writer.committed) resetConnection(this.#response.socket);
+    if (isEnded) this.#reader.finish();
+    else this.#writer.abandon();
+    if (!isEnded && !this.#response.destroyed) {
+      const timing = ['Server-Timing', serverTiming(this.#times)];
+      if (hasBegun) resetConnection(this.#response.socket);
       else sendFailure(this.#response, failure, this.#requestId, timing);
     }
     this.#tell(failure.status, failure.outcome, failure.code, wasCut);
+  }
+
+  /** Whether the client can hear it at the end of what has left: it is there, and takes what it is sent. */
+  #mayTell({ code }: Failure): boolean {
+    const isSlow = code === 'STOPPING' && this.#reader.isWaiting;
+    return !isSlow && code !== 'INTERNAL' && failures[code].repeat !== 'untold';
   }
 
   /**
@@ -238,6 +283,14 @@ export class Exchange
     this.#context.observe({ kind: 'statements over', summary });
     this.#request.record.statementsEnded(summary);
   }
+}
+
+const wasExecuted = 'The statement was executed all the same.';
+
+/** Whether an end is one after which nothing else is to be told than that there is no reply. */
+function mayBeRefused(end: RunEnd): boolean {
+  if (end.kind === 'answered') return end.failure === null;
+  return 'reason' in end && end.reason === 'too large';
 }
 
 function outcomeOf({ failure }: Answer): RequestOutcome {

@@ -62,6 +62,21 @@ export class ReplyTransport implements Transport {
 
   #headers({ headers }: ReplyHead): string[] {
     const timing = serverTiming(this.#times);
-    return [...headers, 'X-Request-ID', this.#requestId, 'Server-Timing', timing];
+    return [
+      ...mergeVary(headers, this.#response.getHeader('vary')),
+      'X-Request-ID',
+      this.#requestId,
+      'Server-Timing',
+      timing,
+    ];
   }
+}
+
+/** What is given to writeHead takes the place of what was set before; a reply that also differs by Origin says both. */
+function mergeVary(
+  headers: readonly string[],
+  set: ReturnType<OutgoingReply['getHeader']>,
+): readonly string[] {
+  const at = headers.indexOf('Vary') + 1;
+  return set === undefined || at === 0 ? headers : headers.with(at, `${set}, ${headers[at]}`);
 }

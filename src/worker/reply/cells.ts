@@ -12,7 +12,7 @@ const zero = 0x30;
 /** No type's text is longer: DOUBLE(255,30) has 255 digits, point and sign; 1e308 has 309. */
 const longestNumber = 1024;
 /** BIT(64) is the longest. */
-const longestBit = 8;
+export const longestBit = 8;
 
 /** Writes `null`, for which there must be room; returns where it ends in `target`. */
 export function writeNull(target: Buffer, at: number): number {
@@ -85,7 +85,7 @@ function writeDigits(out: ReplyWriter, source: Buffer, start: number, end: numbe
 }
 
 /** Where the number begins that JSON allows: a leading zero only as the sole digit before the point. */
-function skipZeros(source: Buffer, start: number, end: number): number {
+export function skipZeros(source: Buffer, start: number, end: number): number {
   let from = start;
   while (source[from] === zero && from + 1 < end && isDigit(source[from + 1] as number)) from += 1;
   return from;
@@ -97,10 +97,15 @@ function writeBit(out: ReplyWriter, source: Buffer, start: number, end: number):
     writeBase64(out, source, start, end);
     return;
   }
+  const digits = Buffer.from(bitDigits(source, start, end));
+  writeText(out, digits, 0, digits.length);
+}
+
+/** The decimal digits of a BIT, at most `longestBit` bytes. */
+export function bitDigits(source: Buffer, start: number, end: number): string {
   let value = 0n;
   for (let at = start; at < end; at += 1) value = (value << 8n) | BigInt(source[at] as number);
-  const digits = Buffer.from(value.toString());
-  writeText(out, digits, 0, digits.length);
+  return value.toString();
 }
 
 /** JSON as a value, its digits kept; what only calls itself JSON, as a string. */

@@ -2,6 +2,7 @@
 // Must not know any of them.
 import type { Answer } from '../execute/outcome.ts';
 import type { RunSink } from '../execute/run-events.ts';
+import type { Failure } from './failure.ts';
 import type { ReplyHead } from './head.ts';
 import type { ReplyWriter } from './writer.ts';
 
@@ -11,12 +12,16 @@ export interface Format extends RunSink {
   readonly rowCount: number;
   /** Ends the reply, with MySQL's own error where there was one; returns false when it can only be reset. */
   finish(answer: Answer): boolean;
+  /** Ends a reply that has begun to leave with a failure of the gateway's own; missing or false: it can only be reset. */
+  finishFailed?(failure: Failure): boolean;
 }
 
 /** Whose reply it is. */
 export interface FormatEvents {
   /** The body has outgrown `max_result_bytes`; called once. */
   replyTooLarge(): void;
+  /** There can be no reply of these results, whatever else they are: the failure's outcome is whoever knows it to say. */
+  replyRefused(failure: Failure): void;
 }
 
 /** The format that a request has chosen. */

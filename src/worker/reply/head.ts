@@ -29,6 +29,12 @@ export function createReplyHead(
   return { status, headers, lines: headerLines(headers) };
 }
 
+/** The same head with more headers. */
+export function withHeaders(head: ReplyHead, more: readonly string[]): ReplyHead {
+  const headers = [...head.headers, ...more];
+  return { status: head.status, headers, lines: headerLines(headers) };
+}
+
 /** The headers of a reply that has a body of this type, but for its length. */
 export function typedHeaders(contentType: string): readonly string[] {
   return [
@@ -43,3 +49,12 @@ export function typedHeaders(contentType: string): readonly string[] {
 
 /** RFC 8259 has no charset parameter; DBSlayer's clients look for it. */
 export const jsonType = 'application/json; charset=utf-8';
+
+/** A line each of JSON (https://github.com/ndjson/ndjson-spec), which is UTF-8. */
+export const ndjsonType = 'application/x-ndjson';
+
+/** RFC 4180 section 3. */
+export const csvType = 'text/csv; charset=utf-8; header=present';
+
+/** Where a client chooses what it gets: caches must know by which headers. */
+export const varyByAccept = ['Vary', 'Accept, Accept-Encoding'] as const;

@@ -1,6 +1,7 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
 import type { Column } from '../../shared/mysql/packets.ts';
+import type { Failure } from './failure.ts';
 import type { RowPlan } from './rows.ts';
 
 /** One kind of result set. */
@@ -8,6 +9,8 @@ export type ResultHead = {
   /** What stands before the first row. */
   readonly bytes: Buffer;
   readonly plan: RowPlan;
+  /** Why there can be no rows of these columns. */
+  readonly refused?: Failure;
 };
 
 /** Remembers the heads of one format for as long as their columns are remembered. */

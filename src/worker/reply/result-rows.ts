@@ -1,7 +1,8 @@
-// The rows of one reply: written one by one or many at once, counted, cut where a limit says so. Hot.
+// The rows of one reply: written one by one or many at once, framed, counted, cut where a limit says so. Hot.
 // Must not know the document around them, nor sockets.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes } from './buffers.ts';
+import { writeRecord } from './csv-rows.ts';
 import type { FormatEvents } from './format.ts';
 import type { RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';
@@ -10,11 +11,20 @@ import type { ReplyWriter } from './writer.ts';
 /** How much is written; 0 sets no limit. */
 export type RowLimits = { readonly maxRows: number; readonly maxResultBytes: number };
 
-const comma = 0x2c;
-const everyRow = 0xffffffff;
-const noColumns: RowPlan = { kinds: new Uint8Array(), conversions: [], isForeign: false };
+/** How rows are told apart: JSON with commas between it, JSON of which each has a line, or records of CSV. */
+export type RowFraming = 'list' | 'lines' | 'csv';
 
-/** Writes rows, separated by commas. */
+const comma = 0x2c;
+const lineFeed = 0x0a;
+const everyRow = 0xffffffff;
+const noColumns: RowPlan = {
+  kinds: new Uint8Array(),
+  conversions: [],
+  isForeign: false,
+  keys: null,
+};
+
+/** Writes rows. */
 export class ResultRows {
   /** Of all results. */
   count = 0;
@@ -26,16 +36,24 @@ export class ResultRows {
   readonly #limits: RowLimits;
   readonly #module: RowModule | null;
   readonly #events: FormatEvents;
+  readonly #framing: RowFraming;
   #plan = noColumns;
   /** Of the current result. */
   #written = 0;
 
   /** @param module null: rows are written one by one */
-  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, events: FormatEvents) {
+  constructor(
+    out: ReplyWriter,
+    limits: RowLimits,
+    module: RowModule | null,
+    events: FormatEvents,
+    framing: RowFraming = 'list',
+  ) {
     this.#out = out;
     this.#limits = limits;
     this.#module = module;
     this.#events = events;
+    this.#framing = framing;
   }
 
   /** A result's rows follow. */
@@ -43,6 +61,13 @@ export class ResultRows {
     this.#plan = plan;
     this.#written = 0;
     this.isCut = false;
+  }
+
+  /** What the keys of each row take. */
+  get keyBytes(): number {
+    let bytes = 0;
+    for (const key of this.#plan.keys ?? []) bytes += key.length;
+    return bytes;
   }
 
   /** Writes a row packet's payload. */
@@ -53,11 +78,14 @@ export class ResultRows {
       return;
     }
     const out = this.#out;
-    if (this.#written > 0) {
-      out.reserve(1);
-      out.bytes[out.length++] = comma;
+    const framing = this.#framing;
+    if (framing === 'csv') {
+      writeRecord(out, this.#plan, bytes, start, end);
+    } else {
+      if (framing === 'list' && this.#written > 0) this.#writeByte(comma);
+      writeRow(out, this.#plan, bytes, start, end);
+      if (framing === 'lines') this.#writeByte(lineFeed);
     }
-    writeRow(out, this.#plan, bytes, start, end);
     this.#add(1);
   }
 
@@ -65,12 +93,21 @@ export class ResultRows {
   writeAhead(ahead: PacketsAhead): void {
     const module = this.#module;
     const mostRows = this.#rowsLeft();
-    if (module === null || this.#plan.isForeign || this.isTooLarge || mostRows <= 0) return;
+    const { isForeign, keys } = this.#plan;
+    if (module === null || isForeign || keys !== null || this.isTooLarge || mostRows <= 0) return;
     const out = this.#out;
     out.reserve(slackBytes);
     const stopLength = Math.min(out.fullLength, out.length + this.#bytesLeft());
-    const needsComma = this.#written > 0;
-    this.#add(module.write(out, { ahead, plan: this.#plan, needsComma, mostRows, stopLength }));
+    const framing = this.#framing;
+    const needsComma = framing === 'list' && this.#written > 0;
+    const order = { ahead, plan: this.#plan, framing, needsComma, mostRows, stopLength };
+    this.#add(module.write(out, order));
+  }
+
+  #writeByte(byte: number): void {
+    const out = this.#out;
+    out.reserve(1);
+    out.bytes[out.length++] = byte;
   }
 
   #rowsLeft(): number {

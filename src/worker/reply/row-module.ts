@@ -2,6 +2,7 @@
 // Must not know results, nor which of their rows are wanted.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes, streamBytes } from './buffers.ts';
+import type { RowFraming } from './result-rows.ts';
 import type { RowPlan } from './rows.ts';
 import type { ReplyWriter } from './writer.ts';
 
@@ -13,6 +14,8 @@ import type { ReplyWriter } from './writer.ts';
 // The memory never grows, so that views of it stay valid. What is written is copied out of the scratch: that takes
 // a twentieth of the writing, and any buffer may hold a reply. Pages that are not used are not there.
 const pageBytes = 64 * 1024;
+const comma = 0x2c;
+const lineFeed = 0x0a;
 const resultOffset = 4096;
 const kindsOffset = 8192;
 /** MySQL's limit. */
@@ -28,7 +31,8 @@ const gapBytes = 1024;
 export type RowOrder = {
   readonly ahead: PacketsAhead;
   readonly plan: RowPlan;
-  /** Whether a row stands before these. */
+  readonly framing: RowFraming;
+  /** Whether a row stands before these, from which a comma is to part them. */
   readonly needsComma: boolean;
   readonly mostRows: number;
   /** No row is begun beyond this length of the writer. */
@@ -45,7 +49,21 @@ type WriteRows = (
   kinds: number,
   columns: number,
   most: number,
-  needsComma: boolean,
+  separator: number,
+  needsSeparator: boolean,
+  result: number,
+) => void;
+
+type WriteRecords = (
+  from: number,
+  end: number,
+  sequence: number,
+  to: number,
+  stop: number,
+  room: number,
+  kinds: number,
+  columns: number,
+  most: number,
   result: number,
 ) => void;
 
@@ -56,7 +74,7 @@ declare const WebAssembly: {
   readonly Instance: new (
     module: object,
     imports: { env: { memory: object } },
-  ) => { exports: { writeRows: WriteRows } };
+  ) => { exports: { writeRows: WriteRows; writeRecords: WriteRecords } };
 };
 
 /** One for each worker. */
@@ -68,6 +86,7 @@ export class RowModule {
   readonly #copiesOffset: number;
   readonly #scratchOffset: number;
   readonly #writeRows: WriteRows;
+  readonly #writeRecords: WriteRecords;
   /** The kinds that stand in the memory. */
   #kinds: Uint8Array | null = null;
 
@@ -82,6 +101,7 @@ export class RowModule {
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
     const instance = new WebAssembly.Instance(new WebAssembly.Module(code), { env: { memory } });
     this.#writeRows = instance.exports.writeRows;
+    this.#writeRecords = instance.exports.writeRecords;
     this.#memory = Buffer.from(memory.buffer);
     this.#result = new Uint32Array(memory.buffer, resultOffset, 3);
     this.arena = this.#memory.subarray(arenaOffset, arenaOffset + arenaBytes);
@@ -93,30 +113,54 @@ export class RowModule {
    * @returns how many rows
    */
   write(out: ReplyWriter, order: RowOrder): number {
-    const { ahead, plan } = order;
+    const { ahead, plan, framing } = order;
     if (plan.kinds.length > mostColumns) return 0;
     this.#loadKinds(plan.kinds);
     const from = this.#locate(ahead);
     const aheadBytes = ahead.end - ahead.position;
     const scratch = this.#scratchOffset;
-    this.#writeRows(
-      from,
-      from + (from === this.#copiesOffset ? Math.min(aheadBytes, copiesBytes) : aheadBytes),
-      ahead.sequence,
-      scratch,
-      scratch + Math.min(order.stopLength - out.length, scratchBytes),
-      scratch + Math.min(out.bytes.length - out.length, scratchBytes),
-      kindsOffset,
-      plan.kinds.length,
-      order.mostRows,
-      order.needsComma,
-      resultOffset,
-    );
+    const end =
+      from + (from === this.#copiesOffset ? Math.min(aheadBytes, copiesBytes) : aheadBytes);
+    const stop = scratch + Math.min(order.stopLength - out.length, scratchBytes);
+    // The last byte is for the end of the last line.
+    const room = scratch + Math.min(out.bytes.length - out.length, scratchBytes) - 1;
+    const columns = plan.kinds.length;
+    const most = order.mostRows;
+    if (framing === 'csv') {
+      this.#writeRecords(
+        from,
+        end,
+        ahead.sequence,
+        scratch,
+        stop,
+        room,
+        kindsOffset,
+        columns,
+        most,
+        resultOffset,
+      );
+    } else {
+      this.#writeRows(
+        from,
+        end,
+        ahead.sequence,
+        scratch,
+        stop,
+        room,
+        kindsOffset,
+        columns,
+        most,
+        framing === 'lines' ? lineFeed : comma,
+        order.needsComma,
+        resultOffset,
+      );
+    }
     const result = this.#result;
     const rows = result[2] as number;
     if (rows === 0) return 0;
     const written = result[1] as number;
     out.length += this.#memory.copy(out.bytes, out.length, scratch, written);
+    if (framing === 'lines') out.bytes[out.length++] = lineFeed;
     ahead.position += (result[0] as number) - from;
     ahead.sequence = (ahead.sequence + rows) & 0xff;
     return rows;

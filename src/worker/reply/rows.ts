@@ -1,7 +1,8 @@
-// One row of MySQL's text protocol as a JSON array, from bytes to bytes. Hot: nothing is allocated here.
+// One row of MySQL's text protocol as a JSON array or object, from bytes to bytes. Hot: nothing is allocated here.
 // Must not know sockets, nor the shape of the reply around a row.
 import type { Column } from '../../shared/mysql/packets.ts';
 import { slackBytes } from './buffers.ts';
+import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
 import { writeCell, writeNull } from './cells.ts';
 import {
   type CellKind,
@@ -12,18 +13,16 @@ import {
   findConversion,
 } from './column-kinds.ts';
 import { copyPlainNumber } from './json-number.ts';
-import { escapeInto, mostExpansion } from './text.ts';
+import { escapeInto, mostExpansion, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
-const nullMarker = 0xfb;
 const quote = 0x22;
 const comma = 0x2c;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
+const closeBrace = 0x7d;
 /** Comma, quotes and the letters of null that a cell may need beyond the bytes on the wire. */
 const cellOverhead = 8;
-/** A document made of such a row would show cells that the database does not hold. */
-const rowLengthFault = 'a row is not as long as its cells';
 
 /** What is known about a result set's columns before its first row. */
 export type RowPlan = {
@@ -32,10 +31,16 @@ export type RowPlan = {
   readonly conversions: readonly (Conversion | null)[];
   /** Whether some columns must be converted. */
   readonly isForeign: boolean;
+  /** What stands before each cell of an object, its name with brace or comma, quotes and colon; null: rows are arrays. */
+  readonly keys: readonly Buffer[] | null;
 };
 
-/** Decides for each column how its cells are written. */
-export function planRow(columns: readonly Column[], rules: CellRules): RowPlan {
+/** Decides for each column how its cells are written. @param keys as in the plan */
+export function planRow(
+  columns: readonly Column[],
+  rules: CellRules,
+  keys: readonly Buffer[] | null = null,
+): RowPlan {
   const kinds = Uint8Array.from(columns, (column) => cellKind(column, rules));
   const conversions = columns.map((column, index) =>
     findConversion(column, kinds[index] as CellKind),
@@ -43,10 +48,17 @@ export function planRow(columns: readonly Column[], rules: CellRules): RowPlan {
   for (const [index, conversion] of conversions.entries()) {
     if (conversion !== null) kinds[index] = cellKinds.foreign;
   }
-  return { kinds, conversions, isForeign: kinds.includes(cellKinds.foreign) };
+  return { kinds, conversions, isForeign: kinds.includes(cellKinds.foreign), keys };
 }
 
-/** Writes a row packet as `[cell,…]`. @throws RangeError when the packet does not hold what the plan says */
+/** The names of an object's members, as a plan wants them. */
+export function objectKeys(names: readonly string[]): readonly Buffer[] {
+  return names.map((name, index) =>
+    Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+  );
+}
+
+/** Writes a row packet as `[cell,…]`, or as an object where the plan has keys. @throws RangeError when the packet does not hold what the plan says */
 export function writeRow(
   out: ReplyWriter,
   plan: RowPlan,
@@ -56,7 +68,7 @@ export function writeRow(
 ): void {
   const columnCount = plan.kinds.length;
   const worstCase = (end - start) * mostExpansion + columnCount * cellOverhead + 2;
-  if (worstCase <= slackBytes) {
+  if (plan.keys === null && worstCase <= slackBytes) {
     out.reserve(worstCase);
     writeShortRow(out, plan, source, start, end);
   } else {
@@ -128,11 +140,12 @@ function writeLongRow(
   start: number,
   end: number,
 ): void {
-  const { kinds } = plan;
+  const { kinds, keys } = plan;
   let position = start;
   for (let index = 0; index < kinds.length; index += 1) {
+    if (keys !== null) writeBytes(out, keys[index] as Buffer);
     out.reserve(cellOverhead);
-    out.bytes[out.length++] = index === 0 ? openBracket : comma;
+    if (keys === null) out.bytes[out.length++] = index === 0 ? openBracket : comma;
     if (source[position] === nullMarker) {
       out.length = writeNull(out.bytes, out.length);
       position += 1;
@@ -147,19 +160,5 @@ function writeLongRow(
   }
   if (position !== end) throw new RangeError(rowLengthFault);
   out.reserve(1);
-  out.bytes[out.length++] = closeBracket;
-}
-
-function lengthBytes(source: Buffer, position: number): number {
-  const first = source[position] as number;
-  if (first < nullMarker) return 1;
-  return first === 0xfc ? 3 : first === 0xfd ? 4 : 9;
-}
-
-function cellLength(source: Buffer, position: number): number {
-  const first = source[position] as number;
-  if (first < nullMarker) return first;
-  if (first === 0xfc) return source.readUInt16LE(position + 1);
-  if (first === 0xfd) return source.readUIntLE(position + 1, 3);
-  return Number(source.readBigUInt64LE(position + 1));
+  out.bytes[out.length++] = keys === null ? closeBracket : closeBrace;
 }

@@ -7,18 +7,47 @@ import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
+import type { FormatChoice } from '../../reply/format.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
-import { chooseV1Json, createV1Heads } from '../../reply/formats/v1-json.ts';
+import { chooseV1Json, createV1Heads, type V1ReplyOptions } from '../../reply/formats/v1-json.ts';
+import {
+  chooseCsv,
+  chooseNdjson,
+  createCsvHeads,
+  createNdjsonHeads,
+} from '../../reply/formats/v1-stream.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
 import { decideStatement, type SqlContext } from '../statement.ts';
-import { chooseMediaType } from './accept.ts';
+import { chooseMediaType, type MediaType, mediaTypes, prefersGzip } from './accept.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
+import { isJsonOnly } from './result-shape.ts';
 
 const noKeysHere = refusal(
   'IDEMPOTENCY_OFF',
   'Idempotency-Key needs idempotency_table in the configuration of this section.',
 );
+
+const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
+
+const onlyJson = refusal(
+  'NOT_ACCEPTABLE',
+  'The reply to a statement without columns, or to one with several results, is application/json.',
+);
+
+/** What all requests to the endpoint have in common. */
+type Endpoint = {
+  readonly config: Config;
+  readonly context: SqlContext & ExchangeContext;
+  readonly headsOf: HeadsOf;
+};
+
+/** One request, decoded. */
+type Asked = {
+  readonly request: QueryRequest;
+  readonly type: MediaType;
+  readonly mayCompress: boolean;
+};
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
 export function createQueryEndpoint(
@@ -26,15 +55,16 @@ export function createQueryEndpoint(
   context: SqlContext & ExchangeContext,
 ): Handler {
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
-  const headsOf = rememberHeads();
+  const endpoint: Endpoint = { config, context, headsOf: rememberHeads() };
   return (request, response, _head, record) => {
-    const refused = checkHeaders(request.headers);
+    const { headers, method } = request;
+    const refused = checkHeaders(headers);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       sendFailure(response, refused, record.requestId);
       return;
     }
-    const isQuery = request.method === 'QUERY';
+    const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
     readJsonBody(request, response, record, bodies, (body) => {
       const decoded = decodeQuery(body, config.section);
       if (!decoded.ok) {
@@ -42,30 +72,57 @@ export function createQueryEndpoint(
         sendFailure(response, refusal(code, message), record.requestId);
         return;
       }
-      const wanted = isQuery ? { ...decoded.request, readOnly: true } : decoded.request;
-      answer(config, context, headsOf(wanted.layout), wanted, response, record);
+      const wanted = decoded.request;
+      const type = chooseFor(wanted.sql, headers.accept);
+      if (type === null) {
+        sendFailure(response, onlyJson, record.requestId);
+        return;
+      }
+      const asked = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
+      answer(endpoint, { request: asked, type, mayCompress }, response, record);
     });
   };
 }
 
 function checkHeaders(headers: NodeJS.Dict<string | string[]>): Failure | null {
   if (headers['idempotency-key'] !== undefined) return noKeysHere;
-  if (chooseMediaType(headers.accept as string | undefined) !== null) return null;
-  return refusal('NOT_ACCEPTABLE', 'The reply is application/json.');
+  return chooseMediaType(headers.accept as string | undefined) === null ? notAcceptable : null;
 }
 
-/** What stands before rows, kept for each layout. */
-function rememberHeads(): (layout: V1Layout) => ResultHeads {
+/** Null: what the statement's reply can be is not accepted. */
+function chooseFor(sql: string, accept: string | undefined): MediaType | null {
+  const type = chooseMediaType(accept);
+  if (type === 'application/json' || !isJsonOnly(sql)) return type;
+  return chooseMediaType(accept, ['application/json']);
+}
+
+type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
+
+/** What stands before rows, kept for each kind of reply. */
+function rememberHeads(): HeadsOf {
   const all = new Map<string, ResultHeads>();
-  return (layout) => {
-    const key = nameOf(layout);
+  return (type, layout) => {
+    const key = `${type} ${nameOf(layout)}`;
     let heads = all.get(key);
     if (heads === undefined) {
-      heads = createV1Heads(layout);
+      heads = createHeads(type, layout);
       all.set(key, heads);
     }
     return heads;
   };
+}
+
+function createHeads(type: MediaType, layout: V1Layout): ResultHeads {
+  switch (type) {
+    case 'application/json':
+      return createV1Heads(layout);
+    case 'application/x-ndjson':
+      return createNdjsonHeads(layout);
+    case 'text/csv':
+      return createCsvHeads();
+    default:
+      return type satisfies never;
+  }
 }
 
 function nameOf({ rows, numbers, json }: V1Layout): string {
@@ -73,10 +130,8 @@ function nameOf({ rows, numbers, json }: V1Layout): string {
 }
 
 function answer(
-  config: Config,
-  context: SqlContext & ExchangeContext,
-  heads: ResultHeads,
-  request: QueryRequest,
+  { config, context, headsOf }: Endpoint,
+  { request, type, mayCompress }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
 ): void {
@@ -91,7 +146,7 @@ function answer(
       isSingle: true,
       rollbackOnError: false,
       asksServer: false,
-      format: `v1 ${nameOf(request.layout)} ${maxRows}`,
+      format: `v1 ${type} ${nameOf(request.layout)} ${maxRows}`,
     },
     context.mostStatementBytes(),
     context.catalogue,
@@ -101,10 +156,9 @@ function answer(
     return;
   }
   const { statement } = decided;
-  const format = chooseV1Json({
+  const format = chooseFormat(type, request.layout, headsOf, {
     section: config.section,
     requestId: record.requestId,
-    heads,
     rowModule: context.rowModule,
     maxRows,
     maxResultBytes: config.maxResultBytes,
@@ -113,7 +167,20 @@ function answer(
   });
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
-  new Exchange(context, { statement, timeoutMs, record, format }, response).start();
+  const wish = { statement, timeoutMs, record, format, mayCompress };
+  new Exchange(context, wish, response).start();
+}
+
+function chooseFormat(
+  type: MediaType,
+  layout: V1Layout,
+  headsOf: HeadsOf,
+  reply: Omit<V1ReplyOptions, 'heads'>,
+): FormatChoice {
+  const options = { ...reply, heads: headsOf('application/json', layout) };
+  if (type === 'application/json') return chooseV1Json(options);
+  const streamed = { ...options, streamHeads: headsOf(type, layout) };
+  return type === 'text/csv' ? chooseCsv(streamed) : chooseNdjson(streamed);
 }
 
 /** The lower of two limits of which 0 is none. */

@@ -96,7 +96,8 @@ export function writeDigits(at: usize, end: usize, to: usize, room: usize): usiz
   return writeText(skipZeros(at, end), end, to, room);
 }
 
-function skipZeros(at: usize, end: usize): usize {
+/** Where a number begins without ZEROFILL's zeros. */
+export function skipZeros(at: usize, end: usize): usize {
   while (at + 1 < end && <u32>load<u8>(at) == zero && isDigit(load<u8>(at, 1))) at += 1;
   return at;
 }

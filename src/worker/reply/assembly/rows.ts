@@ -1,7 +1,8 @@
-// AssemblyScript, compiled to rows.wasm: whole row packets of the text protocol to JSON, many in one call.
-// Must write what `rows.ts` beside this folder writes, or leave the row to it. Knows no memory layout.
+// AssemblyScript, compiled to rows.wasm: whole row packets of the text protocol to JSON and CSV, many in one call.
+// Must write what `rows.ts` and `csv-rows.ts` beside this folder writes, or leave the row to it. Knows no memory layout.
 import { writeBase64, writeBit } from './binary';
-import { writeDigits, writeNumber } from './numbers';
+import { writeField, writePlainBase64, writePlainBit } from './fields';
+import { skipZeros, writeDigits, writeNumber } from './numbers';
 import { writeText } from './text';
 
 // As in column-kinds.ts.
@@ -17,7 +18,7 @@ const nullMarker: u32 = 0xfb;
 const cellRoom: usize = 64;
 
 /**
- * Writes `[…],[…]` for the packets between `from` and `end`, headers included, until a packet is not whole, not of this
+ * Writes `[…],[…]`, with any byte in the comma's place, for the packets between `from` and `end`, headers included, until a packet is not whole, not of this
  * sequence, no row, or a row to be left to JavaScript; until `most` rows are written, or one ends beyond `stop`.
  * Nothing is written at `room` or beyond. Reads up to 15 bytes past `end`.
  * @param result where three u32 are left: how far it has read, how far it has written, how many rows
@@ -32,11 +33,12 @@ export function writeRows(
   kinds: usize,
   columns: usize,
   most: u32,
-  needsComma: bool,
+  separator: u32,
+  needsSeparator: bool,
   result: usize,
 ): void {
   let rows: u32 = 0;
-  let comma: usize = needsComma ? 1 : 0;
+  let gap: usize = needsSeparator ? 1 : 0;
   let expected = sequence;
   while (rows < most && to <= stop && end - from >= headerBytes) {
     const header = load<u32>(from);
@@ -46,12 +48,12 @@ export function writeRows(
     if (rowEnd > end || header >>> 24 != expected || length == 0) break;
     // A row's JSON is about as long as its packet: what cannot fit is not begun.
     if (to + length + cellRoom > room) break;
-    store<u8>(to, 0x2c);
-    const written = writeRow(start, rowEnd, to + comma, room, kinds, columns);
+    store<u8>(to, separator);
+    const written = writeRow(start, rowEnd, to + gap, room, kinds, columns);
     if (written == 0) break;
     to = written;
     from = rowEnd;
-    comma = 1;
+    gap = 1;
     rows += 1;
     expected = (expected + 1) & 0xff;
   }
@@ -109,5 +111,86 @@ function writeRow(
   }
   if (at != end) return 0;
   store<u8>(to, 0x5d);
+  return to + 1;
+}
+
+/** The same as records of CSV, each with its end. */
+export function writeRecords(
+  from: usize,
+  end: usize,
+  sequence: u32,
+  to: usize,
+  stop: usize,
+  room: usize,
+  kinds: usize,
+  columns: usize,
+  most: u32,
+  result: usize,
+): void {
+  let rows: u32 = 0;
+  let expected = sequence;
+  while (rows < most && to <= stop && end - from >= headerBytes) {
+    const header = load<u32>(from);
+    const start = from + headerBytes;
+    const length: usize = header & 0xffffff;
+    const rowEnd = start + length;
+    if (rowEnd > end || header >>> 24 != expected || length == 0) break;
+    if (to + length + cellRoom > room) break;
+    const written = writeRecord(start, rowEnd, to, room, kinds, columns);
+    if (written == 0) break;
+    to = written;
+    from = rowEnd;
+    rows += 1;
+    expected = (expected + 1) & 0xff;
+  }
+  store<u32>(result, <u32>from);
+  store<u32>(result, <u32>to, 4);
+  store<u32>(result, rows, 8);
+}
+
+/** Writes one record; returns where it ends, or 0 when the row must be left to JavaScript. */
+@inline
+function writeRecord(
+  start: usize,
+  end: usize,
+  to: usize,
+  room: usize,
+  kinds: usize,
+  columns: usize,
+): usize {
+  let at = start;
+  for (let column: usize = 0; column < columns; column += 1) {
+    if (at >= end || to + cellRoom > room) return 0;
+    let length = <u32>load<u8>(at++);
+    if (length >= nullMarker) {
+      if (length == nullMarker) {
+        store<u8>(to++, 0x2c);
+        continue;
+      }
+      if (length == 0xfc) {
+        length = load<u16>(at);
+        at += 2;
+      } else if (length == 0xfd) {
+        length = <u32>load<u16>(at) | ((<u32>load<u8>(at, 2)) << 16);
+        at += 3;
+      } else {
+        return 0;
+      }
+    }
+    const cellEnd = at + length;
+    if (cellEnd > end) return 0;
+    const kind = <u32>load<u8>(kinds + column);
+    if (kind == kindText) to = writeField(at, cellEnd, to, room);
+    else if (kind <= kindDigits) to = writeField(skipZeros(at, cellEnd), cellEnd, to, room);
+    else if (kind == kindBinary) to = writePlainBase64(at, cellEnd, to, room);
+    else if (kind == kindBit) to = writePlainBit(at, cellEnd, to);
+    else return 0;
+    if (to == 0) return 0;
+    at = cellEnd;
+    store<u8>(to++, 0x2c);
+  }
+  if (at != end) return 0;
+  // In the place of the last comma.
+  store<u16>(to - 1, 0x0a0d);
   return to + 1;
 }

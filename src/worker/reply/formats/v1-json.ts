@@ -4,17 +4,18 @@ import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execute/outcome.ts';
 import type { HeldResults } from '../../execute/run-events.ts';
+import type { StatementFailure } from '../../execute/statement-failure.ts';
 import { describeColumn } from '../column-types.ts';
+import type { Failure } from '../failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
-import { createReplyHead, jsonType } from '../head.ts';
+import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
 import { ResultHeads } from '../result-heads.ts';
 import { ResultRows, type RowLimits } from '../result-rows.ts';
 import type { RowModule } from '../row-module.ts';
-import { planRow } from '../rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { describeRefused, problemHead, problemJson } from './problem.ts';
-import { type V1Layout, v1Cells } from './v1-cells.ts';
+import { describeRefused, type Problem, problemHead, problemJson } from './problem.ts';
+import { planV1Rows, type V1Layout } from './v1-cells.ts';
 
 /** What the replies to one request depend on. */
 export type V1ReplyOptions = RowLimits & {
@@ -28,7 +29,7 @@ export type V1ReplyOptions = RowLimits & {
   readonly isRead: boolean;
 };
 
-const head = createReplyHead(200, jsonType);
+const head = createReplyHead(200, jsonType, varyByAccept);
 
 /** As in the format of /db: a row's growth, a column's, and what frames them. A column's description is the longest. */
 const mostGrowth = 6;
@@ -36,14 +37,29 @@ const rowBrackets = 8;
 const columnFrame = 160;
 const frameBytes = 128;
 
+/** The most that a result's head can be. */
+export function mostHeadBytes(columns: readonly Column[]): number {
+  let bytes = frameBytes;
+  for (const { name } of columns) bytes += name.length * mostGrowth + columnFrame;
+  return bytes;
+}
+
+/** The most that rows of so many bytes, as MySQL sends them, can be; of rows with keys it is one row. */
+export function mostRowBytes(bytes: number, { keyBytes }: ResultRows): number {
+  return mostGrowth * bytes + keyBytes + rowBrackets;
+}
+
 /** Creates what stands before the rows of a layout: to be kept for as long as possible. */
 export function createV1Heads(layout: V1Layout): ResultHeads {
-  const rules = v1Cells(layout);
-  return new ResultHeads((columns) => {
-    const plan = planRow(columns, rules);
-    const described = columns.map((column) => JSON.stringify(describeColumn(column)));
-    return { bytes: Buffer.from(`{"columns":[${described.join(',')}],"rows":[`), plan };
-  });
+  return new ResultHeads((columns) => ({
+    bytes: Buffer.from(`{"columns":${describeColumns(columns)},"rows":[`),
+    ...planV1Rows(columns, layout),
+  }));
+}
+
+/** Columns as a JSON array. */
+export function describeColumns(columns: readonly Column[]): string {
+  return `[${columns.map((column) => JSON.stringify(describeColumn(column))).join(',')}]`;
 }
 
 /** One statement's reply. */
@@ -51,11 +67,34 @@ export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
   return { head, create: (out, events) => new V1Json(out, options, events) };
 }
 
+/** What is told of an error of MySQL's. */
+export function describeFailure(
+  { isReadOnly, isRead }: V1ReplyOptions,
+  { error, mayBePartial }: StatementFailure,
+): Problem {
+  const outcome = mayBePartial && !isReadOnly ? 'partial' : 'failed';
+  return describeRefused(error, { outcome, isReadOnly, isRead });
+}
+
+/** Makes the whole reply one of a problem; nothing of it may have left. */
+export function writeProblem(
+  out: ReplyWriter,
+  options: V1ReplyOptions,
+  failure: StatementFailure,
+): void {
+  const problem = describeFailure(options, failure);
+  out.head = problemHead(problem);
+  writeBytes(out, Buffer.from(problemJson(problem, options.requestId)));
+}
+
 /** Several results, of a CALL, stand in `results`; one stands alone. */
-class V1Json implements Format {
+export class V1Json implements Format {
   readonly #out: ReplyWriter;
   readonly #options: V1ReplyOptions;
   readonly #rows: ResultRows;
+  readonly #events: FormatEvents;
+  /** There can be no reply: what comes is forgotten. */
+  #isRefused = false;
   #isSeveral = false;
   /** Complete results so far. */
   #resultCount = 0;
@@ -64,6 +103,7 @@ class V1Json implements Format {
   constructor(out: ReplyWriter, options: V1ReplyOptions, events: FormatEvents) {
     this.#out = out;
     this.#options = options;
+    this.#events = events;
     this.#rows = new ResultRows(out, options, options.rowModule, events);
   }
 
@@ -72,28 +112,32 @@ class V1Json implements Format {
   }
 
   columns(columns: readonly Column[], more: boolean): void {
+    const { bytes, plan, refused } = this.#options.heads.find(columns);
+    if (refused !== undefined) this.#refuse(refused);
+    if (this.#isRefused) return;
     this.#beginResult(more);
-    const { bytes, plan } = this.#options.heads.find(columns);
     writeBytes(this.#out, bytes);
     this.#rows.begin(plan);
     this.#countBefore = this.#rows.count;
   }
 
   row(bytes: Buffer, start: number, end: number): void {
-    this.#rows.writeOne(bytes, start, end);
+    if (!this.#isRefused) this.#rows.writeOne(bytes, start, end);
   }
 
   rows(ahead: PacketsAhead): void {
-    this.#rows.writeAhead(ahead);
+    if (!this.#isRefused) this.#rows.writeAhead(ahead);
   }
 
   endOfRows(): void {
+    if (this.#isRefused) return;
     const { count, isCut } = this.#rows;
     writeAscii(this.#out, `],"row_count":${count - this.#countBefore},"truncated":${isCut}`);
     this.#endResult();
   }
 
   ok({ affectedRows, insertId, warnings }: OkPacket, more: boolean): void {
+    if (this.#isRefused) return;
     this.#beginResult(more);
     const id = insertId === 0 ? 'null' : `"${insertId}"`;
     writeAscii(
@@ -112,18 +156,17 @@ class V1Json implements Format {
   }
 
   fitsColumns(columns: readonly Column[]): boolean {
-    let bytes = frameBytes;
-    for (const { name } of columns) bytes += name.length * mostGrowth + columnFrame;
-    return this.#out.heldRoom >= bytes;
+    return this.#out.heldRoom >= mostHeadBytes(columns);
   }
 
   fitsRows(bytes: number): boolean {
-    return this.#out.heldRoom >= mostGrowth * bytes + rowBrackets;
+    return this.#out.heldRoom >= mostRowBytes(bytes, this.#rows);
   }
 
   restart(): boolean {
     if (this.#out.committed) return false;
     this.#out.rollback(0);
+    this.#isRefused = false;
     this.#isSeveral = false;
     this.#resultCount = 0;
     this.#rows.count = 0;
@@ -132,7 +175,7 @@ class V1Json implements Format {
 
   held(): HeldResults | null {
     const out = this.#out;
-    if (out.committed || this.#isSeveral || this.#rows.isTooLarge) return null;
+    if (out.committed || this.#isRefused || this.#isSeveral || this.#rows.isTooLarge) return null;
     const bytes = out.bytes.subarray(0, out.length);
     return { bytes, rows: this.rowCount, isTruncated: this.#rows.isCut };
   }
@@ -146,19 +189,21 @@ class V1Json implements Format {
   /** A failure is a reply of its own; where rows have left it cannot be told any more. */
   finish({ failure }: Answer): boolean {
     const out = this.#out;
-    const { section, requestId, isReadOnly, isRead } = this.#options;
     if (failure !== null) {
       if (!this.restart()) return false;
-      const outcome = failure.mayBePartial && !isReadOnly ? 'partial' : 'failed';
-      const problem = describeRefused(failure.error, { outcome, isReadOnly, isRead });
-      out.head = problemHead(problem);
-      writeBytes(out, Buffer.from(problemJson(problem, requestId)));
+      writeProblem(out, this.#options, failure);
     } else {
+      const { section, requestId } = this.#options;
       const about = `"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
       writeBytes(out, Buffer.from(this.#isSeveral ? `],${about}` : `,${about}`));
     }
     out.end();
     return true;
+  }
+
+  #refuse(failure: Failure): void {
+    this.#isRefused = true;
+    this.#events.replyRefused(failure);
   }
 
   #beginResult(more: boolean): void {

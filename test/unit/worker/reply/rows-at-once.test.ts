@@ -1,4 +1,4 @@
-// The promise of rows written many at once: byte for byte what is written one by one, and no row that is none.
+// The promise of rows written many at once: byte for byte what is written one by one in every format, and no row that is none.
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,8 +12,9 @@ import {
   wire,
 } from '../../../support/mysql-answer.ts';
 import { takeAtOnce } from '../../../support/rows-at-once.ts';
-import { parseStrictJson } from '../../../support/strict-json.ts';
-import { transcribe, ways } from '../../../support/transcript.ts';
+import { parseStrictCsv } from '../../../support/strict-csv.ts';
+import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
+import { transcribe, type V1Kind, v1Kinds, ways } from '../../../support/transcript.ts';
 
 const { binary, utf8mb4 } = wire;
 const latin1 = 8;
@@ -72,21 +73,37 @@ const answers = fc
       ...chosen.map(({ cell }) => fc.option(cell as fc.Arbitrary<Buffer | string>)),
     );
     return fc.record({
-      wishes: fc.constant(chosen.map(({ wish }) => wish)),
+      wishes: fc.constant(chosen.map(({ wish }, index) => ({ ...wish, name: `c"${index}` }))),
       rows: fc.array(row, { maxLength: 60 }),
     });
   });
+
+/** By the format's own rules. */
+function parse(document: Buffer, kind: V1Kind | undefined): void {
+  if (kind === 'csv') parseStrictCsv(document);
+  else if (kind?.startsWith('lines')) linesOf(document);
+  else parseStrictJson(document);
+}
+
+/** Lines of JSON, the last one ended as well. */
+function linesOf(document: Buffer): JsonValue[] {
+  const lines = document.toString().split('\n');
+  assert.equal(lines.pop(), '');
+  return lines.map((line) => parseStrictJson(line));
+}
 
 test('writes any table as it is written one by one, however it is cut and whatever the limits', () => {
   const reading = fc.record({
     holdBytes: fc.constantFrom(1, 1024, 65536, 200_000),
     exactAsStrings: fc.boolean(),
+    as: fc.constantFrom(undefined, ...v1Kinds),
     maxRows: fc.constantFrom(0, 0, 1, 7, 40),
     maxResultBytes: fc.constantFrom(0, 0, 500, 20_000),
   });
   const cuts = fc.array(fc.integer({ min: 1, max: 30_000 }), { maxLength: 30 });
   fc.assert(
-    fc.property(answers, reading, cuts, ({ wishes, rows }, options, sizes) => {
+    fc.property(answers, reading, cuts, ({ wishes, rows }, { as, ...limits }, sizes) => {
+      const options = { ...limits, ...(as === undefined ? {} : { as }) };
       const answer = toBytes([...resultSet(wishes, rows)]);
       const chunks: Buffer[] = [];
       let rest = answer;
@@ -96,14 +113,56 @@ test('writes any table as it is written one by one, however it is cut and whatev
       }
       const { document, how, lost } = transcribe([answer], options);
       assert.equal(lost, null);
-      if (document !== null) parseStrictJson(document);
+      if (document !== null) parse(document, as);
       for (const [name, way] of Object.entries(ways)) {
         const other = transcribe(chunks, { ...options, way });
         assert.equal(other.document?.toString('latin1'), document?.toString('latin1'), name);
         assert.equal(other.how, how, name);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 600 },
+  );
+});
+
+/** A cell's text; zeros before what is no number are in JSON's strings, and not in CSV. */
+function shown(cell: JsonValue): JsonValue {
+  const text = cell instanceof JsonNumber ? cell.text : cell;
+  return typeof text === 'string' ? text.replace(/^0+(?=\d)/, '') : text;
+}
+
+test('says the same of any table in all formats', () => {
+  fc.assert(
+    fc.property(answers, fc.boolean(), ({ wishes, rows }, exactAsStrings) => {
+      const chunks = [toBytes([...resultSet(wishes, rows)])];
+      const read = (as: V1Kind): Buffer => {
+        const { document } = transcribe(chunks, { as, exactAsStrings });
+        assert.ok(document !== null);
+        return document;
+      };
+      const names = wishes.map(({ name }) => name);
+      const cellsOf = (rows: JsonValue[]) =>
+        rows.map((row) =>
+          (row instanceof Map ? [...row.values()] : (row as JsonValue[])).map(shown),
+        );
+      const namesOf = (rows: JsonValue[]) =>
+        rows.map((row) => [...(row as Map<string, JsonValue>).keys()]);
+      const expected = cellsOf(at(parseStrictJson(read('json')), 'rows') as JsonValue[]);
+      const objects = at(parseStrictJson(read('objects')), 'rows') as JsonValue[];
+      assert.deepEqual(cellsOf(objects), expected);
+      assert.deepEqual(
+        namesOf(objects),
+        rows.map(() => names),
+      );
+      for (const kind of ['lines', 'lines of objects'] as const) {
+        const lines = linesOf(read(kind));
+        assert.deepEqual(cellsOf(lines.slice(1, -1)), expected);
+        assert.equal(shown(at(lines.at(-1) ?? null, 'end', 'row_count')), String(rows.length));
+      }
+      const [header, ...records] = parseStrictCsv(read('csv'));
+      assert.deepEqual(header, names);
+      assert.deepEqual(cellsOf(records), expected);
+    }),
+    { numRuns: 200 },
   );
 });
 
@@ -150,6 +209,31 @@ test('stops before what is no whole row of the result, and takes what stands bef
   assert.equal(takeAtOnce(ordinary, cut).rows, 2);
   assert.equal(takeAtOnce(ordinary, toBytes(good), { sequence: 2 }).rows, 0);
   assert.equal(takeAtOnce([{ charset: latin1 }, {}], toBytes(good)).rows, 0);
+});
+
+test('writes lines, and records of CSV, at once as well', () => {
+  const chunk = toBytes(
+    [
+      ['1', 'plain'],
+      ['007', 'with "quotes", commas'],
+      [null, ''],
+      ['4', 'over\r\ntwo lines, more than one block of sixteen bytes long "'],
+      ['5', null],
+    ].map(rowPacket),
+  );
+  const csv = takeAtOnce(ordinary, chunk, { framing: 'csv' });
+  assert.equal(csv.rows, 5);
+  assert.deepEqual(csv.body.toString().split('\r\n'), [
+    '1,plain',
+    '7,"with ""quotes"", commas"',
+    ',""',
+    '4,"over',
+    'two lines, more than one block of sixteen bytes long """',
+    '5,',
+    '',
+  ]);
+  const lines = takeAtOnce(ordinary, toBytes(packets(2)), { framing: 'lines' });
+  assert.equal(lines.body.toString(), '[0,"text"]\n[1,"text"]\n');
 });
 
 test('stops where it is told to', () => {
