@@ -1,0 +1,169 @@
+// Which statements may stand in a transaction of the gateway's: those that are known not to end it. Pure.
+// Must not know connections. What a CALL does is not seen here, and must be found out by whoever runs it.
+import { describeDoubt } from './doubt.ts';
+import { Lexer } from './lexer.ts';
+import { tokenKinds } from './tokens.ts';
+import { toUpperAscii } from './vocabulary.ts';
+
+/** What the names of the gateway's own savepoints begin with. */
+export const savepointPrefix = 'dbhttpd_';
+
+/** Statements whose first word says enough: on no server, in no version, do they commit. */
+const plainVerbs = new Set([
+  'SELECT',
+  'TABLE',
+  'VALUES',
+  'INSERT',
+  'REPLACE',
+  'UPDATE',
+  'DELETE',
+  'CALL',
+  'DO',
+  'SHOW',
+]);
+
+/** What a WITH may lead to. */
+const actingVerbs = new Set(['SELECT', 'TABLE', 'VALUES', 'INSERT', 'REPLACE', 'UPDATE', 'DELETE']);
+
+/** They describe, or run what is in `actingVerbs` (EXPLAIN ANALYZE) without applying it; what else follows is a syntax error. */
+const explainingVerbs = new Set(['EXPLAIN', 'DESCRIBE', 'DESC']);
+
+/** Variables of the session that neither end a transaction nor change how a text is read, or whose session it is. */
+const harmlessVariables = new Set([
+  'DIV_PRECISION_INCREMENT',
+  'FOREIGN_KEY_CHECKS',
+  'GROUP_CONCAT_MAX_LEN',
+  'INNODB_LOCK_WAIT_TIMEOUT',
+  'INSERT_ID',
+  'LAST_INSERT_ID',
+  'LC_TIME_NAMES',
+  'LOCK_WAIT_TIMEOUT',
+  'MAX_EXECUTION_TIME',
+  'MAX_STATEMENT_TIME',
+  'RAND_SEED1',
+  'RAND_SEED2',
+  'SQL_SAFE_UPDATES',
+  'TIMESTAMP',
+  'TIME_ZONE',
+  'UNIQUE_CHECKS',
+]);
+
+type Token = { readonly kind: number; readonly text: string; readonly word: string };
+
+/**
+ * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may.
+ * In doubt it may not. `sql` is one statement; linear in its length, never throws.
+ */
+export function whyNotInTransaction(sql: string): string | null {
+  const tokens = read(sql);
+  if (typeof tokens === 'string') return tokens;
+  const { word } = tokens.find(({ kind }) => kind !== tokenKinds.open) ?? { word: '' };
+  if (tokens.some(({ kind }) => kind === tokenKinds.executableComment)) {
+    return 'an executable comment is SQL to some servers only';
+  }
+  if (writesFile(tokens)) return 'a file that it writes stays when the transaction is undone';
+  if (plainVerbs.has(word)) return isDelayed(tokens) ? 'DELAYED is outside of transactions' : null;
+  if (explainingVerbs.has(word)) return null;
+  if (word === 'WITH') return isActing(tokens) ? null : 'what its WITH leads to is not known';
+  if (word === 'SET') return whyNotSet(tokens.slice(1));
+  const savepoint = savepointOf(tokens);
+  if (savepoint === null) return 'it might end the transaction; there are other ways to run it';
+  return isOurs(savepoint) ? `savepoints ${savepointPrefix}… are the gateway's own` : null;
+}
+
+function read(sql: string): Token[] | string {
+  const lexer = new Lexer(sql);
+  const tokens: Token[] = [];
+  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+    if (kind === tokenKinds.semicolon) continue;
+    const text = sql.slice(lexer.start, lexer.end);
+    tokens.push({ kind, text, word: kind === tokenKinds.word ? toUpperAscii(text) : '' });
+  }
+  return describeDoubt(lexer) ?? tokens;
+}
+
+function writesFile(tokens: readonly Token[]): boolean {
+  return tokens.some(
+    ({ word }, at) =>
+      word === 'INTO' && ['OUTFILE', 'DUMPFILE'].includes(tokens[at + 1]?.word ?? ''),
+  );
+}
+
+/** INSERT DELAYED is done later, by another thread. */
+function isDelayed([first, second]: readonly Token[]): boolean {
+  return (first?.word === 'INSERT' || first?.word === 'REPLACE') && second?.word === 'DELAYED';
+}
+
+/** Whether a verb that is in no parentheses follows the WITH. */
+function isActing(tokens: readonly Token[]): boolean {
+  let depth = 0;
+  for (const { kind, word } of tokens) {
+    if (kind === tokenKinds.open) depth += 1;
+    else if (kind === tokenKinds.close) depth -= 1;
+    else if (depth === 0 && actingVerbs.has(word)) return true;
+  }
+  return false;
+}
+
+/** `SET @a = …, timestamp = …`: every target must be known to be harmless. */
+function whyNotSet(tokens: readonly Token[]): string | null {
+  const refused = 'SET is taken of user variables, and of a few that change nothing but answers';
+  let at = 0;
+  while (at < tokens.length) {
+    const after = endOfTarget(tokens, at);
+    if (after === null || !/^:?=$/.test(tokens[after]?.text ?? '')) return refused;
+    at = endOfExpression(tokens, after + 1);
+  }
+  return tokens.length === 0 ? refused : null;
+}
+
+function endOfTarget(tokens: readonly Token[], from: number): number | null {
+  if (tokens[from]?.kind === tokenKinds.userAt) return endOfUserVariable(tokens, from + 1);
+  let at = from;
+  const isMarked = tokens[at]?.kind === tokenKinds.systemAt;
+  if (isMarked) at += 1;
+  if (tokens[at]?.word === 'SESSION' || tokens[at]?.word === 'LOCAL') {
+    at += 1;
+    if (isMarked && tokens[at]?.kind !== tokenKinds.dot) return null;
+    if (isMarked) at += 1;
+  }
+  return harmlessVariables.has(tokens[at]?.word ?? '') ? at + 1 : null;
+}
+
+/** A name may have dots in it: `@a.b`. */
+function endOfUserVariable(tokens: readonly Token[], from: number): number {
+  let at = from;
+  while (at < tokens.length && tokens[at]?.text !== ':' && !/^:?=$/.test(tokens[at]?.text ?? '')) {
+    if (tokens[at]?.text === ',') return from;
+    at += 1;
+  }
+  return at;
+}
+
+/** Behind the comma that ends it. */
+function endOfExpression(tokens: readonly Token[], from: number): number {
+  let depth = 0;
+  for (let at = from; at < tokens.length; at += 1) {
+    const { kind, text } = tokens[at] as Token;
+    if (kind === tokenKinds.open) depth += 1;
+    else if (kind === tokenKinds.close) depth -= 1;
+    else if (depth === 0 && text === ',') return at + 1;
+  }
+  return tokens.length;
+}
+
+/** The savepoint that a statement sets, releases or goes back to; null: it is none of these. */
+function savepointOf(tokens: readonly Token[]): Token | null {
+  const name = tokens.at(-1);
+  if (name === undefined) return null;
+  if (name.kind !== tokenKinds.word && name.kind !== tokenKinds.quotedName) return null;
+  const before = tokens.slice(0, -1).map(({ word }) => word || '?');
+  const isKnown = /^(SAVEPOINT|RELEASE SAVEPOINT|ROLLBACK( WORK)? TO( SAVEPOINT)?)$/.test(
+    before.join(' '),
+  );
+  return isKnown ? name : null;
+}
+
+function isOurs({ text }: Token): boolean {
+  return text.replaceAll('`', '').toLowerCase().startsWith(savepointPrefix);
+}
