@@ -52,7 +52,7 @@ export const failures = {
       'no well-formed HTTP/1.0 or 1.1: request line, Host, a header, the framing of the body; a GET with a body',
     repeat: 'changed',
   },
-  EXPECTATION_FAILED: {
+  UNKNOWN_EXPECTATION: {
     status: 417,
     meaning: '`Expect` with something other than `100-continue`',
     repeat: 'changed',
@@ -127,6 +127,19 @@ export const failures = {
     meaning: 'several statements where one is taken; `offset` says where the second begins',
     repeat: 'changed',
   },
+  NOT_IN_TRANSACTION: {
+    status: 400,
+    meaning:
+      'a statement that is not known to leave its transaction open, or a text that servers read differently; `statement` says which',
+    repeat: 'changed',
+  },
+  NOT_UNDOABLE: {
+    status: 400,
+    sentStatus: 409,
+    meaning:
+      '`dry_run` or `max_affected` with something that is not known to be undone by a ROLLBACK; it is not run (409: the ROLLBACK itself said so)',
+    repeat: 'changed',
+  },
   READ_ONLY: {
     status: 403,
     meaning: 'a statement that does more than read, under `READ_ONLY` or `read_only`',
@@ -193,9 +206,25 @@ export const failures = {
       '`"rows":"object"`, and columns of the result have the same name; the message names them',
     repeat: 'pointless',
   },
+  EXPECTATION_FAILED: {
+    status: 409,
+    meaning: 'a statement did not do what its `expect` says; `statement` says which',
+    repeat: 'pointless',
+  },
+  TOO_MANY_ROWS: {
+    status: 409,
+    meaning: 'a write touched more rows than `max_affected`',
+    repeat: 'pointless',
+  },
+  TRANSACTION_ENDED: {
+    status: 409,
+    meaning: 'a procedure ended the transaction in which it ran; `statement` says which',
+    repeat: 'pointless',
+  },
   RESULT_TOO_LARGE: {
     status: 422,
-    meaning: 'the result is larger than `max_result_bytes`',
+    meaning:
+      'the result is larger than `max_result_bytes`, or than 16 MiB where it must be held back',
     repeat: 'pointless',
   },
   STALLED: {
@@ -357,7 +386,7 @@ export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'er
   failed:
     'a read was stopped, or could not be run again after its first run was cut short: nothing has changed',
   partial:
-    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone',
+    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. Of a transaction: it is over, and something of it stands',
   rolled_back: 'an error, and everything before it was undone',
   unknown: 'it may or may not have been applied',
 };

@@ -20,6 +20,7 @@ import { prepareSession, type Session } from './backend/session.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
+import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { Coalescer } from './execute/coalescer.ts';
 import { Executor } from './execute/executor.ts';
@@ -157,12 +158,13 @@ export function createService({
   };
   const db = createDbEndpoint(config, sql);
   const query = createQueryEndpoint(config, sql);
+  const batch = createBatchEndpoint(config, sql);
   const askReady = async () => (draining ? stopping : await readiness.ask());
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
   const handle = createRouter(
     config,
-    createRoutes(rulesOf[config.compat], { db, query, askReady, scrape }),
+    createRoutes(rulesOf[config.compat], { db, query, batch, askReady, scrape }),
     tokenGuard.check,
     { namesClients: accessLog !== null, observe },
     nextRequestId,

@@ -182,6 +182,8 @@ test('a field that is listed is taken, and no other', async () => {
     timeout_ms: [1000, 0, 'x'],
     read_only: [true, 1],
     max_rows: [0, 1, -1, 1.5],
+    max_affected: [0, 1, -1, 1.5],
+    dry_run: [true, false, 1],
     rows: ['array', 'list'],
     numbers: ['exact', 'raw', 1],
     json: ['value', 'string', true],

@@ -186,7 +186,7 @@ function chooseV1(
     numbers: exact ? 'exact' : 'raw',
     json: 'string',
   } as const;
-  const about = { section: 's', requestId: 'r', isReadOnly: false, isRead: true };
+  const about = { section: 's', requestId: 'r', isReadOnly: false, isRead: true, isDryRun: false };
   const options = { ...limits, ...about, heads: createV1Heads(layout) };
   if (kind === 'csv') return chooseCsv({ ...options, streamHeads: createCsvHeads() });
   return kind.startsWith('lines')

@@ -11,6 +11,7 @@ import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } fr
 export type Answers = {
   readonly db: Handler;
   readonly query: Handler;
+  readonly batch: Handler;
   /** Whether this worker can serve what a client needs. */
   readonly askReady: () => Promise<ReadyAnswer>;
   /** The metrics of all workers as Prometheus text. */
@@ -22,7 +23,7 @@ type Line = Omit<Route, 'path' | 'handle'>;
 /** Creates the table of one worker. */
 export function createRoutes(
   rules: Rules,
-  { db, query, askReady, scrape }: Answers,
+  { db, query, batch, askReady, scrape }: Answers,
 ): readonly Route[] {
   const sql = {
     methods: ['GET', 'POST'],
@@ -49,6 +50,7 @@ export function createRoutes(
       endsConnection: false,
       handle: createOpenapi(),
     },
+    { ...v1, endpoint: 'v1_batch', path: '/v1/batch', handle: batch },
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(scrape) },

@@ -11,7 +11,11 @@ import { noEffects } from '../execute/statement-effects.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import type { RowModule } from '../reply/row-module.ts';
 
-type StatementSettings = Pick<Config, 'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'>;
+/** What of a section's settings decides about statements. */
+export type StatementSettings = Pick<
+  Config,
+  'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'
+>;
 
 /** What endpoints that run SQL need of their worker, beside what an exchange does. */
 export type SqlContext = {

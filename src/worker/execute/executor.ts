@@ -1,9 +1,20 @@
 // From statements to a known outcome: the one place where it is decided how they are run.
 // Must not know requests or replies.
+import type { Batch } from './batch.ts';
+import { BatchRun } from './batch-run.ts';
+import type { Execution } from './execution.ts';
 import type { Statement } from './preparation.ts';
 import { Run, type RunContext } from './run.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
+
+/** What is asked for: one text, or several statements in a transaction. */
+export type Work = Statement | Batch;
+
+/** Which of both it is. */
+export function isBatch(work: Work): work is Batch {
+  return 'steps' in work;
+}
 
 /** Creates the runs of a worker. */
 export class Executor {
@@ -14,7 +25,9 @@ export class Executor {
   }
 
   /** Creates a run that its owner must start. @param times kept by the run */
-  create(statement: Statement, events: RunEvents, times: RunTimes): Run {
-    return new Run(this.#context, statement, events, times);
+  create(work: Work, events: RunEvents, times: RunTimes): Execution {
+    return isBatch(work)
+      ? new BatchRun(this.#context, work, events, times)
+      : new Run(this.#context, work, events, times);
   }
 }

@@ -1,6 +1,7 @@
 // What may become of a request's statements, and who may stop them.
 // Must not know how they are run.
 import type { Refusal } from '../backend/waiter.ts';
+import type { BatchFault } from './batch.ts';
 import type { StatementFailure } from './statement-failure.ts';
 
 /** Why a run was stopped from outside. */
@@ -33,6 +34,16 @@ export type RunEnd =
   | { readonly kind: 'cut short'; readonly reason: Refusal | StopReason }
   /** An exception was thrown while the statements were handled; it is whoever gets this that must have it logged. */
   | { readonly kind: 'faulted'; readonly isSent: boolean; readonly cause: unknown }
+  /** A batch that was ended for what one of its statements did, or would have done. */
+  | {
+      readonly kind: 'batch failed';
+      readonly fault: BatchFault;
+      /** Null: none of them is to blame. */
+      readonly statement: number | null;
+      readonly outcome: Outcome;
+    }
+  /** A batch that was stopped before COMMIT, and undone as far as `outcome` says. */
+  | { readonly kind: 'batch stopped'; readonly reason: StopReason; readonly outcome: Outcome }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost' };
 

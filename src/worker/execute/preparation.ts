@@ -50,11 +50,11 @@ export function needsPreparation(
   return now - session.aliveAt > staleAfterMs || isReadOnly || (needsFresh && !session.isFresh);
 }
 
-/** Makes a granted session ready for the statement. Rejects when the connection is not to be used. */
+/** Makes a granted session ready. @param isReadOnly what follows runs in a READ ONLY transaction. Rejects when the connection is not to be used. */
 export async function makeReady(
   pool: Pool,
   session: Session,
-  { isReadOnly }: Statement,
+  isReadOnly: boolean,
   needsFresh: boolean,
 ): Promise<void> {
   if (needsFresh && !session.isFresh) await pool.refresh(session);

@@ -12,6 +12,7 @@ import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
 import type { Coalescer } from './coalescer.ts';
+import type { Execution } from './execution.ts';
 import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline-entry.ts';
@@ -66,7 +67,7 @@ const activities: Readonly<Record<Phase, Activity>> = {
 const nobody: Run[] = [];
 
 /** A run. Whoever created it starts it, and may stop it at any time. */
-export class Run implements Waiter, QueryEvents, PipelineClient {
+export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   readonly #context: RunContext;
   readonly #statement: Statement;
   readonly #events: RunEvents;
@@ -113,6 +114,11 @@ export class Run implements Waiter, QueryEvents, PipelineClient {
   /** Whether MySQL may have got the statements. What was sent in another request's name does not count. */
   get isSent(): boolean {
     return this.#command !== null || this.#wasWritten;
+  }
+
+  /** What may have been done is not undone by a stop. */
+  get isRevocable(): boolean {
+    return !this.isSent;
   }
 
   /** Ends the run: withdraws it from where it waits, or kills what runs. */
@@ -335,7 +341,7 @@ export class Run implements Waiter, QueryEvents, PipelineClient {
   async #prepare(session: Session, needsFresh: boolean): Promise<void> {
     const { pool } = this.#context;
     try {
-      await makeReady(pool, session, this.#statement, needsFresh);
+      await makeReady(pool, session, this.#statement.isReadOnly, needsFresh);
     } catch {
       this.#tryAnother(session);
       return;

@@ -4,6 +4,7 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
 import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, scanStatements } from '../../shared/sql/statements.ts';
+import type { Outcome } from './outcome.ts';
 
 /** What is to be told of it. */
 export type StatementFailure = {
@@ -14,6 +15,15 @@ export type StatementFailure = {
   readonly mayBePartial: boolean;
   /** After a ROLLBACK: whether it has undone all that was done before. */
   readonly rolledBack: boolean;
+  /** Where it was one of a batch: what became of all of it. */
+  readonly batch?: BatchFailure;
+};
+
+/** What became of a batch of which MySQL refused a statement. */
+export type BatchFailure = {
+  readonly outcome: Outcome;
+  /** It was none of the batch's own, but one of those around them, as COMMIT is. */
+  readonly isAround: boolean;
 };
 
 /** ER_PARSE_ERROR: the statement was not run, whatever its first word is. */

@@ -2,10 +2,9 @@
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
-import type { Executor } from '../execute/executor.ts';
+import type { Execution } from '../execute/execution.ts';
+import { type Executor, isBatch, type Work } from '../execute/executor.ts';
 import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
-import type { Statement } from '../execute/preparation.ts';
-import type { Run } from '../execute/run.ts';
 import type { RunEvents } from '../execute/run-events.ts';
 import { RunTimes } from '../execute/run-times.ts';
 import type { Indexed, IndexedSet } from '../indexed-set.ts';
@@ -41,7 +40,7 @@ export type ExchangeContext = {
 
 /** What one exchange is asked to do. */
 export type ExchangeRequest = {
-  readonly statement: Statement;
+  readonly work: Work;
   readonly timeoutMs: number;
   readonly record: RequestRecord;
   readonly format: FormatChoice;
@@ -60,7 +59,7 @@ export class Exchange
   readonly #response: OutgoingReply;
   readonly #times = new RunTimes();
   readonly #writer: ReplyWriter;
-  readonly #run: Run;
+  readonly #run: Execution;
   readonly #reader: SlowReader;
   readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
@@ -72,15 +71,17 @@ export class Exchange
   #isTold = false;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
-    const { statement, record, format, timeoutMs, mayCompress = false } = request;
+    const { work, record, format, timeoutMs, mayCompress = false } = request;
     this.#context = context;
     this.#request = request;
     this.#response = response;
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
-    this.#writer = new ReplyWriter(context.buffers, context.holdBytes, transport, format.head);
+    // What a batch has done is not known before its end.
+    const holdBytes = isBatch(work) ? Number.POSITIVE_INFINITY : context.holdBytes;
+    this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head);
     this.sink = format.create(this.#writer, this);
-    this.#run = context.executor.create(statement, this, this.#times);
+    this.#run = context.executor.create(work, this, this.#times);
     this.#reader = new SlowReader(response, this, context.stalledReaders);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
@@ -134,7 +135,7 @@ export class Exchange
     this.#stop('stalled');
   }
 
-  /** A read without its client is stopped, and what was not sent yet; anything else runs on, to its end or its deadline. */
+  /** A read without its client is stopped, and what can be undone; anything else runs on, to its end or its deadline. */
   closed(): void {
     try {
       this.#reader.stop();
@@ -146,7 +147,7 @@ export class Exchange
 
   #goOnAlone(): void {
     this.#clientGone = true;
-    if (this.#isRead || !this.#run.isSent) {
+    if (this.#isRead || this.#run.isRevocable) {
       this.#stop('client gone');
       return;
     }
@@ -160,10 +161,12 @@ export class Exchange
     this.#stop('too large');
   }
 
-  /** What reads is stopped, which changes nothing; anything else runs to its end, so that it is not left half done. */
+  /** What reads is stopped, and what can be undone, which changes nothing; anything else runs to its end, so that it is not left half done. */
   replyRefused(failure: Failure): void {
     this.#refusal = failure;
-    if (this.#isRead) this.#stop('too large');
+    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+      this.#stop('too large');
+    }
   }
 
   runEnded(end: RunEnd): void {
@@ -206,13 +209,17 @@ export class Exchange
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
-    if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal);
+    if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
   }
 
   /** What was executed all the same is never told as `failed`. */
-  #refuse(failure: Failure): void {
+  #refuse(failure: Failure, end: RunEnd): void {
+    if (end.kind === 'batch stopped') {
+      this.#fail({ ...failure, outcome: end.outcome });
+      return;
+    }
     const isRead = this.#isRead;
     const message = isRead ? failure.message : `${failure.message} ${wasExecuted}`;
     this.#fail({ ...failure, message, outcome: isRead ? 'failed' : 'unknown' });
@@ -255,8 +262,9 @@ export class Exchange
    * cannot become something else while it runs.
    */
   get #isRead(): boolean {
-    const { isReadOnly, isRead, effects } = this.#request.statement;
-    return isReadOnly || (isRead && effects.isHarmless());
+    const { work } = this.#request;
+    if (isBatch(work)) return work.isReadOnly;
+    return work.isReadOnly || (work.isRead && work.effects.isHarmless());
   }
 
   get #requestId(): string {
@@ -277,7 +285,7 @@ export class Exchange
       queueMs: this.#times.waitedMs,
       databaseMs: this.#times.workedMs,
       durationMs: performance.now() - this.#startedAt,
-      sql: this.#request.statement.sql,
+      sql: sqlOf(this.#request.work),
     };
     this.#isTold = true;
     this.#context.observe({ kind: 'statements over', summary });
@@ -293,8 +301,13 @@ function mayBeRefused(end: RunEnd): boolean {
   return 'reason' in end && end.reason === 'too large';
 }
 
+function sqlOf(work: Work): string | null {
+  return isBatch(work) ? work.steps.map(({ sql }) => sql).join('\n;') : work.sql;
+}
+
 function outcomeOf({ failure }: Answer): RequestOutcome {
   if (failure === null) return 'ok';
+  if (failure.batch !== undefined) return failure.batch.outcome;
   if (failure.statement === 0) return 'error';
   return failure.rolledBack ? 'rolled_back' : 'partial';
 }

@@ -45,7 +45,7 @@ const tooManyConnections: Failure = {
 
 const nothingHere = refusal('NOT_FOUND', 'There is nothing here. SQL goes to /db or /v1/query.');
 
-const unknownExpectation = refusal('EXPECTATION_FAILED', 'Only 100-continue is understood.');
+const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
 
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 

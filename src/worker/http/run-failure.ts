@@ -3,6 +3,7 @@
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
 import type { Failure } from '../reply/failure.ts';
+import { batchFailure, stoppedBatch } from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
@@ -33,6 +34,10 @@ export function runFailure(
       return cutShort(end);
     case 'faulted':
       return internalFailure(faultedOutcome(end.isSent, isRead));
+    case 'batch failed':
+      return batchFailure(end);
+    case 'batch stopped':
+      return stoppedBatch(stopped({ kind: 'stopped', reason: end.reason }, isRead), end.outcome);
     case 'lost':
       return {
         status: 502,

@@ -28,6 +28,7 @@ export const endpoints = [
   'db',
   'v1_query',
   'openapi',
+  'v1_batch',
   'livez',
   'readyz',
   'health',

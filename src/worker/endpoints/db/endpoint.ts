@@ -110,7 +110,7 @@ function answerRequest(
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
   const format = chooseDbFormat(options, extrasOf(config, request));
-  new Exchange(context, { statement, timeoutMs, record, format }, response).start();
+  new Exchange(context, { work: statement, timeoutMs, record, format }, response).start();
 }
 
 /** What a request to /db wants to have run. Replies with more than the results are nobody else's. */

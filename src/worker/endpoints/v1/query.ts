@@ -1,6 +1,8 @@
 // /v1/query: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
 import type { Config } from '../../../shared/settings/config.ts';
+import type { Work } from '../../execute/executor.ts';
+import type { Statement } from '../../execute/preparation.ts';
 import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
@@ -20,6 +22,7 @@ import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
 import { decideStatement, type SqlContext } from '../statement.ts';
 import { chooseMediaType, type MediaType, mediaTypes, prefersGzip } from './accept.ts';
+import { decideUndoable } from './decide-batch.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
 import { isJsonOnly } from './result-shape.ts';
 
@@ -73,7 +76,7 @@ export function createQueryEndpoint(
         return;
       }
       const wanted = decoded.request;
-      const type = chooseFor(wanted.sql, headers.accept);
+      const type = chooseFor(wanted, headers.accept);
       if (type === null) {
         sendFailure(response, onlyJson, record.requestId);
         return;
@@ -84,22 +87,23 @@ export function createQueryEndpoint(
   };
 }
 
-function checkHeaders(headers: NodeJS.Dict<string | string[]>): Failure | null {
+export function checkHeaders(headers: NodeJS.Dict<string | string[]>): Failure | null {
   if (headers['idempotency-key'] !== undefined) return noKeysHere;
   return chooseMediaType(headers.accept as string | undefined) === null ? notAcceptable : null;
 }
 
 /** Null: what the statement's reply can be is not accepted. */
-function chooseFor(sql: string, accept: string | undefined): MediaType | null {
+function chooseFor(request: QueryRequest, accept: string | undefined): MediaType | null {
   const type = chooseMediaType(accept);
-  if (type === 'application/json' || !isJsonOnly(sql)) return type;
+  if (type === 'application/json') return type;
+  if (!mayBeUndone(request) && !isJsonOnly(request.sql)) return type;
   return chooseMediaType(accept, ['application/json']);
 }
 
 type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
 
 /** What stands before rows, kept for each kind of reply. */
-function rememberHeads(): HeadsOf {
+export function rememberHeads(): HeadsOf {
   const all = new Map<string, ResultHeads>();
   return (type, layout) => {
     const key = `${type} ${nameOf(layout)}`;
@@ -156,6 +160,11 @@ function answer(
     return;
   }
   const { statement } = decided;
+  const work = decideWork(context, request, statement);
+  if ('code' in work) {
+    sendFailure(response, work, record.requestId);
+    return;
+  }
   const format = chooseFormat(type, request.layout, headsOf, {
     section: config.section,
     requestId: record.requestId,
@@ -164,10 +173,11 @@ function answer(
     maxResultBytes: config.maxResultBytes,
     isReadOnly: statement.isReadOnly,
     isRead: statement.isRead,
+    isDryRun: request.isDryRun,
   });
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
-  const wish = { statement, timeoutMs, record, format, mayCompress };
+  const wish = { work, timeoutMs, record, format, mayCompress };
   new Exchange(context, wish, response).start();
 }
 
@@ -181,6 +191,20 @@ function chooseFormat(
   if (type === 'application/json') return chooseV1Json(options);
   const streamed = { ...options, streamHeads: headsOf(type, layout) };
   return type === 'text/csv' ? chooseCsv(streamed) : chooseNdjson(streamed);
+}
+
+/** Whether its reply is held back until it is known that it counts. */
+function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
+  return maxAffected !== null || isDryRun;
+}
+
+/** A statement by itself, or where it is to be undone, perhaps, a batch of one. */
+function decideWork(
+  { catalogue }: SqlContext,
+  request: QueryRequest,
+  statement: Statement,
+): Work | Failure {
+  return mayBeUndone(request) ? decideUndoable(statement, request, catalogue) : statement;
 }
 
 /** The lower of two limits of which 0 is none. */

@@ -28,6 +28,10 @@ export type QueryRequest = {
   /** As asked for; the caller limits it to its own. */
   readonly maxRows: number | null;
   readonly layout: V1Layout;
+  /** How many rows a write may touch; null: all. */
+  readonly maxAffected: number | null;
+  /** Whether all is undone in the end. */
+  readonly isDryRun: boolean;
 };
 
 /** What is asked for, or why it cannot be told. */
@@ -48,6 +52,8 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['timeout_ms', isDuration],
   ['read_only', isBoolean],
   ['max_rows', isCount],
+  ['max_affected', isCount],
+  ['dry_run', isBoolean],
   ...layoutChecks,
   ['section', isText],
 ]);
@@ -80,6 +86,8 @@ export function decodeQuery(body: Buffer, section: string): DecodedQuery {
       readOnly: fields.read_only === true,
       maxRows: (fields.max_rows as number | undefined) ?? null,
       layout: layoutOf(fields),
+      maxAffected: (fields.max_affected as number | undefined) ?? null,
+      isDryRun: fields.dry_run === true,
     },
   };
 }

@@ -27,6 +27,8 @@ export type V1ReplyOptions = RowLimits & {
   /** Whether it was to run READ ONLY, and whether it does nothing but read: what an error of MySQL's means. */
   readonly isReadOnly: boolean;
   readonly isRead: boolean;
+  /** Whether all is undone that the statement did. */
+  readonly isDryRun: boolean;
 };
 
 const head = createReplyHead(200, jsonType, varyByAccept);
@@ -70,9 +72,10 @@ export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
 /** What is told of an error of MySQL's. */
 export function describeFailure(
   { isReadOnly, isRead }: V1ReplyOptions,
-  { error, mayBePartial }: StatementFailure,
+  { error, mayBePartial, batch }: StatementFailure,
 ): Problem {
-  const outcome = mayBePartial && !isReadOnly ? 'partial' : 'failed';
+  const alone = mayBePartial && !isReadOnly ? 'partial' : 'failed';
+  const outcome = batch?.outcome ?? alone;
   return describeRefused(error, { outcome, isReadOnly, isRead });
 }
 
@@ -193,8 +196,9 @@ export class V1Json implements Format {
       if (!this.restart()) return false;
       writeProblem(out, this.#options, failure);
     } else {
-      const { section, requestId } = this.#options;
-      const about = `"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
+      const { section, requestId, isDryRun } = this.#options;
+      const undone = isDryRun ? '"rolled_back":true,' : '';
+      const about = `${undone}"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
       writeBytes(out, Buffer.from(this.#isSeveral ? `],${about}` : `,${about}`));
     }
     out.end();

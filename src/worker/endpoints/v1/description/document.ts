@@ -9,6 +9,7 @@ import {
 } from '../../../../shared/failure-codes.ts';
 import { errorName } from '../../../../shared/mysql/error-names.ts';
 import { version } from '../../../../shared/process/version.ts';
+import { batchFields, batchStatementFields } from '../batch-request.ts';
 import { queryFields } from '../request.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
 
@@ -43,9 +44,17 @@ export function describeV1(): Schema {
     },
     servers: [{ url: '/' }],
     security: [{}, { token: [] }],
-    paths: { '/v1/query': { post: describeQuery() } },
+    paths: {
+      '/v1/query': { post: describeQuery() },
+      '/v1/batch': { post: describeBatch() },
+    },
     components: {
-      schemas: { ...schemas, QueryRequest: describeRequest(queryFields, ['sql']) },
+      schemas: {
+        ...schemas,
+        QueryRequest: describeRequest(queryFields, ['sql']),
+        BatchRequest: describeRequest(batchFields, ['statements']),
+        BatchStatement: describeRequest(batchStatementFields, ['sql']),
+      },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   };
@@ -70,6 +79,25 @@ function describeQuery(): Schema {
             schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
           },
         },
+      },
+      ...describeFailures(),
+    },
+  };
+}
+
+function describeBatch(): Schema {
+  return {
+    operationId: 'batch',
+    summary: 'Runs several statements in one transaction.',
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: refer('BatchRequest') } },
+    },
+    responses: {
+      '200': {
+        description: 'All of it counts.',
+        headers: requestIdHeader,
+        content: { 'application/json': { schema: refer('Batch') } },
       },
       ...describeFailures(),
     },

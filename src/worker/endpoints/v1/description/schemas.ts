@@ -1,6 +1,7 @@
 // What stands in requests and replies of /v1, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 // Must not know paths and statuses.
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
+import { isolationLevels } from '../../../execute/batch.ts';
 
 /** A schema, or a part of the document that holds some. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -30,6 +31,31 @@ const fields: Readonly<Record<string, Schema>> = {
   },
   read_only: { ...flag, description: 'Only a statement that reads, in a READ ONLY transaction.' },
   max_rows: { ...count, description: 'No more rows than that; 0 is no limit.' },
+  max_affected: {
+    ...count,
+    description: 'A write that touches more rows is undone: 409 `TOO_MANY_ROWS`.',
+  },
+  dry_run: { ...flag, description: 'The statement runs, and all that it did is undone.' },
+  statements: {
+    type: 'array',
+    minItems: 1,
+    items: refer('BatchStatement'),
+    description: 'What is run, in this order.',
+  },
+  expect: {
+    description: 'What the statement must have done, or all is undone.',
+    oneOf: [closed({ affected_rows: refer('Expected') }), closed({ row_count: refer('Expected') })],
+  },
+  atomic: { ...flag, default: true, description: '`false`: without a transaction.' },
+  isolation: {
+    enum: isolationLevels,
+    description: "The transaction's isolation level; the session's without this.",
+  },
+  retry: {
+    ...count,
+    default: 3,
+    description: 'How often all is run anew after a deadlock, a lock wait or a lost snapshot.',
+  },
   rows: { enum: ['array', 'object'], default: 'array', description: 'How a row looks.' },
   numbers: {
     enum: ['exact', 'raw'],
@@ -69,6 +95,9 @@ const about = {
   request_id: { ...text, description: 'As in X-Request-ID, and in the log.' },
   section: text,
 };
+const undone = {
+  rolled_back: { const: true, description: 'Of a `dry_run`.' },
+};
 const rowsOf = {
   columns: { type: 'array', items: refer('Column') },
   rows: { type: 'array', items: { type: ['array', 'object'] } },
@@ -106,8 +135,29 @@ export const schemas: Readonly<Record<string, Schema>> = {
     },
     ['unsigned', 'precision', 'scale', 'encoding'],
   ),
-  Rows: closed({ ...rowsOf, ...about }),
-  Changes: closed({ ...changesOf, ...about }),
+  Expected: {
+    anyOf: [count, closed({ min: count, max: count }, ['min', 'max'])],
+    description: 'A number, or bounds that are inclusive.',
+  },
+  Rows: closed({ ...rowsOf, ...undone, ...about }, ['rolled_back']),
+  Changes: closed({ ...changesOf, ...undone, ...about }, ['rolled_back']),
+  Batch: closed({
+    committed: { const: true },
+    retries: count,
+    results: {
+      type: 'array',
+      items: {
+        oneOf: [
+          closed(rowsOf),
+          closed(changesOf),
+          closed({
+            results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
+          }),
+        ],
+      },
+    },
+    ...about,
+  }),
   Several: {
     ...closed({
       results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },

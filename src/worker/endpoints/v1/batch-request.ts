@@ -1,0 +1,185 @@
+// Decodes what a client asks of /v1/batch into one checked shape.
+// Must not know how a request is answered, nor what its SQL says.
+import { isUtf8 } from 'node:buffer';
+import type { Parameters } from '../../../shared/sql/bind.ts';
+import { type Expectation, type Isolation, isolationLevels } from '../../execute/batch.ts';
+import type { V1Layout } from '../../reply/formats/v1-cells.ts';
+import { parseObject } from '../json-text.ts';
+import {
+  type FieldCheck,
+  type FieldFault,
+  findFault,
+  isBoolean,
+  isCount,
+  isDuration,
+  isOneOf,
+  isParameters,
+  isText,
+  present,
+} from './fields.ts';
+import { layoutChecks, layoutOf } from './request.ts';
+
+/** One of a batch's statements. */
+export type AskedStatement = {
+  readonly sql: string;
+  /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
+  readonly params: Parameters;
+  readonly expect: Expectation | null;
+};
+
+/** A request whose every field has the right type. */
+export type BatchRequest = {
+  readonly statements: readonly AskedStatement[];
+  readonly isAtomic: boolean;
+  readonly isolation: Isolation | null;
+  readonly readOnly: boolean;
+  readonly retry: number;
+  /** As asked for; the caller limits it to its own. */
+  readonly timeoutMs: number | null;
+  readonly layout: V1Layout;
+};
+
+/** Why it cannot be told what is asked for, and which of the statements is to blame. */
+export type BatchFieldFault = FieldFault & { readonly statement?: number };
+
+/** What is asked for, or why it cannot be told. */
+export type DecodedBatch =
+  | { readonly ok: true; readonly request: BatchRequest }
+  | { readonly ok: false; readonly fault: BatchFieldFault };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How often a batch is begun anew, where it does not say. */
+const usualRetry = 3;
+
+const isObject: FieldCheck = (value) =>
+  typeof value === 'object' && !Array.isArray(value) ? null : 'an object';
+
+const isStatements: FieldCheck = (value) =>
+  Array.isArray(value) && value.length > 0 ? null : 'an array of at least one statement';
+
+const isCountOrRange: FieldCheck = (value) =>
+  isCount(value) === null || isObject(value) === null
+    ? null
+    : 'a whole number from 0, or {"min":…,"max":…}';
+
+const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
+  ['statements', isStatements],
+  ['atomic', isBoolean],
+  ['isolation', isOneOf(...isolationLevels)],
+  ['read_only', isBoolean],
+  ['retry', isCount],
+  ['timeout_ms', isDuration],
+  ...layoutChecks,
+  ['section', isText],
+]);
+
+const statementChecks: ReadonlyMap<string, FieldCheck> = new Map([
+  ['sql', isText],
+  ['params', isParameters],
+  ['expect', isObject],
+]);
+
+/** The fields of a request, and of one of its statements. */
+export const batchFields: readonly string[] = [...checks.keys()];
+export const batchStatementFields: readonly string[] = [...statementChecks.keys()];
+
+const expectChecks: ReadonlyMap<string, FieldCheck> = new Map([
+  ['affected_rows', isCountOrRange],
+  ['row_count', isCountOrRange],
+]);
+
+const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
+  ['min', isCount],
+  ['max', isCount],
+]);
+
+/** Decodes a body: UTF-8 and nothing else. `section` is what the field of that name must say. Never throws. */
+export function decodeBatch(body: Buffer, section: string): DecodedBatch {
+  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
+  const parsed = parseObject(body.toString());
+  if (!parsed.ok) return failed(parsed.code, parsed.message);
+  const fault = findFault(parsed.object, checks);
+  if (fault !== null) return { ok: false, fault };
+  const fields = present(parsed.object);
+  if (fields.section !== undefined && fields.section !== section) {
+    return failed(
+      'WRONG_SERVER',
+      `section is not served here; there is ${JSON.stringify(section)}`,
+    );
+  }
+  const isAtomic = fields.atomic !== false;
+  const needsTransaction = ['isolation', 'retry'].find((name) => fields[name] !== undefined);
+  if (!isAtomic && needsTransaction !== undefined) {
+    return failed('BAD_KEY', `${needsTransaction} needs a transaction, and atomic is false`);
+  }
+  const asked = fields.statements as readonly unknown[] | undefined;
+  if (asked === undefined) return failed('NO_SQL', 'statements is missing');
+  const params = () => parsed.exact().statements as readonly Fields[];
+  const statements: AskedStatement[] = [];
+  for (const [number, one] of asked.entries()) {
+    const decoded = decodeStatement(one, () => params()[number]?.params as Parameters);
+    if (!decoded.ok) {
+      const { code, message } = decoded.fault;
+      const place = `statements[${number}]`;
+      return {
+        ok: false,
+        fault: { code, message: `${place}: ${message}`, statement: number },
+      };
+    }
+    statements.push(decoded.statement);
+  }
+  return {
+    ok: true,
+    request: {
+      statements,
+      isAtomic,
+      isolation: (fields.isolation as Isolation | undefined) ?? null,
+      readOnly: fields.read_only === true,
+      retry: (fields.retry as number | undefined) ?? usualRetry,
+      timeoutMs: (fields.timeout_ms as number | undefined) ?? null,
+      layout: layoutOf(fields),
+    },
+  };
+}
+
+type DecodedStatement =
+  | { readonly ok: true; readonly statement: AskedStatement }
+  | { readonly ok: false; readonly fault: FieldFault };
+
+function decodeStatement(value: unknown, exactParams: () => Parameters): DecodedStatement {
+  if (value === null || isObject(value) !== null) {
+    return { ok: false, fault: { code: 'BAD_KEY', message: 'it must be an object' } };
+  }
+  const fault = findFault(value as Fields, statementChecks);
+  if (fault !== null) return { ok: false, fault };
+  const fields = present(value as Fields);
+  const sql = (fields.sql as string | undefined) ?? '';
+  if (sql.trim() === '') {
+    return { ok: false, fault: { code: 'NO_SQL', message: 'sql is missing, or empty' } };
+  }
+  const expect = fields.expect === undefined ? null : decodeExpectation(fields.expect as Fields);
+  if (expect !== null && 'message' in expect) return { ok: false, fault: expect };
+  const params = fields.params === undefined ? [] : exactParams();
+  return { ok: true, statement: { sql, params, expect } };
+}
+
+function decodeExpectation(object: Fields): Expectation | FieldFault {
+  const fault = findFault(object, expectChecks);
+  if (fault !== null) return { ...fault, message: `expect: ${fault.message}` };
+  const wanted = Object.entries(present(object));
+  const [of, bounds] = wanted[0] ?? [];
+  if (wanted.length !== 1 || of === undefined) {
+    return { code: 'BAD_KEY', message: 'expect takes one of affected_rows and row_count' };
+  }
+  const about = { of: of as Expectation['of'], code: 'EXPECTATION_FAILED' } as const;
+  if (typeof bounds === 'number') return { ...about, least: bounds, most: bounds };
+  const wrong = findFault(bounds as Fields, rangeChecks);
+  if (wrong !== null) return { ...wrong, message: `expect.${of}: ${wrong.message}` };
+  const { min = 0, max = Number.POSITIVE_INFINITY } = present(bounds as Fields);
+  return { ...about, least: min as number, most: max as number };
+}
+
+function failed(code: FieldFault['code'], message: string): DecodedBatch {
+  return { ok: false, fault: { code, message } };
+}

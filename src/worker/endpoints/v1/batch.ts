@@ -1,0 +1,90 @@
+// /v1/batch: decodes a request, has it decided what is run, and starts its exchange.
+// Must not know sockets, nor how statements reach MySQL.
+import type { Config } from '../../../shared/settings/config.ts';
+import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
+import { sendFailure } from '../../http/failure.ts';
+import type { OutgoingReply } from '../../http/outgoing-reply.ts';
+import type { Handler } from '../../http/router.ts';
+import type { RequestRecord } from '../../observe/request-record.ts';
+import { type Failure, refusal } from '../../reply/failure.ts';
+import { chooseV1Batch } from '../../reply/formats/v1-batch.ts';
+import type { ResultHeads } from '../../reply/result-heads.ts';
+import { readJsonBody } from '../json-body.ts';
+import type { SqlContext } from '../statement.ts';
+import { chooseMediaType, prefersGzip } from './accept.ts';
+import { type BatchRequest, decodeBatch } from './batch-request.ts';
+import { decideBatch } from './decide-batch.ts';
+import { checkHeaders, rememberHeads } from './query.ts';
+
+const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
+
+/** Creates the endpoint of one worker. */
+export function createBatchEndpoint(
+  config: Config,
+  context: SqlContext & ExchangeContext,
+): Handler {
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const headsOf = rememberHeads();
+  return (request, response, _head, record) => {
+    const { headers } = request;
+    const isJson = chooseMediaType(headers.accept, ['application/json']) !== null;
+    const refused = checkHeaders(headers) ?? (isJson ? null : onlyJson);
+    if (refused !== null) {
+      response.shouldKeepAlive = false;
+      sendFailure(response, refused, record.requestId);
+      return;
+    }
+    const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
+    readJsonBody(request, response, record, bodies, (body) => {
+      const decoded = decodeBatch(body, config.section);
+      if (decoded.ok) {
+        const heads = headsOf('application/json', decoded.request.layout);
+        answer(config, context, { heads, request: decoded.request, mayCompress }, response, record);
+        return;
+      }
+      const { code, message, statement } = decoded.fault;
+      const failure: Failure = {
+        ...refusal(code, message),
+        ...(statement !== undefined && { place: { statement } }),
+      };
+      sendFailure(response, failure, record.requestId);
+    });
+  };
+}
+
+/** One request, decoded. */
+type Asked = {
+  readonly heads: ResultHeads;
+  readonly request: BatchRequest;
+  readonly mayCompress: boolean;
+};
+
+function answer(
+  config: Config,
+  context: SqlContext & ExchangeContext,
+  { heads, request, mayCompress }: Asked,
+  response: OutgoingReply,
+  record: RequestRecord,
+): void {
+  const mostBytes = context.mostStatementBytes();
+  const decided = decideBatch(config, request, mostBytes, context.catalogue);
+  if (!decided.ok) {
+    sendFailure(response, decided.failure, record.requestId);
+    return;
+  }
+  const work = decided.batch;
+  const format = chooseV1Batch({
+    section: config.section,
+    requestId: record.requestId,
+    heads,
+    rowModule: context.rowModule,
+    maxRows: config.maxRows,
+    maxResultBytes: config.maxResultBytes,
+    isReadOnly: work.isReadOnly,
+    isRead: work.isReadOnly,
+    isDryRun: false,
+  });
+  const most = config.statementTimeoutMs;
+  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
+  new Exchange(context, { work, timeoutMs, record, format, mayCompress }, response).start();
+}

@@ -1,0 +1,482 @@
+// A batch from being asked for to a known end, on one session: sent, undone and begun anew where that is safe, committed.
+// Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
+import { randomBytes } from 'node:crypto';
+import { fetchRows } from '../../shared/mysql/commands.ts';
+import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
+import { discardResults, QueryCommand, type ResultSink } from '../../shared/mysql/query.ts';
+import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
+import type { Control } from '../backend/control.ts';
+import { killStatement, killTimeoutMs } from '../backend/kill.ts';
+import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
+import type { Pool } from '../backend/pool.ts';
+import type { Session } from '../backend/session.ts';
+import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Batch, BatchFault } from './batch.ts';
+import { TextResults } from './batch-results.ts';
+import { type BatchText, type Piece, writeTexts } from './batch-texts.ts';
+import type { Execution } from './execution.ts';
+import type { Outcome, RunEnd, StopReason } from './outcome.ts';
+import { makeReady } from './preparation.ts';
+import type { RunEvents, RunSink } from './run-events.ts';
+import type { Activity, RunTimes } from './run-times.ts';
+import { areUndoable } from './undoable-tables.ts';
+
+/** What all batches of a worker share. */
+export type BatchContext = { readonly pool: Pool; readonly control: Control };
+
+/**
+ *     created ──> queued ──> preparing ──> working ──> committing ──> ended
+ *                               ^            │  ^          │            ^
+ *                               └─ another   v  │ anew     v            │
+ *                                 session    undoing <─────┘            │
+ *                                            └──────────────────────────┘
+ */
+type Phase = 'created' | 'queued' | 'preparing' | 'working' | 'undoing' | 'committing' | 'ended';
+
+const activities: Readonly<Record<Phase, Activity>> = {
+  created: 'waiting',
+  queued: 'waiting',
+  preparing: 'working',
+  working: 'working',
+  undoing: 'working',
+  committing: 'working',
+  ended: 'over',
+};
+
+/** Why the work has ended without its end. */
+type Break =
+  | {
+      readonly kind: 'refused';
+      readonly error: ServerError;
+      /** Null: it was none of the batch's statements. */
+      readonly step: number | null;
+      readonly isCall: boolean;
+    }
+  | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
+  | { readonly kind: 'stopped'; readonly reason: StopReason }
+  | { readonly kind: 'lost' };
+
+type Answered =
+  | { readonly kind: 'answered'; readonly error: ServerError | null }
+  | { readonly kind: 'lost' };
+
+/** Deadlock, lock wait, snapshot: the same batch may succeed the next time. */
+const worthAnotherTry = new Set([1213, 1205, 1020]);
+/** ER_SP_DOES_NOT_EXIST, also of savepoints. */
+const noSavepoint = 1305;
+
+/** ER_WARNING_NOT_COMPLETE_ROLLBACK */
+const notAllUndone = '1196';
+
+/** A batch on its way. */
+export class BatchRun implements Execution, Waiter {
+  readonly #context: BatchContext;
+  readonly #batch: Batch;
+  readonly #events: RunEvents;
+  readonly #times: RunTimes;
+  readonly #savepoint = savepointPrefix + randomBytes(8).toString('hex');
+  #phase: Phase = 'created';
+  #mayTryAnother = true;
+  #session: Session | null = null;
+  /** Of what runs; null: nothing does. */
+  #answer: Promise<Answered> | null = null;
+  #stopReason: StopReason | null = null;
+  #killing: Promise<void> | null = null;
+  /** Destroys the connection when what follows a stop takes too long. */
+  #bound: NodeJS.Timeout | undefined;
+  /** MySQL may have got one of the statements. */
+  #wasSent = false;
+  /** Whether the savepoint must be there, if nothing has ended the transaction. */
+  #hasSavepoint = false;
+
+  constructor(context: BatchContext, batch: Batch, events: RunEvents, times: RunTimes) {
+    this.#context = context;
+    this.#batch = batch;
+    this.#events = events;
+    this.#times = times;
+  }
+
+  start(): void {
+    this.#queue();
+  }
+
+  get isSent(): boolean {
+    return this.#wasSent;
+  }
+
+  /** Up to COMMIT a transaction is undone by a stop. */
+  get isRevocable(): boolean {
+    return this.#batch.isAtomic ? this.#phase !== 'committing' : !this.#wasSent;
+  }
+
+  stop(reason: StopReason): void {
+    switch (this.#phase) {
+      case 'queued':
+        this.#context.pool.queue.remove(this);
+        this.#end({ kind: 'not executed', reason });
+        break;
+      case 'created':
+        this.#end({ kind: 'not executed', reason });
+        break;
+      case 'preparing':
+        this.#end({ kind: 'not executed', reason });
+        this.#boundWhatFollows();
+        break;
+      case 'working':
+      case 'undoing':
+        this.#interrupt(reason);
+        break;
+      case 'committing':
+        this.#end({ kind: 'stopped', reason });
+        this.#interrupt(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  /** Nothing of the reply leaves before the end: there is no reader yet. */
+  pause(): void {}
+
+  resume(): void {}
+
+  /** The results are small, and what is expected of them counts in any case. */
+  abandonResults(): void {}
+
+  // What the pool says.
+
+  granted(session: Session): void {
+    this.#session = session;
+    this.#enter('preparing');
+    void this.#serve(session);
+  }
+
+  refused(reason: Refusal): void {
+    this.#end({ kind: 'not executed', reason });
+  }
+
+  // What the results say.
+
+  get sink(): RunSink {
+    return this.#events.sink;
+  }
+
+  pieceDone({ role }: Piece): void {
+    if (role === 'savepoint') this.#hasSavepoint = true;
+    else if (role === 'proof') this.#hasSavepoint = false;
+  }
+
+  resultsTooLarge(): void {
+    this.stop('too large');
+  }
+
+  #enter(phase: Phase): void {
+    this.#phase = phase;
+    this.#times.enter(activities[phase]);
+  }
+
+  #queue(): void {
+    this.#enter('queued');
+    this.#context.pool.request(this);
+  }
+
+  /** A session is granted while somebody else's answer is handled: what is thrown stays here. */
+  async #serve(session: Session): Promise<void> {
+    const { pool } = this.#context;
+    try {
+      if (!(await this.#makeReady(session))) return;
+      const end = await this.#perform(session);
+      if (end !== null) this.#end(end);
+    } catch (cause) {
+      session.connection.destroy(new Error('a batch ended in an exception', { cause }));
+      this.#end({ kind: 'faulted', isSent: this.#wasSent, cause });
+    }
+    clearTimeout(this.#bound);
+    pool.release(session, session.connection.isLost ? 'broken' : 'unclean');
+  }
+
+  /** Whether the session is ready; else it has been given back, and another one may have been asked for. */
+  async #makeReady(session: Session): Promise<boolean> {
+    const { pool } = this.#context;
+    const needsFresh = this.#batch.steps.some(
+      ({ statement }) => statement.needsFreshSession || !statement.effects.isHarmless(),
+    );
+    let isReady = true;
+    try {
+      await makeReady(pool, session, false, needsFresh);
+    } catch {
+      isReady = false;
+    }
+    clearTimeout(this.#bound);
+    if (isReady && !session.connection.isLost && this.#isUnder('preparing')) return true;
+    pool.release(session, isReady && session.isFresh ? 'clean' : isReady ? 'unclean' : 'broken');
+    if (!this.#isUnder('preparing')) return false;
+    if (this.#mayTryAnother) {
+      this.#mayTryAnother = false;
+      this.#queue();
+    } else {
+      this.#end({ kind: 'not executed', reason: 'database unreachable' });
+    }
+    return false;
+  }
+
+  /** Asked behind every wait: a stop may have come meanwhile. */
+  #isUnder(phase: Phase): boolean {
+    return this.#phase === phase;
+  }
+
+  /** Null: its end has been told. */
+  async #perform(session: Session): Promise<RunEnd | null> {
+    const { undoableTables, mostRetries } = this.#batch;
+    session.isFresh = false;
+    if (undoableTables !== null) {
+      const isUndoable = await areUndoable(session.connection, undoableTables).catch(() => null);
+      if (!this.#isUnder('preparing')) return null;
+      if (isUndoable === null) return { kind: 'not executed', reason: 'database unreachable' };
+      if (!isUndoable) return this.#faulted({ kind: 'not undoable' }, null, 'not_executed');
+    }
+    const texts = writeTexts(this.#batch, this.#savepoint);
+    for (let retries = 0; ; retries += 1) {
+      this.#enter('working');
+      const broken = (await this.#work(texts)) ?? (await this.#finish());
+      if (broken === null) return { kind: 'answered', failure: null, facts: null };
+      if (this.#isUnder('ended')) return null;
+      const outcome = await this.#undo(broken);
+      const isWorthIt = broken.kind === 'refused' && worthAnotherTry.has(broken.error.errno);
+      const mayRerun = isWorthIt && this.#stopReason === null && retries < mostRetries;
+      if (!mayRerun || outcome !== 'rolled_back' || !this.#batch.isAtomic) {
+        return this.#describe(broken, outcome);
+      }
+      this.#events.sink.restart();
+    }
+  }
+
+  /** Null: all statements have done what they were to do. */
+  async #work(texts: readonly BatchText[]): Promise<Break | null> {
+    this.#hasSavepoint = false;
+    for (const { sql, pieces } of texts) {
+      const results = new TextResults(this.#batch, pieces, this);
+      const broken = this.#judge(await this.#ask(sql, results), results);
+      if (broken !== null) return broken;
+    }
+    return null;
+  }
+
+  #judge(answered: Answered, results: TextResults): Break | null {
+    if (answered.kind === 'lost') return { kind: 'lost' };
+    if (this.#stopReason !== null) return { kind: 'stopped', reason: this.#stopReason };
+    const { role, step } = results.current;
+    const { error } = answered;
+    if (results.fault !== null && results.fault.fault.kind === 'ended') {
+      return { kind: 'fault', ...results.fault };
+    }
+    if (error !== null && role === 'proof' && error.errno === noSavepoint) {
+      return { kind: 'fault', fault: { kind: 'ended' }, step: step ?? 0 };
+    }
+    if (error !== null) return this.#refused(error, role === 'step' ? step : null);
+    return results.fault === null ? null : { kind: 'fault', ...results.fault };
+  }
+
+  #refused(error: ServerError, step: number | null): Break {
+    const isCall = step !== null && this.#batch.steps[step]?.isCall === true;
+    return { kind: 'refused', error, step, isCall };
+  }
+
+  /** COMMIT, alone; or ROLLBACK, where nothing was meant to stay. */
+  async #finish(): Promise<Break | null> {
+    if (!this.#batch.isAtomic) return null;
+    if (this.#batch.isDryRun) {
+      const undone = await this.#rollBack();
+      if (undone === 'rolled_back') return null;
+      if (undone === 'unknown') return { kind: 'lost' };
+      return { kind: 'fault', fault: { kind: 'not undoable' }, step: 0 };
+    }
+    if (this.#stopReason !== null) return { kind: 'stopped', reason: this.#stopReason };
+    this.#enter('committing');
+    const committed = await this.#ask('COMMIT', discardResults);
+    if (committed.kind === 'lost') return { kind: 'lost' };
+    return committed.error === null ? null : this.#refused(committed.error, null);
+  }
+
+  /** What became of the data, after as much was undone as can be. */
+  async #undo(broken: Break): Promise<Outcome> {
+    const wasCommitting = this.#isUnder('committing');
+    if (broken.kind === 'lost') return 'unknown';
+    if (!this.#batch.isAtomic) return this.#outcomeWithoutTransaction(broken);
+    const wasLeft = isUndoing(broken) && (await this.#hasLeftSomething());
+    const undone = await this.#rollBack();
+    if (undone === 'unknown') return 'unknown';
+    if (wasLeft) return 'partial';
+    if (wasCommitting && !isUndoing(broken)) return 'unknown';
+    const isEnded = broken.kind === 'fault' && broken.fault.kind !== 'unmet';
+    if (isEnded || undone === 'partial') return 'partial';
+    return undone === 'rolled_back' || (isUndoing(broken) && !isCall(broken))
+      ? 'rolled_back'
+      : 'partial';
+  }
+
+  /** Whether the server has undone the transaction itself, and not all of it could be (warning 1196). */
+  async #hasLeftSomething(): Promise<boolean> {
+    const { connection } = this.#session as Session;
+    const rows = await fetchRows(connection, 'SHOW WARNINGS').catch(() => []);
+    return rows.some(([, code]) => code === notAllUndone);
+  }
+
+  /**
+   * Ends the transaction. `rolled_back`: the savepoint was still there, or had been released as the last thing, and nothing
+   * was changed that the ROLLBACK left as it is (warning 1196).
+   */
+  async #rollBack(): Promise<'rolled_back' | 'no proof' | 'partial' | 'unknown'> {
+    this.#enter('undoing');
+    if (this.#stopReason !== null) this.#boundWhatFollows();
+    const { connection } = this.#session as Session;
+    const sink = new Warnings();
+    const names = this.#hasSavepoint
+      ? [`ROLLBACK TO SAVEPOINT ${this.#savepoint}`, 'ROLLBACK']
+      : ['ROLLBACK'];
+    const answers: Promise<Answered>[] = [];
+    const commands = names.map((sql) => {
+      const { command, answer } = this.#createCommand(sql, sink);
+      answers.push(answer);
+      return command;
+    });
+    connection.sendTogether(commands);
+    const [first, last] = await Promise.all([answers[0], answers.at(-1)]);
+    if (first?.kind !== 'answered' || last?.kind !== 'answered') return 'unknown';
+    if (last.error !== null) {
+      connection.destroy(new Error('a transaction could not be rolled back'));
+      return 'unknown';
+    }
+    if (sink.count > 0) return 'partial';
+    return first.error === null ? 'rolled_back' : 'no proof';
+  }
+
+  #outcomeWithoutTransaction(broken: Break): Outcome {
+    if (broken.kind === 'stopped') return 'unknown';
+    const isFirst = broken.kind === 'refused' && broken.step === 0;
+    return isFirst && !isCall(broken) ? 'failed' : 'partial';
+  }
+
+  #describe(broken: Break, outcome: Outcome): RunEnd {
+    switch (broken.kind) {
+      case 'refused': {
+        const failure = {
+          error: broken.error,
+          statement: broken.step ?? 0,
+          mayBePartial: broken.isCall,
+          rolledBack: outcome === 'rolled_back',
+          batch: { outcome, isAround: broken.step === null },
+        };
+        return { kind: 'answered', failure, facts: null };
+      }
+      case 'fault':
+        return this.#faulted(broken.fault, broken.step, outcome);
+      case 'stopped':
+        return { kind: 'batch stopped', reason: broken.reason, outcome };
+      case 'lost':
+        return this.#stopReason === null
+          ? { kind: 'lost' }
+          : { kind: 'stopped', reason: this.#stopReason };
+      default:
+        return broken satisfies never;
+    }
+  }
+
+  #faulted(fault: BatchFault, statement: number | null, outcome: Outcome): RunEnd {
+    return { kind: 'batch failed', fault, statement, outcome };
+  }
+
+  async #ask(sql: string, sink: ResultSink): Promise<Answered> {
+    const session = this.#session as Session;
+    const { command, answer } = this.#createCommand(sql, sink);
+    if (this.#stopReason !== null) return { kind: 'answered', error: null };
+    if (isTooLarge(command.packet, session)) return { kind: 'answered', error: packetTooLarge };
+    this.#tellSent();
+    this.#answer = answer;
+    session.connection.send(command);
+    const answered = await answer;
+    this.#answer = null;
+    await this.#killing;
+    return session.connection.isLost ? { kind: 'lost' } : answered;
+  }
+
+  #createCommand(sql: string, sink: ResultSink) {
+    const { connection } = this.#session as Session;
+    const { promise, resolve } = createAnswer();
+    const command = new QueryCommand(sql, connection.columns, sink, {
+      answered: (_flagsClean, error) => resolve({ kind: 'answered', error }),
+      lost: () => resolve({ kind: 'lost' }),
+    });
+    return { command, answer: promise };
+  }
+
+  #tellSent(): void {
+    if (this.#wasSent) return;
+    this.#wasSent = true;
+    for (const { statement } of this.#batch.steps) statement.effects.sent();
+  }
+
+  /** The statement that runs is killed, so that what was done can be undone on the same session. */
+  #interrupt(reason: StopReason): void {
+    this.#stopReason ??= reason;
+    this.#boundWhatFollows();
+    if (this.#killing !== null || this.#answer === null) return;
+    const session = this.#session as Session;
+    this.#killing = killStatement(this.#context.control, session, this.#answer).then((isUsable) => {
+      if (!isUsable) session.connection.destroy(new Error('a batch could not be interrupted'));
+    });
+  }
+
+  #boundWhatFollows(): void {
+    if (this.#bound !== undefined) return;
+    this.#bound = setTimeout(
+      () => this.#session?.connection.destroy(new Error('a stopped batch did not end')),
+      killTimeoutMs,
+    );
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#enter('ended');
+    if (this.#wasSent) {
+      const isCertain = end.kind === 'answered' || end.kind === 'batch failed';
+      for (const { statement } of this.#batch.steps) statement.effects.ended(isCertain);
+    }
+    this.#events.runEnded(end);
+  }
+}
+
+/** Counts warnings of ROLLBACK: something was changed outside of transactions. */
+class Warnings implements ResultSink {
+  count = 0;
+
+  ok({ warnings }: OkPacket): void {
+    this.count += warnings;
+  }
+
+  columns(): void {}
+
+  row(): void {}
+
+  endOfRows(): void {}
+}
+
+/** The server has undone the transaction itself, or left it open for us to do it. */
+function isUndoing(broken: Break): boolean {
+  return broken.kind === 'refused' && worthAnotherTry.has(broken.error.errno);
+}
+
+/** A CALL may have committed before. */
+function isCall(broken: Break): boolean {
+  return broken.kind === 'refused' && broken.isCall;
+}
+
+function createAnswer() {
+  let resolve: (answered: Answered) => void = () => {};
+  const promise = new Promise<Answered>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,86 @@
+// The texts that a batch is sent in: as few as can be, and nothing in one with what must be known before it.
+// Pure. Must not know connections.
+import type { Batch, BatchStep } from './batch.ts';
+
+/** One statement of a text. */
+export type Piece = {
+  readonly sql: string;
+  readonly role:
+    | 'preamble'
+    /** From here on there is the savepoint of our own. */
+    | 'savepoint'
+    | 'step'
+    /** It fails unless the savepoint is there, and so the transaction that it was set in. */
+    | 'proof';
+  /** Its number in the batch; of a proof the one that it is about; of others none. */
+  readonly step: number | null;
+};
+
+/** Statements that are sent together; the server stops at the first one that fails. */
+export type BatchText = { readonly sql: string; readonly pieces: readonly Piece[] };
+
+/** A text is not made longer than this by a further statement. */
+const mostTextUnits = 256 * 1024;
+
+/**
+ * Statements go together up to one that must have done what is expected of it. One text with semicolons stops at its first
+ * error; packets in one write would not. Behind a CALL stands a proof that it has left the transaction as it was: a flag
+ * would not tell of one that was ended and begun anew. COMMIT is not among them: it goes alone, when all is known.
+ * @param savepoint a name that no client can know
+ */
+export function writeTexts(batch: Batch, savepoint: string): readonly BatchText[] {
+  const texts = new Texts();
+  if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
+  batch.steps.forEach((step, number) => {
+    texts.add({ sql: step.sql, role: 'step', step: number });
+    const isLast = number === batch.steps.length - 1;
+    if (batch.isAtomic) {
+      for (const piece of proofs(step, number, isLast, savepoint)) texts.add(piece);
+    }
+    if (step.expect !== null) texts.close();
+  });
+  texts.close();
+  return texts.all;
+}
+
+class Texts {
+  readonly all: BatchText[] = [];
+  #pieces: Piece[] = [];
+  #length = 0;
+
+  add(piece: Piece): void {
+    if (this.#length + piece.sql.length > mostTextUnits) this.close();
+    this.#pieces.push(piece);
+    this.#length += piece.sql.length;
+  }
+
+  /** A line feed ends a comment that would have swallowed the semicolon. */
+  close(): void {
+    const pieces = this.#pieces;
+    if (pieces.length > 0) this.all.push({ sql: pieces.map(({ sql }) => sql).join('\n;'), pieces });
+    this.#pieces = [];
+    this.#length = 0;
+  }
+}
+
+/** ROLLBACK first: nothing that a session may have begun is committed by what follows. */
+function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] {
+  const own = (sql: string): Piece => ({ sql, role: 'preamble', step: null });
+  return [
+    own('ROLLBACK'),
+    ...(isolation === null
+      ? []
+      : [own(`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`)]),
+    own(isReadOnly ? 'START TRANSACTION READ ONLY' : 'START TRANSACTION'),
+    { sql: `SAVEPOINT ${savepoint}`, role: 'savepoint', step: null },
+  ];
+}
+
+/** What has been released proves all before it; behind the last statement nothing needs a savepoint any more. */
+function proofs(step: BatchStep, number: number, isLast: boolean, savepoint: string): Piece[] {
+  if (!isLast && !step.isCall) return [];
+  const proof: Piece = { sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step: number };
+  return isLast
+    ? [proof]
+    : [proof, { sql: `SAVEPOINT ${savepoint}`, role: 'savepoint', step: null }];
+}

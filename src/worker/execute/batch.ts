@@ -1,0 +1,56 @@
+// Statements that are run one after another on one session, and the conditions under which they count.
+// Must not know how they reach MySQL.
+import type { TableName } from '../../shared/sql/table-names.ts';
+import type { Statement } from './preparation.ts';
+
+/** As SQL has them. */
+export const isolationLevels = [
+  'read uncommitted',
+  'read committed',
+  'repeatable read',
+  'serializable',
+] as const;
+
+export type Isolation = (typeof isolationLevels)[number];
+
+/** What a statement must have done, or all is undone. Bounds are inclusive. */
+export type Expectation = {
+  readonly of: 'affected_rows' | 'row_count';
+  readonly least: number;
+  readonly most: number;
+  /** What is told where it is not met. */
+  readonly code: 'EXPECTATION_FAILED' | 'TOO_MANY_ROWS';
+};
+
+/** One of the statements. */
+export type BatchStep = {
+  readonly sql: string;
+  readonly statement: Statement;
+  /** It may have several results, and end the transaction. */
+  readonly isCall: boolean;
+  readonly expect: Expectation | null;
+};
+
+/** What is to be run. */
+export type Batch = {
+  readonly steps: readonly BatchStep[];
+  /** In one transaction; what is said of transactions below holds for these only. */
+  readonly isAtomic: boolean;
+  /** Null: the session's. */
+  readonly isolation: Isolation | null;
+  readonly isReadOnly: boolean;
+  /** How often it is begun anew after a deadlock or its like. */
+  readonly mostRetries: number;
+  /** It ends in a ROLLBACK though all went well. */
+  readonly isDryRun: boolean;
+  /** Tables that must be known to have transactions before anything is run; null: nobody asks. */
+  readonly undoableTables: readonly TableName[] | null;
+};
+
+/** Why a batch came to nothing, or to a part, beside errors of MySQL's and lost connections. */
+export type BatchFault =
+  | { readonly kind: 'unmet'; readonly expect: Expectation; readonly found: string }
+  /** A procedure ended the transaction. */
+  | { readonly kind: 'ended' }
+  /** Something was, or would have been, changed that a ROLLBACK does not undo. */
+  | { readonly kind: 'not undoable' };

@@ -1,0 +1,74 @@
+// A batch that came to nothing, or to a part, in the words of HTTP and of people.
+// Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
+import { failures } from '../../shared/failure-codes.ts';
+import type { BatchFault, Expectation } from '../execute/batch.ts';
+import type { Outcome, RunEnd } from '../execute/outcome.ts';
+import type { Failure } from '../reply/failure.ts';
+
+type Failed = Extract<RunEnd, { kind: 'batch failed' }>;
+
+/** What became of all of it, behind what went wrong. */
+const consequences: Readonly<Record<Outcome, string>> = {
+  not_executed: 'Nothing was executed.',
+  failed: 'Nothing was changed.',
+  rolled_back: 'Everything was undone.',
+  partial: 'A part stands: look before you repeat it.',
+  unknown: 'It may or may not have been applied: look before you repeat it.',
+};
+
+/** What is told of a batch that was ended for what a statement of it did. */
+export function batchFailure({ fault, statement, outcome }: Failed): Failure {
+  const { status, code, message } = describeFault(fault, outcome);
+  return {
+    status,
+    code,
+    message: `${message} ${consequences[outcome]}`,
+    outcome,
+    ...(statement === null ? {} : { place: { statement } }),
+  };
+}
+
+/** A stop's failure, as of a single statement, for a batch of which is known what became of it. */
+export function stoppedBatch(stopped: Failure, outcome: Outcome): Failure {
+  const [reason = ''] = stopped.message.split(/(?<=\.) /);
+  return { ...stopped, outcome, message: `${reason} ${consequences[outcome]}` };
+}
+
+function describeFault(
+  fault: BatchFault,
+  outcome: Outcome,
+): Pick<Failure, 'status' | 'code' | 'message'> {
+  switch (fault.kind) {
+    case 'unmet': {
+      const { code } = fault.expect;
+      const wanted = describeExpectation(fault.expect);
+      return {
+        status: failures[code].status,
+        code,
+        message: `${fault.found}, where ${wanted} was expected.`,
+      };
+    }
+    case 'ended':
+      return {
+        status: failures.TRANSACTION_ENDED.status,
+        code: 'TRANSACTION_ENDED',
+        message: 'The statement ended the transaction in which it ran.',
+      };
+    case 'not undoable': {
+      const { status, sentStatus } = failures.NOT_UNDOABLE;
+      return {
+        status: outcome === 'not_executed' ? status : sentStatus,
+        code: 'NOT_UNDOABLE',
+        message: 'A ROLLBACK is not known to undo all that the statement changes.',
+      };
+    }
+    default:
+      return fault satisfies never;
+  }
+}
+
+function describeExpectation({ of, least, most }: Expectation): string {
+  if (least === most) return `${of} ${least}`;
+  if (most === Number.POSITIVE_INFINITY) return `${of} of at least ${least}`;
+  return least === 0 ? `${of} of at most ${most}` : `${of} from ${least} to ${most}`;
+}
