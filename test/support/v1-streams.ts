@@ -1,0 +1,91 @@
+// Long replies of /v1/query: asked for in every format and coding, and read until they end or are cut.
+// Must not know what is promised of them.
+import assert from 'node:assert/strict';
+import { type IncomingMessage, request } from 'node:http';
+import { createGunzip } from 'node:zlib';
+import type { Database } from './mariadb.ts';
+
+export const json = 'application/json';
+export const ndjson = 'application/x-ndjson';
+export const csv = 'text/csv';
+/** All formats. */
+export const types = [json, ndjson, csv];
+/** All codings. */
+export const codings = ['identity', 'gzip'];
+/** All of both. */
+export const ways = types.flatMap((type) => codings.map((coding) => ({ type, coding })));
+
+/** How many rows the table `big` has. */
+export const bigRows = 200_000;
+
+/** Creates the tables `digits` and `big`, of so many rows. */
+export async function createBig(database: Database, rows = bigRows): Promise<void> {
+  await database.query('create table digits (d int primary key)');
+  await database.query('insert into digits values (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)');
+  await database.query('create table big (n int primary key, a varchar(60), b varchar(60))');
+  await database.query(
+    `insert into big select u.d*100000+v.d*10000+w.d*1000+x.d*100+y.d*10+z.d as n,
+       concat('say "', z.d, '",\\r\\n', repeat('é', 10)), md5(concat(w.d, x.d))
+     from digits u, digits v, digits w, digits x, digits y, digits z
+     where u.d < 2 having n < ?`,
+    [rows],
+  );
+}
+
+/** What is asked of whom. */
+export type Wish = {
+  readonly sql: string;
+  readonly type: string;
+  readonly coding?: string;
+  readonly rows?: string;
+  readonly to: { readonly port: number };
+};
+
+/** Asks, and resolves with the reply when its head is there. */
+export function open({ sql, type, coding = 'identity', rows = 'array', to }: Wish) {
+  const headers = {
+    'Content-Type': 'application/json',
+    Accept: type,
+    'Accept-Encoding': coding,
+  };
+  const options = { host: '127.0.0.1', port: to.port, path: '/v1/query', method: 'POST', headers };
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request({ ...options, agent: false }, resolve);
+    outgoing.once('error', reject);
+    outgoing.end(JSON.stringify({ sql, rows, timeout_ms: 30_000 }));
+  });
+}
+
+/** What a reply says, chunk by chunk; rejects when it is cut. */
+export function contentOf(reply: IncomingMessage): AsyncIterable<Buffer> {
+  if (reply.headers['content-encoding'] !== 'gzip') return reply;
+  const gunzip = createGunzip();
+  reply.once('error', (error) => gunzip.destroy(error));
+  return reply.pipe(gunzip);
+}
+
+/** All of a reply; rejects when it is cut. */
+export async function collect(reply: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of contentOf(reply)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** What came of a reply: all of it, or what there was of it before it was cut. */
+export async function collectUntilCut(reply: IncomingMessage) {
+  const chunks: Buffer[] = [];
+  let isCut = false;
+  try {
+    for await (const chunk of contentOf(reply)) chunks.push(chunk);
+  } catch {
+    isCut = true;
+  }
+  return { isCut, body: Buffer.concat(chunks) };
+}
+
+/** Lines of JSON, the last one ended as well. */
+export function linesOf(body: Buffer): unknown[] {
+  const lines = body.toString().split('\n');
+  assert.equal(lines.pop(), '');
+  return lines.map((line) => JSON.parse(line) as unknown);
+}
