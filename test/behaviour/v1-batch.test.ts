@@ -374,6 +374,13 @@ test('results beyond what is held undo the batch', async () => {
   assert.equal(await count('orders'), 0);
 });
 
+test('a result that cannot be told undoes the batch', async () => {
+  const statements = ['insert into orders (user) values (1)', 'select 1 as a, 2 as a'];
+  const problem = await problemOf(statements, { rows: 'object' });
+  assert.deepEqual(told(problem), [400, 'DUPLICATE_COLUMNS', 'rolled_back', undefined]);
+  assert.equal(await count('orders'), 0);
+});
+
 test('many statements, and long ones, are one transaction', async () => {
   const long = 'x'.repeat(150_000);
   const statements = [
