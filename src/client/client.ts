@@ -4,10 +4,11 @@ import { DbhttpdError, type Outcome } from './error.ts';
 import { encodeParameters, type ParameterOrList, type Parameters } from './parameters.ts';
 import { type Column, decodeResult, type Layout, type StatementResult } from './results.ts';
 import { defaultRetries, type RetryPolicy, withRetries } from './retries.ts';
+import { isInLines, readRows, type StreamEnd } from './row-stream.ts';
 import { type Fragment, isTemplate, renderTemplate, sql } from './template.ts';
 import { type Connection, readJson, type Sent, sendRequest } from './transport.ts';
 
-export type { Column, Fragment, Outcome, Parameters, RetryPolicy, StatementResult };
+export type { Column, Fragment, Outcome, Parameters, RetryPolicy, StatementResult, StreamEnd };
 export { DbhttpdError, sql };
 
 /** What a request may choose. */
@@ -53,9 +54,23 @@ export type Query = {
   ): Promise<QueryResult<Row>>;
 };
 
+/** The same, row by row. Nothing is sent before the first row is asked for; who leaves the loop ends the statement. */
+export type Stream = {
+  <Row = Record<string, unknown>>(
+    strings: TemplateStringsArray,
+    ...values: readonly (ParameterOrList | Fragment)[]
+  ): AsyncGenerator<Row, StreamEnd, void>;
+  <Row = Record<string, unknown>>(
+    sql: string,
+    params?: Parameters,
+    options?: QueryOptions,
+  ): AsyncGenerator<Row, StreamEnd, void>;
+};
+
 /** A gateway's section, to be asked. It holds no connection: there is nothing to close. */
 export type Client = {
   readonly query: Query;
+  readonly stream: Stream;
   /** The same client with other options where a request says nothing. */
   readonly with: (options: QueryOptions) => Client;
 };
@@ -87,8 +102,16 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
     const asked = toStatement(statement, rest);
     return await runQuery(connection, asked, { ...defaults, ...asked.options });
   };
+  async function* stream(
+    statement: string | TemplateStringsArray,
+    ...rest: readonly unknown[]
+  ): AsyncGenerator<unknown, StreamEnd, void> {
+    const asked = toStatement(statement, rest);
+    return yield* runStream(connection, asked, { ...defaults, ...asked.options });
+  }
   return {
     query: query as Query,
+    stream: stream as Stream,
     with: (options) => createClient(connection, { ...defaults, ...options }),
   };
 }
@@ -112,30 +135,54 @@ function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
   return { text: statement, params, options };
 }
 
+type Told = Readonly<Record<string, unknown>>;
+
 async function runQuery(
   connection: Connection,
-  { text, params }: Asked,
+  asked: Asked,
   options: QueryOptions,
 ): Promise<QueryResult<unknown>> {
-  const sent: Sent = {
+  const sent = toSent(asked, options, 'application/json');
+  const { told, begun } = await repeat(sent, options, async () => {
+    const begun = await sendRequest(connection, sent);
+    return { told: (await readJson(begun, sent)) as Told, begun };
+  });
+  const replayed = begun.response.headers.get('idempotency-replayed') === 'true';
+  return decodeReply(told, layoutOf(options), replayed);
+}
+
+/** What is not sent in lines, as a CALL is not, comes whole. */
+async function* runStream(
+  connection: Connection,
+  asked: Asked,
+  options: QueryOptions,
+): AsyncGenerator<unknown, StreamEnd, void> {
+  const sent = toSent(asked, options, 'application/x-ndjson');
+  const begun = await repeat(sent, options, () => sendRequest(connection, sent));
+  if (isInLines(begun)) return yield* readRows(begun, sent, layoutOf(options));
+  const told = (await readJson(begun, sent)) as Told;
+  const { rows, rowCount, truncated } = decodeReply(told, layoutOf(options), false);
+  yield* rows;
+  return { rowCount, truncated };
+}
+
+function toSent({ text, params }: Asked, options: QueryOptions, accept: string): Sent {
+  return {
     path: '/v1/query',
     body: encodeQuery(text, params, options),
-    accept: 'application/json',
+    accept,
     isReadOnly: options.readOnly === true,
     idempotencyKey: keyOf(options),
     signal: options.signal ?? null,
   };
-  const { told, replayed } = await withRetries(
-    retriesOf(options),
-    sent.idempotencyKey,
-    sent.signal,
-    async () => {
-      const begun = await sendRequest(connection, sent);
-      const told = (await readJson(begun, sent)) as Readonly<Record<string, unknown>>;
-      return { told, replayed: begun.response.headers.get('idempotency-replayed') === 'true' };
-    },
-  );
-  return decodeReply(told, layoutOf(options), replayed);
+}
+
+function repeat<Reply>(
+  { idempotencyKey, signal }: Sent,
+  options: QueryOptions,
+  attempt: () => Promise<Reply>,
+): Promise<Reply> {
+  return withRetries(retriesOf(options), idempotencyKey, signal, attempt);
 }
 
 /** Rows are always sent as arrays: that is the shortest, and what the gateway does fastest. */
@@ -150,12 +197,8 @@ function encodeQuery(text: string, params: Parameters, options: QueryOptions): s
   return `${fields.slice(0, -1)},"params":${encodeParameters(params)}}`;
 }
 
-function decodeReply(
-  told: Readonly<Record<string, unknown>>,
-  layout: Layout,
-  replayed: boolean,
-): QueryResult<unknown> {
-  const all = (told.results ?? [told]) as readonly Readonly<Record<string, unknown>>[];
+function decodeReply(told: Told, layout: Layout, replayed: boolean): QueryResult<unknown> {
+  const all = (told.results ?? [told]) as readonly Told[];
   const results = all.map((each) => decodeResult<unknown>(each, layout));
   const main = results.find(({ columns }) => columns.length > 0) ?? results.at(-1);
   if (main === undefined) throw new TypeError('a reply without results');

@@ -29,6 +29,11 @@ export async function typed(db: Client): Promise<void> {
   });
   const second: bigint | undefined = pairs.rows[0]?.[1];
 
+  for await (const { id: next } of db.stream<City>`select id, name from city`) {
+    // @ts-expect-error an id is text
+    const wrong: number = next;
+    void wrong;
+  }
   await db.query('select :a, :b', { a: [1, 2], b: new Uint8Array(1) });
   await db.query`select ${[1, 'two', null]} ${sql`and ${true}`}`;
   // @ts-expect-error a Date has no text in SQL but for a time zone

@@ -9,6 +9,7 @@ import {
 } from '../../../../shared/failure-codes.ts';
 import { errorName } from '../../../../shared/mysql/error-names.ts';
 import { version } from '../../../../shared/process/version.ts';
+import type { MediaType } from '../accept.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import { queryFields } from '../request.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
@@ -30,6 +31,20 @@ const requestIdHeader = {
 };
 const retryAfterHeader = {
   'Retry-After': { schema: { type: 'integer' }, description: 'In seconds.' },
+};
+
+/** What rows can be beside JSON. */
+const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema>> = {
+  'application/x-ndjson': {
+    schema: {
+      type: 'string',
+      description:
+        'Lines of JSON: `{"columns":[…]}`, a row each, and at last `{"end":{…}}`, or `{"error":{…}}` with a Problem.',
+    },
+  },
+  'text/csv': {
+    schema: { type: 'string', description: 'RFC 4180 with a header. NULL is an empty field.' },
+  },
 };
 
 /** The document, as an object for JSON. */
@@ -78,6 +93,7 @@ function describeQuery(): Schema {
           'application/json': {
             schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
           },
+          ...rowFormats,
         },
       },
       ...describeFailures(),
