@@ -29,8 +29,8 @@ export class Admission {
     this.waiting += 1;
   }
 
-  /** Gives so many places back. */
-  leave(count = 1): void {
-    this.waiting -= count;
+  /** Gives a place back. */
+  leave(): void {
+    this.waiting -= 1;
   }
 }

@@ -99,7 +99,7 @@ export class Pool implements SessionEvents, ProbedPool {
     } else {
       this.queue.add(waiter);
       this.#openWhereNeeded();
-      if (!this.admission.isOverfull) return;
+      if (waiter.isOwn === true || !this.admission.isOverfull) return;
       this.queue.remove(waiter);
       waiter.refused('queue full');
     }

@@ -19,7 +19,7 @@ export class Queue {
 
   add(waiter: Waiter): void {
     this.#waiters.push(waiter);
-    this.#admission.enter();
+    if (waiter.isOwn !== true) this.#admission.enter();
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
@@ -27,7 +27,7 @@ export class Queue {
     const at = this.#waiters.indexOf(waiter);
     if (at < 0) return;
     this.#waiters.splice(at, 1);
-    this.#admission.leave();
+    this.#leave(waiter);
   }
 
   /** Hands a waiter's place over. The one who gives it is not called any more. */
@@ -39,13 +39,18 @@ export class Queue {
   /** Takes out who has waited longest. */
   shift(): Waiter | undefined {
     const waiter = this.#waiters.shift();
-    if (waiter !== undefined) this.#admission.leave();
+    if (waiter !== undefined) this.#leave(waiter);
     return waiter;
   }
 
   refuseAll(reason: Refusal): void {
-    const refused = this.#waiters.splice(0);
-    this.#admission.leave(refused.length);
-    for (const waiter of refused) waiter.refused(reason);
+    for (const waiter of this.#waiters.splice(0)) {
+      this.#leave(waiter);
+      waiter.refused(reason);
+    }
+  }
+
+  #leave({ isOwn }: Waiter): void {
+    if (isOwn !== true) this.#admission.leave();
   }
 }

@@ -7,6 +7,8 @@ export type Refusal = 'queue full' | 'database unreachable' | 'stopping';
 
 /** Somebody who wants a session. Exactly one of the two is called, once, unless withdrawn. */
 export interface Waiter {
+  /** The gateway's own, and no request: it waits in the same order, but takes no place of `queue`. */
+  readonly isOwn?: boolean;
   /** The session is the waiter's until it is released. */
   granted(session: Session): void;
   refused(reason: Refusal): void;

@@ -40,6 +40,7 @@ const quietMs = 10_000;
 export class Catalogue {
   /** What may be trusted to be built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
+  readonly isOwn = true;
   readonly #pool: Pool;
   readonly #tellOthers: () => void;
   readonly #log: Log;

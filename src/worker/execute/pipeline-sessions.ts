@@ -29,6 +29,7 @@ export class PipelineSessions {
   open(): void {
     this.opening += 1;
     this.#pool.request({
+      isOwn: true,
       granted: (session) => void this.#admit(session),
       refused: () => {
         this.opening -= 1;

@@ -43,3 +43,15 @@ test('each way out of the queue gives one place back', () => {
   assert.equal(queue.shift(), undefined);
   assert.equal(admission.waiting, 0);
 });
+
+test("the gateway's own waiters take no place of a request's", () => {
+  const admission = new Admission(() => 1);
+  const queue = new Queue(admission);
+  const own: Waiter = { ...createWaiter(), isOwn: true };
+  queue.add(own);
+  assert.equal(admission.waiting, 0);
+  queue.add(createWaiter());
+  assert.ok(!admission.isOverfull, 'the request found no place');
+  assert.equal(queue.shift(), own);
+  assert.equal(admission.waiting, 1);
+});
