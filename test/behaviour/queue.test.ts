@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Reply } from '../support/ask.ts';
 import { fillPool } from '../support/busy-pool.ts';
 import { outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
@@ -113,13 +114,14 @@ test('requests are served in the order in which they came', async () => {
     gateway.dbPost({ SQL: `select ${second.zero}` }),
   );
   await waiting(3);
-  const turns: Promise<unknown>[] = [];
+  const turns: Promise<Reply>[] = [];
   for (let n = 0; n < 5; n += 1) {
     turns.push(gateway.dbPost({ SQL: `insert into turns (n) values (${n})` }));
     await waiting(4 + n);
   }
   await gate.open();
-  await Promise.all([...busy, ...turns]);
+  await Promise.all(busy);
+  for (const { status, text } of await Promise.all(turns)) assert.equal(status, 200, text);
   await second.open();
   await Promise.all(blockers);
   const rows = await database.query('select n from turns order by place');
