@@ -68,6 +68,7 @@ function ask(url: string): void {
 function farewell(url: string, places: Places): string {
   return `
 Try next:
+  curl -s ${url}/v1/query --json '{"sql":"select * from place where country = ?","params":["JP"]}'
   curl -s '${url}/db?{"SQL":"select+*+from+country+limit+3"}' --globoff
   curl -s ${url}/db --json '{"SQL":"insert into note (text) values (?)","PARAMS":["héllo"]}'
   curl -s ${url}/db --json '{"SQL":"select * from timezone_transition"}' | wc -c

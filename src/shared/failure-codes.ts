@@ -384,7 +384,7 @@ export type RequestOutcome = (typeof outcomes)[number];
 export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'error'>, string>> = {
   not_executed: 'the statement never reached MySQL',
   failed:
-    'a read was stopped, or could not be run again after its first run was cut short: nothing has changed',
+    'MySQL refused the statement (on `/v1`), or a read was stopped, or could not be run again after its first run was cut short: nothing has changed, but for what tables without transactions keep of a refused write',
   partial:
     'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. Of a transaction: it is over, and something of it stands',
   rolled_back: 'an error, and everything before it was undone',
