@@ -142,9 +142,11 @@ class Binding {
       if (wanted === given) return null;
       const missing = this.#missingOffset;
       const first = missing === null ? '' : `; the first without is at offset ${missing}`;
+      const none =
+        wanted === 0 ? '; an array is for ? (outside of quotes), an object is for :name' : '';
       return failed(
         'PARAMS_COUNT',
-        `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}`,
+        `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}${none}`,
         missing,
       );
     }

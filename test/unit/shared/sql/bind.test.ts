@@ -97,6 +97,17 @@ test('counts values and matches names exactly', () => {
   assert.equal(bound('select :__proto__', JSON.parse('{"__proto__":1}')), 'select 1');
 });
 
+test('an array for names, or for a ? inside quotes, is told what it is for', () => {
+  for (const sql of ['select :a', "select '?'"]) {
+    const refused = bind(sql, [1]);
+    assert.equal(code(refused), 'PARAMS_COUNT');
+    assert.match(
+      refused.ok ? '' : refused.failure.message,
+      /an array is for \? .* object is for :name/,
+    );
+  }
+});
+
 test('a refusal names the parameter and the place, and no value', () => {
   const secret = 'swordfish';
   const long = 'n'.repeat(1000);
