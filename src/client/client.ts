@@ -31,6 +31,19 @@ export type QueryOptions = {
   readonly retry?: Partial<RetryPolicy> | false;
 };
 
+/** All of them; the compiler names one that is missing. */
+const optionNames: Readonly<Record<keyof QueryOptions, true>> = {
+  timeoutMs: true,
+  readOnly: true,
+  maxRows: true,
+  rows: true,
+  bigint: true,
+  json: true,
+  idempotencyKey: true,
+  signal: true,
+  retry: true,
+};
+
 /** What `query` resolves to: the first result that has rows, else the last one; of a CALL all stand in `results`. */
 export type QueryResult<Row> = StatementResult<Row> & {
   readonly results: readonly StatementResult<Row>[];
@@ -95,6 +108,7 @@ export function connect({ url, token, fetch: given, ...options }: ConnectOptions
 }
 
 function createClient(connection: Connection, defaults: QueryOptions): Client {
+  checkNames(defaults);
   const query = async (
     statement: string | TemplateStringsArray,
     ...rest: readonly unknown[]
@@ -132,7 +146,16 @@ function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
   }
   if (typeof statement !== 'string') throw new TypeError('the statement must be a string');
   const [params = [], options = {}] = rest as [Parameters?, QueryOptions?];
+  checkNames(options);
   return { text: statement, params, options };
+}
+
+/** A guard that is misspelt (`readonly`) would guard nothing. */
+function checkNames(options: QueryOptions): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name));
+  if (unknown === undefined) return;
+  const known = Object.keys(optionNames).join(', ');
+  throw new TypeError(`${JSON.stringify(unknown)} is no option; there are ${known}`);
 }
 
 type Told = Readonly<Record<string, unknown>>;

@@ -149,6 +149,17 @@ test('what has no meaning in SQL is a TypeError that names the place, and nothin
   assert.equal(front.seen.length, before);
 });
 
+test('an option that there is not is a TypeError that names it, and nothing is sent', async () => {
+  const before = front.seen.length;
+  const misspelt = { readonly: true } as object;
+  const named = { name: 'TypeError', message: /^"readonly" is no option; there are .*readOnly/ };
+  await assert.rejects(db.query('delete from account', [], misspelt), named);
+  assert.throws(() => db.with(misspelt), named);
+  assert.throws(() => connect({ url: front.url, ...misspelt }), named);
+  await assert.rejects(db.stream('select 1', [], misspelt).next(), named);
+  assert.equal(front.seen.length, before);
+});
+
 test('BIGINT is text, or a BigInt where that is asked for; rows are objects or arrays', async () => {
   const text = 'select id, balance from account where id > ?';
   const asBigInt = await db.query<{ id: bigint }>(text, [2], { bigint: 'bigint' });
