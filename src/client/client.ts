@@ -14,21 +14,21 @@ export { DbhttpdError, sql };
 /** What a request may choose. */
 export type QueryOptions = {
   /** The gateway's deadline, in ms; without it the section's `statement_timeout`. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Only a statement that reads, in a READ ONLY transaction: then an interrupted request has changed nothing. */
-  readonly readOnly?: boolean;
-  readonly maxRows?: number;
+  readonly readOnly?: boolean | undefined;
+  readonly maxRows?: number | undefined;
   /** `object` where nothing is said. */
-  readonly rows?: Layout['rows'];
+  readonly rows?: Layout['rows'] | undefined;
   /** BIGINT as text (where nothing is said) or as BigInt. */
-  readonly bigint?: Layout['bigint'];
+  readonly bigint?: Layout['bigint'] | undefined;
   /** JSON columns as values (where nothing is said), whose numbers are JavaScript's, or as their text. */
-  readonly json?: 'value' | 'string';
+  readonly json?: 'value' | 'string' | undefined;
   /** Of 1 to 255 visible characters, or `true` for one of the client's own: the gateway executes the request once, however often it is sent. */
-  readonly idempotencyKey?: string | true;
-  readonly signal?: AbortSignal;
+  readonly idempotencyKey?: string | true | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Bounds of what is sent again by itself; false: nothing is. */
-  readonly retry?: Partial<RetryPolicy> | false;
+  readonly retry?: Partial<RetryPolicy> | false | undefined;
 };
 
 /** All of them; the compiler names one that is missing. */
@@ -92,9 +92,9 @@ export type Client = {
 export type ConnectOptions = QueryOptions & {
   /** `http://host:port`, also with a path before /v1 where a proxy wants one. */
   readonly url: string;
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The runtime's own where it is not given. */
-  readonly fetch?: typeof fetch;
+  readonly fetch?: typeof fetch | undefined;
 };
 
 /** Creates a client; nothing is sent yet. Throws a TypeError for a URL or token that cannot be one. */

@@ -114,7 +114,8 @@ export const failures = {
   WRONG_SERVER: { status: 400, meaning: '`SERVER` names another section', repeat: 'changed' },
   IDEMPOTENCY_OFF: {
     status: 400,
-    meaning: '`Idempotency-Key` where the configuration has no `idempotency_table`',
+    meaning:
+      '`Idempotency-Key`: there is no `idempotency_table` to keep replies in, and this version knows none yet',
     repeat: 'changed',
   },
   MULTI_STATEMENTS_OFF: {

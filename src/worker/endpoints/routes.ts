@@ -60,5 +60,5 @@ export function createRoutes(
 
 /** How failures are told on a path, whether or not there is anything. */
 export function failureFormatOf(path: string): RenderFailure {
-  return path.startsWith('/v1/') ? renderProblem : renderPlainFailure;
+  return path === '/v1' || path.startsWith('/v1/') ? renderProblem : renderPlainFailure;
 }

@@ -43,7 +43,10 @@ const tooManyConnections: Failure = {
   retryAfterSeconds: 1,
 };
 
-const nothingHere = refusal('NOT_FOUND', 'There is nothing here. SQL goes to /db or /v1/query.');
+const nothingHere = refusal(
+  'NOT_FOUND',
+  'There is nothing here. SQL goes to /v1/query, /v1/batch or /db.',
+);
 
 const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
 

@@ -28,7 +28,7 @@ import { isJsonOnly } from './result-shape.ts';
 
 const noKeysHere = refusal(
   'IDEMPOTENCY_OFF',
-  'Idempotency-Key needs idempotency_table in the configuration of this section.',
+  'Idempotency-Key is not taken: this section has no idempotency_table, which this version does not know yet.',
 );
 
 const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
