@@ -9,7 +9,7 @@ const mostLevels = 64;
 /** Integers of up to 15 digits are the same in a JavaScript number. */
 const exactDigits = 15;
 
-/** A parsed object and, lazily, the same with every number as a LosslessNumber; or why there is none. */
+/** A parsed object and, lazily and once, the same with every number as a LosslessNumber; or why there is none. */
 export type ParsedObject =
   | {
       readonly ok: true;
@@ -41,7 +41,15 @@ export function parseObject(text: string): ParsedObject {
     return { ok: false, code: 'BAD_JSON', message: 'the request is not a JSON object' };
   }
   const object = value as Readonly<Record<string, unknown>>;
-  return { ok: true, object, exact: () => (shape.lossy ? parseExact(text) : object) };
+  let exact = shape.lossy ? null : object;
+  return {
+    ok: true,
+    object,
+    exact: () => {
+      exact ??= parseExact(text);
+      return exact;
+    },
+  };
 }
 
 /** Only for text that JSON.parse has accepted: both know the same grammar. */
