@@ -429,6 +429,23 @@ test('a write that touches too many rows is undone', async () => {
   assert.deepEqual(await database.query("select n from stock where sku = 'A'"), [{ n: 6 }]);
 });
 
+test('a write that gives back its rows is counted by them', async (t) => {
+  if (database.flavour === 'mysql') {
+    t.skip('MySQL has no RETURNING');
+    return;
+  }
+  const wish = { sql: 'delete from stock returning sku' };
+  const refused = (await query({ ...wish, max_affected: 1 })).json<Problem>();
+  assert.deepEqual(told(refused), [409, 'TOO_MANY_ROWS', 'rolled_back', 0]);
+  assert.equal(await count('stock'), 2);
+  const reply = await query({ ...wish, max_affected: 2 });
+  assert.equal(reply.json<{ row_count: number }>().row_count, 2);
+  assert.equal(await count('stock'), 0);
+  // What only reads touches nothing.
+  const read = await query({ sql: 'select 1 union select 2', max_affected: 1 });
+  assert.equal(read.status, 200);
+});
+
 test('what is not known to be undoable is refused before it runs', async () => {
   const refused = [
     'create table made (n int)',

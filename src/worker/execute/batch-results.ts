@@ -52,7 +52,7 @@ export class TextResults implements ResultSink {
 
   /** One by one where they are counted. */
   rows(ahead: PacketsAhead): void {
-    if (this.#expect?.of === 'row_count' || !this.#hasRoom(0)) return;
+    if (this.#expect !== null || !this.#hasRoom(0)) return;
     this.#events.sink.rows?.(ahead);
   }
 
@@ -96,9 +96,9 @@ export class TextResults implements ResultSink {
     const expect = this.#expect;
     // A CALL's rows are followed by its count of changed ones, which is what may be expected of it.
     if (expect === null || this.fault !== null || (this.#isCall && of === 'row_count')) return;
-    const isMet = expect.of === of && count >= expect.least && count <= expect.most;
-    // Whether a statement without rows would have touched too many is no question.
-    if (isMet || (expect.code === 'TOO_MANY_ROWS' && expect.of !== of)) return;
+    // A write with RETURNING tells by its rows how many it has touched: it has no count of its own.
+    const isCounted = expect.of === of || expect.code === 'TOO_MANY_ROWS';
+    if (isCounted && count >= expect.least && count <= expect.most) return;
     this.fault = { fault: { kind: 'unmet', expect, found: `${of} ${count}` }, step };
   }
 

@@ -101,14 +101,14 @@ export function decideUndoable(
   { maxAffected, isDryRun }: Undoable,
   catalogue: Known,
 ): Batch | Failure {
+  const found = classify(statement.sql ?? '', catalogue.builtIns);
+  const { kind, tables, readOnlyAllowed, leavesSessionClean } = found;
+  const isRead = kind === 'read';
   const expect: Expectation | null =
-    maxAffected === null
+    maxAffected === null || isRead
       ? null
       : { of: 'affected_rows', least: 0, most: maxAffected, code: 'TOO_MANY_ROWS' };
   const step = createStep(statement, expect);
-  const found = classify(step.sql, catalogue.builtIns);
-  const { kind, tables, readOnlyAllowed, leavesSessionClean } = found;
-  const isRead = kind === 'read';
   const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
   const reason = isKnown
     ? whyNotInTransaction(step.sql)
