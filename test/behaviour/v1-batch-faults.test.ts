@@ -121,6 +121,24 @@ test('two clients that deadlock on purpose both commit', async () => {
   ]);
 });
 
+test('a rerun finds none of what the run before has left in the session', async () => {
+  const light = ['insert into t select 50 + ifnull(@n, 0), 0', 'set @n = ifnull(@n, 0) + 1'];
+  const gate = await closeGate(database);
+  const wait = `select ${gate.zero}`;
+  const lost = batch([...light, add(1), wait, add(2)]);
+  const other = batch([heavy, wait, add(1)]);
+  try {
+    await processlist.started(gate.zero, 2);
+  } finally {
+    await gate.open();
+  }
+  assert.deepEqual([(await lost).retries, (await other).retries], [1, 0]);
+  assert.deepEqual(
+    (await values()).map((row) => (row as unknown[])[0]).filter((id) => Number(id) >= 50),
+    [50],
+  );
+});
+
 test('without reruns the one that lost is told that it may come again', async () => {
   const both = await deadlock([add(1), add(2)], [add(2), add(1)], { retry: 0 });
   const lost = both.filter(({ committed }) => committed !== true);

@@ -245,12 +245,22 @@ export class BatchRun implements Execution, Waiter {
       if (this.#isUnder('ended')) return null;
       const outcome = await this.#undo(broken);
       const isWorthIt = broken.kind === 'refused' && worthAnotherTry.has(broken.error.errno);
-      const mayRerun = isWorthIt && this.#stopReason === null && retries < mostRetries;
-      if (!mayRerun || outcome !== 'rolled_back' || !this.#batch.isAtomic) {
-        return this.#describe(broken, outcome);
-      }
+      const mayRerun = isWorthIt && outcome === 'rolled_back' && retries < mostRetries;
+      if (!mayRerun || !(await this.#forget(session))) return this.#describe(broken, outcome);
       this.#events.sink.restart();
     }
+  }
+
+  /** Takes the session back to what the first run found: variables outlive a ROLLBACK. Returns whether it may be begun anew. */
+  async #forget(session: Session): Promise<boolean> {
+    if (!this.#batch.isAtomic || this.#stopReason !== null) return false;
+    try {
+      await this.#context.pool.refresh(session);
+    } catch {
+      return false;
+    }
+    session.isFresh = false;
+    return this.#stopReason === null;
   }
 
   /** Null: all statements have done what they were to do. */
