@@ -336,6 +336,14 @@ test('isolation and read_only are those of the transaction, and of nothing after
   }
 });
 
+test("savepoints of the client's outlive a CALL behind them", async () => {
+  const insert = 'insert into orders (user) values (1)';
+  await committed(['savepoint here', 'call adds(2)', insert, 'rollback to here', insert]);
+  assert.equal(await count('orders'), 1);
+  await committed(['savepoint here', 'call adds(2)', 'release savepoint here']);
+  assert.equal(await count('orders'), 2);
+});
+
 test('savepoints of the client go, and variables do not outlive the batch', async () => {
   await committed([
     'set @a = 5, foreign_key_checks = 0',

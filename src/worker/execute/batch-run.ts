@@ -282,7 +282,7 @@ export class BatchRun implements Execution, Waiter {
     if (results.fault !== null && results.fault.fault.kind === 'ended') {
       return { kind: 'fault', ...results.fault };
     }
-    if (error !== null && role === 'proof' && error.errno === noSavepoint) {
+    if (error !== null && isProof(role) && error.errno === noSavepoint) {
       return { kind: 'fault', fault: { kind: 'ended' }, step: step ?? 0 };
     }
     if (error !== null) return this.#refused(error, role === 'step' ? step : null);
@@ -480,7 +480,11 @@ function isUndoing(broken: Break): boolean {
 
 /** A CALL may have committed before. */
 function isCall(broken: Break): boolean {
-  return broken.kind === 'refused' && broken.isCall;
+  return 'isCall' in broken && broken.isCall;
+}
+
+function isProof(role: Piece['role']): boolean {
+  return role === 'proof' || role === 'call proof';
 }
 
 function createAnswer() {

@@ -10,7 +10,9 @@ export type Piece = {
     /** From here on there is the savepoint of our own. */
     | 'savepoint'
     | 'step'
-    /** It fails unless the savepoint is there, and so the transaction that it was set in. */
+    /** It fails unless the savepoint that is set before a CALL is there, and so the transaction that the CALL began in. */
+    | 'call proof'
+    /** The same of the savepoint of all, which is released by it. */
     | 'proof';
   /** Its number in the batch; of a proof the one that it is about; of others none. */
   readonly step: number | null;
@@ -25,18 +27,18 @@ const mostTextUnits = 256 * 1024;
 /**
  * Statements go together up to one that must have done what is expected of it. One text with semicolons stops at its first
  * error; packets in one write would not. Behind a CALL stands a proof that it has left the transaction as it was: a flag
- * would not tell of one that was ended and begun anew. COMMIT is not among them: it goes alone, when all is known.
+ * would not tell of one that was ended and begun anew. Its savepoint is set right before the CALL, since releasing one
+ * releases those of the client's that came after it. COMMIT is not among them: it goes alone, when all is known.
  * @param savepoint a name that no client can know
  */
 export function writeTexts(batch: Batch, savepoint: string): readonly BatchText[] {
   const texts = new Texts();
   if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
   batch.steps.forEach((step, number) => {
-    texts.add({ sql: step.sql, role: 'step', step: number });
+    const piece: Piece = { sql: step.sql, role: 'step', step: number };
     const isLast = number === batch.steps.length - 1;
-    if (batch.isAtomic) {
-      for (const piece of proofs(step, number, isLast, savepoint)) texts.add(piece);
-    }
+    const pieces = batch.isAtomic ? withProof(piece, step, isLast, savepoint) : [piece];
+    for (const one of pieces) texts.add(one);
     if (step.expect !== null) texts.close();
   });
   texts.close();
@@ -76,11 +78,20 @@ function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] 
   ];
 }
 
-/** What has been released proves all before it; behind the last statement nothing needs a savepoint any more. */
-function proofs(step: BatchStep, number: number, isLast: boolean, savepoint: string): Piece[] {
-  if (!isLast && !step.isCall) return [];
-  const proof: Piece = { sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step: number };
-  return isLast
-    ? [proof]
-    : [proof, { sql: `SAVEPOINT ${savepoint}`, role: 'savepoint', step: null }];
+/** The proof behind the last statement is one of all before it, of a CALL too. */
+function withProof(
+  piece: Piece,
+  { isCall }: BatchStep,
+  isLast: boolean,
+  savepoint: string,
+): Piece[] {
+  const { step } = piece;
+  if (isLast) return [piece, { sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step }];
+  if (!isCall) return [piece];
+  const around = `${savepoint}_call`;
+  return [
+    { sql: `SAVEPOINT ${around}`, role: 'preamble', step: null },
+    piece,
+    { sql: `RELEASE SAVEPOINT ${around}`, role: 'call proof', step },
+  ];
 }

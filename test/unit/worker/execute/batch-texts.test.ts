@@ -71,15 +71,15 @@ test('nothing of the batch goes with a statement of which something is expected,
   ]);
 });
 
-test('a CALL is followed by a proof before anything else runs', () => {
+test('a CALL is followed by a proof before anything else runs, by a savepoint that no other stands behind', () => {
   assert.deepEqual(textsOf([stepOf('call p()'), stepOf('a'), stepOf('call p()')]), [
     lines(
       'ROLLBACK',
       'START TRANSACTION',
       'SAVEPOINT s',
+      'SAVEPOINT s_call',
       'call p()',
-      'RELEASE SAVEPOINT s',
-      'SAVEPOINT s',
+      'RELEASE SAVEPOINT s_call',
       'a',
       'call p()',
       'RELEASE SAVEPOINT s',
