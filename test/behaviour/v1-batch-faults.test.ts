@@ -151,6 +151,24 @@ test('without reruns the one that lost is told that it may come again', async ()
   ]);
 });
 
+test('a deadline that meets a deadlock: all is undone, and it is said', async () => {
+  const gate = await closeGate(database);
+  const wait = `select ${gate.zero}`;
+  const rule = proxy.on(/'late'/, { kind: 'stall' }, { times: 1 });
+  const late = batch(["select 'late'", add(1), wait, add(2)], { timeout_ms: 1500 });
+  const other = batch([heavy, wait, add(1)]);
+  try {
+    await processlist.started(gate.zero, 2);
+  } finally {
+    await gate.open();
+  }
+  assert.equal((await other).committed, true);
+  // The server's answer, that it has undone all, comes behind the deadline.
+  setTimeout(() => proxy.release(), 1700);
+  assert.deepEqual(told(await late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+  rule.remove();
+});
+
 test('a deadlock that a procedure swallows is noticed: partial, and not run again', async () => {
   const both = await deadlock([add(1), 'call swallows()'], [heavy, add(1)]);
   assert.deepEqual(told(both[0]), [409, 'TRANSACTION_ENDED', 'partial', 2]);

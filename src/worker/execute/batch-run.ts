@@ -53,7 +53,13 @@ type Break =
       readonly isCall: boolean;
     }
   | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
-  | { readonly kind: 'stopped'; readonly reason: StopReason }
+  | {
+      readonly kind: 'stopped';
+      readonly reason: StopReason;
+      /** What the statement that ran then was answered with. */
+      readonly error: ServerError | null;
+      readonly isCall: boolean;
+    }
   | { readonly kind: 'lost' };
 
 type Answered =
@@ -276,9 +282,11 @@ export class BatchRun implements Execution, Waiter {
 
   #judge(answered: Answered, results: TextResults): Break | null {
     if (answered.kind === 'lost') return { kind: 'lost' };
-    if (this.#stopReason !== null) return { kind: 'stopped', reason: this.#stopReason };
     const { role, step } = results.current;
     const { error } = answered;
+    if (this.#stopReason !== null) {
+      return { kind: 'stopped', reason: this.#stopReason, error, isCall: this.#isCall(step) };
+    }
     if (results.fault !== null && results.fault.fault.kind === 'ended') {
       return { kind: 'fault', ...results.fault };
     }
@@ -290,8 +298,11 @@ export class BatchRun implements Execution, Waiter {
   }
 
   #refused(error: ServerError, step: number | null): Break {
-    const isCall = step !== null && this.#batch.steps[step]?.isCall === true;
-    return { kind: 'refused', error, step, isCall };
+    return { kind: 'refused', error, step, isCall: this.#isCall(step) };
+  }
+
+  #isCall(step: number | null): boolean {
+    return step !== null && this.#batch.steps[step]?.isCall === true;
   }
 
   /** COMMIT, alone; or ROLLBACK, where nothing was meant to stay. */
@@ -303,7 +314,9 @@ export class BatchRun implements Execution, Waiter {
       if (undone === 'unknown') return { kind: 'lost' };
       return { kind: 'fault', fault: { kind: 'not undoable' }, step: 0 };
     }
-    if (this.#stopReason !== null) return { kind: 'stopped', reason: this.#stopReason };
+    if (this.#stopReason !== null) {
+      return { kind: 'stopped', reason: this.#stopReason, error: null, isCall: false };
+    }
     this.#enter('committing');
     const committed = await this.#ask('COMMIT', discardResults);
     if (committed.kind === 'lost') return { kind: 'lost' };
@@ -475,7 +488,8 @@ class Warnings implements ResultSink {
 
 /** The server has undone the transaction itself, or left it open for us to do it. */
 function isUndoing(broken: Break): boolean {
-  return broken.kind === 'refused' && worthAnotherTry.has(broken.error.errno);
+  const error = 'error' in broken ? broken.error : null;
+  return error !== null && worthAnotherTry.has(error.errno);
 }
 
 /** A CALL may have committed before. */
