@@ -243,7 +243,7 @@ export class BatchRun implements Execution, Waiter {
       if (isUndoable === null) return { kind: 'not executed', reason: 'database unreachable' };
       if (!isUndoable) return this.#faulted({ kind: 'not undoable' }, null, 'not_executed');
     }
-    const texts = writeTexts(this.#batch, this.#savepoint);
+    const texts = writeTexts(this.#batch, this.#savepoint, session.commandLimitBytes);
     for (let retries = 0; ; retries += 1) {
       this.#enter('working');
       const broken = (await this.#work(texts)) ?? (await this.#finish());

@@ -22,7 +22,8 @@ export type Piece = {
 export type BatchText = { readonly sql: string; readonly pieces: readonly Piece[] };
 
 /** A text is not made longer than this by a further statement. */
-const mostTextUnits = 256 * 1024;
+const mostTextBytes = 256 * 1024;
+const separator = '\n;';
 
 /**
  * Statements go together up to one that must have done what is expected of it. One text with semicolons stops at its first
@@ -30,9 +31,14 @@ const mostTextUnits = 256 * 1024;
  * would not tell of one that was ended and begun anew. Its savepoint is set right before the CALL, since releasing one
  * releases those of the client's that came after it. COMMIT is not among them: it goes alone, when all is known.
  * @param savepoint a name that no client can know
+ * @param mostBytes what the server takes at once
  */
-export function writeTexts(batch: Batch, savepoint: string): readonly BatchText[] {
-  const texts = new Texts();
+export function writeTexts(
+  batch: Batch,
+  savepoint: string,
+  mostBytes: number,
+): readonly BatchText[] {
+  const texts = new Texts(Math.min(mostBytes, mostTextBytes));
   if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
   batch.steps.forEach((step, number) => {
     const piece: Piece = { sql: step.sql, role: 'step', step: number };
@@ -47,21 +53,28 @@ export function writeTexts(batch: Batch, savepoint: string): readonly BatchText[
 
 class Texts {
   readonly all: BatchText[] = [];
+  readonly #mostBytes: number;
   #pieces: Piece[] = [];
-  #length = 0;
+  #bytes = 0;
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
 
   add(piece: Piece): void {
-    if (this.#length + piece.sql.length > mostTextUnits) this.close();
+    const bytes = Buffer.byteLength(piece.sql) + separator.length;
+    if (this.#bytes + bytes > this.#mostBytes) this.close();
     this.#pieces.push(piece);
-    this.#length += piece.sql.length;
+    this.#bytes += bytes;
   }
 
   /** A line feed ends a comment that would have swallowed the semicolon. */
   close(): void {
     const pieces = this.#pieces;
-    if (pieces.length > 0) this.all.push({ sql: pieces.map(({ sql }) => sql).join('\n;'), pieces });
+    const sql = pieces.map((piece) => piece.sql).join(separator);
+    if (pieces.length > 0) this.all.push({ sql, pieces });
     this.#pieces = [];
-    this.#length = 0;
+    this.#bytes = 0;
   }
 }
 

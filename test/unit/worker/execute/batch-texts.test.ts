@@ -29,7 +29,11 @@ function stepOf(sql: string, expect: Expectation | null = null) {
   return { sql, statement, isCall: sql.startsWith('call'), expect };
 }
 
-function textsOf(steps: Batch['steps'], wish: Partial<Batch> = {}): readonly string[] {
+function textsOf(
+  steps: Batch['steps'],
+  wish: Partial<Batch> = {},
+  mostBytes = 1024 ** 2,
+): readonly string[] {
   const batch: Batch = {
     steps,
     isAtomic: true,
@@ -40,7 +44,7 @@ function textsOf(steps: Batch['steps'], wish: Partial<Batch> = {}): readonly str
     undoableTables: null,
     ...wish,
   };
-  return writeTexts(batch, 's').map(({ sql }) => sql);
+  return writeTexts(batch, 's', mostBytes).map(({ sql }) => sql);
 }
 
 const lines = (...sql: string[]) => sql.join('\n;');
@@ -101,4 +105,14 @@ test('a text does not grow without end', () => {
     texts.map(({ length }) => length < 300_000),
     [true, true],
   );
+});
+
+test('a text is no longer than what the server takes at once', () => {
+  const texts = textsOf(
+    Array.from({ length: 100 }, () => stepOf('select "äöü"')),
+    {},
+    1024,
+  );
+  assert.equal(texts.join('\n;').split('\n;').length, 104);
+  for (const text of texts) assert.ok(Buffer.byteLength(text) < 1024 - 1);
 });
