@@ -9,6 +9,7 @@ import { cellOf, documentOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist } from '../support/processlist.ts';
 import { startProxiedDatabase } from '../support/proxied-database.ts';
 import { readMetric } from '../support/scrape.ts';
 
@@ -128,6 +129,27 @@ test(
     await gateway.stop();
   },
 );
+
+test('a server that becomes read-only before the COMMIT of a batch', options, async () => {
+  await database.query(
+    "create table kept (id int) engine = innodb; create user writer identified by 'pw'; grant select, insert on *.* to writer",
+  );
+  const gateway = await startGateway({
+    database: { ...database, user: 'writer', password: 'pw' },
+    settings: { workers: 1, pool: 1 },
+  });
+  const processlist = await openProcesslist(database);
+  const statements = [{ sql: 'insert into kept values (1)' }, { sql: 'select sleep(0.5)' }];
+  const reply = gateway.post('/v1/batch', { statements });
+  await processlist.started('sleep(0.5)');
+  await database.query('set global read_only = 1');
+  const { status, errno, outcome, retryable } = (await reply).json<Record<string, unknown>>();
+  assert.deepEqual([status, errno, outcome, retryable], [503, 1290, 'rolled_back', true]);
+  assert.deepEqual(await database.query('select * from kept'), []);
+  await database.query('set global read_only = 0; drop user writer');
+  processlist.close();
+  await gateway.stop();
+});
 
 test(
   "a statement over max_allowed_packet gets MySQL's error, and the pool stays whole",

@@ -68,6 +68,8 @@ type Answered =
 
 /** Deadlock, lock wait, snapshot: the same batch may succeed the next time. */
 const worthAnotherTry = new Set([1213, 1205, 1020]);
+/** ER_OPTION_PREVENTS_STATEMENT: a COMMIT that is answered with it has been rolled back. */
+const serverIsReadOnly = 1290;
 /** ER_SP_DOES_NOT_EXIST, also of savepoints. */
 const noSavepoint = 1305;
 
@@ -328,16 +330,15 @@ export class BatchRun implements Execution, Waiter {
     const wasCommitting = this.#isUnder('committing');
     if (broken.kind === 'lost') return 'unknown';
     if (!this.#batch.isAtomic) return this.#outcomeWithoutTransaction(broken);
-    const wasLeft = isUndoing(broken) && (await this.#hasLeftSomething());
+    const isUndone = isUndoing(broken) || (wasCommitting && errnoOf(broken) === serverIsReadOnly);
+    const wasLeft = isUndone && (await this.#hasLeftSomething());
     const undone = await this.#rollBack();
     if (undone === 'unknown') return 'unknown';
     if (wasLeft) return 'partial';
-    if (wasCommitting && !isUndoing(broken)) return 'unknown';
+    if (wasCommitting && !isUndone) return 'unknown';
     const isEnded = broken.kind === 'fault' && broken.fault.kind !== 'unmet';
     if (isEnded || undone === 'partial') return 'partial';
-    return undone === 'rolled_back' || (isUndoing(broken) && !isCall(broken))
-      ? 'rolled_back'
-      : 'partial';
+    return undone === 'rolled_back' || (isUndone && !isCall(broken)) ? 'rolled_back' : 'partial';
   }
 
   /** Whether the server has undone the transaction itself, and not all of it could be (warning 1196). */
@@ -488,8 +489,12 @@ class Warnings implements ResultSink {
 
 /** The server has undone the transaction itself, or left it open for us to do it. */
 function isUndoing(broken: Break): boolean {
-  const error = 'error' in broken ? broken.error : null;
-  return error !== null && worthAnotherTry.has(error.errno);
+  return worthAnotherTry.has(errnoOf(broken));
+}
+
+/** 0: no error of the server's. */
+function errnoOf(broken: Break): number {
+  return 'error' in broken ? (broken.error?.errno ?? 0) : 0;
 }
 
 /** A CALL may have committed before. */
