@@ -15,7 +15,7 @@ export type Tally = {
 const resultLine = /^ *(not )?ok \d+ - (.*)$/;
 const skipMark = / # SKIP\b ?(.*)$/;
 
-/** A line's failed test, without its file; null for every other line. */
+/** A line's failed test, without its file; null for every other line. What TAP marks as skipped or TODO has not failed. */
 export function readFailure(line: string): string | null {
   const match = resultLine.exec(line);
   const isFailure = match?.[1] !== undefined && !skipMark.test(line) && !/ # TODO\b/.test(line);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createDaemon } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { exchange, openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -19,6 +19,7 @@ let gateway: Gateway;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   gateway = await startGateway({ database, settings: { access_log: 'json', workers: 1 } });
 });
 after(async () => {

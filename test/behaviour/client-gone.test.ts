@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -17,6 +17,7 @@ let processlist: Processlist;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query(`
     create table t (id int primary key, v int); insert into t values (1, 0);
     create table wide (v text) as select repeat('x', 1000) as v;

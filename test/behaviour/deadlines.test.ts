@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { fillPool } from '../support/busy-pool.ts';
 import { cellOf, outcomeOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
@@ -18,6 +18,7 @@ let processlist: Processlist;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query(`
     create table t (id int primary key, v int); insert into t values (1, 0);
     create table many (n int) as

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawReply } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -15,6 +15,7 @@ let proxy: ProxiedDatabase;
 let gateway: Gateway;
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query('create table log (id int auto_increment primary key, n int)');
   proxy = await startProxiedDatabase(database);
   gateway = await startGateway({

@@ -87,7 +87,6 @@ for (const [what, how] of [
       assert.equal(cellOf(await gateway.dbPost({ SQL: look })), 0);
     }
     const reruns = (await readMetric(gateway, 'dbhttpd_pipeline_reruns_total')) - rerunsBefore;
-    // On a busy machine not every round meets the pipeline.
-    assert.ok(reruns > 0, 'none was behind it');
+    assert.ok(reruns >= views, `${reruns} were behind it`);
   });
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, documentOf, rowsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { enterPipeline, pipelinedStatements, startLoad } from '../support/pipeline.ts';
@@ -18,6 +18,7 @@ let database: Database;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query('create table t (id int primary key, v varchar(40))');
   const values = Array.from({ length: rows }, (_, id) => `(${id},'value of ${id}')`);
   await database.query(`insert into t values ${values.join(',')}`);

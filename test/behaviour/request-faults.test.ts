@@ -5,7 +5,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { waiting } from '../support/busy-pool.ts';
 import { cellOf, outcomeOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { openProcesslist } from '../support/processlist.ts';
@@ -18,6 +18,7 @@ let gateway: Gateway;
 let worker: number | undefined;
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query('create table written (v int)');
   gateway = await startGateway({
     database,

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { gone, isAlive } from '../support/processes.ts';
@@ -14,6 +14,7 @@ import { gone, isAlive } from '../support/processes.ts';
 let database: Database;
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
 });
 after(() => database.stop());
 

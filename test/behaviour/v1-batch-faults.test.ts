@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import type { Fault } from '../support/fault-proxy.ts';
-import { closeGate } from '../support/gate.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -18,6 +18,7 @@ let processlist: Processlist;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query(`
     create table t (id int primary key, v int) engine = innodb;
     create table plain (n int) engine = myisam;

@@ -9,11 +9,15 @@ export type Gate = {
   readonly open: () => Promise<void>;
 };
 
-/** Closes a gate of this name in the database. */
+/** To be created before the gateway is started: a table that it does not know yet has it read its catalogue meanwhile. */
+export async function createGate(database: Database, name = 'gate'): Promise<void> {
+  await database.query(`create table ${name} (id int primary key)`);
+}
+
+/** Closes the gate of this name. */
 export async function closeGate(database: Database, name = 'gate'): Promise<Gate> {
   const keeper = await database.connect();
   keeper.on('error', () => undefined);
-  await keeper.query(`create table if not exists ${name} (id int primary key)`);
   await keeper.query(`lock tables ${name} write`);
   return {
     // What calls SLEEP is never pipelined: there it would end by the pipeline's own limit.

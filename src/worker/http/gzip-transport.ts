@@ -83,14 +83,7 @@ export class GzipTransport implements Transport {
   }
 }
 
-const compressedHeads = new WeakMap<ReplyHead, ReplyHead>();
-
 /** The same head, of a body that is compressed. */
 function compressedHead(head: ReplyHead): ReplyHead {
-  let compressed = compressedHeads.get(head);
-  if (compressed === undefined) {
-    compressed = withHeaders(head, ['Content-Encoding', 'gzip']);
-    compressedHeads.set(head, compressed);
-  }
-  return compressed;
+  return withHeaders(head, ['Content-Encoding', 'gzip']);
 }

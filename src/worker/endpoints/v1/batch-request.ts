@@ -1,11 +1,10 @@
 // Decodes what a client asks of /v1/batch into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
-import { isUtf8 } from 'node:buffer';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { type Expectation, type Isolation, isolationLevels } from '../../execute/batch.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
-import { parseObject } from '../json-text.ts';
 import {
+  decodeFields,
   type FieldCheck,
   type FieldFault,
   findFault,
@@ -94,20 +93,11 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
   ['max', isCount],
 ]);
 
-/** Decodes a body: UTF-8 and nothing else. `section` is what the field of that name must say. Never throws. */
+/** `section` is what the field of that name must say. Never throws. */
 export function decodeBatch(body: Buffer, section: string): DecodedBatch {
-  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
-  const parsed = parseObject(body.toString());
-  if (!parsed.ok) return failed(parsed.code, parsed.message);
-  const fault = findFault(parsed.object, checks);
-  if (fault !== null) return { ok: false, fault };
-  const fields = present(parsed.object);
-  if (fields.section !== undefined && fields.section !== section) {
-    return failed(
-      'WRONG_SERVER',
-      `section is not served here; there is ${JSON.stringify(section)}`,
-    );
-  }
+  const decoded = decodeFields(body, section, checks);
+  if (!decoded.ok) return decoded;
+  const { fields, exact } = decoded;
   const isAtomic = fields.atomic !== false;
   const needsTransaction = ['isolation', 'retry'].find((name) => fields[name] !== undefined);
   if (!isAtomic && needsTransaction !== undefined) {
@@ -115,19 +105,19 @@ export function decodeBatch(body: Buffer, section: string): DecodedBatch {
   }
   const asked = fields.statements as readonly unknown[] | undefined;
   if (asked === undefined) return failed('NO_SQL', 'statements is missing');
-  const params = () => parsed.exact().statements as readonly Fields[];
+  const params = () => exact().statements as readonly Fields[];
   const statements: AskedStatement[] = [];
   for (const [number, one] of asked.entries()) {
-    const decoded = decodeStatement(one, () => params()[number]?.params as Parameters);
-    if (!decoded.ok) {
-      const { code, message } = decoded.fault;
+    const statement = decodeStatement(one, () => params()[number]?.params as Parameters);
+    if (!statement.ok) {
+      const { code, message } = statement.fault;
       const place = `statements[${number}]`;
       return {
         ok: false,
         fault: { code, message: `${place}: ${message}`, statement: number },
       };
     }
-    statements.push(decoded.statement);
+    statements.push(statement.statement);
   }
   return {
     ok: true,

@@ -1,7 +1,9 @@
 // The fields that a request to /v1 may have, checked one by one: a field that is not known is refused by its name.
 // Must not know what they mean.
+import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
+import { parseObject } from '../json-text.ts';
 
 /** Why a request cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
@@ -10,6 +12,42 @@ export type FieldFault = { readonly code: FailureCode; readonly message: string 
 export type FieldCheck = (value: unknown) => string | null;
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields of a body that are known and not null; or why there are none. */
+export type DecodedFields =
+  | {
+      readonly ok: true;
+      readonly fields: Fields;
+      /** All of the body, its numbers as LosslessNumbers where a JavaScript number would lose digits. */
+      readonly exact: () => Fields;
+    }
+  | { readonly ok: false; readonly fault: FieldFault };
+
+/**
+ * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
+ * @param section what the field of that name must say
+ */
+export function decodeFields(
+  body: Buffer,
+  section: string,
+  checks: ReadonlyMap<string, FieldCheck>,
+): DecodedFields {
+  if (!isUtf8(body)) return failed({ code: 'BAD_ENCODING', message: 'the body is not UTF-8' });
+  const parsed = parseObject(body.toString());
+  if (!parsed.ok) return failed(parsed);
+  const fault = findFault(parsed.object, checks);
+  if (fault !== null) return failed(fault);
+  const fields = present(parsed.object);
+  if (fields.section !== undefined && fields.section !== section) {
+    const message = `section is not served here; there is ${JSON.stringify(section)}`;
+    return failed({ code: 'WRONG_SERVER', message });
+  }
+  return { ok: true, fields, exact: parsed.exact };
+}
+
+function failed({ code, message }: FieldFault): DecodedFields {
+  return { ok: false, fault: { code, message } };
+}
 
 /** The first fault of an object; null: none. A field that is null is as good as absent. */
 export function findFault(

@@ -1,20 +1,17 @@
 // Decodes what a client asks of /v1/query into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
-import { isUtf8 } from 'node:buffer';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
-import { parseObject } from '../json-text.ts';
 import {
+  decodeFields,
   type FieldCheck,
   type FieldFault,
-  findFault,
   isBoolean,
   isCount,
   isDuration,
   isOneOf,
   isParameters,
   isText,
-  present,
 } from './fields.ts';
 
 /** A request whose every field has the right type. */
@@ -61,27 +58,18 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 /** The names of the fields that are taken. */
 export const queryFields: readonly string[] = [...checks.keys()];
 
-/** Decodes a body: UTF-8 and nothing else. `section` is what the field of that name must say. Never throws. */
+/** `section` is what the field of that name must say. Never throws. */
 export function decodeQuery(body: Buffer, section: string): DecodedQuery {
-  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
-  const parsed = parseObject(body.toString());
-  if (!parsed.ok) return failed(parsed.code, parsed.message);
-  const fault = findFault(parsed.object, checks);
-  if (fault !== null) return { ok: false, fault };
-  const fields = present(parsed.object);
-  if (fields.section !== undefined && fields.section !== section) {
-    return failed(
-      'WRONG_SERVER',
-      `section is not served here; there is ${JSON.stringify(section)}`,
-    );
-  }
+  const decoded = decodeFields(body, section, checks);
+  if (!decoded.ok) return decoded;
+  const { fields, exact } = decoded;
   const sql = (fields.sql as string | undefined) ?? '';
   if (sql.trim() === '') return failed('NO_SQL', 'sql is missing, or empty');
   return {
     ok: true,
     request: {
       sql,
-      params: fields.params === undefined ? [] : (parsed.exact().params as Parameters),
+      params: fields.params === undefined ? [] : (exact().params as Parameters),
       timeoutMs: (fields.timeout_ms as number | undefined) ?? null,
       readOnly: fields.read_only === true,
       maxRows: (fields.max_rows as number | undefined) ?? null,

@@ -18,8 +18,9 @@ const nullMarker: u32 = 0xfb;
 const cellRoom: usize = 64;
 
 /**
- * Writes `[…],[…]`, with any byte in the comma's place, for the packets between `from` and `end`, headers included, until a packet is not whole, not of this
- * sequence, no row, or a row to be left to JavaScript; until `most` rows are written, or one ends beyond `stop`.
+ * Writes `[…],[…]`, with any byte in the comma's place, for the packets between `from` and `end`, headers included, until
+ * a packet is not whole, not of this sequence, no row, or a row to be left to JavaScript; until `most` rows are written, or
+ * one ends beyond `stop`.
  * Nothing is written at `room` or beyond. Reads up to 15 bytes past `end`.
  * @param result where three u32 are left: how far it has read, how far it has written, how many rows
  */
@@ -114,7 +115,10 @@ function writeRow(
   return to + 1;
 }
 
-/** The same as records of CSV, each with its end. */
+/**
+ * The same as records of CSV, each with its end. The loop and the cells' lengths stand here once more: what a row is written
+ * as is decided once for a call, and each of the two is inlined whole.
+ */
 export function writeRecords(
   from: usize,
   end: usize,
