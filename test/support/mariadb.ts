@@ -25,7 +25,7 @@ export type Database = {
   readonly pid: () => number;
   /** Runs one statement, or several, on a connection of its own, in this database. */
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
-  /** Opens a connection of mysql2, in this database; the caller must end it. */
+  /** Opens a connection of mysql2, in this database; one that the caller does not end ends with `stop`. */
   readonly connect: (options?: mysql.ConnectionOptions) => Promise<mysql.Connection>;
   /** SIGSTOP: the server's sockets stay open and nobody answers. */
   readonly freeze: () => void;
@@ -77,8 +77,14 @@ export async function startDatabase(
   const server =
     given === undefined ? await startServer(wish.args ?? [], wish.tls) : parseServer(given);
   const name = `dbhttpd_test_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const connect = (options: mysql.ConnectionOptions = {}) => openConnection(server, name, options);
-  const query = (sql: string, values: readonly unknown[] = []) => runOnce(connect, sql, values);
+  const opened = new Set<mysql.Connection>();
+  const connect = async (options: mysql.ConnectionOptions = {}) => {
+    const connection = await openConnection(server, name, options);
+    opened.add(connection);
+    return connection;
+  };
+  const query = (sql: string, values: readonly unknown[] = []) =>
+    runOnce(() => openConnection(server, name, {}), sql, values);
   await withConnection(
     () => openConnection(server, undefined, {}),
     (connection) => connection.query(`create database ${name} character set utf8mb4`),
@@ -93,6 +99,7 @@ export async function startDatabase(
     query,
     ...powerOver(server.process),
     stop: async () => {
+      for (const connection of opened) connection.destroy();
       if (server.process !== null) await server.process.remove();
       else await query(`drop database if exists ${name}`);
     },
