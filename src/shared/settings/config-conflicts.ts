@@ -25,6 +25,16 @@ export function findConflicts(
     ...towardsMysql(config, values, written),
     ...towardsClients(config, values, written),
     [
+      config.readOnly && config.idempotencyTable !== null,
+      'idempotency_table',
+      'is written to: `read_only` cannot be on',
+    ],
+    [
+      !written.has('idempotency_table') && written.has('idempotency_keep'),
+      'idempotency_keep',
+      'needs `idempotency_table`',
+    ],
+    [
       besides(config).includes(config.log),
       'pidfile',
       'is, or has beside it, the same file as `log`',

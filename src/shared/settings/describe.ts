@@ -78,6 +78,8 @@ const fields = {
   read_only: 'readOnly',
   session_reset: 'sessionReset',
   multi_statements: 'multiStatements',
+  idempotency_table: 'idempotencyTable',
+  idempotency_keep: 'idempotencyKeepMs',
   https_cert: 'httpsCert',
   https_key: 'httpsKey',
   insecure: 'insecure',

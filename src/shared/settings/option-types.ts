@@ -13,12 +13,15 @@ export type ValueType =
   | { readonly kind: 'flag' }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'list' }
-  | { readonly kind: 'address' };
+  | { readonly kind: 'address' }
+  | { readonly kind: 'table' };
 
 /** Any text. */
 export const text = { kind: 'text' } as const;
 /** An absolute path. */
 export const path = { kind: 'path' } as const;
+/** A table's name, alone or behind its database's and a point. */
+export const table = { kind: 'table' } as const;
 /** `on` or `off`. */
 export const flag = { kind: 'flag' } as const;
 /** Texts, comma-separated. */

@@ -28,7 +28,12 @@ type Parsed =
 const ok = (value: Value): Parsed => ({ ok: true, value });
 const bad = (problem: string): Parsed => ({ ok: false, problem });
 
-const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+const durationUnits: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 const sizeUnits: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
 
 /** Parses the text of a value. */
@@ -63,6 +68,10 @@ export function parseValue(type: ValueType, text: string): Parsed {
       const address = parseListenAddress(text);
       return typeof address === 'string' ? bad(address) : ok(address);
     }
+    case 'table':
+      return /^[^.`/\\]{1,64}(\.[^.`/\\]{1,64})?$/.test(text)
+        ? ok(text)
+        : bad('must be a table, or database.table, without quotes');
     default:
       return type satisfies never;
   }
@@ -128,6 +137,8 @@ export function describeType(type: ValueType): string {
       return 'octal';
     case 'sql':
       return 'SQL';
+    case 'table':
+      return '`table`, `database.table`';
     case 'text':
     case 'list':
     case 'address':

@@ -8,6 +8,7 @@ import {
   list,
   path,
   size,
+  table,
   text,
   type ValueType,
 } from './option-types.ts';
@@ -138,6 +139,17 @@ export const options = {
     type: flag,
     initial: 'on',
     meaning: 'several statements in one `/db` request',
+  },
+  idempotency_table: {
+    type: table,
+    initial: null,
+    meaning:
+      'InnoDB table that keeps `Idempotency-Key`s and their replies; `--check` prints the statement that creates it',
+  },
+  idempotency_keep: {
+    type: duration(second, 365 * 24 * hour),
+    initial: '24h',
+    meaning: 'how long a key is remembered',
   },
   token: {
     type: list,

@@ -59,6 +59,34 @@ test('three keys are a working configuration', () => {
   assert.ok(Object.isFrozen(config));
 });
 
+test('durations take ms, s, m and h', () => {
+  for (const [written, ms] of [
+    ['250ms', 250],
+    ['90s', 90_000],
+    ['5m', 300_000],
+    ['2h', 7_200_000],
+  ] as const) {
+    assert.equal(valid(`${minimal}statement_timeout = ${written}\n`).statementTimeoutMs, ms);
+  }
+});
+
+test('the table of idempotency keys is named with or without its database, and is no table of a section that only reads', () => {
+  assert.equal(valid(minimal).idempotencyTable, null);
+  assert.equal(valid(`${minimal}idempotency_table = keys\n`).idempotencyKeepMs, 86_400_000);
+  assert.equal(valid(`${minimal}idempotency_table = a.keys\n`).idempotencyTable, 'a.keys');
+  for (const wrong of ['`keys`', 'a.b.keys', '.keys', 'keys.']) {
+    assert.match(
+      faultsOf(`${minimal}idempotency_table = ${wrong}\n`).join(),
+      /idempotency_table .*: must be a table/,
+    );
+  }
+  assert.match(
+    faultsOf(`${minimal}idempotency_table = keys\nread_only = on\n`).join(),
+    /idempotency_table.*: is written to/,
+  );
+  assert.match(faultsOf(`${minimal}idempotency_keep = 1h\n`).join(), /idempotency_keep.*: needs/);
+});
+
 test('a section may be named with dots, and others do not matter', () => {
   const text = `[a]\nnonsense\n[a.b]\n${minimal}[a.b.c]\nport = x\n`;
   assert.equal(valid(text, { section: 'a.b' }).section, 'a.b');
