@@ -115,7 +115,18 @@ export const failures = {
   IDEMPOTENCY_OFF: {
     status: 400,
     meaning:
-      '`Idempotency-Key`: there is no `idempotency_table` to keep replies in, and this version knows none yet',
+      '`Idempotency-Key`: the section has no `idempotency_table` in which keys and replies could be kept',
+    repeat: 'changed',
+  },
+  IDEMPOTENCY_KEY: {
+    status: 400,
+    meaning: 'an `Idempotency-Key` that is not 1 to 255 visible characters',
+    repeat: 'changed',
+  },
+  IDEMPOTENCY_UNFIT: {
+    status: 400,
+    meaning:
+      'an `Idempotency-Key` with a request that writes nothing, is undone in the end, or is not one transaction',
     repeat: 'changed',
   },
   MULTI_STATEMENTS_OFF: {
@@ -190,6 +201,17 @@ export const failures = {
     sentStatus: 502,
     meaning: 'no connection to the database can be had; `/readyz` and the log say why',
     repeat: 'yes',
+  },
+  IDEMPOTENCY_TABLE: {
+    status: 503,
+    meaning:
+      '`idempotency_table` is missing, or not what it must be; the log and `--check` say why',
+    repeat: 'yes',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    meaning: 'the `Idempotency-Key` was used before, for another request',
+    repeat: 'changed',
   },
   DEADLINE_RUNNING: {
     status: 504,

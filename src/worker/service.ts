@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
+import { parseLedgerTable } from '../shared/ledger/ledger-table.ts';
 import { openConnection } from '../shared/mysql/open-connection.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
@@ -39,6 +40,8 @@ import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { StalledReaders } from './http/stalled-readers.ts';
 import { IndexedSet } from './indexed-set.ts';
+import { Ledger } from './ledger/ledger.ts';
+import { Purge } from './ledger/purge.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
@@ -132,6 +135,13 @@ export function createService({
   const pipeline =
     config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
   const coalescer = config.coalesce ? new Coalescer<Run>() : null;
+  const table =
+    config.idempotencyTable === null
+      ? null
+      : parseLedgerTable(config.idempotencyTable, config.database);
+  const ledger = table === null ? null : new Ledger(table, log);
+  const purge = table === null ? null : new Purge(pool, table, config.idempotencyKeepMs, log);
+  purge?.start();
   const metrics = new WorkerMetrics(config.slowQueryMs);
   const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
   const readiness = new Readiness(connect, pool, () => reachability.reached(), log);
@@ -145,7 +155,7 @@ export function createService({
   let draining = false;
 
   const sql = {
-    executor: new Executor({ pool, control, pipeline, coalescer }),
+    executor: new Executor({ pool, control, pipeline, coalescer, ledger }),
     catalogue,
     live,
     buffers: new BufferPool(),
@@ -226,6 +236,7 @@ export function createService({
       const lastReplyLeft = http.drain(idleGraceMs);
       // A successor opens connections of its own from now on.
       readiness.close();
+      purge?.close();
       pipeline?.close();
       pool.keepNoneIdle();
       await lastReplyLeft;

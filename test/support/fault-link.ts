@@ -16,7 +16,9 @@ export type Fault =
   /** So many bytes of the request reach the server (none without `afterBytes`), then both ends are cut. */
   | { readonly kind: 'cut-request'; readonly afterBytes?: number; readonly how?: 'fin' | 'reset' }
   /** The whole request reaches the server, the client's connection ends at once; the server may finish. */
-  | { readonly kind: 'cut-after-request'; readonly how?: 'fin' | 'reset' };
+  | { readonly kind: 'cut-after-request'; readonly how?: 'fin' | 'reset' }
+  /** The same, and the server never hears that nobody is there any more: what it holds, it holds until somebody ends it. */
+  | { readonly kind: 'abandon' };
 
 type ReplyMode =
   | { readonly kind: 'pass' }
@@ -150,6 +152,13 @@ export class FaultLink {
         this.#forwardExpecting({ kind: 'swallow' }, packet);
         this.#server.once('data', () => this.#server.destroy());
         this.#endClient(fault.how ?? 'reset');
+        return;
+      case 'abandon':
+        this.#queue = [];
+        this.#lingers = true;
+        this.#server.unref();
+        this.#forwardExpecting({ kind: 'swallow' }, packet);
+        this.#endClient('reset');
         return;
       default:
         fault satisfies never;

@@ -186,7 +186,14 @@ function chooseV1(
     numbers: exact ? 'exact' : 'raw',
     json: 'string',
   } as const;
-  const about = { section: 's', requestId: 'r', isReadOnly: false, isRead: true, isDryRun: false };
+  const about = {
+    section: 's',
+    requestId: 'r',
+    isReadOnly: false,
+    isRead: true,
+    isDryRun: false,
+    rowBounds: null,
+  };
   const options = { ...limits, ...about, heads: createV1Heads(layout) };
   if (kind === 'csv') return chooseCsv({ ...options, streamHeads: createCsvHeads() });
   return kind.startsWith('lines')

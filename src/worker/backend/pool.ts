@@ -94,12 +94,13 @@ export class Pool implements SessionEvents, ProbedPool {
     const session = this.queue.length === 0 ? this.#idle.pop() : undefined;
     if (session !== undefined) {
       this.#grant(session, waiter);
-    } else if (this.#isDown() && !this.#source.hurry()) {
+    } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
       waiter.refused('database unreachable');
     } else {
       this.queue.add(waiter);
       this.#openWhereNeeded();
-      if (waiter.isOwn === true || !this.admission.isOverfull) return;
+      if (waiter.isOwn === true || waiter.isRecovering === true || !this.admission.isOverfull)
+        return;
       this.queue.remove(waiter);
       waiter.refused('queue full');
     }
@@ -167,7 +168,7 @@ export class Pool implements SessionEvents, ProbedPool {
 
   failed(): void {
     if (this.#isClosing) this.#tellIfEmpty();
-    else if (this.open === 0) this.queue.refuseAll('database unreachable');
+    else if (this.open === 0) this.queue.refuseNew('database unreachable');
   }
 
   /** Tries again without a request's help, so that service returns by itself. */

@@ -17,9 +17,11 @@ export class Queue {
     return this.#waiters.length;
   }
 
+  /** At its end; who is recovering comes before those who are not, and takes no place. */
   add(waiter: Waiter): void {
-    this.#waiters.push(waiter);
-    if (waiter.isOwn !== true) this.#admission.enter();
+    if (waiter.isRecovering === true) this.#waiters.splice(this.#recovering, 0, waiter);
+    else this.#waiters.push(waiter);
+    if (takesPlace(waiter)) this.#admission.enter();
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
@@ -44,13 +46,32 @@ export class Queue {
   }
 
   refuseAll(reason: Refusal): void {
-    for (const waiter of this.#waiters.splice(0)) {
+    this.#refuse(this.#waiters.splice(0), reason);
+  }
+
+  /** The same, but for those who are recovering. */
+  refuseNew(reason: Refusal): void {
+    this.#refuse(this.#waiters.splice(this.#recovering), reason);
+  }
+
+  #refuse(waiters: readonly Waiter[], reason: Refusal): void {
+    for (const waiter of waiters) {
       this.#leave(waiter);
       waiter.refused(reason);
     }
   }
 
-  #leave({ isOwn }: Waiter): void {
-    if (isOwn !== true) this.#admission.leave();
+  /** They stand at the front. */
+  get #recovering(): number {
+    const at = this.#waiters.findIndex(({ isRecovering }) => isRecovering !== true);
+    return at < 0 ? this.#waiters.length : at;
   }
+
+  #leave(waiter: Waiter): void {
+    if (takesPlace(waiter)) this.#admission.leave();
+  }
+}
+
+function takesPlace({ isOwn, isRecovering }: Waiter): boolean {
+  return isOwn !== true && isRecovering !== true;
 }

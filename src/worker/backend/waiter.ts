@@ -9,6 +9,8 @@ export type Refusal = 'queue full' | 'database unreachable' | 'stopping';
 export interface Waiter {
   /** The gateway's own, and no request: it waits in the same order, but takes no place of `queue`. */
   readonly isOwn?: boolean;
+  /** It has lost its session in the middle, and must find out what became of it: it comes first, and waits for a server that is gone. */
+  readonly isRecovering?: boolean;
   /** The session is the waiter's until it is released. */
   granted(session: Session): void;
   refused(reason: Refusal): void;

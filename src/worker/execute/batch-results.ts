@@ -69,6 +69,9 @@ export class TextResults implements ResultSink {
       this.#events.sink.ok(ok, false);
       this.#look(ok.status, 'affected_rows', ok.affectedRows);
     }
+    if (this.current.role === 'reply' && ok.affectedRows !== 1) {
+      this.fault ??= { fault: { kind: 'ended' }, step: this.current.step ?? 0 };
+    }
     this.#done();
   }
 

@@ -11,9 +11,10 @@ import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Attempt, LostSession } from '../ledger/attempt.ts';
 import type { Batch, BatchFault } from './batch.ts';
 import { TextResults } from './batch-results.ts';
-import { type BatchText, type Piece, writeTexts } from './batch-texts.ts';
+import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
 import type { Execution } from './execution.ts';
 import type { Outcome, RunEnd, StopReason } from './outcome.ts';
 import { makeReady } from './preparation.ts';
@@ -51,7 +52,13 @@ type Break =
       /** Null: it was none of the batch's statements. */
       readonly step: number | null;
       readonly isCall: boolean;
+      /** It was the taking of the key: nothing of the batch has been run. */
+      readonly isOfKey: boolean;
     }
+  /** Somebody has committed the key. */
+  | { readonly kind: 'taken' }
+  /** The table of keys is not what it must be. */
+  | { readonly kind: 'no ledger' }
   | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
   | {
       readonly kind: 'stopped';
@@ -72,6 +79,16 @@ const worthAnotherTry = new Set([1213, 1205, 1020]);
 const serverIsReadOnly = 1290;
 /** ER_SP_DOES_NOT_EXIST, also of savepoints. */
 const noSavepoint = 1305;
+/** ER_DUP_ENTRY */
+const isThere = 1062;
+/** What the server says of a table of keys that is missing, forbidden, or of another shape. */
+const tableErrors = new Set([
+  1036, 1048, 1054, 1136, 1142, 1143, 1146, 1288, 1364, 1366, 1406, 1442,
+]);
+/** Of a reply that is longer, what is kept is without its rows. */
+const mostKeptBytes = 64 * 1024;
+/** The statement around a reply that is kept. */
+const keepingBytes = 1024;
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const notAllUndone = '1196';
@@ -96,8 +113,19 @@ export class BatchRun implements Execution, Waiter {
   #wasSent = false;
   /** Whether the savepoint must be there, if nothing has ended the transaction. */
   #hasSavepoint = false;
+  /** Null: the batch has no key. */
+  readonly #attempt: Attempt | null;
+  #hasKey = false;
+  #hasSentCommit = false;
 
-  constructor(context: BatchContext, batch: Batch, events: RunEvents, times: RunTimes) {
+  constructor(
+    context: BatchContext,
+    batch: Batch,
+    events: RunEvents,
+    times: RunTimes,
+    attempt: Attempt | null,
+  ) {
+    this.#attempt = attempt;
     this.#context = context;
     this.#batch = batch;
     this.#events = events;
@@ -115,6 +143,27 @@ export class BatchRun implements Execution, Waiter {
   /** Up to COMMIT a transaction is undone by a stop. */
   get isRevocable(): boolean {
     return this.#batch.isAtomic ? this.#phase !== 'committing' : !this.#wasSent;
+  }
+
+  get isRecovering(): boolean {
+    return this.#attempt !== null && this.#attempt.predecessor !== null;
+  }
+
+  /** Whether it is this run that holds the key, or did. */
+  get hasKey(): boolean {
+    return this.#hasKey;
+  }
+
+  /** Whether COMMIT was sent, and has no answer that says otherwise. */
+  get mayHaveCommitted(): boolean {
+    return this.#hasSentCommit;
+  }
+
+  /** Where its transaction may still be at work; null: nothing was sent, or the connection is there. */
+  get lostSession(): LostSession | null {
+    const session = this.#session;
+    if (session === null || !this.#wasSent || !session.connection.isLost) return null;
+    return { threadId: session.connection.threadId, identity: session.identity };
   }
 
   stop(reason: StopReason): void {
@@ -173,6 +222,7 @@ export class BatchRun implements Execution, Waiter {
 
   pieceDone({ role }: Piece): void {
     if (role === 'savepoint') this.#hasSavepoint = true;
+    else if (role === 'key') this.#hasKey = true;
     else if (role === 'proof') this.#hasSavepoint = false;
   }
 
@@ -237,26 +287,72 @@ export class BatchRun implements Execution, Waiter {
 
   /** Null: its end has been told. */
   async #perform(session: Session): Promise<RunEnd | null> {
-    const { undoableTables, mostRetries } = this.#batch;
     session.isFresh = false;
-    if (undoableTables !== null) {
-      const isUndoable = await areUndoable(session.connection, undoableTables).catch(() => null);
-      if (!this.#isUnder('preparing')) return null;
-      if (isUndoable === null) return { kind: 'not executed', reason: 'database unreachable' };
-      if (!isUndoable) return this.#faulted({ kind: 'not undoable' }, null, 'not_executed');
-    }
-    const texts = writeTexts(this.#batch, this.#savepoint, session.commandLimitBytes);
-    for (let retries = 0; ; retries += 1) {
+    const whyNot = await this.#whyNot(session);
+    if (!this.#isUnder('preparing')) return null;
+    if (whyNot !== null) return whyNot;
+    const insertion = this.#attempt?.entry.insertion ?? null;
+    const texts = writeTexts(this.#batch, this.#savepoint, session.commandLimitBytes, insertion);
+    for (let retries = 0; ; ) {
       this.#enter('working');
       const broken = (await this.#work(texts)) ?? (await this.#finish());
       if (broken === null) return { kind: 'answered', failure: null, facts: null };
       if (this.#isUnder('ended')) return null;
+      if (broken.kind === 'taken') {
+        if (await this.#lookUp(session)) return null;
+        continue;
+      }
       const outcome = await this.#undo(broken);
-      const isWorthIt = broken.kind === 'refused' && worthAnotherTry.has(broken.error.errno);
-      const mayRerun = isWorthIt && outcome === 'rolled_back' && retries < mostRetries;
-      if (!mayRerun || !(await this.#forget(session))) return this.#describe(broken, outcome);
+      if (!(await this.#mayRunAnew(broken, outcome, retries)))
+        return this.#describe(broken, outcome);
+      if (broken.kind === 'refused' && broken.isOfKey) continue;
+      retries += 1;
       this.#events.sink.restart();
     }
+  }
+
+  /** Why it is not begun, where only the server can tell; null: it is. */
+  async #whyNot(session: Session): Promise<RunEnd | null> {
+    const { undoableTables } = this.#batch;
+    try {
+      if (undoableTables !== null && !(await areUndoable(session.connection, undoableTables))) {
+        return this.#faulted({ kind: 'not undoable' }, null, 'not_executed');
+      }
+      await this.#attempt?.endPredecessor(session);
+      const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
+      return isKept ? null : { kind: 'key refused', reason: 'no table' };
+    } catch {
+      return { kind: 'not executed', reason: 'database unreachable' };
+    }
+  }
+
+  /** Waiting for a key is no rerun; a conflict at COMMIT may be one about the key, so that looking once more is free. */
+  async #mayRunAnew(broken: Break, outcome: Outcome, retries: number): Promise<boolean> {
+    if (broken.kind !== 'refused' || outcome !== 'rolled_back' || this.#stopReason !== null)
+      return false;
+    if (!worthAnotherTry.has(broken.error.errno)) return false;
+    if (broken.isOfKey) return true;
+    const isAtCommit = this.#attempt !== null && broken.step === null;
+    if (retries >= this.#batch.mostRetries + (isAtCommit ? 1 : 0)) return false;
+    return this.#forget(this.#session as Session);
+  }
+
+  /** Tells whose the key is. False: it is nobody's any more. */
+  async #lookUp({ connection }: Session): Promise<boolean> {
+    const attempt = this.#attempt as Attempt;
+    const { entry } = attempt;
+    const undone = await this.#rollBack();
+    const rows =
+      undone === 'unknown' ? null : await fetchRows(connection, entry.lookUp).catch(() => null);
+    if (rows === null) {
+      connection.destroy(new Error('a key could not be looked up'));
+      this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
+      return true;
+    }
+    const row = entry.parseRow(rows);
+    if (row !== null) this.#conclude(true, () => attempt.keyTaken(row));
+    else if (this.#stopReason !== null) this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
+    return !this.#isUnder('undoing');
   }
 
   /** Takes the session back to what the first run found: variables outlive a ROLLBACK. Returns whether it may be begun anew. */
@@ -274,12 +370,27 @@ export class BatchRun implements Execution, Waiter {
   /** Null: all statements have done what they were to do. */
   async #work(texts: readonly BatchText[]): Promise<Break | null> {
     this.#hasSavepoint = false;
-    for (const { sql, pieces } of texts) {
-      const results = new TextResults(this.#batch, pieces, this);
-      const broken = this.#judge(await this.#ask(sql, results), results);
+    this.#hasKey = false;
+    this.#hasSentCommit = false;
+    for (const text of texts) {
+      const broken = await this.#workOn(text);
       if (broken !== null) return broken;
     }
-    return null;
+    return this.#attempt === null || this.#batch.isDryRun ? null : this.#keepReply(this.#attempt);
+  }
+
+  async #workOn({ sql, pieces }: BatchText): Promise<Break | null> {
+    const results = new TextResults(this.#batch, pieces, this);
+    return this.#judge(await this.#ask(sql, results), results);
+  }
+
+  /** The reply is written into the transaction that it tells of. */
+  #keepReply({ entry }: Attempt): Promise<Break | null> {
+    const { commandLimitBytes } = this.#session as Session;
+    const most = Math.min(mostKeptBytes, Math.floor((commandLimitBytes - keepingBytes) / 2));
+    const reply = this.sink.seal?.(most);
+    if (reply === undefined) throw new Error('a batch with a key has a reply that cannot be kept');
+    return this.#workOn(writeClosing(this.#batch, this.#savepoint, entry.completion(reply)));
   }
 
   #judge(answered: Answered, results: TextResults): Break | null {
@@ -295,16 +406,36 @@ export class BatchRun implements Execution, Waiter {
     if (error !== null && isProof(role) && error.errno === noSavepoint) {
       return { kind: 'fault', fault: { kind: 'ended' }, step: step ?? 0 };
     }
+    if (error !== null && role === 'key') return this.#keyRefused(error);
     if (error !== null) return this.#refused(error, role === 'step' ? step : null);
     return results.fault === null ? null : { kind: 'fault', ...results.fault };
   }
 
   #refused(error: ServerError, step: number | null): Break {
-    return { kind: 'refused', error, step, isCall: this.#isCall(step) };
+    return { kind: 'refused', error, step, isCall: this.#isCall(step), isOfKey: false };
+  }
+
+  #keyRefused(error: ServerError): Break {
+    if (error.errno === isThere) return { kind: 'taken' };
+    if (!tableErrors.has(error.errno)) {
+      return { kind: 'refused', error, step: null, isCall: false, isOfKey: true };
+    }
+    this.#attempt?.ledger.refused(error.errno);
+    return { kind: 'no ledger' };
   }
 
   #isCall(step: number | null): boolean {
     return step !== null && this.#batch.steps[step]?.isCall === true;
+  }
+
+  /** Where there is a key to ask, an answer is not waited for until it is too late to ask. */
+  async #commit(): Promise<Answered> {
+    const { connection } = this.#session as Session;
+    const giveUp = () => connection.destroy(new Error('COMMIT has no answer'));
+    const timer = this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.patienceMs);
+    const answered = await this.#ask('COMMIT', discardResults);
+    clearTimeout(timer);
+    return answered;
   }
 
   /** COMMIT, alone; or ROLLBACK, where nothing was meant to stay. */
@@ -320,7 +451,8 @@ export class BatchRun implements Execution, Waiter {
       return { kind: 'stopped', reason: this.#stopReason, error: null, isCall: false };
     }
     this.#enter('committing');
-    const committed = await this.#ask('COMMIT', discardResults);
+    this.#hasSentCommit = true;
+    const committed = await this.#commit();
     if (committed.kind === 'lost') return { kind: 'lost' };
     return committed.error === null ? null : this.#refused(committed.error, null);
   }
@@ -384,6 +516,9 @@ export class BatchRun implements Execution, Waiter {
   }
 
   #describe(broken: Break, outcome: Outcome): RunEnd {
+    if (this.#attempt !== null && outcome === 'unknown' && this.#stopReason === null) {
+      return { kind: 'lost', outcome };
+    }
     switch (broken.kind) {
       case 'refused': {
         const failure = {
@@ -399,9 +534,12 @@ export class BatchRun implements Execution, Waiter {
         return this.#faulted(broken.fault, broken.step, outcome);
       case 'stopped':
         return { kind: 'batch stopped', reason: broken.reason, outcome };
+      case 'no ledger':
+      case 'taken':
+        return { kind: 'key refused', reason: 'no table' };
       case 'lost':
         return this.#stopReason === null
-          ? { kind: 'lost' }
+          ? { kind: 'lost', outcome: 'unknown' }
           : { kind: 'stopped', reason: this.#stopReason };
       default:
         return broken satisfies never;
@@ -462,13 +600,17 @@ export class BatchRun implements Execution, Waiter {
   }
 
   #end(end: RunEnd): void {
+    const isCertain = end.kind === 'answered' || end.kind === 'batch failed';
+    this.#conclude(isCertain, () => this.#events.runEnded(end));
+  }
+
+  #conclude(isCertain: boolean, tell: () => void): void {
     if (this.#phase === 'ended') return;
     this.#enter('ended');
     if (this.#wasSent) {
-      const isCertain = end.kind === 'answered' || end.kind === 'batch failed';
       for (const { statement } of this.#batch.steps) statement.effects.ended(isCertain);
     }
-    this.#events.runEnded(end);
+    tell();
   }
 }
 

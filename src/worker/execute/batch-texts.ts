@@ -9,7 +9,11 @@ export type Piece = {
     | 'preamble'
     /** From here on there is the savepoint of our own. */
     | 'savepoint'
+    /** Takes the key: nothing of the batch is run unless it is new. */
+    | 'key'
     | 'step'
+    /** Keeps the reply with the key: it changes the row that `key` has written, or the transaction is not the same. */
+    | 'reply'
     /** It fails unless the savepoint that is set before a CALL is there, and so the transaction that the CALL began in. */
     | 'call proof'
     /** The same of the savepoint of all, which is released by it. */
@@ -32,23 +36,35 @@ const separator = '\n;';
  * releases those of the client's that came after it. COMMIT is not among them: it goes alone, when all is known.
  * @param savepoint a name that no client can know
  * @param mostBytes what the server takes at once
+ * @param insertion takes the batch's key, before anything is read: a snapshot would be older. Then the proof comes with the reply.
  */
 export function writeTexts(
   batch: Batch,
   savepoint: string,
   mostBytes: number,
+  insertion: string | null,
 ): readonly BatchText[] {
   const texts = new Texts(Math.min(mostBytes, mostTextBytes));
   if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
+  if (insertion !== null) texts.add({ sql: insertion, role: 'key', step: null });
   batch.steps.forEach((step, number) => {
     const piece: Piece = { sql: step.sql, role: 'step', step: number };
-    const isLast = number === batch.steps.length - 1;
+    const isLast = insertion === null && number === batch.steps.length - 1;
     const pieces = batch.isAtomic ? withProof(piece, step, isLast, savepoint) : [piece];
     for (const one of pieces) texts.add(one);
     if (step.expect !== null) texts.close();
   });
   texts.close();
   return texts.all;
+}
+
+/** The last text of a batch with a key: when all has been done, and its reply is known. @param completion keeps the reply */
+export function writeClosing(batch: Batch, savepoint: string, completion: string): BatchText {
+  const texts = new Texts(Number.POSITIVE_INFINITY);
+  const step = batch.steps.length - 1;
+  texts.add({ sql: completion, role: 'reply', step });
+  texts.add({ sql: `RELEASE SAVEPOINT ${savepoint}`, role: 'proof', step });
+  return texts.close() as BatchText;
 }
 
 class Texts {
@@ -69,12 +85,14 @@ class Texts {
   }
 
   /** A line feed ends a comment that would have swallowed the semicolon. */
-  close(): void {
+  close(): BatchText | null {
     const pieces = this.#pieces;
-    const sql = pieces.map((piece) => piece.sql).join(separator);
-    if (pieces.length > 0) this.all.push({ sql, pieces });
     this.#pieces = [];
     this.#bytes = 0;
+    if (pieces.length === 0) return null;
+    const text = { sql: pieces.map((piece) => piece.sql).join(separator), pieces };
+    this.all.push(text);
+    return text;
   }
 }
 

@@ -1,6 +1,7 @@
 // Statements that are run one after another on one session, and the conditions under which they count.
 // Must not know how they reach MySQL.
 import type { TableName } from '../../shared/sql/table-names.ts';
+import type { IdempotencyKey } from '../ledger/ledger-entry.ts';
 import type { Statement } from './preparation.ts';
 
 /** As SQL has them. */
@@ -31,6 +32,9 @@ export type BatchStep = {
   readonly expect: Expectation | null;
 };
 
+/** A key, and how long its client waits: what is not known by then, the client must ask for again. */
+export type BatchKey = IdempotencyKey & { readonly timeoutMs: number };
+
 /** What is to be run. */
 export type Batch = {
   readonly steps: readonly BatchStep[];
@@ -45,6 +49,8 @@ export type Batch = {
   readonly isDryRun: boolean;
   /** Tables that must be known to have transactions before anything is run; null: nobody asks. */
   readonly undoableTables: readonly TableName[] | null;
+  /** What it is executed only once for; null: it has no key. */
+  readonly key: BatchKey | null;
 };
 
 /** Why a batch came to nothing, or to a part, beside errors of MySQL's and lost connections. */

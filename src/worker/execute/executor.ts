@@ -3,6 +3,7 @@
 import type { Batch } from './batch.ts';
 import { BatchRun } from './batch-run.ts';
 import type { Execution } from './execution.ts';
+import { KeyedRun } from './keyed-run.ts';
 import type { Statement } from './preparation.ts';
 import { Run, type RunContext } from './run.ts';
 import type { RunEvents } from './run-events.ts';
@@ -26,8 +27,12 @@ export class Executor {
 
   /** Creates a run that its owner must start. @param times kept by the run */
   create(work: Work, events: RunEvents, times: RunTimes): Execution {
-    return isBatch(work)
-      ? new BatchRun(this.#context, work, events, times)
-      : new Run(this.#context, work, events, times);
+    const context = this.#context;
+    if (!isBatch(work)) return new Run(context, work, events, times);
+    const { key } = work;
+    if (key === null) return new BatchRun(context, work, events, times, null);
+    const { ledger } = context;
+    if (ledger === null) throw new Error('a key came where there is no table of keys');
+    return new KeyedRun(context, ledger, { batch: work, key }, events, times);
   }
 }

@@ -45,7 +45,11 @@ export type RunEnd =
   /** A batch that was stopped before COMMIT, and undone as far as `outcome` says. */
   | { readonly kind: 'batch stopped'; readonly reason: StopReason; readonly outcome: Outcome }
   /** The connection was lost after the statement was sent. */
-  | { readonly kind: 'lost' };
+  | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
+  /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
+  | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal }
+  /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */
+  | { readonly kind: 'key refused'; readonly reason: 'other request' | 'no reply' | 'no table' };
 
 /** What became of the statements of a request that got no result. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';

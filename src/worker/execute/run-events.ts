@@ -27,6 +27,13 @@ export interface RunSink extends ResultSink {
   held(): HeldResults | null;
   /** Takes what another sink has made of the results that this one would have got. */
   adopt(held: HeldResults): void;
+  /**
+   * The whole reply, before it is known whether it counts: `finish` sends it. Where it is longer than `mostBytes`, what is
+   * returned is without its rows, and says so. Missing: a reply of its kind is never kept.
+   */
+  seal?(mostBytes: number): Buffer;
+  /** Makes a reply that was kept this one. @param isRepeated it was given before */
+  replay?(kept: Buffer, isRepeated: boolean): void;
 }
 
 /** Whoever asks for a run. */

@@ -11,6 +11,7 @@ import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Coalescer } from './coalescer.ts';
 import type { Execution } from './execution.ts';
 import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
@@ -30,6 +31,8 @@ export type RunContext = {
   readonly pipeline: Pipeline | null;
   /** Null: every request has its statements run, whatever others ask for. */
   readonly coalescer: Coalescer<Run> | null;
+  /** Null: requests have no keys. */
+  readonly ledger: Ledger | null;
 };
 
 /**
@@ -203,7 +206,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   pipelineLost(): void {
     this.#entry = null;
-    this.#end({ kind: 'lost' });
+    this.#end({ kind: 'lost', outcome: 'unknown' });
   }
 
   // The results: in the pipeline only while nothing of the reply leaves.
@@ -250,7 +253,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   lost(): void {
     if (this.#phase !== 'running') return;
     try {
-      this.#end({ kind: 'lost' });
+      this.#end({ kind: 'lost', outcome: 'unknown' });
     } finally {
       this.#context.pool.release(this.#session as Session, 'broken');
     }

@@ -1,8 +1,8 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
-import type { FailureCode } from '../../shared/failure-codes.ts';
+import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
-import type { Failure } from '../reply/failure.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
 import { batchFailure, stoppedBatch } from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
@@ -39,16 +39,54 @@ export function runFailure(
     case 'batch stopped':
       return stoppedBatch(stopped({ kind: 'stopped', reason: end.reason }, isRead), end.outcome);
     case 'lost':
-      return {
-        status: 502,
-        code: 'CONNECTION_LOST',
-        message: `The connection was lost after the statement was sent. ${consequence.write}`,
-        outcome: 'unknown',
-      };
+      return lost(end);
+    case 'key unknown':
+      return keyUnknown(end);
+    case 'key refused':
+      return keyFailures[end.reason];
     default:
       return end satisfies never;
   }
 }
+
+function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
+  const [reason, ending] =
+    outcome === 'unknown'
+      ? ['after the statement was sent', consequence.write]
+      : ['again and again while the statements ran', 'Everything was undone.'];
+  const message = `The connection was lost ${reason}. ${ending}`;
+  return { status: 502, code: 'CONNECTION_LOST', message, outcome };
+}
+
+/** With the same key a repetition is safe, whatever became of the first. */
+function keyUnknown({ reason }: Extract<RunEnd, { kind: 'key unknown' }>): Failure {
+  const isStop = reason !== 'queue full' && reason !== 'database unreachable';
+  const failure = isStop ? stopped({ kind: 'stopped', reason }, false) : unreached(reason);
+  const [cause = ''] = failure.message.split(/(?<=\.) /);
+  const message = `${cause} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
+  return { ...failure, message, outcome: 'unknown', mayRepeat: true };
+}
+
+const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['reason'], Failure>> = {
+  'other request': refusal(
+    'IDEMPOTENCY_KEY_REUSED',
+    'The Idempotency-Key stands for another request, which was executed. Nothing was executed now.',
+  ),
+  'no reply': {
+    ...refusal(
+      'TRANSACTION_ENDED',
+      'One of the statements ended the transaction of the request with this key. A part stands, and is not executed again.',
+    ),
+    outcome: 'partial',
+  },
+  'no table': {
+    ...refusal(
+      'IDEMPOTENCY_TABLE',
+      'idempotency_table cannot be used: the log and --check say why. Nothing was executed.',
+    ),
+    retryAfterSeconds: 1,
+  },
+};
 
 /** What may have become of the statements of a request that an exception ended. */
 export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
@@ -56,9 +94,7 @@ export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
   return isRead ? 'failed' : 'unknown';
 }
 
-const refusals: Readonly<
-  Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
-> = {
+const refusals = {
   'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
   deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
   'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
@@ -66,7 +102,9 @@ const refusals: Readonly<
   'client gone': ['CLIENT_GONE', 'The client went away.'],
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
-};
+} as const satisfies Readonly<
+  Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
+>;
 
 function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
   const [code, message] = refusals[reason];
@@ -82,15 +120,16 @@ function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): 
 /** It had been sent, so that nobody is told it was not executed; and it ran READ ONLY. */
 function cutShort({ reason }: CutShort): Failure {
   if (reason === 'queue full' || reason === 'database unreachable') {
-    const [code, message] = refusals[reason];
-    return {
-      status: 502,
-      code,
-      message: `The statement was cut short and could not be run again. ${message} Reading has changed nothing.`,
-      outcome: 'failed',
-    };
+    const failure = unreached(reason);
+    const message = `The statement was cut short and could not be run again. ${failure.message} Reading has changed nothing.`;
+    return { ...failure, message };
   }
   return stopped({ kind: 'stopped', reason }, true);
+}
+
+function unreached(reason: 'queue full' | 'database unreachable'): Failure {
+  const [code, message] = refusals[reason];
+  return { status: failures[code].sentStatus, code, message, outcome: 'failed' };
 }
 
 function stopped({ reason }: Stopped, isRead: boolean): Failure {

@@ -12,6 +12,8 @@ export type Failure = {
   readonly outcome: Outcome;
   /** Seconds after which it makes sense to come again. */
   readonly retryAfterSeconds?: number;
+  /** The request may be repeated, whatever became of it. Missing: its code and outcome say. */
+  readonly mayRepeat?: true;
   /** What a 405 allows. */
   readonly allow?: string;
   /** Where in the request it is, for a format that tells it. */

@@ -5,16 +5,19 @@ import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
+import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import { chooseV1Batch } from '../../reply/formats/v1-batch.ts';
+import { RowBounds } from '../../reply/kept-reply.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
 import type { SqlContext } from '../statement.ts';
 import { chooseMediaType, prefersGzip } from './accept.ts';
 import { type BatchRequest, decodeBatch } from './batch-request.ts';
 import { decideBatch } from './decide-batch.ts';
-import { checkHeaders, rememberHeads } from './query.ts';
+import { keyOf, whyUnfit } from './idempotency.ts';
+import { checkHeaders, keyHeader, rememberHeads } from './query.ts';
 
 const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
 
@@ -25,10 +28,10 @@ export function createBatchEndpoint(
 ): Handler {
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
   const headsOf = rememberHeads();
-  return (request, response, _head, record) => {
-    const { headers } = request;
+  return (request, response, { path }, record) => {
+    const { headers, method = '' } = request;
     const isJson = chooseMediaType(headers.accept, ['application/json']) !== null;
-    const refused = checkHeaders(headers) ?? (isJson ? null : onlyJson);
+    const refused = checkHeaders(headers, config) ?? (isJson ? null : onlyJson);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       sendFailure(response, refused, record.requestId);
@@ -39,7 +42,11 @@ export function createBatchEndpoint(
       const decoded = decodeBatch(body, config.section);
       if (decoded.ok) {
         const heads = headsOf('application/json', decoded.request.layout);
-        answer(config, context, { heads, request: decoded.request, mayCompress }, response, record);
+        const header = keyHeader(headers);
+        const key =
+          header === undefined ? null : keyOf(config.section, header, { method, path, body });
+        const asked = { heads, request: decoded.request, mayCompress, key };
+        answer(config, context, asked, response, record);
         return;
       }
       const { code, message, statement } = decoded.fault;
@@ -57,12 +64,14 @@ type Asked = {
   readonly heads: ResultHeads;
   readonly request: BatchRequest;
   readonly mayCompress: boolean;
+  /** Null: it has none. */
+  readonly key: IdempotencyKey | null;
 };
 
 function answer(
   config: Config,
   context: SqlContext & ExchangeContext,
-  { heads, request, mayCompress }: Asked,
+  { heads, request, mayCompress, key }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
 ): void {
@@ -72,7 +81,14 @@ function answer(
     sendFailure(response, decided.failure, record.requestId);
     return;
   }
-  const work = decided.batch;
+  const most = config.statementTimeoutMs;
+  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
+  const work = { ...decided.batch, key: key === null ? null : { ...key, timeoutMs } };
+  const unfit = key === null ? null : whyUnfit(work);
+  if (unfit !== null) {
+    sendFailure(response, unfit, record.requestId);
+    return;
+  }
   const format = chooseV1Batch({
     section: config.section,
     requestId: record.requestId,
@@ -83,8 +99,7 @@ function answer(
     isReadOnly: work.isReadOnly,
     isRead: work.isReadOnly,
     isDryRun: false,
+    rowBounds: key === null ? null : new RowBounds(),
   });
-  const most = config.statementTimeoutMs;
-  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   new Exchange(context, { work, timeoutMs, record, format, mayCompress }, response).start();
 }

@@ -47,6 +47,7 @@ export function decideBatch(
       mostRetries: request.retry,
       isDryRun: false,
       undoableTables: null,
+      key: null,
     },
   };
 }
@@ -89,6 +90,25 @@ function createStep(statement: Statement, expect: Expectation | null): BatchStep
   return { sql, statement, isCall: scanned?.isCall === true, expect };
 }
 
+/** A batch of one statement; or why it may not stand in one. */
+export function decideSingle(statement: Statement): Batch | Failure {
+  const step = createStep(statement, null);
+  const reason = whyNotInTransaction(step.sql);
+  if (reason !== null) {
+    return refusal('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${reason}.`);
+  }
+  return {
+    steps: [step],
+    isAtomic: true,
+    isolation: null,
+    isReadOnly: statement.isReadOnly,
+    mostRetries: 0,
+    isDryRun: false,
+    undoableTables: null,
+    key: null,
+  };
+}
+
 /** What is wanted of a statement that may have to be undone. */
 export type Undoable = { readonly maxAffected: number | null; readonly isDryRun: boolean };
 
@@ -127,5 +147,6 @@ export function decideUndoable(
     mostRetries: 0,
     isDryRun,
     undoableTables: isRead ? null : tables,
+    key: null,
   };
 }

@@ -1,12 +1,14 @@
 // /v1/query: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
 import type { Config } from '../../../shared/settings/config.ts';
+import type { BatchKey } from '../../execute/batch.ts';
 import type { Work } from '../../execute/executor.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
+import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import type { FormatChoice } from '../../reply/format.ts';
@@ -18,18 +20,15 @@ import {
   createCsvHeads,
   createNdjsonHeads,
 } from '../../reply/formats/v1-stream.ts';
+import { RowBounds } from '../../reply/kept-reply.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
 import { decideStatement, type SqlContext } from '../statement.ts';
 import { chooseMediaType, type MediaType, mediaTypes, prefersGzip } from './accept.ts';
-import { decideUndoable } from './decide-batch.ts';
+import { decideSingle, decideUndoable } from './decide-batch.ts';
+import { checkKey, keyOf, onlyReads, whyUnfit } from './idempotency.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
 import { isJsonOnly } from './result-shape.ts';
-
-const noKeysHere = refusal(
-  'IDEMPOTENCY_OFF',
-  'Idempotency-Key is not taken: this section has no idempotency_table, which this version does not know yet.',
-);
 
 const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
 
@@ -50,6 +49,8 @@ type Asked = {
   readonly request: QueryRequest;
   readonly type: MediaType;
   readonly mayCompress: boolean;
+  /** Null: it has none. */
+  readonly key: IdempotencyKey | null;
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
@@ -59,9 +60,9 @@ export function createQueryEndpoint(
 ): Handler {
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
   const endpoint: Endpoint = { config, context, headsOf: rememberHeads() };
-  return (request, response, _head, record) => {
-    const { headers, method } = request;
-    const refused = checkHeaders(headers);
+  return (request, response, { path }, record) => {
+    const { headers, method = '' } = request;
+    const refused = checkHeaders(headers, config);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       sendFailure(response, refused, record.requestId);
@@ -76,20 +77,33 @@ export function createQueryEndpoint(
         return;
       }
       const wanted = decoded.request;
-      const type = chooseFor(wanted, headers.accept);
+      const header = keyHeader(headers);
+      const key =
+        header === undefined ? null : keyOf(config.section, header, { method, path, body });
+      const type = key === null ? chooseFor(wanted, headers.accept) : chooseJson(headers.accept);
       if (type === null) {
         sendFailure(response, onlyJson, record.requestId);
         return;
       }
       const asked = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-      answer(endpoint, { request: asked, type, mayCompress }, response, record);
+      answer(endpoint, { request: asked, type, mayCompress, key }, response, record);
     });
   };
 }
 
-export function checkHeaders(headers: NodeJS.Dict<string | string[]>): Failure | null {
-  if (headers['idempotency-key'] !== undefined) return noKeysHere;
+/** What is wrong with a request's headers, whatever its body may be; null: nothing. */
+export function checkHeaders(
+  headers: NodeJS.Dict<string | string[]>,
+  config: Config,
+): Failure | null {
+  const refused = checkKey(keyHeader(headers), config);
+  if (refused !== null) return refused;
   return chooseMediaType(headers.accept as string | undefined) === null ? notAcceptable : null;
+}
+
+/** Its Idempotency-Key, as it stands. */
+export function keyHeader(headers: NodeJS.Dict<string | string[]>): string | undefined {
+  return headers['idempotency-key'] as string | undefined;
 }
 
 /** Null: what the statement's reply can be is not accepted. */
@@ -97,6 +111,10 @@ function chooseFor(request: QueryRequest, accept: string | undefined): MediaType
   const type = chooseMediaType(accept);
   if (type === 'application/json') return type;
   if (!mayBeUndone(request) && !isJsonOnly(request.sql)) return type;
+  return chooseJson(accept);
+}
+
+function chooseJson(accept: string | undefined): MediaType | null {
   return chooseMediaType(accept, ['application/json']);
 }
 
@@ -135,7 +153,7 @@ function nameOf({ rows, numbers, json }: V1Layout): string {
 
 function answer(
   { config, context, headsOf }: Endpoint,
-  { request, type, mayCompress }: Asked,
+  { request, type, mayCompress, key }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
 ): void {
@@ -160,7 +178,10 @@ function answer(
     return;
   }
   const { statement } = decided;
-  const work = decideWork(context, request, statement);
+  const most = config.statementTimeoutMs;
+  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
+  const batchKey = key === null ? null : { ...key, timeoutMs };
+  const work = decideWork(context, request, statement, batchKey);
   if ('code' in work) {
     sendFailure(response, work, record.requestId);
     return;
@@ -174,9 +195,8 @@ function answer(
     isReadOnly: statement.isReadOnly,
     isRead: statement.isRead,
     isDryRun: request.isDryRun,
+    rowBounds: key === null ? null : new RowBounds(),
   });
-  const most = config.statementTimeoutMs;
-  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const wish = { work, timeoutMs, record, format, mayCompress };
   new Exchange(context, wish, response).start();
 }
@@ -198,13 +218,22 @@ function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
   return maxAffected !== null || isDryRun;
 }
 
-/** A statement by itself, or where it is to be undone, perhaps, a batch of one. */
+/** A statement by itself; or a batch of one, where it has a key, or is to be undone, perhaps. */
 function decideWork(
   { catalogue }: SqlContext,
   request: QueryRequest,
   statement: Statement,
+  key: BatchKey | null,
 ): Work | Failure {
-  return mayBeUndone(request) ? decideUndoable(statement, request, catalogue) : statement;
+  if (key === null) {
+    return mayBeUndone(request) ? decideUndoable(statement, request, catalogue) : statement;
+  }
+  if (statement.isRead) return onlyReads;
+  const batch = mayBeUndone(request)
+    ? decideUndoable(statement, request, catalogue)
+    : decideSingle(statement);
+  if ('code' in batch) return batch;
+  return whyUnfit(batch) ?? { ...batch, key };
 }
 
 /** The lower of two limits of which 0 is none. */

@@ -91,7 +91,7 @@ export function describeFailed(failure: Failure): Problem {
     status,
     detail: message,
     code,
-    retryable: mayRepeat(failures[code], outcome),
+    retryable: failure.mayRepeat === true || mayRepeat(failures[code], outcome),
     outcome,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(place === undefined ? {} : { place }),

@@ -6,6 +6,7 @@ import type { Answer } from '../../execute/outcome.ts';
 import type { StatementFailure } from '../../execute/statement-failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
+import { replayReply, sealReply } from '../kept-reply.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 import { describeRefused, problemHead, problemJson } from './problem.ts';
@@ -27,6 +28,8 @@ class V1Batch implements Format {
   #rowsBefore = 0;
   #isSeveral = false;
   #hasResults = false;
+  /** Its end is written. */
+  #isComplete = false;
   #retries = 0;
 
   constructor(out: ReplyWriter, options: V1ReplyOptions, events: FormatEvents) {
@@ -83,6 +86,8 @@ class V1Batch implements Format {
   restart(): boolean {
     this.#retries += 1;
     this.#out.rollback(0);
+    this.#options.rowBounds?.clear();
+    this.#isComplete = false;
     this.#current = null;
     this.#rowsBefore = 0;
     this.#isSeveral = false;
@@ -101,15 +106,32 @@ class V1Batch implements Format {
 
   finish({ failure }: Answer): boolean {
     if (failure === null) {
-      const { section, requestId } = this.#options;
-      const about = JSON.stringify({ request_id: requestId, section });
-      writeBytes(this.#out, Buffer.from(`],${about.slice(1)}`));
+      this.#complete();
     } else {
       this.restart();
       this.#writeProblem(failure);
     }
     this.#out.end();
     return true;
+  }
+
+  seal(mostBytes: number): Buffer {
+    this.#complete();
+    return sealReply(this.#out, this.#options.rowBounds, mostBytes);
+  }
+
+  replay(kept: Buffer, isRepeated: boolean): void {
+    this.restart();
+    replayReply(this.#out, kept, isRepeated);
+    this.#isComplete = true;
+  }
+
+  #complete(): void {
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    const { section, requestId } = this.#options;
+    const about = JSON.stringify({ request_id: requestId, section });
+    writeBytes(this.#out, Buffer.from(`],${about.slice(1)}`));
   }
 
   #writeProblem({ error, statement, batch }: StatementFailure): void {

@@ -9,6 +9,7 @@ import { describeColumn } from '../column-types.ts';
 import type { Failure } from '../failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
+import { type RowBounds, replayReply, sealReply } from '../kept-reply.ts';
 import { ResultHeads } from '../result-heads.ts';
 import { ResultRows, type RowLimits } from '../result-rows.ts';
 import type { RowModule } from '../row-module.ts';
@@ -29,6 +30,8 @@ export type V1ReplyOptions = RowLimits & {
   readonly isRead: boolean;
   /** Whether all is undone that the statement did. */
   readonly isDryRun: boolean;
+  /** Where its rows stand, so that it can be kept without them; null: it is not kept. */
+  readonly rowBounds: RowBounds | null;
 };
 
 const head = createReplyHead(200, jsonType, varyByAccept);
@@ -98,6 +101,8 @@ export class V1Json implements Format {
   readonly #events: FormatEvents;
   /** There can be no reply: what comes is forgotten. */
   #isRefused = false;
+  /** Its end is written. */
+  #isComplete = false;
   #isSeveral = false;
   /** Complete results so far. */
   #resultCount = 0;
@@ -121,6 +126,7 @@ export class V1Json implements Format {
     this.#beginResult(more);
     writeBytes(this.#out, bytes);
     this.#rows.begin(plan);
+    this.#options.rowBounds?.note(this.#out.length);
     this.#countBefore = this.#rows.count;
   }
 
@@ -135,6 +141,7 @@ export class V1Json implements Format {
   endOfRows(): void {
     if (this.#isRefused) return;
     const { count, isCut } = this.#rows;
+    this.#options.rowBounds?.note(this.#out.length);
     writeAscii(this.#out, `],"row_count":${count - this.#countBefore},"truncated":${isCut}`);
     this.#endResult();
   }
@@ -169,6 +176,8 @@ export class V1Json implements Format {
   restart(): boolean {
     if (this.#out.committed) return false;
     this.#out.rollback(0);
+    this.#options.rowBounds?.clear();
+    this.#isComplete = false;
     this.#isRefused = false;
     this.#isSeveral = false;
     this.#resultCount = 0;
@@ -196,13 +205,30 @@ export class V1Json implements Format {
       if (!this.restart()) return false;
       writeProblem(out, this.#options, failure);
     } else {
-      const { section, requestId, isDryRun } = this.#options;
-      const undone = isDryRun ? '"rolled_back":true,' : '';
-      const about = `${undone}"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
-      writeBytes(out, Buffer.from(this.#isSeveral ? `],${about}` : `,${about}`));
+      this.#complete();
     }
     out.end();
     return true;
+  }
+
+  seal(mostBytes: number): Buffer {
+    this.#complete();
+    return sealReply(this.#out, this.#options.rowBounds, mostBytes);
+  }
+
+  replay(kept: Buffer, isRepeated: boolean): void {
+    this.restart();
+    replayReply(this.#out, kept, isRepeated);
+    this.#isComplete = true;
+  }
+
+  #complete(): void {
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    const { section, requestId, isDryRun } = this.#options;
+    const undone = isDryRun ? '"rolled_back":true,' : '';
+    const about = `${undone}"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
+    writeBytes(this.#out, Buffer.from(this.#isSeveral ? `],${about}` : `,${about}`));
   }
 
   #refuse(failure: Failure): void {

@@ -42,9 +42,10 @@ function textsOf(
     mostRetries: 0,
     isDryRun: false,
     undoableTables: null,
+    key: null,
     ...wish,
   };
-  return writeTexts(batch, 's', mostBytes).map(({ sql }) => sql);
+  return writeTexts(batch, 's', mostBytes, null).map(({ sql }) => sql);
 }
 
 const lines = (...sql: string[]) => sql.join('\n;');

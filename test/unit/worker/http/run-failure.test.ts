@@ -20,7 +20,7 @@ const table: readonly (readonly [end: Unanswered, status: number, read: string, 
     [{ kind: 'cut short', reason: 'database unreachable' }, 502, 'failed', 'failed'],
     [{ kind: 'cut short', reason: 'deadline' }, 504, 'failed', 'failed'],
     [{ kind: 'cut short', reason: 'stopping' }, 502, 'failed', 'failed'],
-    [{ kind: 'lost' }, 502, 'unknown', 'unknown'],
+    [{ kind: 'lost', outcome: 'unknown' }, 502, 'unknown', 'unknown'],
   ];
 
 test('says what happened, and never more than is known', () => {

@@ -1,0 +1,79 @@
+// The Idempotency-Key of a request: whether it may have one, and what it stands for. Pure.
+// Must not know where keys are kept.
+import { createHash } from 'node:crypto';
+import { isLosslessNumber } from 'lossless-json';
+import type { Config } from '../../../shared/settings/config.ts';
+import type { Batch } from '../../execute/batch.ts';
+import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
+import { type Failure, refusal } from '../../reply/failure.ts';
+import { parseObject } from '../json-text.ts';
+
+const off = refusal(
+  'IDEMPOTENCY_OFF',
+  'Idempotency-Key is not taken: this section has no idempotency_table.',
+);
+
+const malformed = refusal(
+  'IDEMPOTENCY_KEY',
+  'Idempotency-Key must be 1 to 255 visible characters, once.',
+);
+
+const unfit = (reason: string): Failure =>
+  refusal('IDEMPOTENCY_UNFIT', `Idempotency-Key is not taken: ${reason}.`);
+
+const visible = /^[\x21-\x7e]{1,255}$/;
+
+/** What a request's headers say of a key; node joins several by a comma and a blank, which is no visible character. */
+export function checkKey(header: string | undefined, { idempotencyTable }: Config): Failure | null {
+  if (header === undefined) return null;
+  if (idempotencyTable === null) return off;
+  return visible.test(header) ? null : malformed;
+}
+
+/** What is asked for, as far as it decides whether it is the same request. */
+export type KeyedRequest = {
+  readonly method: string;
+  readonly path: string;
+  /** Known to be a JSON object. */
+  readonly body: Buffer;
+};
+
+/** How long a request may take, and how often it is begun anew, is not what it asks for. */
+const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
+
+/** A key that `checkKey` has taken, with what it stands for. Two sections may use the same table. */
+export function keyOf(section: string, header: string, request: KeyedRequest): IdempotencyKey {
+  const parsed = parseObject(request.body.toString());
+  const fields = parsed.ok ? Object.entries(parsed.exact()) : [];
+  const wanted = fields.filter(([name, value]) => !insignificant.has(name) && value !== null);
+  return {
+    id: hash([section, header]),
+    request: hash([request.method, request.path, canonical(Object.fromEntries(wanted))]),
+  };
+}
+
+/** Nothing can end within a text and begin the next: each is told with its length. */
+function hash(texts: readonly string[]): string {
+  const sum = createHash('sha256');
+  for (const text of texts) sum.update(`${Buffer.byteLength(text)}:${text}`);
+  return sum.digest('hex');
+}
+
+/** JSON whose members stand in one order; numbers by their digits. */
+function canonical(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (isLosslessNumber(value)) return value.toString();
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
+}
+
+/** Why a batch is none that a key may stand for; null: it is one. */
+export function whyUnfit({ isAtomic, isReadOnly, isDryRun }: Batch): Failure | null {
+  if (!isAtomic) return unfit('atomic is false');
+  if (isReadOnly) return unfit('the request only reads');
+  return isDryRun ? unfit('a dry run leaves nothing') : null;
+}
+
+/** What a request with a key that only reads is told. */
+export const onlyReads = unfit('the request only reads');

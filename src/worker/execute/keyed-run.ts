@@ -1,0 +1,201 @@
+// A batch with an Idempotency-Key from being asked for to a known end: in its turn, as often as connections are lost, and once
+// where it counts.
+// Must not know HTTP or the reply's shape, nor how a go at it is run.
+import { performance } from 'node:perf_hooks';
+import { Attempt, type AttemptEvents, type LostSession } from '../ledger/attempt.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { KeptRow } from '../ledger/ledger-entry.ts';
+import type { Batch, BatchKey } from './batch.ts';
+import { type BatchContext, BatchRun } from './batch-run.ts';
+import type { Execution } from './execution.ts';
+import type { RunEnd, StopReason } from './outcome.ts';
+import type { RunEvents, RunSink } from './run-events.ts';
+import type { RunTimes } from './run-times.ts';
+
+/**
+ *     created ──> waiting ──> running ──────────────> ended
+ *                               │  ^                    ^
+ *                        lost   v  │ anew               │
+ *                               └──┴──> proving ────────┘
+ */
+type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
+
+/** Connections may be lost so often while the statements run: one of them may be what ends the server. Around COMMIT nobody counts. */
+const mostLosses = 3;
+
+/** A batch with a key on its way. */
+export class KeyedRun implements Execution, RunEvents, AttemptEvents {
+  readonly #context: BatchContext;
+  readonly #ledger: Ledger;
+  readonly #key: BatchKey;
+  readonly #batch: Batch;
+  readonly #events: RunEvents;
+  readonly #times: RunTimes;
+  /** When the client is answered in any case; by performance.now(). */
+  readonly #until: number;
+  /** What the goes of this run have called themselves. */
+  readonly #attempts = new Set<string>();
+  #phase: Phase = 'created';
+  #run: BatchRun | null = null;
+  #leaveTurn: (() => void) | null = null;
+  #hasPlace = false;
+  /** Some go's COMMIT has no answer. */
+  #mayHaveCommitted = false;
+  #losses = 0;
+  /** The session that was lost last, which may still be at work. */
+  #predecessor: LostSession | null = null;
+  #wasSent = false;
+
+  constructor(
+    context: BatchContext,
+    ledger: Ledger,
+    { batch, key }: { readonly batch: Batch; readonly key: BatchKey },
+    events: RunEvents,
+    times: RunTimes,
+  ) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#batch = batch;
+    this.#key = key;
+    this.#events = events;
+    this.#times = times;
+    this.#until = performance.now() + key.timeoutMs;
+  }
+
+  /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
+  start(): void {
+    const { admission } = this.#context.pool;
+    if (!admission.admit()) {
+      this.#end({ kind: 'not executed', reason: 'queue full' });
+      return;
+    }
+    this.#hasPlace = true;
+    this.#phase = 'waiting';
+    this.#times.enter('waiting');
+    this.#leaveTurn = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
+  }
+
+  get isSent(): boolean {
+    return this.#wasSent || this.#run?.isSent === true;
+  }
+
+  /** Once a COMMIT may have been heard, only its end is worth anything. */
+  get isRevocable(): boolean {
+    return !this.#mayHaveCommitted && this.#run?.isRevocable !== false;
+  }
+
+  stop(reason: StopReason): void {
+    switch (this.#phase) {
+      case 'created':
+      case 'waiting':
+        this.#end({ kind: 'key unknown', reason });
+        break;
+      case 'running':
+      case 'proving':
+        this.#run?.stop(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  /** Nothing of the reply leaves before the end: there is no reader yet. */
+  pause(): void {}
+
+  resume(): void {}
+
+  abandonResults(): void {}
+
+  get sink(): RunSink {
+    return this.#events.sink;
+  }
+
+  runEnded(end: RunEnd): void {
+    const run = this.#run as BatchRun;
+    this.#wasSent ||= run.isSent;
+    this.#mayHaveCommitted ||= run.mayHaveCommitted;
+    const lost = run.lostSession;
+    const isLost = end.kind === 'lost' && lost !== null;
+    if (isLost || this.#isUnreached(end)) this.#goOn(lost, run.mayHaveCommitted);
+    else this.#end(this.#judge(end, run));
+  }
+
+  #begin(): void {
+    if (this.#phase !== 'waiting') return;
+    this.#leavePlace();
+    this.#phase = 'running';
+    this.#go(this.#batch);
+  }
+
+  /** Gone on with after a loss only: a first go that finds no server has executed nothing. */
+  #isUnreached(end: RunEnd): boolean {
+    const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
+    return isUnreached && this.#losses > 0;
+  }
+
+  /** The key tells whether a COMMIT was heard: where it is new, nothing of the go before stands. */
+  #goOn(lost: LostSession | null, wasAtCommit: boolean): void {
+    if (lost !== null) {
+      this.#losses += 1;
+      this.#predecessor = lost;
+    }
+    this.#events.sink.restart();
+    const mayRun = wasAtCommit || this.#losses <= mostLosses;
+    if (!mayRun) this.#phase = 'proving';
+    const nothing: Batch = { ...this.#batch, steps: [], undoableTables: null, isDryRun: true };
+    this.#go(mayRun ? this.#batch : nothing);
+  }
+
+  #go(batch: Batch): void {
+    const attempt = new Attempt(this.#ledger, this.#key, this.#predecessor, this);
+    this.#attempts.add(attempt.entry.attempt);
+    this.#run = new BatchRun(this.#context, batch, this, this.#times, attempt);
+    this.#run.start();
+  }
+
+  /** Half of the time that is left: an answer may have got lost, and the other half is for asking. */
+  get patienceMs(): number {
+    return Math.max(0, (this.#until - performance.now()) / 2);
+  }
+
+  keyTaken({ request, attempt, reply }: KeptRow): void {
+    if (request !== this.#key.request) {
+      this.#end({ kind: 'key refused', reason: 'other request' });
+    } else if (reply === null) {
+      this.#end({ kind: 'key refused', reason: 'no reply' });
+    } else {
+      this.#events.sink.replay?.(reply, !this.#attempts.has(attempt));
+      this.#end({ kind: 'answered', failure: null, facts: null });
+    }
+  }
+
+  /** What a go's end says of the whole. */
+  #judge(end: RunEnd, run: BatchRun): RunEnd {
+    if (this.#phase === 'proving' && end.kind === 'answered' && end.failure === null) {
+      return { kind: 'lost', outcome: 'rolled_back' };
+    }
+    if (!('reason' in end) || end.kind === 'key refused') return end;
+    const wasItself = this.#losses === 0 && (end.kind === 'not executed' || run.hasKey);
+    const isKnown = wasItself && end.kind !== 'stopped';
+    return isKnown ? end : { kind: 'key unknown', reason: end.reason };
+  }
+
+  #leavePlace(): void {
+    if (this.#hasPlace) this.#context.pool.admission.leave();
+    this.#hasPlace = false;
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    this.#times.enter('over');
+    this.#leavePlace();
+    try {
+      this.#events.runEnded(end);
+    } finally {
+      this.#leaveTurn?.();
+    }
+  }
+}

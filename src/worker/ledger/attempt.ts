@@ -1,0 +1,63 @@
+// One go at a batch with a key: what it needs of the table of keys, and whom it replaces.
+// Must not know how statements are run.
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import { isSameServer, type ServerIdentity } from '../backend/identity.ts';
+import type { Session } from '../backend/session.ts';
+import type { Ledger } from './ledger.ts';
+import { type IdempotencyKey, type KeptRow, LedgerEntry } from './ledger-entry.ts';
+
+/** A session whose connection was lost with a transaction on its way. */
+export type LostSession = { readonly threadId: number; readonly identity: ServerIdentity };
+
+/** Whose go it is. */
+export interface AttemptEvents {
+  /** How long, in ms, an answer to COMMIT is waited for. */
+  readonly patienceMs: number;
+  /** Told instead of an end: the key is there, with this row. */
+  keyTaken(row: KeptRow): void;
+}
+
+/** One go. */
+export class Attempt {
+  readonly ledger: Ledger;
+  readonly entry: LedgerEntry;
+  /** The session of the go before; null: this is the first. */
+  readonly predecessor: LostSession | null;
+  readonly #events: AttemptEvents;
+
+  constructor(
+    ledger: Ledger,
+    key: IdempotencyKey,
+    predecessor: LostSession | null,
+    events: AttemptEvents,
+  ) {
+    this.ledger = ledger;
+    this.entry = new LedgerEntry(ledger.table, key);
+    this.predecessor = predecessor;
+    this.#events = events;
+  }
+
+  keyTaken(row: KeptRow): void {
+    this.#events.keyTaken(row);
+  }
+
+  /** How long, in ms, an answer to COMMIT is waited for: after that the key is asked. */
+  get patienceMs(): number {
+    return this.#events.patienceMs;
+  }
+
+  /**
+   * Ends what is left of the go before: its transaction would hold the key until the server notices that nobody is there.
+   * Numbers of connections are not given twice in one run of a server. Rejects when this session's connection is lost.
+   */
+  async endPredecessor({ connection, identity }: Session): Promise<void> {
+    const lost = this.predecessor;
+    if (lost === null || !isSameServer(lost.identity, identity)) return;
+    try {
+      await fetchRows(connection, `KILL ${lost.threadId}`);
+    } catch (error) {
+      // It has ended by itself.
+      if (!(error instanceof RefusedError)) throw error;
+    }
+  }
+}

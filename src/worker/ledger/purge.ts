@@ -1,0 +1,140 @@
+// Removes idempotency keys that have been kept for long enough, in small pieces.
+// Must not know requests.
+import { performance } from 'node:perf_hooks';
+import type { LedgerTable } from '../../shared/ledger/ledger-table.ts';
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import type { Log } from '../../shared/process/log.ts';
+import type { Pool } from '../backend/pool.ts';
+import type { Session } from '../backend/session.ts';
+import type { Waiter } from '../backend/waiter.ts';
+import { utcTime } from './ledger-entry.ts';
+
+/** Keys outlive their time by a tenth of it at most, and by a minute. */
+const [leastRestMs, mostRestMs] = [500, 60_000];
+const restsPerKeep = 10;
+/** Rows are removed so many at a time: each piece is a transaction, which nobody waits long for. */
+const pieceRows = 200;
+/** A session is borrowed for so long; where more is left, it is asked for again after as long a rest. */
+const turnMs = 100;
+/** A piece that takes longer is given up, with its connection. */
+const mostPieceMs = 10_000;
+
+/**
+ * Under READ COMMITTED, where the gaps between rows are not locked: under REPEATABLE READ new keys waited for it (MySQL's manual,
+ * "InnoDB Locking"). Who holds a row that is to go is not waited for.
+ */
+const sessionSettings = [
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  'SET SESSION innodb_lock_wait_timeout = 1',
+];
+
+/** One worker's share of the work. Whoever creates it starts and closes it. */
+export class Purge implements Waiter {
+  readonly isOwn = true;
+  readonly #pool: Pool;
+  readonly #table: LedgerTable;
+  readonly #keepMs: number;
+  readonly #log: Log;
+  #phase: 'resting' | 'waiting' | 'purging' | 'closed' = 'resting';
+  #timer: NodeJS.Timeout | null = null;
+  #hasFailed = false;
+
+  /** @param keepMs how long a key is remembered */
+  constructor(pool: Pool, table: LedgerTable, keepMs: number, log: Log) {
+    this.#pool = pool;
+    this.#table = table;
+    this.#keepMs = keepMs;
+    this.#log = log;
+  }
+
+  /** Workers that start together do not begin together. */
+  start(): void {
+    this.#restFor(this.#restMs * Math.random());
+  }
+
+  close(): void {
+    this.#phase = 'closed';
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  granted(session: Session): void {
+    if (this.#phase === 'closed') {
+      this.#pool.release(session, session.isFresh ? 'clean' : 'unclean');
+      return;
+    }
+    this.#phase = 'purging';
+    void this.#purge(session);
+  }
+
+  refused(): void {
+    this.#restFor(this.#restMs);
+  }
+
+  get #restMs(): number {
+    return Math.min(Math.max(this.#keepMs / restsPerKeep, leastRestMs), mostRestMs);
+  }
+
+  #restFor(ms: number): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'resting';
+    this.#timer = setTimeout(() => this.#ask(), ms).unref();
+  }
+
+  #ask(): void {
+    this.#phase = 'waiting';
+    this.#pool.request(this);
+  }
+
+  async #purge(session: Session): Promise<void> {
+    const { connection } = session;
+    session.isFresh = false;
+    let isMoreLeft = false;
+    try {
+      for (const sql of sessionSettings) await fetchRows(connection, sql);
+      isMoreLeft = await this.#removePieces(connection);
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#pool.release(session, connection.isLost ? 'broken' : 'unclean');
+    this.#restFor(isMoreLeft ? turnMs : this.#restMs);
+  }
+
+  /** Returns whether there is more to remove. */
+  async #removePieces(connection: Connection): Promise<boolean> {
+    const until = performance.now() + turnMs;
+    let removed: number;
+    do {
+      removed = await this.#removePiece(connection);
+    } while (removed === pieceRows && performance.now() < until);
+    return removed === pieceRows;
+  }
+
+  async #removePiece(connection: Connection): Promise<number> {
+    const timer = setTimeout(
+      () => connection.destroy(new Error('old keys could not be removed in time')),
+      mostPieceMs,
+    );
+    try {
+      const before = utcTime(Date.now() - this.#keepMs);
+      await fetchRows(
+        connection,
+        `DELETE FROM ${this.#table.quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
+      );
+      const [count] = await fetchRows(connection, 'SELECT ROW_COUNT()');
+      return Number(count?.[0]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A refusal's words may quote names; its number says enough. */
+  #failed(error: unknown): void {
+    const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
+    this.#log.debug?.('old idempotency keys could not be removed', { reason });
+    if (this.#hasFailed || this.#phase === 'closed') return;
+    this.#hasFailed = true;
+    this.#log.warn('old idempotency keys could not be removed: they are tried again', { reason });
+  }
+}

@@ -1,0 +1,233 @@
+// Idempotency keys on bad days: connections lost at each step, a server that is gone or restarted, a table that is not what it must be.
+// Must not know how a batch is run, but that its key is taken first, its reply is kept last, and COMMIT is sent by itself.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
+import type { Reply } from '../support/ask.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Fault } from '../support/fault-proxy.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
+
+let database: Database;
+let proxy: ProxiedDatabase;
+let gateway: Gateway;
+let creation: string;
+
+before(async () => {
+  // What is left of a lost connection would hold its key for as long as this.
+  database = await startDatabase({ args: ['--innodb-lock-wait-timeout=300'] });
+  await database.query('create table t (id int primary key, v int) engine = innodb');
+  creation = describeCreation(parseLedgerTable('request_keys', database.name));
+  await database.query(creation);
+  proxy = await startProxiedDatabase(database);
+  gateway = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
+  });
+});
+after(async () => {
+  await gateway?.stop();
+  await proxy?.stop();
+  await database.stop();
+});
+beforeEach(async () => {
+  await database.query('delete from t; delete from request_keys');
+});
+
+const statements = [
+  { sql: 'insert into t values (1, 0)' },
+  { sql: 'update t set v = v + 1', expect: { affected_rows: 1 } },
+];
+
+const batch = (key: string, body: object = {}): Promise<Reply> =>
+  gateway.post('/v1/batch', { statements, ...body }, { headers: { 'Idempotency-Key': key } });
+
+async function values(): Promise<unknown[]> {
+  return (await database.query('select id, v from t order by id')).map(({ id, v }) => [id, v]);
+}
+const once = [[1, 1]];
+
+const problem = (reply: Reply) => {
+  const { status, code, outcome, retryable } = reply.json<Record<string, unknown>>();
+  return [reply.status, status, code, outcome, retryable];
+};
+
+const cuts: readonly Fault[] = [
+  { kind: 'cut-request' },
+  { kind: 'cut-request', afterBytes: 2 },
+  { kind: 'cut-after-request' },
+  { kind: 'abandon' },
+  { kind: 'cut-reply', afterBytes: 0 },
+  { kind: 'cut-reply', afterBytes: 5, how: 'fin' },
+];
+
+const steps = [/INSERT INTO/, /update t/, /RELEASE SAVEPOINT/, /^COMMIT$/];
+const levels = ['read uncommitted', 'read committed', 'repeatable read', 'serializable'];
+
+test("a connection that is lost at any step is nobody's concern: the batch is executed, and once", async () => {
+  let key = 0;
+  for (const matches of steps) {
+    for (const fault of cuts) {
+      const isolation = levels[key % levels.length];
+      key += 1;
+      await database.query('delete from t');
+      const rule = proxy.on(matches, fault, { times: 1 });
+      const reply = await batch(`lost-${key}`, { isolation });
+      const what = `${matches} ${JSON.stringify(fault)} ${isolation} ${reply.text}`;
+      assert.equal(rule.hits(), 1, what);
+      rule.remove();
+      assert.equal(reply.status, 200, what);
+      assert.equal(reply.headers['idempotency-replayed'], undefined, what);
+      assert.deepEqual(await values(), once, what);
+      const repeated = await batch(`lost-${key}`, { isolation });
+      assert.equal(repeated.headers['idempotency-replayed'], 'true', what);
+      const { retries: _, ...kept } = repeated.json<Record<string, unknown>>();
+      const { retries: __, ...first } = reply.json<Record<string, unknown>>();
+      assert.deepEqual(kept, first, what);
+    }
+  }
+});
+
+test('connections that are lost around COMMIT again and again change nothing about that', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'cut-request' }, { times: 6 });
+  const reply = await batch('again', { retry: 0 });
+  assert.deepEqual([reply.status, rule.hits()], [200, 6], reply.text);
+  rule.remove();
+  assert.deepEqual(await values(), once);
+});
+
+test('an answer to COMMIT that never comes: the key is asked in time', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'drop-reply' }, { times: 1 });
+  const reply = await batch('dropped', { timeout_ms: 4000 });
+  assert.deepEqual([reply.status, rule.hits()], [200, 1], reply.text);
+  rule.remove();
+  assert.deepEqual(await values(), once);
+});
+
+test('a database that is not heard before the deadline: unknown, and the key answers later', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'drop-reply' }, { times: 1 });
+  const asked = batch('silent', { timeout_ms: 1000 });
+  await eventually('COMMIT is under way', () => rule.hits() === 1);
+  proxy.partition();
+  const reply = await asked;
+  rule.remove();
+  proxy.heal();
+  assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);
+  const repeated = await batch('silent');
+  assert.deepEqual([repeated.status, repeated.headers['idempotency-replayed']], [200, 'true']);
+  assert.deepEqual(await values(), once);
+});
+
+test('statements that end their connection each time are given up, and it is known that nothing stands', async () => {
+  const rule = proxy.on(/update t/, { kind: 'abandon' });
+  const reply = await batch('deadly');
+  rule.remove();
+  assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'rolled_back', true]);
+  assert.deepEqual(await values(), []);
+  assert.equal((await batch('deadly')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('a connection that is lost while all is undone: the batch says what it said, and nothing stands', async () => {
+  const rule = proxy.on(/^ROLLBACK TO/, { kind: 'cut-request' }, { times: 1 });
+  const failing = [...statements, { sql: 'insert into t values (1, 0)' }];
+  const reply = await batch('undone', { statements: failing });
+  assert.equal(rule.hits(), 1);
+  rule.remove();
+  assert.deepEqual(problem(reply), [409, 409, 'ER_DUP_ENTRY', 'rolled_back', false]);
+  assert.deepEqual(await values(), []);
+});
+
+test('a client that leaves before COMMIT leaves neither rows nor a key', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'cut-request' }, { times: 1 });
+  const leaving = gateway
+    .post(
+      '/v1/batch',
+      { statements: [...statements, { sql: 'select sleep(30)' }] },
+      { headers: { 'Idempotency-Key': 'leaves' }, timeoutMs: 500 },
+    )
+    .catch((error: Error) => error);
+  assert.ok((await leaving) instanceof Error);
+  await eventually('nothing stands', async () => {
+    const [row] = await database.query(
+      "select count(*) n from information_schema.processlist where info like '%sleep(30)%' and id <> connection_id()",
+    );
+    return Number(row?.n) === 0;
+  });
+  rule.remove();
+  assert.equal((await batch('leaves')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('a server that crashes at COMMIT and is started again: executed once, and told', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const reply = batch('crash');
+  await eventually('COMMIT is under way', () => rule.hits() === 1);
+  await database.halt('SIGKILL');
+  await database.resume();
+  rule.remove();
+  assert.equal((await reply).status, 200, (await reply).text);
+  assert.deepEqual(await values(), once);
+});
+
+test('a table that is missing or of another shape is told before anything is run, and used once it is right', async () => {
+  const wrong: readonly string[] = [
+    'drop table request_keys',
+    `${creation.replace('InnoDB', 'Aria')}`,
+    `drop table request_keys; ${creation.replace('mediumblob', 'blob')}`,
+    `drop table request_keys; ${creation.replace('PRIMARY KEY (id)', 'KEY (id)')}`,
+    'drop table request_keys; create view request_keys as select 1 as id',
+  ];
+  const own = await startGateway({
+    database,
+    settings: { workers: 1, idempotency_table: `${database.name}.request_keys` },
+  });
+  const ask = () =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'table' } });
+  try {
+    for (const sql of wrong) {
+      await database.query(sql);
+      const reply = await ask();
+      assert.deepEqual(problem(reply), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true], sql);
+      assert.equal(reply.headers['retry-after'], '1');
+    }
+    assert.match(own.log(), /idempotency_table cannot be used/);
+    assert.deepEqual(await values(), []);
+    await database.query(`drop view request_keys; ${creation}`);
+    assert.equal((await ask()).status, 200);
+    assert.deepEqual(await values(), once);
+    // Known to be good, and gone all the same.
+    await database.query('drop table request_keys; delete from t');
+    assert.deepEqual(problem(await ask()), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true]);
+    assert.deepEqual(await values(), []);
+  } finally {
+    await database.query(`drop table if exists request_keys; ${creation}`);
+    await own.stop();
+  }
+});
+
+test('keys are forgotten after idempotency_keep, and new ones do not wait for that', async () => {
+  const own = await startGateway({
+    database,
+    settings: { workers: 2, idempotency_table: 'request_keys', idempotency_keep: '1s' },
+  });
+  const count = async () =>
+    Number((await database.query('select count(*) n from request_keys'))[0]?.n);
+  try {
+    await database.query(
+      `insert into request_keys (id, request, attempt, created)
+         select unhex(sha2(seq, 256)), unhex(sha2(seq, 256)), unhex(md5(seq)), utc_timestamp() - interval 1 day from seq_1_to_3000`,
+    );
+    const ask = () =>
+      own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'kept' } });
+    assert.equal((await ask()).status, 200);
+    await eventually('all are gone', async () => (await count()) === 0);
+    await database.query('delete from t');
+    assert.equal((await ask()).headers['idempotency-replayed'], undefined);
+    assert.deepEqual(await values(), once);
+  } finally {
+    await own.stop();
+  }
+});
