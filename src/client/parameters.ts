@@ -13,14 +13,14 @@ export type Parameters = readonly ParameterOrList[] | { readonly [name: string]:
 /** As many bytes become characters at once: more arguments than that are too many for some engines. */
 const bytesAtOnce = 4096;
 
-/** The JSON text of parameters. Throws a TypeError that names the place, not the value. */
-export function encodeParameters(params: Parameters): string {
+/** The JSON text of parameters. Throws a TypeError that names the place, not the value. @param of where they stand */
+export function encodeParameters(params: Parameters, of = ''): string {
   if (Array.isArray(params)) {
     const list = params as readonly ParameterOrList[];
-    return `[${list.map((value, index) => encode(value, `parameter ${index + 1}`)).join(',')}]`;
+    return `[${list.map((value, index) => encode(value, `${of}parameter ${index + 1}`)).join(',')}]`;
   }
   const named = Object.entries(params).map(
-    ([name, value]) => `${JSON.stringify(name)}:${encode(value, `parameter :${name}`)}`,
+    ([name, value]) => `${JSON.stringify(name)}:${encode(value, `${of}parameter :${name}`)}`,
   );
   return `{${named.join(',')}}`;
 }

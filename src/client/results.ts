@@ -38,14 +38,37 @@ export type StatementResult<Row> = {
   readonly warnings: number;
 };
 
+/** What one statement has answered: its first result that has rows, else the last one; of a CALL all stand in `results`. */
+export type AllResults<Row> = StatementResult<Row> & {
+  readonly results: readonly StatementResult<Row>[];
+};
+
 /** What the gateway's JSON has of a statement. */
 type Told = Readonly<Record<string, unknown>>;
 
-/** Makes a caller's result of a statement's. Throws a DbhttpdError where two columns of an object would have one name. */
-export function decodeResult<Row>(told: Told, layout: Layout): StatementResult<Row> {
+/**
+ * Makes a caller's results of a statement's; null: this is not what a gateway says of one. Throws a DbhttpdError where two
+ * columns of an object would have one name.
+ */
+export function decodeResults<Row>(told: Told, layout: Layout): AllResults<Row> | null {
+  const all = (told.results ?? [told]) as readonly Told[];
+  if (!Array.isArray(all) || !all.every(isResult)) return null;
+  const results = all.map((each) => decodeResult<Row>(each, layout));
+  const main = results.find(({ columns }) => columns.length > 0) ?? results.at(-1);
+  return main === undefined ? null : { ...main, results };
+}
+
+function isResult(told: Told | null): boolean {
+  return Array.isArray(told?.columns) || typeof told?.affected_rows === 'number';
+}
+
+/** Rows have come as arrays, or as the caller wants them. */
+function decodeResult<Row>(told: Told, layout: Layout): StatementResult<Row> {
   const columns = (told.columns ?? []) as readonly Column[];
-  const decode = createRowDecoder<Row>(columns, layout);
-  const rows = ((told.rows ?? []) as readonly (readonly unknown[])[]).map(decode);
+  const given = (told.rows ?? []) as readonly object[];
+  const rows = given.every(Array.isArray)
+    ? given.map(createRowDecoder<Row>(columns, layout))
+    : given.map(createObjectDecoder<Row>(columns, layout));
   const insertId = (told.insert_id ?? null) as string | null;
   return {
     columns,
@@ -72,6 +95,21 @@ export function createRowDecoder<Row>(
   // Not by assignment: a column may be called __proto__.
   return (cells) =>
     Object.fromEntries(cells.map((cell, index) => [names[index], decodeCell(cell, index)])) as Row;
+}
+
+/** The same for rows that have come as objects: their names are known to be different ones. */
+function createObjectDecoder<Row>(
+  columns: readonly Column[],
+  { bigint }: Layout,
+): (row: object) => Row {
+  const big = new Set(columns.filter(({ type }) => type === 'BIGINT').map(({ name }) => name));
+  if (bigint === 'string' || big.size === 0) return (row) => row as Row;
+  const decodeCell = (name: string, cell: unknown): unknown =>
+    big.has(name) && typeof cell === 'string' ? BigInt(cell) : cell;
+  return (row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([name, cell]) => [name, decodeCell(name, cell)]),
+    ) as Row;
 }
 
 function refuseDuplicates(names: readonly string[]): void {

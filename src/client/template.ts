@@ -2,8 +2,15 @@
 // Must not know how statements are sent.
 import type { ParameterOrList } from './parameters.ts';
 
-/** A piece of SQL with its values, for use inside a template. Only `sql` makes one: nothing that was parsed can look like it. */
-export class Fragment {
+declare const rowType: unique symbol;
+
+/**
+ * A piece of SQL with its values, for use inside a template, or in a batch. Only `sql` makes one: nothing that was parsed can look
+ * like it.
+ */
+export class Fragment<Row = unknown> {
+  /** What its rows are said to be; for the compiler alone. */
+  declare readonly [rowType]?: Row;
   readonly #text: string;
   readonly #params: readonly ParameterOrList[];
 
@@ -26,12 +33,12 @@ export class Fragment {
   }
 }
 
-/** A piece of SQL for a template: `` db.query`select … where ${isOpen ? sql`closed is null` : sql`true`}` ``. */
-export function sql(
+/** A statement of a batch, or a piece of SQL for a template: `` db.query`select … where ${isOpen ? sql`closed is null` : sql`true`}` ``. */
+export function sql<Row = Record<string, unknown>>(
   strings: TemplateStringsArray,
   ...values: readonly (ParameterOrList | Fragment)[]
-): Fragment {
-  return renderTemplate(strings, values);
+): Fragment<Row> {
+  return renderTemplate<Row>(strings, values);
 }
 
 /** Whether a function was called as a tag: an array that somebody has parsed has no `raw`. */
@@ -40,10 +47,10 @@ export function isTemplate(value: unknown): value is TemplateStringsArray {
 }
 
 /** The statement with `?` for each value. Throws a TypeError for an escape that JavaScript does not know. */
-export function renderTemplate(
+export function renderTemplate<Row>(
   strings: TemplateStringsArray,
   values: readonly (ParameterOrList | Fragment)[],
-): Fragment {
+): Fragment<Row> {
   let text = cooked(strings, 0);
   const params: ParameterOrList[] = [];
   for (const [index, value] of values.entries()) {

@@ -52,6 +52,12 @@ export async function typed(db: Client): Promise<void> {
   db.with({ rows: 'tuple' });
   // @ts-expect-error a key is text, or true for one of the client's own
   db.with({ idempotencyKey: false });
+  // @ts-expect-error a key by its name belongs to one request
+  connect({ url: 'http://host', idempotencyKey: 'order-7' });
+  connect({ url: 'http://host', idempotencyKey: true, maxAffected: 1, dryRun: true });
+  // @ts-expect-error a stream cannot be undone
+  db.stream('select 1', [], { dryRun: true });
+  const { rolledBack, replayed }: { rolledBack: boolean; replayed: boolean } = untyped;
   // @ts-expect-error a gateway is somewhere
   connect({});
   connect({ url: 'http://host', token: 't', fetch, signal: AbortSignal.timeout(1) });
@@ -64,10 +70,55 @@ export async function typed(db: Client): Promise<void> {
     // @ts-expect-error there is no such outcome
     if (outcome === 'unknown' && error.outcome === 'lost') throw new Error(String(errno));
   }
-  void [asText, n, second];
+  void [asText, n, second, rolledBack, replayed];
+}
+
+/** Never called. */
+export async function typedBatch(db: Client): Promise<void> {
+  const { results, reruns, replayed } = await db.batch(
+    [
+      sql<City>`select id, name from city where id = ${7n}`,
+      { sql: 'update city set name = :name', params: { name: null }, expect: { affectedRows: 1 } },
+      { sql: sql<{ n: number }>`select 1 as n`, expect: { rowCount: { min: 1 } } },
+    ],
+    { isolation: 'serializable', reruns: 5, idempotencyKey: true, bigint: 'bigint' },
+  );
+  const name: string | null | undefined = results[0].rows[0]?.name;
+  const n: number | undefined = results[2].rows[0]?.n;
+  const affected: number = results[1].affectedRows;
+  // @ts-expect-error of a text nothing is known
+  const unknown: number = results[1].rows[0]?.n;
+  // @ts-expect-error there are three of them
+  results[3];
+  // @ts-expect-error a row has the columns of its type and no others
+  results[0].rows[0]?.population;
+
+  // As many as there are values: each may be missing.
+  const many = await db.batch([1, 2].map((id) => sql<City>`select ${id} as id, null as name`));
+  const last: string | undefined = many.results.at(-1)?.rows[0]?.id;
+  // @ts-expect-error it may be none
+  many.results[0].rows;
+
+  // @ts-expect-error a text alone is no statement: it might hold values
+  await db.batch(['delete from city']);
+  // @ts-expect-error a template has its parameters
+  await db.batch([{ sql: sql`select 1`, params: [1] }]);
+  // @ts-expect-error no such field
+  await db.batch([{ sql: 'select 1', expects: { rowCount: 1 } }]);
+  // @ts-expect-error one or the other is counted
+  await db.batch([{ sql: 'select 1', expect: { rows: 1 } }]);
+  // @ts-expect-error one of the two
+  await db.batch([{ sql: 'select 1', expect: { rowCount: 1, affectedRows: 1 } }]);
+  // @ts-expect-error a range has an end
+  await db.batch([{ sql: 'select 1', expect: { rowCount: {} } }]);
+  // @ts-expect-error no such level
+  await db.batch([sql`do 1`], { isolation: 'snapshot' });
+  // @ts-expect-error a batch has no dry run
+  await db.batch([sql`do 1`], { dryRun: true });
+  void [name, n, affected, unknown, last, reruns, replayed];
 }
 
 test('the types are those of the package that others import', () => {
   assert.equal(typeof connect, 'function');
-  assert.equal(typeof typed, 'function');
+  assert.deepEqual([typeof typed, typeof typedBatch], ['function', 'function']);
 });

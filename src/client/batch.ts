@@ -1,0 +1,134 @@
+// Several statements as one request, and what each of them has answered.
+// Must not know how requests are sent.
+import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
+import { encodeParameters, type Parameters } from './parameters.ts';
+import { type AllResults, decodeResults, type Layout } from './results.ts';
+import { Fragment } from './template.ts';
+
+/** A number, or a range of them; what is not said has no bound. */
+type Count =
+  | number
+  | { readonly min: number; readonly max?: number | undefined }
+  | { readonly min?: number | undefined; readonly max: number };
+
+/** What a statement must have done, else the whole batch is undone: rows that it has changed, or rows that it has answered. */
+export type Expectation =
+  | { readonly affectedRows: Count; readonly rowCount?: undefined }
+  | { readonly affectedRows?: undefined; readonly rowCount: Count };
+
+/** One of a batch's statements: a template, alone or with what is expected of it, or text with its parameters. */
+export type BatchStatement<Row = unknown> =
+  | Fragment<Row>
+  | {
+      readonly sql: Fragment<Row>;
+      readonly params?: undefined;
+      readonly expect?: Expectation | undefined;
+    }
+  | {
+      readonly sql: string;
+      readonly params?: Parameters | undefined;
+      readonly expect?: Expectation | undefined;
+    };
+
+/** What nobody has said anything of. */
+type RowOf<Row> = unknown extends Row ? Record<string, unknown> : Row;
+
+/** What `batch` resolves to, once all of it is committed. */
+export type BatchResult<Rows extends readonly unknown[]> = {
+  /** In the order of the statements. */
+  readonly results: { readonly [Index in keyof Rows]: AllResults<RowOf<Rows[Index]>> };
+  /** How often the gateway has begun it anew, after a deadlock or its like. */
+  readonly reruns: number;
+  /** What the gateway's log calls the request. */
+  readonly requestId: string;
+  readonly section: string;
+  /** Whether an earlier request with the same idempotency key had done it already. */
+  readonly replayed: boolean;
+  /** Whether the gateway has not kept the rows of the reply that it repeats: they were too many. */
+  readonly rowsOmitted: boolean;
+};
+
+/** Several statements in one transaction: all of them, or none. */
+export type Batch = <Rows extends readonly unknown[]>(
+  statements: readonly [...{ [Index in keyof Rows]: BatchStatement<Rows[Index]> }],
+  options?: BatchOptions,
+) => Promise<BatchResult<Rows>>;
+
+const statementNames = { sql: true, params: true, expect: true } as const;
+const templateNames = { sql: true, expect: true } as const;
+const expectNames = { affectedRows: true, rowCount: true } as const;
+const rangeNames = { min: true, max: true } as const;
+
+/**
+ * The request's JSON. Rows are asked for as the caller wants them, other than a query's: what makes no object is then refused
+ * by the gateway, which undoes the batch. Throws a TypeError that names the place, not the value.
+ */
+export function encodeBatch(statements: readonly BatchStatement[], options: BatchOptions): string {
+  if (!Array.isArray(statements)) throw new TypeError('the statements must be an array');
+  const fields = encodeFields({
+    atomic: options.atomic,
+    isolation: options.isolation,
+    read_only: options.readOnly,
+    retry: options.reruns,
+    timeout_ms: options.timeoutMs,
+    rows: layoutOf(options).rows,
+    json: options.json,
+  });
+  const all = statements.map((one, index) => encodeStatement(one, `statement ${index}`));
+  return `${fields.slice(0, -1)},"statements":[${all.join(',')}]}`;
+}
+
+function encodeStatement(statement: unknown, place: string): string {
+  if (Fragment.isOne(statement)) return encodeOne(statement.text, statement.params, null, place);
+  if (typeof statement !== 'object' || statement === null) {
+    throw new TypeError(`${place} must be sql\`…\` or an object with sql`);
+  }
+  const { sql, params = [], expect = null } = statement as Record<string, unknown>;
+  const isTemplate = Fragment.isOne(sql);
+  checkNames(statement, isTemplate ? templateNames : statementNames, `field of ${place}`);
+  if (isTemplate) return encodeOne(sql.text, sql.params, expect, place);
+  if (typeof sql === 'string') return encodeOne(sql, params as Parameters, expect, place);
+  throw new TypeError(`${place}: sql must be a string or sql\`…\``);
+}
+
+function encodeOne(sql: string, params: Parameters, expect: unknown, place: string): string {
+  const fields = encodeFields({ sql, expect: toExpect(expect, place) });
+  return `${fields.slice(0, -1)},"params":${encodeParameters(params, `${place}, `)}}`;
+}
+
+function toExpect(expect: unknown, place: string): object | undefined {
+  if (expect === null) return undefined;
+  if (typeof expect !== 'object') throw new TypeError(`${place}: expect must be an object`);
+  checkNames(expect, expectNames, `expectation of ${place}`);
+  const { affectedRows, rowCount } = expect as Record<string, unknown>;
+  if ((affectedRows === undefined) === (rowCount === undefined)) {
+    throw new TypeError(`${place}: expect takes one of affectedRows and rowCount`);
+  }
+  const count = affectedRows ?? rowCount;
+  if (typeof count === 'object' && count !== null) checkRange(count, place);
+  return { affected_rows: affectedRows, row_count: rowCount };
+}
+
+function checkRange(range: object, place: string): void {
+  checkNames(range, rangeNames, `bound of ${place}`);
+  if (Object.values(range).every((bound) => bound === undefined || bound === null)) {
+    throw new TypeError(`${place}: expect without min and max expects nothing`);
+  }
+}
+
+/** What the gateway's JSON has of a batch. */
+type Told = Readonly<Record<string, unknown>>;
+
+/** What a reply says; null: a gateway does not answer `count` statements so. */
+export function decodeBatch(
+  { committed, retries, results }: Told,
+  count: number,
+  layout: Layout,
+): Pick<BatchResult<readonly unknown[]>, 'results' | 'reruns'> | null {
+  if (committed !== true || !Array.isArray(results) || results.length !== count) return null;
+  const all = (results as readonly Told[]).map((one) =>
+    decodeResults<Record<string, unknown>>(one, layout),
+  );
+  if (!all.every((one) => one !== null)) return null;
+  return { results: all, reruns: Number(retries) };
+}
