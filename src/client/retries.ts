@@ -15,6 +15,7 @@ export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
 
 /** Of a wait that the gateway does not name: doubled each time. */
 const firstDelayMs = 100;
+const ofEarlier = 'That is true of the last attempt: an earlier one may have been executed.';
 /** Clients that were refused together do not come back together. */
 const mostJitter = 0.25;
 
@@ -22,7 +23,11 @@ const mostJitter = 0.25;
  * Whether a request may be sent again without asking anybody. Without an idempotency key that is only what the gateway itself
  * has refused with 503 and `not_executed`; with one also what may have been executed, since the gateway finds it again.
  */
-export function maySendAgain({ status, outcome, retryable }: DbhttpdError, key: string | null) {
+export function maySendAgain(
+  { code, status, outcome, retryable }: DbhttpdError,
+  key: string | null,
+): boolean {
+  if (code === 'ABORTED') return false;
   if (status === 503 && outcome === 'not_executed') return true;
   if (key === null) return false;
   return retryable || (outcome === 'unknown' && (status === null || status >= 500));
@@ -54,7 +59,7 @@ export async function withRetries<Reply>(
       // A request that was refused says nothing of the one before it.
       const whole =
         isInDoubt && error.outcome === 'not_executed'
-          ? error.changed({ outcome: 'unknown', retryable: key !== null })
+          ? error.changed({ outcome: 'unknown' }, `${error.message} ${ofEarlier}`)
           : error;
       if (isOver) throw whole;
       if (!(await waited(delayMs, signal))) throw abortedBetween(whole, signal);

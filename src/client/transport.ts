@@ -179,7 +179,8 @@ function bareOf(told: object): Told | null {
 }
 
 /** A reply that the gateway does not give: whether it was asked before is not known. */
-export function noReplyOfOurs({ status, headers }: Response, sent: Sent): DbhttpdError {
+export function noReplyOfOurs(response: Response, sent: Sent): DbhttpdError {
+  const { status, headers } = response;
   const outcome = afterSending(sent);
   return new DbhttpdError(
     `The reply (status ${status}) is not one of a gateway's. ${meanings[outcome]}`,
@@ -190,6 +191,7 @@ export function noReplyOfOurs({ status, headers }: Response, sent: Sent): Dbhttp
       status,
       requestId: headers.get('x-request-id'),
       idempotencyKey: sent.idempotencyKey,
+      retryAfterMs: retryAfterOf(response),
     },
   );
 }

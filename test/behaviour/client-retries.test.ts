@@ -2,12 +2,13 @@
 // Must not know how the client decides.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { type Client, connect, DbhttpdError } from '../../src/client/client.ts';
+import { type Client, connect, sql } from '../../src/client/client.ts';
 import { occupy, waiting } from '../support/busy-pool.ts';
+import { failureOf } from '../support/client-failure.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { type Deed, type HttpFront, startHttpFront } from '../support/http-front.ts';
+import { type Deed, type HttpFront, type Seen, startHttpFront } from '../support/http-front.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 let database: Database;
@@ -43,15 +44,6 @@ const sentTimes = () => front.seen.length - seenBefore;
 const madeTimes = async (n: number) =>
   Number((await database.query('select count(*) as times from made where n = ?', [n]))[0]?.times);
 
-async function failureOf(asked: Promise<unknown>): Promise<DbhttpdError> {
-  const error: unknown = await asked.then(
-    () => assert.fail('the request did not fail'),
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof DbhttpdError, String(error));
-  return error;
-}
-
 /** A fetch whose reply is there in full when it is counted. */
 function countReplies(count: () => void): typeof fetch {
   return async (input, init) => {
@@ -61,6 +53,9 @@ function countReplies(count: () => void): typeof fetch {
     return new Response(body, { status: reply.status, headers: reply.headers });
   };
 }
+
+const json = { 'Content-Type': 'application/json' };
+const html = { 'Content-Type': 'text/html' };
 
 /** A refusal as the gateway gives it. */
 function refusing(status: number, told: object, retryAfter?: string): Deed {
@@ -117,7 +112,6 @@ test('a Retry-After beyond the bound of time is not waited for; retry: false wai
 });
 
 test('nothing else is sent again without a key, and its outcome is told', async () => {
-  const html = { 'Content-Type': 'text/html' };
   const cases: readonly (readonly [Deed, string, number | null, string])[] = [
     // A proxy's own 503 does not know whether the gateway was asked.
     [
@@ -197,27 +191,174 @@ test('nobody listens: that is known not to have been executed', async () => {
   );
 });
 
-test('with a key of its own a request is sent again whatever became of it, always with the same key', async () => {
-  const lost: Deed = { kind: 'drop', when: 'at once' };
-  const done: Deed = {
-    kind: 'answer',
-    status: 200,
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Replayed': 'true' },
-    body: '{"affected_rows":1,"insert_id":null,"warnings":0,"request_id":"r","section":"s"}',
+/** What a gateway answers that has found the key. */
+const found: Deed = {
+  kind: 'answer',
+  status: 200,
+  headers: { ...json, 'Idempotency-Replayed': 'true' },
+  body: '{"affected_rows":1,"insert_id":null,"warnings":0,"request_id":"r","section":"s"}',
+};
+const foundBatch: Deed = {
+  ...found,
+  body: '{"committed":true,"retries":0,"results":[{"affected_rows":1,"insert_id":null,"warnings":0}],"request_id":"r","section":"s"}',
+};
+const insertAll = (n: number, options = {}) =>
+  db.batch([sql`insert into made (n) values (${n})`], options);
+const keyOf = ({ headers }: Seen) => headers['idempotency-key'];
+
+/** After these nobody knows what has become of the request. */
+const inDoubt: readonly Deed[] = [
+  { kind: 'reset' },
+  { kind: 'drop', when: 'at once' },
+  { kind: 'answer', status: 200, headers: json, body: '{"affected_rows":1}', cutAfter: 9 },
+  { kind: 'answer', status: 502, headers: html, body: '<h1>bad gateway</h1>' },
+  { kind: 'answer', status: 503, headers: html, body: '<h1>busy</h1>' },
+  refusing(500, { code: 'INTERNAL', outcome: 'unknown' }),
+  refusing(502, { code: 'CONNECTION_LOST', outcome: 'unknown' }),
+  refusing(503, { code: 'STOPPING', outcome: 'unknown' }, '0'),
+  refusing(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' }),
+];
+
+/** After these it is known that nothing stands, and it may succeed the next time. */
+const undone: readonly Deed[] = [
+  refusing(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'rolled_back', retryable: true }),
+  refusing(503, { code: 'ER_OPTION_PREVENTS_STATEMENT', outcome: 'rolled_back', retryable: true }),
+];
+
+test('with a key whatever became of a query or a batch it is sent again: the same bytes, the same key', async () => {
+  for (const [path, ask, done] of [
+    ['/v1/query', insert, found],
+    ['/v1/batch', insertAll, foundBatch],
+  ] as const) {
+    for (const deed of [...inDoubt, ...undone, busy()]) {
+      const before = front.seen.length;
+      front.next(deed, done);
+      const made = await ask(6, { idempotencyKey: true });
+      assert.equal(made.replayed, true);
+      const [first, second, ...more] = front.seen.slice(before);
+      assert.ok(first !== undefined && second !== undefined);
+      assert.deepEqual([first.path, second.path, more], [path, path, []]);
+      assert.match(String(keyOf(first)), /^[0-9a-f]{32}$/);
+      assert.deepEqual([keyOf(second), second.body], [keyOf(first), first.body]);
+    }
+  }
+});
+
+test('without a key none of that is sent again, a batch as little as a query', async () => {
+  for (const ask of [insert, insertAll]) {
+    for (const deed of [...inDoubt, ...undone]) {
+      const before = front.seen.length;
+      front.next(deed);
+      const error = await failureOf(ask(6));
+      assert.equal(front.seen.length, before + 1, error.code);
+      assert.equal(error.outcome, undone.includes(deed) ? 'rolled_back' : 'unknown');
+      assert.equal(error.retryable, undone.includes(deed), error.code);
+    }
+  }
+  front.next(busy());
+  assert.equal((await insertAll(60)).results[0].affectedRows, 1);
+  assert.equal(await madeTimes(6), 0);
+  assert.equal(await madeTimes(60), 1);
+});
+
+test('with a key what is final is final', async () => {
+  const final: readonly Deed[] = [
+    refusing(400, { code: 'IDEMPOTENCY_OFF', outcome: 'not_executed' }),
+    refusing(401, { code: 'UNAUTHORIZED', outcome: 'not_executed' }),
+    refusing(409, { code: 'ER_DUP_ENTRY', outcome: 'rolled_back' }),
+    refusing(409, { code: 'TRANSACTION_ENDED', outcome: 'partial' }),
+    refusing(422, { code: 'IDEMPOTENCY_KEY_REUSED', outcome: 'not_executed' }),
+    refusing(502, { code: 'CONNECTION_LOST', outcome: 'partial' }),
+    { kind: 'answer', status: 404, headers: html, body: '<h1>not found</h1>' },
+    { kind: 'answer', status: 200, headers: html, body: '<h1>hello</h1>' },
+  ];
+  for (const deed of final) {
+    front.next(deed);
+    const error = await failureOf(insertAll(6, { idempotencyKey: 'order-7' }));
+    assert.deepEqual([error.retryable, error.idempotencyKey], [false, 'order-7']);
+  }
+  assert.equal(sentTimes(), final.length);
+});
+
+test('with a key there are bounds too, and its error says with which key to ask again', async () => {
+  const lost: Deed = { kind: 'reset' };
+  front.next(lost, lost, lost);
+  const error = await failureOf(insertAll(6, { idempotencyKey: true }));
+  assert.equal(sentTimes(), 3);
+  assert.deepEqual([error.code, error.outcome, error.retryable], ['FETCH_FAILED', 'unknown', true]);
+  assert.equal(error.idempotencyKey, keyOf(front.seen.at(-1) as Seen));
+  front.next(foundBatch);
+  await insertAll(6, { idempotencyKey: error.idempotencyKey });
+  assert.equal(keyOf(front.seen.at(-1) as Seen), error.idempotencyKey);
+  const headers = { ...html, 'Retry-After': '3600' };
+  for (const late of [busy('3600'), { kind: 'answer', status: 503, headers, body: '' } as const]) {
+    front.next(late);
+    const { retryAfterMs } = await failureOf(insertAll(6, { idempotencyKey: true }));
+    assert.equal(retryAfterMs, 3_600_000);
+  }
+  front.next(lost);
+  await failureOf(insertAll(6, { idempotencyKey: true, retry: false }));
+  assert.equal(sentTimes(), 7);
+  assert.equal(await madeTimes(6), 0);
+});
+
+test('a client with keys gives a new one to each request that may write, and to no other', async () => {
+  const keyed = connect({ url: front.url, idempotencyKey: true });
+  const keysOf = async (ask: () => Promise<unknown>, ...deeds: readonly Deed[]) => {
+    const before = front.seen.length;
+    front.next(...deeds);
+    await ask();
+    return front.seen.slice(before).map(keyOf);
   };
-  front.next(lost, refusing(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' }), done);
-  const made = await insert(6, { idempotencyKey: true, retry: { attempts: 5 } });
-  assert.deepEqual([made.affectedRows, made.replayed], [1, true]);
-  const keys = front.seen.slice(-3).map(({ headers }) => headers['idempotency-key']);
-  assert.equal(new Set(keys).size, 1);
-  assert.match(String(keys[0]), /^[0-9a-f]{32}$/);
-  front.next(done, done);
-  await insert(6, { idempotencyKey: true });
-  await insert(6, { idempotencyKey: 'order-7' });
-  const [one, other] = front.seen.slice(-2).map(({ headers }) => headers['idempotency-key']);
-  assert.notEqual(one, keys[0]);
-  assert.equal(other, 'order-7');
-  await assert.rejects(insert(6, { idempotencyKey: 'two words' }), TypeError);
+  const write = sql`insert into made (n) values (6)`;
+  const made = [
+    ...(await keysOf(() => keyed.query`do 1`, found)),
+    ...(await keysOf(() => keyed.query`do 1`, found)),
+    ...(await keysOf(() => keyed.batch([write]), foundBatch)),
+    ...(await keysOf(() => keyed.with({ maxAffected: 1 }).query`do 1`, found)),
+  ];
+  assert.equal(new Set(made).size, 4);
+  assert.ok(made.every((key) => /^[0-9a-f]{32}$/.test(String(key))));
+
+  const reads = keyed.with({ readOnly: true });
+  const none = [
+    ...(await keysOf(() => reads.query`select 1`)),
+    ...(await keysOf(() => reads.batch([sql`select 1`]))),
+    ...(await keysOf(() => keyed.with({ dryRun: true }).query`select 1`)),
+    ...(await keysOf(() => keyed.stream`select 1`.next())),
+    ...(await keysOf(() => keyed.with({ idempotencyKey: undefined }).query`select 1`)),
+    ...(await keysOf(() => keyed.with({ idempotencyKey: null }).query`select 1`)),
+  ];
+  assert.deepEqual(none, new Array(6).fill(undefined));
+
+  const named = { idempotencyKey: 'order-7' } as object;
+  assert.deepEqual(await keysOf(() => keyed.query('do 1', [], named), found), ['order-7']);
+  assert.throws(() => connect({ url: front.url, ...named }), {
+    name: 'TypeError',
+    message: /idempotencyKey must be true here/,
+  });
+  for (const key of ['two words', '', 'x'.repeat(256), 'é', 7, false]) {
+    const message = 'idempotencyKey must be 1 to 255 visible ASCII characters';
+    await assert.rejects(insert(6, { idempotencyKey: key }), { name: 'TypeError', message });
+  }
+  assert.equal(await madeTimes(6), 0);
+});
+
+test('rows that were not kept for a repetition are told to be missing', async () => {
+  const body = '"row_count":70000,"truncated":false';
+  const columns = '"columns":[{"name":"n","type":"INT","nullable":true}]';
+  front.next({
+    ...found,
+    body: `{${columns},${body},"rows_omitted":true,"request_id":"r","section":"s"}`,
+  });
+  const { rows, rowCount, rowsOmitted } = await insert(6, { idempotencyKey: 'k' });
+  assert.deepEqual([rows, rowCount, rowsOmitted], [[], 70000, true]);
+  front.next({
+    ...found,
+    body: `{"committed":true,"retries":0,"results":[{${columns},${body}}],"rows_omitted":true,"request_id":"r","section":"s"}`,
+  });
+  const batch = await insertAll(6, { idempotencyKey: 'k' });
+  assert.deepEqual([batch.rowsOmitted, batch.results[0].rows], [true, []]);
 });
 
 test('what an earlier attempt may have done is not forgotten when the next is refused', async () => {
@@ -228,12 +369,19 @@ test('what an earlier attempt may have done is not forgotten when the next is re
     [error.code, error.outcome, error.retryable, error.idempotencyKey],
     ['QUEUE_FULL', 'unknown', true, 'k7'],
   );
+  assert.match(error.message, /an earlier one may have been executed/);
   const refused = await failureOf(insert(7, { idempotencyKey: 'k7' }));
   assert.deepEqual(
     [refused.code, refused.status, refused.outcome],
     ['IDEMPOTENCY_OFF', 400, 'not_executed'],
   );
-  assert.equal(sentTimes(), 4);
+  front.next({ kind: 'reset' });
+  const both = await failureOf(insert(7, { idempotencyKey: 'k7' }));
+  assert.deepEqual(
+    [both.code, both.outcome, both.retryable],
+    ['IDEMPOTENCY_OFF', 'unknown', false],
+  );
+  assert.equal(sentTimes(), 6);
 });
 
 test('an abort ends the request at once, and says what is known', async () => {
@@ -245,17 +393,19 @@ test('an abort ends the request at once, and says what is known', async () => {
   );
   assert.equal(sentTimes(), 0);
 
-  front.next({ kind: 'hold' }, { kind: 'hold' });
-  for (const [readOnly, outcome] of [
-    [false, 'unknown'],
-    [true, 'failed'],
+  front.next({ kind: 'hold' }, { kind: 'hold' }, { kind: 'hold' });
+  for (const [sent, options, outcome] of [
+    [1, {}, 'unknown'],
+    [2, { readOnly: true }, 'failed'],
+    [3, { idempotencyKey: true }, 'unknown'],
   ] as const) {
     const leaving = new AbortController();
-    const held = failureOf(db.query('select 1', [], { readOnly, signal: leaving.signal }));
-    await eventually('the request is under way', () => sentTimes() === (readOnly ? 2 : 1));
+    const held = failureOf(db.query('select 1', [], { ...options, signal: leaving.signal }));
+    await eventually('the request is under way', () => sentTimes() === sent);
     leaving.abort(reason);
     const during = await held;
     assert.deepEqual([during.code, during.outcome, during.cause], ['ABORTED', outcome, reason]);
+    assert.match(during.message, /^The request was aborted\. /);
   }
   front.release();
 
@@ -272,7 +422,7 @@ test('an abort ends the request at once, and says what is known', async () => {
     [between.code, between.outcome, between.cause],
     ['ABORTED', 'not_executed', reason],
   );
-  assert.equal(sentTimes(), 3);
+  assert.equal(sentTimes(), 4);
 });
 
 test('a limit of time is an AbortSignal like any other', async () => {

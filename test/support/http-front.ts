@@ -11,19 +11,30 @@ export type Deed =
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly body: string;
+      /** The answer ends after so many bytes of its body. */
+      readonly cutAfter?: number;
     }
   /** The connection ends without a reply; `asked`: after the gateway has answered. */
   | { readonly kind: 'drop'; readonly when: 'at once' | 'asked' }
+  /** The same at once, with RST. */
+  | { readonly kind: 'reset' }
   /** The gateway's reply ends after so many bytes of its body, as if the line were lost. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
   /** Passed on only when `release` is called. */
   | { readonly kind: 'hold' };
 
+/** A request that has come. */
+export type Seen = {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
 /** A front that was started; its owner must stop it. */
 export type HttpFront = {
   readonly url: string;
   /** What has come, in this order. */
-  readonly seen: readonly { readonly headers: IncomingHttpHeaders; readonly body: string }[];
+  readonly seen: readonly Seen[];
   /** The statuses of the gateway's replies, in this order. */
   readonly passed: readonly number[];
   /** The next requests meet these, one each; those after them are passed on. */
@@ -34,7 +45,7 @@ export type HttpFront = {
 
 /** Starts a front of the gateway at `target`, on loopback. */
 export async function startHttpFront(target: string): Promise<HttpFront> {
-  const seen: { headers: IncomingHttpHeaders; body: string }[] = [];
+  const seen: Seen[] = [];
   const passed: number[] = [];
   const deeds: Deed[] = [];
   const held: (() => void)[] = [];
@@ -43,12 +54,13 @@ export async function startHttpFront(target: string): Promise<HttpFront> {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.once('end', () => {
       const body = Buffer.concat(chunks);
-      seen.push({ headers: incoming.headers, body: body.toString() });
+      const path = incoming.url ?? '/';
+      seen.push({ path, headers: incoming.headers, body: body.toString() });
       const deed = deeds.shift();
-      const pass = () => passOn(incoming.headers, incoming.url ?? '/', body, deed, response);
+      const pass = () => passOn(incoming.headers, path, body, deed, response);
       if (deed?.kind === 'hold') held.push(pass);
-      else if (deed?.kind === 'answer')
-        response.writeHead(deed.status, deed.headers).end(deed.body);
+      else if (deed?.kind === 'answer') answer(response, deed);
+      else if (deed?.kind === 'reset') incoming.socket.resetAndDestroy();
       else if (deed?.kind === 'drop' && deed.when === 'at once') response.destroy();
       else pass();
     });
@@ -97,4 +109,14 @@ export async function startHttpFront(target: string): Promise<HttpFront> {
         server.closeAllConnections();
       }),
   };
+}
+
+function answer(
+  response: ServerResponse,
+  { status, headers, body, cutAfter }: Extract<Deed, { kind: 'answer' }>,
+): void {
+  const length = { 'Content-Length': Buffer.byteLength(body) };
+  response.writeHead(status, { ...headers, ...length });
+  if (cutAfter === undefined) response.end(body);
+  else response.write(Buffer.from(body).subarray(0, cutAfter), () => response.destroy());
 }
