@@ -1,5 +1,6 @@
 // What a worker cannot know of views and triggers for want of a grant, in words for --check; pure.
 // Must not know how grants and views are fetched.
+import { quoteAccount } from './account.ts';
 
 /** What an account was granted, as SHOW GRANTS says it, and what it could not see. */
 export type Sight = {
@@ -25,9 +26,8 @@ export function findBlindSpots({
   hiddenViews,
 }: Sight): readonly string[] {
   const has = (pattern: RegExp) => grants.some((grant) => pattern.test(grant));
-  const at = account.lastIndexOf('@');
-  const grantee = `'${account.slice(0, at)}'@'${account.slice(at + 1)}'`;
-  const grant = (right: string) => `GRANT ${right} ON \`${database}\`.* TO ${grantee}`;
+  const grant = (right: string) =>
+    `GRANT ${right} ON \`${database}\`.* TO ${quoteAccount(account)}`;
   const found: string[] = [];
   if (has(writing) && !has(seesTriggers) && !has(role)) {
     found.push(

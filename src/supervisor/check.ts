@@ -2,6 +2,11 @@
 // Must not know how an instance is run.
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
+import {
+  describeCreation,
+  type LedgerTable,
+  parseLedgerTable,
+} from '../shared/ledger/ledger-table.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { findObstacle } from '../shared/process/line-writer.ts';
 import { escapeControl } from '../shared/process/log.ts';
@@ -36,12 +41,15 @@ export async function check(target: Target, env: Environment): Promise<ExitCode>
   const { config } = loaded;
   print(`[${config.section}] of ${config.configPath}`);
   for (const line of describeConfig(config)) print(`  ${line}`);
+  const { idempotencyTable, database } = config;
+  const ledger = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
   const findings = [
     ...findFaults(loaded.warnings),
     ...findUncreatable(config),
     ...(await findUnbindable(config)),
-    ...(await findDatabase(config)),
+    ...(await findDatabase(config, ledger)),
   ];
+  if (ledger !== null) printCreation(ledger);
   return conclude(findings);
 }
 
@@ -52,6 +60,11 @@ function findFaults(faults: readonly Fault[]): readonly Finding[] {
 
 function print(line: string): void {
   process.stdout.write(`${escapeControl(line)}\n`);
+}
+
+/** Between empty lines and from the first column on, so that it can be cut out: docs/exactly-once.md says how. */
+function printCreation(ledger: LedgerTable): void {
+  for (const line of ['', ...describeCreation(ledger).split('\n')]) print(line);
 }
 
 function conclude(findings: readonly Finding[]): ExitCode {
@@ -116,16 +129,21 @@ async function findHolder(config: Config): Promise<string | null> {
   }
 }
 
-async function findDatabase(config: Config): Promise<readonly Finding[]> {
-  const asked = await askServer(config);
+async function findDatabase(
+  config: Config,
+  ledger: LedgerTable | null,
+): Promise<readonly Finding[]> {
+  const asked = await askServer(config, ledger);
   if (!asked.ok) {
     return [{ exitCode: exitCodes.unavailable, problem: describeFailure(config, asked) }];
   }
   for (const line of describeServer(config, asked.facts)) print(line);
-  const { initSqlProblem } = asked.facts;
-  if (initSqlProblem === null) return [];
-  const problem = `init_sql is refused by the server: ${initSqlProblem}`;
-  return [{ exitCode: exitCodes.configInvalid, problem }];
+  const { initSqlProblem, ledger: facts } = asked.facts;
+  const problems = [
+    ...(initSqlProblem === null ? [] : [`init_sql is refused by the server: ${initSqlProblem}`]),
+    ...(facts?.faults ?? []).map((fault) => `idempotency_table ${ledger?.quoted}: ${fault}`),
+  ];
+  return problems.map((problem) => ({ exitCode: exitCodes.configInvalid, problem }));
 }
 
 function describeFailure(config: Config, { failure }: Unanswered): string {
@@ -156,7 +174,7 @@ function describeServer(config: Config, facts: ServerFacts): readonly string[] {
     `connections: ${config.workers} workers x (${config.pool} pool + 1 control + 1 probe) = ${needed}` +
       ` of max_connections ${facts.maxConnections}${ownLimit(facts)}`,
     `restart: up to ${overlap} more while an old instance finishes what is in flight = ${needed + overlap}`,
-    ...facts.blindSpots.map((spot) => `warning: ${spot}`),
+    ...[...facts.blindSpots, ...(facts.ledger?.warnings ?? [])].map((spot) => `warning: ${spot}`),
     ...warnOf('the server', facts.maxConnections, needed, overlap),
     ...warnOf('the account', facts.maxUserConnections, needed, overlap),
   ];

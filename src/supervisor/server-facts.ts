@@ -1,12 +1,14 @@
 // One short connection to MySQL: what kind of server it is and how many connections it admits.
 // Must not know what is done with the answer; for --check alone.
 import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
+import type { LedgerTable } from '../shared/ledger/ledger-table.ts';
 import { fetchRows, RefusedError } from '../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../shared/mysql/connect-failure.ts';
 import type { Connection } from '../shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../shared/mysql/open-connection.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
+import { fetchLedgerFacts, type LedgerFacts } from './ledger-facts.ts';
 
 /** What a server says of itself. */
 export type ServerFacts = {
@@ -19,6 +21,8 @@ export type ServerFacts = {
   readonly initSqlProblem: string | null;
   /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
   readonly blindSpots: readonly string[];
+  /** Of the table of idempotency keys; null: there is to be none. */
+  readonly ledger: LedgerFacts | null;
 };
 
 /** What the server said, or why it could not be asked. */
@@ -31,14 +35,17 @@ export type Unanswered = { readonly ok: false; readonly failure: ConnectFailure 
 const boundMs = 5000;
 const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
 
-/** Connects as a worker does, asks, and leaves; within 10 s. The reason never holds the password. */
-export async function askServer(config: Config): Promise<Asked> {
+/**
+ * Connects as a worker does, asks, and leaves; within 10 s. The reason never holds the password.
+ * @param ledger the table of idempotency keys, if there is to be one
+ */
+export async function askServer(config: Config, ledger: LedgerTable | null): Promise<Asked> {
   try {
     const settings = connectionSettings(config, Buffer.allocUnsafeSlow(leastArenaBytes));
     const connection = await openConnection(settings, AbortSignal.timeout(boundMs));
     const timer = setTimeout(() => connection.destroy(tooLate), boundMs);
     try {
-      return { ok: true, facts: await fetchFacts(connection, config) };
+      return { ok: true, facts: await fetchFacts(connection, config, ledger) };
     } finally {
       clearTimeout(timer);
       connection.destroy(new Error('all has been asked'));
@@ -50,7 +57,11 @@ export async function askServer(config: Config): Promise<Asked> {
 
 const factsQuery = 'select version(), @@max_connections, @@session.max_user_connections';
 
-async function fetchFacts(connection: Connection, config: Config): Promise<ServerFacts> {
+async function fetchFacts(
+  connection: Connection,
+  config: Config,
+  ledger: LedgerTable | null,
+): Promise<ServerFacts> {
   const [[version, maxConnections, maxUserConnections] = []] = await fetchRows(
     connection,
     factsQuery,
@@ -64,6 +75,8 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     maxUserConnections: Number(maxUserConnections) || null,
     initSqlProblem: await tryOut(connection, initStatements(config)),
     blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
+    // Last: init_sql may choose the role that has the rights.
+    ledger: ledger === null ? null : await fetchLedgerFacts(connection, ledger),
   };
 }
 

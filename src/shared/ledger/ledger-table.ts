@@ -45,6 +45,20 @@ export function describeCreation({ quoted }: LedgerTable): string {
   return `CREATE TABLE ${quoted} (\n${[...columns, ...keys].join(',\n')}\n) ENGINE=InnoDB;`;
 }
 
+/** What the catalogue says of a table, as rows of text. */
+export type TableSight = {
+  /** Kind and engine; undefined: there is no such table, as far as the account can see. */
+  readonly table: Cells | undefined;
+  /** Name, type, whether nullable, default, what else. */
+  readonly columns: readonly Cells[];
+  /** Index, column, position in it, whether values may repeat, length of a prefix. */
+  readonly keys: readonly Cells[];
+  /** The names that the account may see. */
+  readonly triggers: readonly Cells[];
+};
+
+type Cells = readonly (string | null)[];
+
 /**
  * What keeps a table from being used, in words; none: it can be. Asks on a session outside of any transaction; rejects when the
  * connection is lost, or the server refuses.
@@ -53,60 +67,95 @@ export async function findTableFaults(
   connection: Connection,
   table: LedgerTable,
 ): Promise<readonly string[]> {
-  const where = `TABLE_SCHEMA = ${literal(table.schema)} AND TABLE_NAME = ${literal(table.name)}`;
-  const [found] = await fetchRows(
-    connection,
-    `SELECT TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE ${where}`,
-  );
-  if (found === undefined) return ['it does not exist, or the account may not see it'];
-  const columns = await fetchRows(
-    connection,
-    `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA
-       FROM information_schema.COLUMNS WHERE ${where} ORDER BY ORDINAL_POSITION`,
-  );
-  const keys = await fetchRows(
-    connection,
-    `SELECT INDEX_NAME, COLUMN_NAME, SEQ_IN_INDEX, NON_UNIQUE, SUB_PART FROM information_schema.STATISTICS WHERE ${where}
-      ORDER BY INDEX_NAME, SEQ_IN_INDEX`,
-  );
-  return [...findKindFaults(found), ...findColumnFaults(columns), ...findKeyFaults(keys)];
+  return findDifferences(await fetchSight(connection, table));
 }
 
-type Cells = readonly (string | null)[];
+async function fetchSight(connection: Connection, table: LedgerTable): Promise<TableSight> {
+  const [schema, name] = [literal(table.schema), literal(table.name)];
+  const where = `TABLE_SCHEMA = ${schema} AND TABLE_NAME = ${name}`;
+  const ask = (what: string) => fetchRows(connection, `SELECT ${what}`);
+  const [found] = await ask(`TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE ${where}`);
+  const columns = await ask(
+    `COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA
+       FROM information_schema.COLUMNS WHERE ${where} ORDER BY ORDINAL_POSITION`,
+  );
+  const keys = await ask(
+    `INDEX_NAME, COLUMN_NAME, SEQ_IN_INDEX, NON_UNIQUE, SUB_PART
+       FROM information_schema.STATISTICS WHERE ${where} ORDER BY INDEX_NAME, SEQ_IN_INDEX`,
+  );
+  const triggers = await ask(
+    `TRIGGER_NAME FROM information_schema.TRIGGERS
+      WHERE EVENT_OBJECT_SCHEMA = ${schema} AND EVENT_OBJECT_TABLE = ${name} ORDER BY TRIGGER_NAME`,
+  );
+  return { table: found, columns, keys, triggers };
+}
 
-/** Without transactions a key would stay whose work was undone. */
-function findKindFaults([type, engine]: Cells): readonly string[] {
-  if (type !== 'BASE TABLE') return ['it is no base table'];
-  return engine === 'InnoDB' ? [] : [`its engine is ${engine}, not InnoDB`];
+/** What differs from the table that `describeCreation` creates, in words; what only adds to it does not. */
+export function findDifferences({ table, columns, keys, triggers }: TableSight): readonly string[] {
+  if (table === undefined) return ['it does not exist, or the account may not see it'];
+  const [kind, engine] = table;
+  if (kind !== 'BASE TABLE') return [`it is no base table: ${kind}`];
+  return [
+    // Without transactions a key would stay whose work was undone.
+    ...(engine === 'InnoDB' ? [] : [`its engine is ${engine}, not InnoDB`]),
+    ...findColumnFaults(columns),
+    ...findKeyFaults(keys),
+    ...triggers.map(([name]) => `it has a trigger, ${name}`),
+  ];
 }
 
 function findColumnFaults(columns: readonly Cells[]): readonly string[] {
+  // An account that may do nothing but DELETE sees the table and none of its columns.
+  if (columns.length === 0) return ['the account may not see its columns'];
   const faults: string[] = [];
-  for (const { name, type, isNullable } of definitions) {
-    const found = columns.find(([column]) => column === name);
-    const wanted = `${type}${isNullable ? '' : ' NOT NULL'}`;
-    const actual = `${found?.[1]}${found?.[2] === 'YES' ? '' : ' NOT NULL'}`;
-    if (found === undefined) faults.push(`the column ${name} is missing`);
-    else if (actual !== wanted) faults.push(`the column ${name} is ${actual}, not ${wanted}`);
+  for (const definition of definitions) {
+    const { name, type, isNullable } = definition;
+    const found = columns.find((column) => isNamed(column, definition));
+    const wanted = describeColumn(type, isNullable, '');
+    if (found === undefined) {
+      faults.push(`the column ${name} is missing, or the account may not see it`);
+      continue;
+    }
+    const [, actualType, nullable, , extra] = found;
+    const actual = describeColumn(actualType, nullable === 'YES', extra);
+    if (actual !== wanted) faults.push(`the column ${name} is ${actual}, not ${wanted}`);
   }
-  const others = columns.filter(([column]) => !definitions.some(({ name }) => name === column));
+  const others = columns.filter((column) => !definitions.some((one) => isNamed(column, one)));
   for (const [column, , nullable, initial, extra] of others) {
-    const needsValue = nullable === 'NO' && initial === null && extra === '';
-    if (needsValue)
+    const isFilled = /auto_increment|generated/i.test(extra ?? '');
+    if (nullable === 'NO' && initial === null && !isFilled)
       faults.push(`the column ${column} is none of the gateway's, and has no default`);
   }
   return faults;
 }
 
+/** Columns' names have no case. */
+function isNamed([column]: Cells, { name }: ColumnDefinition): boolean {
+  return column?.toLowerCase() === name;
+}
+
+/** With what the server does to values by itself (`on update`, generated columns); a default does nothing here. */
+function describeColumn(
+  type: string | null | undefined,
+  isNullable: boolean,
+  extra: string | null | undefined,
+): string {
+  const more = (extra ?? '').toLowerCase().replace('default_generated', '').trim();
+  return [type, ...(isNullable ? [] : ['NOT NULL']), ...(more === '' ? [] : [more])].join(' ');
+}
+
 function findKeyFaults(keys: readonly Cells[]): readonly string[] {
+  const columnOf = ([, column]: Cells) => column?.toLowerCase();
   const primary = keys.filter(([name]) => name === 'PRIMARY');
-  const isWhole = primary.length === 1 && primary[0]?.[1] === 'id' && primary[0][4] === null;
-  const isIndexed = keys.some(([, column, position]) => column === 'created' && position === '1');
+  const [first] = primary;
+  const isWhole = primary.length === 1 && first?.[4] === null && columnOf(first) === 'id';
+  const isIndexed = keys.some((key) => columnOf(key) === 'created' && key[2] === '1');
   const others = keys.filter(([name, , , mayRepeat]) => mayRepeat === '0' && name !== 'PRIMARY');
+  const names = new Set(others.map(([name]) => name));
   return [
     ...(isWhole ? [] : ['its primary key is not (id)']),
     ...(isIndexed ? [] : ['it has no index on created']),
-    ...(others.length === 0 ? [] : [`it has a further unique index, ${others[0]?.[0]}`]),
+    ...[...names].map((name) => `it has a further unique index, ${name}`),
   ];
 }
 
@@ -114,7 +163,7 @@ function quote(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** In hexadecimal, which every sql_mode reads alike. */
+/** In hexadecimal, which every sql_mode reads alike, and in the catalogue's own character set: else MariaDB reads all of it. */
 function literal(name: string): string {
-  return `CONVERT(0x${Buffer.from(name).toString('hex')} USING utf8mb4)`;
+  return `CONVERT(0x${Buffer.from(name).toString('hex')} USING utf8mb3)`;
 }
