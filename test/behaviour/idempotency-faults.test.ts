@@ -83,9 +83,7 @@ test("a connection that is lost at any step is nobody's concern: the batch is ex
       assert.deepEqual(await values(), once, what);
       const repeated = await batch(`lost-${key}`, { isolation });
       assert.equal(repeated.headers['idempotency-replayed'], 'true', what);
-      const { retries: _, ...kept } = repeated.json<Record<string, unknown>>();
-      const { retries: __, ...first } = reply.json<Record<string, unknown>>();
-      assert.deepEqual(kept, first, what);
+      assert.equal(repeated.text, reply.text, what);
     }
   }
 });

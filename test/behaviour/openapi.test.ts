@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import { occupy, waiting } from '../support/busy-pool.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -10,7 +11,8 @@ import { exchange } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 type Media = Readonly<Record<string, { readonly schema: object }>>;
-type Answer = { readonly headers: Readonly<Record<string, object>>; readonly content: Media };
+type Header = { readonly required?: boolean; readonly schema: object };
+type Answer = { readonly headers: Readonly<Record<string, Header>>; readonly content: Media };
 type Operation = { readonly responses: Readonly<Record<string, Answer>> };
 type Document = {
   readonly openapi: string;
@@ -34,11 +36,20 @@ before(async () => {
   await database.query(`
     create table kept (id int primary key, total decimal(12,2) unsigned, data json, bytes blob, g point);
     insert into kept values (1, 1.5, '{"a":[1]}', x'00', point(1, 2));
-    create procedure two() begin select 1 as a; select 2 as b; end`);
+    create procedure two() begin select 1 as a; select 2 as b; end;
+    create procedure long_result() begin select repeat('x', 100000) as a; end;
+    ${describeCreation(parseLedgerTable('request_keys', database.name))}`);
   proxy = await startFaultProxy(database);
   gateway = await startGateway({
     database: { ...database, ...proxy },
-    settings: { token, workers: 1, pool: 1, queue: 1, max_request_bytes: '64KiB' },
+    settings: {
+      token,
+      workers: 1,
+      pool: 1,
+      queue: 1,
+      max_request_bytes: '64KiB',
+      idempotency_table: 'request_keys',
+    },
     env: { NODE_OPTIONS: `--import ${faults}` },
   });
   const reply = await gateway.get('/openapi.json', { headers: authorization });
@@ -77,10 +88,8 @@ async function post(body: object | string, headers = {}, path = '/v1/query'): Pr
 }
 
 /** Bytes that a client library would not send, behind the request line and a token. */
-const raw = (bytes: string): Promise<Told> =>
-  exchange(gateway.port, `POST /v1/query HTTP/1.1\r\n${bytes}`, { timeoutMs: 60_000 });
-
-const statusesOf = () => Object.keys(document.paths['/v1/query']?.post.responses ?? {});
+const raw = (path: string, bytes: string): Promise<Told> =>
+  exchange(gateway.port, `POST ${path} HTTP/1.1\r\n${bytes}`, { timeoutMs: 60_000 });
 
 test('its document is one of OpenAPI 3.1, behind the guards of everything else', async () => {
   assert.match(document.openapi, /^3\.1\.\d+$/);
@@ -95,55 +104,105 @@ test('its document is one of OpenAPI 3.1, behind the guards of everything else',
 const jsonTypes = ['application/json', 'application/problem+json'];
 
 /** What makes each status happen; a status may come in several ways. */
-const provocations: Readonly<Record<string, readonly (() => Promise<Told>)[]>> = {
-  200: [
-    () => post({ sql: 'select * from kept' }),
-    () => post({ sql: "select null, 1.5, 2e0, now(), cast(1 as unsigned), b'1', uuid()" }),
-    () => post({ sql: 'select id from kept', max_rows: 1, numbers: 'raw', json: 'string' }),
-    () => post({ sql: 'insert into kept (id) values (:id)', params: { id: 2 } }),
-    () => post({ sql: 'select id, total from kept', rows: 'object' }),
-    () => post({ sql: 'select id, total from kept' }, { Accept: 'application/x-ndjson' }),
-    () => post({ sql: 'select id, total from kept' }, { Accept: 'text/csv' }),
-    () => post({ sql: 'call two()' }),
-  ],
-  400: [
-    () => post('{'),
-    () => post({ sql: 'select 1; select 2' }),
-    () => post({ sql: 'select ?' }),
-    () => post({ sql: 'select 1' }, { 'Idempotency-Key': 'k' }),
-    () => raw('No-Host: at-all\r\n\r\n'),
-  ],
-  401: [() => post({ sql: 'select 1' }, { Authorization: 'Bearer wrong' })],
-  403: [
-    () => post({ sql: 'delete from kept', read_only: true }),
-    () => post({ sql: 'select 1' }, { 'Sec-Fetch-Site': 'cross-site' }),
-  ],
-  406: [() => post({ sql: 'select 1' }, { Accept: 'image/png' })],
-  408: [() => raw('Host: localhost')],
-  409: [() => post({ sql: 'insert into kept (id) values (1)' })],
-  413: [() => post({ sql: `select '${'x'.repeat(70_000)}'` })],
-  414: [() => post({ sql: 'select 1' }, {}, `/v1/query?${'x'.repeat(70_000)}`)],
-  415: [() => post({ sql: 'select 1' }, { 'Content-Type': 'text/plain' })],
-  417: [() => post({ sql: 'select 1' }, { Expect: 'a-miracle' })],
-  421: [() => post({ sql: 'select 1' }, { Host: 'elsewhere.example' })],
-  422: [() => post({ sql: 'select * from nope' })],
-  431: [() => raw(`Host: localhost\r\n${'X: y\r\n'.repeat(101)}\r\n`)],
-  500: [() => post({ sql: 'select ?', params: ['fault-in-binding'] })],
-  502: [loseTheDatabase],
-  503: [fillTheQueue],
-  504: [() => post({ sql: 'select sleep(5)', timeout_ms: 50 })],
+type Provocations = Readonly<Record<string, readonly (() => Promise<Told>)[]>>;
+
+/** A request that runs one statement, by a path's own body. */
+type AskOne = (sql: string, options?: object, headers?: object) => Promise<Told>;
+
+const query: AskOne = (sql, options = {}, headers = {}) => post({ sql, ...options }, headers);
+const batch: AskOne = (sql, options = {}, headers = {}) => {
+  const { params = [], expect = null, ...others } = options as Record<string, unknown>;
+  return post({ statements: [{ sql, params, expect }], ...others }, headers, '/v1/batch');
 };
 
-async function loseTheDatabase(): Promise<Told> {
-  proxy.on(/lost on its way/, { kind: 'cut-after-request' }, { times: 1 });
-  return await post({ sql: "insert into kept (id) select 9 where 'lost on its way' = ''" });
+/** What both paths have in common. */
+const alike = (path: string, ask: AskOne): Omit<Provocations, '200'> => ({
+  400: [
+    () => post('{', {}, path),
+    () => ask('select 1; select 2'),
+    () => ask('select ?'),
+    () => ask('select 1', { read_only: true }, { 'Idempotency-Key': 'k' }),
+    () => ask('do 1', {}, { 'Idempotency-Key': 'two words' }),
+    () => raw(path, 'No-Host: at-all\r\n\r\n'),
+  ],
+  401: [() => ask('select 1', {}, { Authorization: 'Bearer wrong' })],
+  403: [
+    () => ask('delete from kept', { read_only: true }),
+    () => ask('select 1', {}, { 'Sec-Fetch-Site': 'cross-site' }),
+  ],
+  406: [() => ask('select 1', {}, { Accept: 'image/png' })],
+  408: [() => raw(path, 'Host: localhost')],
+  409: [() => ask('insert into kept (id) values (1)')],
+  413: [() => ask(`select '${'x'.repeat(70_000)}'`)],
+  414: [() => post({}, {}, `${path}?${'x'.repeat(70_000)}`)],
+  415: [() => ask('select 1', {}, { 'Content-Type': 'text/plain' })],
+  417: [() => ask('select 1', {}, { Expect: 'a-miracle' })],
+  421: [() => ask('select 1', {}, { Host: 'elsewhere.example' })],
+  422: [() => ask('select * from nope'), () => reuseKey(ask)],
+  431: [() => raw(path, `Host: localhost\r\n${'X: y\r\n'.repeat(101)}\r\n`)],
+  500: [() => ask('select ?', { params: ['fault-in-binding'] })],
+  502: [() => loseTheDatabase(ask)],
+  503: [() => fillTheQueue(ask), () => loseTheTable(ask)],
+  504: [() => ask('select sleep(5)', { timeout_ms: 50 })],
+});
+
+const write = "update kept set bytes = 'x' where id = 1";
+
+const ofQuery: Provocations = {
+  200: [
+    () => query('select * from kept'),
+    () => query("select null, 1.5, 2e0, now(), cast(1 as unsigned), b'1', uuid()"),
+    () => query('select id from kept', { max_rows: 1, numbers: 'raw', json: 'string' }),
+    () => query('insert into kept (id) values (:id)', { params: { id: 2 } }),
+    () => query('select id, total from kept', { rows: 'object' }),
+    () => query('select id, total from kept', {}, { Accept: 'application/x-ndjson' }),
+    () => query('select id, total from kept', {}, { Accept: 'text/csv' }),
+    () => query('call two()'),
+    () => query(write, { dry_run: true }),
+    ...twice(() => query(write, {}, { 'Idempotency-Key': 'query' })),
+  ],
+  ...alike('/v1/query', query),
+};
+
+const ofBatch: Provocations = {
+  200: [
+    () => batch('select * from kept', { rows: 'object', numbers: 'raw', json: 'string' }),
+    () => batch('insert into kept (id) values (:id)', { params: { id: 3 } }),
+    () => batch('call two()', { atomic: false }),
+    () => batch('select id from kept', { isolation: 'serializable', read_only: true }),
+    ...twice(() => batch(write, {}, { 'Idempotency-Key': 'batch' })),
+    ...twice(() => batch('call long_result()', {}, { 'Idempotency-Key': 'long' })),
+  ],
+  ...alike('/v1/batch', batch),
+};
+
+function twice<Way>(way: Way): readonly Way[] {
+  return [way, way];
 }
 
-async function fillTheQueue(): Promise<Told> {
+async function reuseKey(ask: AskOne): Promise<Told> {
+  const headers = { 'Idempotency-Key': 'reused' };
+  await ask(write, {}, headers);
+  return ask('delete from kept where id = 0', {}, headers);
+}
+
+async function loseTheTable(ask: AskOne): Promise<Told> {
+  await database.query('rename table request_keys to elsewhere');
+  const told = await ask(write, {}, { 'Idempotency-Key': 'lost' });
+  await database.query('rename table elsewhere to request_keys');
+  return told;
+}
+
+async function loseTheDatabase(ask: AskOne): Promise<Told> {
+  proxy.on(/lost on its way/, { kind: 'cut-after-request' }, { times: 1 });
+  return await ask("insert into kept (id) select 9 where 'lost on its way' = ''");
+}
+
+async function fillTheQueue(ask: AskOne): Promise<Told> {
   await occupy(guarded(), proxy);
-  const waits = post({ sql: 'select 1' });
+  const waits = ask('select 1');
   await waiting(guarded(), 1);
-  const refused = await post({ sql: 'select 2' });
+  const refused = await ask('select 2');
   proxy.release();
   await waits;
   return refused;
@@ -159,32 +218,40 @@ function guarded(): Gateway {
   };
 }
 
-test('every status that is listed is provoked, and each reply is as it is described', async () => {
-  assert.deepEqual(statusesOf(), Object.keys(provocations));
-  const responses = document.paths['/v1/query']?.post.responses ?? {};
-  const told = new Set<string>();
-  for (const [status, ways] of Object.entries(provocations)) {
-    for (const [way, provoke] of ways.entries()) {
-      const reply = await provoke();
-      const where = `${status}, way ${way}: ${reply.body.toString()}`;
-      assert.equal(reply.status, Number(status), where);
-      const { headers, content } = responses[status] ?? { headers: {}, content: {} };
-      for (const name of Object.keys(headers)) assert.ok(reply.header(name), `${name} of ${where}`);
-      const [type = ''] = (reply.header('content-type') ?? '').split(';');
-      const media = content[type];
-      assert.ok(media !== undefined, `${type} of ${where}`);
-      const body = reply.body.toString();
-      assert.equal(
-        check(media.schema, jsonTypes.includes(type) ? JSON.parse(body) : body),
-        '',
-        where,
-      );
-      told.add(type);
+for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/batch': ofBatch })) {
+  test(`every status that is listed for ${path} is provoked, and each reply is as it is described`, async () => {
+    const responses = document.paths[path]?.post.responses ?? {};
+    assert.deepEqual(Object.keys(responses), Object.keys(provocations));
+    const told = new Set<string>();
+    for (const [status, ways] of Object.entries(provocations)) {
+      for (const [way, provoke] of ways.entries()) {
+        const reply = await provoke();
+        const where = `${status}, way ${way}: ${reply.body.toString()}`;
+        assert.equal(reply.status, Number(status), where);
+        told.add(checkReply(reply, responses[status] ?? { headers: {}, content: {} }, where));
+      }
     }
+    const listed = Object.values(responses).flatMap(({ content }) => Object.keys(content));
+    assert.deepEqual([...told].sort(), [...new Set(listed)].sort());
+  });
+}
+
+/** Returns the reply's media type. */
+function checkReply(reply: Told, { headers, content }: Answer, where: string): string {
+  for (const [name, { required, schema }] of Object.entries(headers)) {
+    const value = reply.header(name);
+    if (required === true) assert.ok(value, `${name} of ${where}`);
+    const typed = 'type' in schema && schema.type === 'integer' ? Number(value) : value;
+    if (value !== undefined) assert.equal(check(schema, typed), '', `${name} of ${where}`);
   }
-  const listed = Object.values(responses).flatMap(({ content }) => Object.keys(content));
-  assert.deepEqual([...told].sort(), [...new Set(listed)].sort());
-});
+  const [type = ''] = (reply.header('content-type') ?? '').split(';');
+  const media = content[type];
+  assert.ok(media !== undefined, `${type} of ${where}`);
+  const body = reply.body.toString();
+  const value = jsonTypes.includes(type) ? JSON.parse(body) : body;
+  assert.equal(check(media.schema, value), '', where);
+  return type;
+}
 
 test('a field that is listed is taken, and no other', async () => {
   const schema = document.components.schemas.QueryRequest as {

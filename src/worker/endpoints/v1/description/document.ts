@@ -27,10 +27,28 @@ const neverHere: ReadonlySet<FailureCode> = new Set([
 const beforeItsPath: ReadonlySet<number> = new Set([400, 408, 414, 431, 503]);
 
 const requestIdHeader = {
-  'X-Request-ID': { schema: { type: 'string' }, description: 'What the log calls the request.' },
+  'X-Request-ID': {
+    required: true,
+    schema: { type: 'string' },
+    description: 'What the log calls the request.',
+  },
 };
 const retryAfterHeader = {
-  'Retry-After': { schema: { type: 'integer' }, description: 'In seconds.' },
+  'Retry-After': { required: true, schema: { type: 'integer' }, description: 'In seconds.' },
+};
+
+const keyParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description:
+    'Of a write: the same key with the same request is executed once, and every repetition gets the first reply.',
+};
+const replayedHeader = {
+  'Idempotency-Replayed': {
+    schema: { const: 'true' },
+    description: 'The reply was given before, to a request with the same key.',
+  },
 };
 
 /** What rows can be beside JSON. */
@@ -81,6 +99,7 @@ function describeQuery(): Schema {
     summary: 'Runs one statement.',
     description:
       'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
+    parameters: [keyParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('QueryRequest') } },
@@ -88,7 +107,7 @@ function describeQuery(): Schema {
     responses: {
       '200': {
         description: 'What the statement has answered.',
-        headers: requestIdHeader,
+        headers: { ...requestIdHeader, ...replayedHeader },
         content: {
           'application/json': {
             schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
@@ -105,6 +124,7 @@ function describeBatch(): Schema {
   return {
     operationId: 'batch',
     summary: 'Runs several statements in one transaction.',
+    parameters: [keyParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('BatchRequest') } },
@@ -112,7 +132,7 @@ function describeBatch(): Schema {
     responses: {
       '200': {
         description: 'All of it counts.',
-        headers: requestIdHeader,
+        headers: { ...requestIdHeader, ...replayedHeader },
         content: { 'application/json': { schema: refer('Batch') } },
       },
       ...describeFailures(),

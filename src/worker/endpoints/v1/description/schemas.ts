@@ -95,6 +95,12 @@ const about = {
   request_id: { ...text, description: 'As in X-Request-ID, and in the log.' },
   section: text,
 };
+const kept = {
+  rows_omitted: {
+    const: true,
+    description: 'Of a repetition: the reply was too long to be kept with its rows.',
+  },
+};
 const undone = {
   rolled_back: { const: true, description: 'Of a `dry_run`.' },
 };
@@ -139,30 +145,38 @@ export const schemas: Readonly<Record<string, Schema>> = {
     anyOf: [count, closed({ min: count, max: count }, ['min', 'max'])],
     description: 'A number, or bounds that are inclusive.',
   },
-  Rows: closed({ ...rowsOf, ...undone, ...about }, ['rolled_back']),
+  Rows: closed({ ...rowsOf, ...undone, ...about, ...kept }, ['rolled_back', 'rows_omitted']),
   Changes: closed({ ...changesOf, ...undone, ...about }, ['rolled_back']),
-  Batch: closed({
-    committed: { const: true },
-    retries: count,
-    results: {
-      type: 'array',
-      items: {
-        oneOf: [
-          closed(rowsOf),
-          closed(changesOf),
-          closed({
-            results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
-          }),
-        ],
+  Batch: closed(
+    {
+      committed: { const: true },
+      retries: count,
+      results: {
+        type: 'array',
+        items: {
+          oneOf: [
+            closed(rowsOf),
+            closed(changesOf),
+            closed({
+              results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
+            }),
+          ],
+        },
       },
-    },
-    ...about,
-  }),
-  Several: {
-    ...closed({
-      results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
       ...about,
-    }),
+      ...kept,
+    },
+    ['rows_omitted'],
+  ),
+  Several: {
+    ...closed(
+      {
+        results: { type: 'array', items: { oneOf: [closed(rowsOf), closed(changesOf)] } },
+        ...about,
+        ...kept,
+      },
+      ['rows_omitted'],
+    ),
     description: 'The results of a CALL.',
   },
   Problem: {
