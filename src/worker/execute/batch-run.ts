@@ -2,17 +2,23 @@
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import { randomBytes } from 'node:crypto';
 import { fetchRows } from '../../shared/mysql/commands.ts';
-import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { discardResults, QueryCommand, type ResultSink } from '../../shared/mysql/query.ts';
+import type { ServerError } from '../../shared/mysql/packets.ts';
+import { discardResults } from '../../shared/mysql/query.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Control } from '../backend/control.ts';
-import { killStatement, killTimeoutMs } from '../backend/kill.ts';
-import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
 import type { Attempt, LostSession } from '../ledger/attempt.ts';
-import type { Batch, BatchFault } from './batch.ts';
+import type { Batch } from './batch.ts';
+import {
+  type Break,
+  describeBreak,
+  isOfCall,
+  isUndoing,
+  isWorthAnotherTry,
+  outcomeWithoutTransaction,
+} from './batch-break.ts';
 import { TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
 import type { Execution } from './execution.ts';
@@ -20,6 +26,7 @@ import type { Outcome, RunEnd, StopReason } from './outcome.ts';
 import { makeReady } from './preparation.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
+import { type Answered, SessionLease, type Undone } from './session-lease.ts';
 import { areUndoable } from './undoable-tables.ts';
 
 /** What all batches of a worker share. */
@@ -44,39 +51,6 @@ const activities: Readonly<Record<Phase, Activity>> = {
   ended: 'over',
 };
 
-/** Why the work has ended without its end. */
-type Break =
-  | {
-      readonly kind: 'refused';
-      readonly error: ServerError;
-      /** Null: it was none of the batch's statements. */
-      readonly step: number | null;
-      readonly isCall: boolean;
-      /** It was the taking of the key: nothing of the batch has been run. */
-      readonly isOfKey: boolean;
-    }
-  /** Somebody has committed the key. */
-  | { readonly kind: 'taken' }
-  /** The table of keys is not what it must be. */
-  | { readonly kind: 'no ledger' }
-  | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
-  | {
-      readonly kind: 'stopped';
-      readonly reason: StopReason;
-      /** What the statement that ran then was answered with. */
-      readonly error: ServerError | null;
-      readonly isCall: boolean;
-    }
-  | { readonly kind: 'lost' };
-
-type Answered =
-  | { readonly kind: 'answered'; readonly error: ServerError | null }
-  | { readonly kind: 'lost' };
-
-/** Deadlock, lock wait, snapshot: the same batch may succeed the next time. */
-const worthAnotherTry = new Set([1213, 1205, 1020]);
-/** ER_OPTION_PREVENTS_STATEMENT: a COMMIT that is answered with it has been rolled back. */
-const serverIsReadOnly = 1290;
 /** ER_SP_DOES_NOT_EXIST, also of savepoints. */
 const noSavepoint = 1305;
 /** ER_DUP_ENTRY */
@@ -90,9 +64,6 @@ const mostKeptBytes = 64 * 1024;
 /** The statement around a reply that is kept. */
 const keepingBytes = 1024;
 
-/** ER_WARNING_NOT_COMPLETE_ROLLBACK */
-const notAllUndone = '1196';
-
 /** A batch on its way. */
 export class BatchRun implements Execution, Waiter {
   readonly #context: BatchContext;
@@ -102,13 +73,8 @@ export class BatchRun implements Execution, Waiter {
   readonly #savepoint = savepointPrefix + randomBytes(8).toString('hex');
   #phase: Phase = 'created';
   #mayTryAnother = true;
-  #session: Session | null = null;
-  /** Of what runs; null: nothing does. */
-  #answer: Promise<Answered> | null = null;
+  #lease: SessionLease | null = null;
   #stopReason: StopReason | null = null;
-  #killing: Promise<void> | null = null;
-  /** Destroys the connection when what follows a stop takes too long. */
-  #bound: NodeJS.Timeout | undefined;
   /** MySQL may have got one of the statements. */
   #wasSent = false;
   /** Whether the savepoint must be there, if nothing has ended the transaction. */
@@ -161,9 +127,10 @@ export class BatchRun implements Execution, Waiter {
 
   /** Where its transaction may still be at work; null: nothing was sent, or the connection is there. */
   get lostSession(): LostSession | null {
-    const session = this.#session;
-    if (session === null || !this.#wasSent || !session.connection.isLost) return null;
-    return { threadId: session.connection.threadId, identity: session.identity };
+    const lease = this.#lease;
+    if (lease === null || !this.#wasSent || !lease.isLost) return null;
+    const { connection, identity } = lease.session;
+    return { threadId: connection.threadId, identity };
   }
 
   stop(reason: StopReason): void {
@@ -177,7 +144,7 @@ export class BatchRun implements Execution, Waiter {
         break;
       case 'preparing':
         this.#end({ kind: 'not executed', reason });
-        this.#boundWhatFollows();
+        this.#lease?.boundWhatFollows();
         break;
       case 'working':
       case 'undoing':
@@ -205,9 +172,9 @@ export class BatchRun implements Execution, Waiter {
   // What the pool says.
 
   granted(session: Session): void {
-    this.#session = session;
+    this.#lease = new SessionLease(session, this.#context.control, () => this.#tellSent());
     this.#enter('preparing');
-    void this.#serve(session);
+    void this.#serve(this.#lease);
   }
 
   refused(reason: Refusal): void {
@@ -241,22 +208,24 @@ export class BatchRun implements Execution, Waiter {
   }
 
   /** A session is granted while somebody else's answer is handled: what is thrown stays here. */
-  async #serve(session: Session): Promise<void> {
+  async #serve(lease: SessionLease): Promise<void> {
+    const { session } = lease;
     const { pool } = this.#context;
     try {
-      if (!(await this.#makeReady(session))) return;
+      if (!(await this.#makeReady(lease))) return;
       const end = await this.#perform(session);
       if (end !== null) this.#end(end);
     } catch (cause) {
       session.connection.destroy(new Error('a batch ended in an exception', { cause }));
       this.#end({ kind: 'faulted', isSent: this.#wasSent, cause });
     }
-    clearTimeout(this.#bound);
-    pool.release(session, session.connection.isLost ? 'broken' : 'unclean');
+    lease.end();
+    pool.release(session, lease.isLost ? 'broken' : 'unclean');
   }
 
   /** Whether the session is ready; else it has been given back, and another one may have been asked for. */
-  async #makeReady(session: Session): Promise<boolean> {
+  async #makeReady(lease: SessionLease): Promise<boolean> {
+    const { session } = lease;
     const { pool } = this.#context;
     const needsFresh = this.#batch.steps.some(
       ({ statement }) => statement.needsFreshSession || !statement.effects.isHarmless(),
@@ -267,8 +236,8 @@ export class BatchRun implements Execution, Waiter {
     } catch {
       isReady = false;
     }
-    clearTimeout(this.#bound);
-    if (isReady && !session.connection.isLost && this.#isUnder('preparing')) return true;
+    lease.end();
+    if (isReady && !lease.isLost && this.#isUnder('preparing')) return true;
     pool.release(session, isReady && session.isFresh ? 'clean' : isReady ? 'unclean' : 'broken');
     if (!this.#isUnder('preparing')) return false;
     if (this.#mayTryAnother) {
@@ -316,7 +285,8 @@ export class BatchRun implements Execution, Waiter {
     const { undoableTables } = this.#batch;
     try {
       if (undoableTables !== null && !(await areUndoable(session.connection, undoableTables))) {
-        return this.#faulted({ kind: 'not undoable' }, null, 'not_executed');
+        const fault = { kind: 'not undoable' } as const;
+        return { kind: 'batch failed', fault, statement: null, outcome: 'not_executed' };
       }
       await this.#attempt?.endPredecessor(session);
       const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
@@ -328,13 +298,12 @@ export class BatchRun implements Execution, Waiter {
 
   /** Waiting for a key is no rerun; a conflict at COMMIT may be one about the key, so that looking once more is free. */
   async #mayRunAnew(broken: Break, outcome: Outcome, retries: number): Promise<boolean> {
-    if (broken.kind !== 'refused' || outcome !== 'rolled_back' || this.#stopReason !== null)
-      return false;
-    if (!worthAnotherTry.has(broken.error.errno)) return false;
+    const isUndone = outcome === 'rolled_back' && this.#stopReason === null;
+    if (!isUndone || broken.kind !== 'refused' || !isWorthAnotherTry(broken)) return false;
     if (broken.isOfKey) return true;
     const isAtCommit = this.#attempt !== null && broken.step === null;
     if (retries >= this.#batch.mostRetries + (isAtCommit ? 1 : 0)) return false;
-    return this.#forget(this.#session as Session);
+    return this.#forget(this.#held.session);
   }
 
   /** Tells whose the key is. False: it is nobody's any more. */
@@ -381,12 +350,12 @@ export class BatchRun implements Execution, Waiter {
 
   async #workOn({ sql, pieces }: BatchText): Promise<Break | null> {
     const results = new TextResults(this.#batch, pieces, this);
-    return this.#judge(await this.#ask(sql, results), results);
+    return this.#judge(await this.#held.ask(sql, results), results);
   }
 
   /** The reply is written into the transaction that it tells of. */
   #keepReply({ entry }: Attempt): Promise<Break | null> {
-    const { commandLimitBytes } = this.#session as Session;
+    const { commandLimitBytes } = this.#held.session;
     const most = Math.min(mostKeptBytes, Math.floor((commandLimitBytes - keepingBytes) / 2));
     const reply = this.sink.seal?.(most);
     if (reply === undefined) throw new Error('a batch with a key has a reply that cannot be kept');
@@ -430,10 +399,10 @@ export class BatchRun implements Execution, Waiter {
 
   /** Where there is a key to ask, an answer is not waited for until it is too late to ask. */
   async #commit(): Promise<Answered> {
-    const { connection } = this.#session as Session;
+    const { connection } = this.#held.session;
     const giveUp = () => connection.destroy(new Error('COMMIT has no answer'));
     const timer = this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.patienceMs);
-    const answered = await this.#ask('COMMIT', discardResults);
+    const answered = await this.#held.ask('COMMIT', discardResults);
     clearTimeout(timer);
     return answered;
   }
@@ -461,117 +430,33 @@ export class BatchRun implements Execution, Waiter {
   async #undo(broken: Break): Promise<Outcome> {
     const wasCommitting = this.#isUnder('committing');
     if (broken.kind === 'lost') return 'unknown';
-    if (!this.#batch.isAtomic) return this.#outcomeWithoutTransaction(broken);
-    const isUndone = isUndoing(broken) || (wasCommitting && errnoOf(broken) === serverIsReadOnly);
-    const wasLeft = isUndone && (await this.#hasLeftSomething());
+    if (!this.#batch.isAtomic) return outcomeWithoutTransaction(broken);
+    const isUndone = isUndoing(broken, wasCommitting);
+    const wasLeft = isUndone && (await this.#held.hasLeftSomething());
     const undone = await this.#rollBack();
     if (undone === 'unknown') return 'unknown';
     if (wasLeft) return 'partial';
     if (wasCommitting && !isUndone) return 'unknown';
     const isEnded = broken.kind === 'fault' && broken.fault.kind !== 'unmet';
     if (isEnded || undone === 'partial') return 'partial';
-    return undone === 'rolled_back' || (isUndone && !isCall(broken)) ? 'rolled_back' : 'partial';
+    return undone === 'rolled_back' || (isUndone && !isOfCall(broken)) ? 'rolled_back' : 'partial';
   }
 
-  /** Whether the server has undone the transaction itself, and not all of it could be (warning 1196). */
-  async #hasLeftSomething(): Promise<boolean> {
-    const { connection } = this.#session as Session;
-    const rows = await fetchRows(connection, 'SHOW WARNINGS').catch(() => []);
-    return rows.some(([, code]) => code === notAllUndone);
-  }
-
-  /**
-   * Ends the transaction. `rolled_back`: the savepoint was still there, or had been released as the last thing, and nothing
-   * was changed that the ROLLBACK left as it is (warning 1196).
-   */
-  async #rollBack(): Promise<'rolled_back' | 'no proof' | 'partial' | 'unknown'> {
+  #rollBack(): Promise<Undone> {
     this.#enter('undoing');
-    if (this.#stopReason !== null) this.#boundWhatFollows();
-    const { connection } = this.#session as Session;
-    const sink = new Warnings();
-    const names = this.#hasSavepoint
-      ? [`ROLLBACK TO SAVEPOINT ${this.#savepoint}`, 'ROLLBACK']
-      : ['ROLLBACK'];
-    const answers: Promise<Answered>[] = [];
-    const commands = names.map((sql) => {
-      const { command, answer } = this.#createCommand(sql, sink);
-      answers.push(answer);
-      return command;
-    });
-    connection.sendTogether(commands);
-    const [first, last] = await Promise.all([answers[0], answers.at(-1)]);
-    if (first?.kind !== 'answered' || last?.kind !== 'answered') return 'unknown';
-    if (last.error !== null) {
-      connection.destroy(new Error('a transaction could not be rolled back'));
-      return 'unknown';
-    }
-    if (sink.count > 0) return 'partial';
-    return first.error === null ? 'rolled_back' : 'no proof';
+    return this.#held.rollBack(this.#hasSavepoint ? this.#savepoint : null);
   }
 
-  #outcomeWithoutTransaction(broken: Break): Outcome {
-    if (broken.kind === 'stopped') return 'unknown';
-    const isFirst = broken.kind === 'refused' && broken.step === 0;
-    return isFirst && !isCall(broken) ? 'failed' : 'partial';
-  }
-
+  /** Where there is a key to ask, what is unknown is found out by whoever has it. */
   #describe(broken: Break, outcome: Outcome): RunEnd {
-    if (this.#attempt !== null && outcome === 'unknown' && this.#stopReason === null) {
-      return { kind: 'lost', outcome };
-    }
-    switch (broken.kind) {
-      case 'refused': {
-        const failure = {
-          error: broken.error,
-          statement: broken.step ?? 0,
-          mayBePartial: broken.isCall,
-          rolledBack: outcome === 'rolled_back',
-          batch: { outcome, isAround: broken.step === null },
-        };
-        return { kind: 'answered', failure, facts: null };
-      }
-      case 'fault':
-        return this.#faulted(broken.fault, broken.step, outcome);
-      case 'stopped':
-        return { kind: 'batch stopped', reason: broken.reason, outcome };
-      case 'no ledger':
-      case 'taken':
-        return { kind: 'key refused', reason: 'no table' };
-      case 'lost':
-        return this.#stopReason === null
-          ? { kind: 'lost', outcome: 'unknown' }
-          : { kind: 'stopped', reason: this.#stopReason };
-      default:
-        return broken satisfies never;
-    }
+    const canBeAsked = this.#attempt !== null && this.#stopReason === null;
+    if (canBeAsked && outcome === 'unknown') return { kind: 'lost', outcome };
+    return describeBreak(broken, outcome, this.#stopReason);
   }
 
-  #faulted(fault: BatchFault, statement: number | null, outcome: Outcome): RunEnd {
-    return { kind: 'batch failed', fault, statement, outcome };
-  }
-
-  async #ask(sql: string, sink: ResultSink): Promise<Answered> {
-    const session = this.#session as Session;
-    const { command, answer } = this.#createCommand(sql, sink);
-    if (this.#stopReason !== null) return { kind: 'answered', error: null };
-    if (isTooLarge(command.packet, session)) return { kind: 'answered', error: packetTooLarge };
-    this.#tellSent();
-    this.#answer = answer;
-    session.connection.send(command);
-    const answered = await answer;
-    this.#answer = null;
-    await this.#killing;
-    return session.connection.isLost ? { kind: 'lost' } : answered;
-  }
-
-  #createCommand(sql: string, sink: ResultSink) {
-    const { connection } = this.#session as Session;
-    const { promise, resolve } = createAnswer();
-    const command = new QueryCommand(sql, connection.columns, sink, {
-      answered: (_flagsClean, error) => resolve({ kind: 'answered', error }),
-      lost: () => resolve({ kind: 'lost' }),
-    });
-    return { command, answer: promise };
+  /** Once it was granted. */
+  get #held(): SessionLease {
+    return this.#lease as SessionLease;
   }
 
   #tellSent(): void {
@@ -580,23 +465,9 @@ export class BatchRun implements Execution, Waiter {
     for (const { statement } of this.#batch.steps) statement.effects.sent();
   }
 
-  /** The statement that runs is killed, so that what was done can be undone on the same session. */
   #interrupt(reason: StopReason): void {
     this.#stopReason ??= reason;
-    this.#boundWhatFollows();
-    if (this.#killing !== null || this.#answer === null) return;
-    const session = this.#session as Session;
-    this.#killing = killStatement(this.#context.control, session, this.#answer).then((isUsable) => {
-      if (!isUsable) session.connection.destroy(new Error('a batch could not be interrupted'));
-    });
-  }
-
-  #boundWhatFollows(): void {
-    if (this.#bound !== undefined) return;
-    this.#bound = setTimeout(
-      () => this.#session?.connection.destroy(new Error('a stopped batch did not end')),
-      killTimeoutMs,
-    );
+    this.#lease?.interrupt();
   }
 
   #end(end: RunEnd): void {
@@ -614,44 +485,6 @@ export class BatchRun implements Execution, Waiter {
   }
 }
 
-/** Counts warnings of ROLLBACK: something was changed outside of transactions. */
-class Warnings implements ResultSink {
-  count = 0;
-
-  ok({ warnings }: OkPacket): void {
-    this.count += warnings;
-  }
-
-  columns(): void {}
-
-  row(): void {}
-
-  endOfRows(): void {}
-}
-
-/** The server has undone the transaction itself, or left it open for us to do it. */
-function isUndoing(broken: Break): boolean {
-  return worthAnotherTry.has(errnoOf(broken));
-}
-
-/** 0: no error of the server's. */
-function errnoOf(broken: Break): number {
-  return 'error' in broken ? (broken.error?.errno ?? 0) : 0;
-}
-
-/** A CALL may have committed before. */
-function isCall(broken: Break): boolean {
-  return 'isCall' in broken && broken.isCall;
-}
-
 function isProof(role: Piece['role']): boolean {
   return role === 'proof' || role === 'call proof';
-}
-
-function createAnswer() {
-  let resolve: (answered: Answered) => void = () => {};
-  const promise = new Promise<Answered>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

@@ -41,6 +41,8 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   #hasPlace = false;
   /** Some go's COMMIT has no answer. */
   #mayHaveCommitted = false;
+  #hasLost = false;
+  /** Of those while the statements ran, or of errors that leave open what became of COMMIT. */
   #losses = 0;
   /** The session that was lost last, which may still be at work. */
   #predecessor: LostSession | null = null;
@@ -116,9 +118,13 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     const run = this.#run as BatchRun;
     this.#wasSent ||= run.isSent;
     this.#mayHaveCommitted ||= run.mayHaveCommitted;
-    const lost = run.lostSession;
-    const isLost = end.kind === 'lost' && lost !== null;
-    if (isLost || this.#isUnreached(end)) this.#goOn(lost, run.mayHaveCommitted);
+    const { lostSession, mayHaveCommitted } = run;
+    if (end.kind === 'lost' && end.outcome === 'unknown') {
+      this.#hasLost = true;
+      if (!mayHaveCommitted || lostSession === null) this.#losses += 1;
+      this.#predecessor = lostSession ?? this.#predecessor;
+      this.#goOn();
+    } else if (this.#isUnreached(end)) this.#goOn();
     else this.#end(this.#judge(end, run));
   }
 
@@ -132,17 +138,13 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   /** Gone on with after a loss only: a first go that finds no server has executed nothing. */
   #isUnreached(end: RunEnd): boolean {
     const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
-    return isUnreached && this.#losses > 0;
+    return isUnreached && this.#hasLost;
   }
 
   /** The key tells whether a COMMIT was heard: where it is new, nothing of the go before stands. */
-  #goOn(lost: LostSession | null, wasAtCommit: boolean): void {
-    if (lost !== null) {
-      this.#losses += 1;
-      this.#predecessor = lost;
-    }
+  #goOn(): void {
     this.#events.sink.restart();
-    const mayRun = wasAtCommit || this.#losses <= mostLosses;
+    const mayRun = this.#losses <= mostLosses;
     if (!mayRun) this.#phase = 'proving';
     const nothing: Batch = { ...this.#batch, steps: [], undoableTables: null, isDryRun: true };
     this.#go(mayRun ? this.#batch : nothing);
@@ -177,7 +179,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
       return { kind: 'lost', outcome: 'rolled_back' };
     }
     if (!('reason' in end) || end.kind === 'key refused') return end;
-    const wasItself = this.#losses === 0 && (end.kind === 'not executed' || run.hasKey);
+    const wasItself = !this.#hasLost && (end.kind === 'not executed' || run.hasKey);
     const isKnown = wasItself && end.kind !== 'stopped';
     return isKnown ? end : { kind: 'key unknown', reason: end.reason };
   }
