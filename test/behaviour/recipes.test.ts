@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
+import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../support/http-front.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -35,7 +36,11 @@ before(async () => {
   for (const { text } of blocks.filter(({ language }) => language === 'sql')) {
     await database.query(text);
   }
-  gateway = await startGateway({ database, settings: { allow_origins: origin } });
+  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
+  gateway = await startGateway({
+    database,
+    settings: { allow_origins: origin, idempotency_table: 'request_keys' },
+  });
   front = await startHttpFront(gateway.url);
 });
 after(async () => {
@@ -72,9 +77,11 @@ for (const [index, block] of blocks.entries()) {
     const answer = blocks[index + 1];
     if (answer === undefined || (language === 'python' && !(await hasRequests(t)))) return;
     if (mark === 'busy') front.next(busy);
+    else if (mark === 'lost') front.next({ kind: 'drop', when: 'asked' });
     const before = front.seen.length;
     const printed = await runBlock(block);
-    if (mark === 'busy') assert.ok(front.seen.length >= before + 2, 'it was not sent again');
+    if (mark === 'busy' || mark === 'lost')
+      assert.ok(front.seen.length >= before + 2, 'it was not sent again');
     if (answer.language === 'text') assert.equal(printed.replaceAll('\r\n', '\n'), answer.text);
     else assert.deepEqual(JSON.parse(printed), JSON.parse(answer.text));
   });
