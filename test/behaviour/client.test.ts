@@ -23,7 +23,7 @@ before(async () => {
       balance decimal(20,4)) engine = innodb;
     insert into account values (9007199254740993, 'Ada', x'00ff80', 12.5000), (2, null, null, null);
     create table made (id bigint auto_increment primary key, n int unique) engine = innodb;
-    create procedure two() begin select 1 as a; select 2 as b; end`);
+    create procedure two() begin select 'x' as a; select 'y' as b; end`);
   gateway = await startGateway({ database, settings: { token } });
   front = await startHttpFront(gateway.url);
   db = connect({ url: front.url, token });
@@ -33,6 +33,9 @@ after(async () => {
   await gateway?.stop();
   await database.stop();
 });
+
+/** An integer that stands in SQL is a BIGINT for MySQL, and so text; for MariaDB an INT. */
+const literal = (value: number) => (database.flavour === 'mysql' ? String(value) : value);
 
 /** Every field of an error but its message and its cause. */
 function factsOf({ message: _message, cause: _cause, stack: _stack, ...facts }: DbhttpdError) {
@@ -101,16 +104,16 @@ test('values of every type come back as they went', async () => {
   const { rows } = await db.query<Record<string, unknown>>`
     select ${true} as yes, ${null} as nothing, ${1.5} as half, ${'text'} as text,
       ${18446744073709551615n} + 0 as big, hex(${new Uint8Array([0, 255, 128])}) as bytes,
-      sha1(${bytes}) = sha1(${bytes}) and length(${bytes}) = ${bytes.length} as same`;
+      sha2(${bytes}, 224) = sha2(${bytes}, 224) and length(${bytes}) = ${bytes.length} as same`;
   assert.deepEqual(rows, [
     {
-      yes: 1,
+      yes: literal(1),
       nothing: null,
       half: '1.5',
       text: 'text',
       big: '18446744073709551615',
       bytes: '00FF80',
-      same: 1,
+      same: literal(1),
     },
   ]);
   const named = await db.query('select id from account where id in (:ids) and name <=> :name', {
@@ -169,12 +172,12 @@ test('two columns of one name are no object: nothing is lost in silence', async 
     ['DUPLICATE_COLUMNS', 'unknown', false],
   );
   assert.match(error.message, /"a".*was executed/);
-  const { rows } = await db.query('select 1 as a, 3 as a', [], { rows: 'array' });
-  assert.deepEqual(rows, [[1, 3]]);
-  const strange = await db.query('select 1 as `__proto__`, 2 as `constructor`');
+  const { rows } = await db.query("select 'x' as a, 'y' as a", [], { rows: 'array' });
+  assert.deepEqual(rows, [['x', 'y']]);
+  const strange = await db.query("select 'x' as `__proto__`, 'y' as `constructor`");
   assert.deepEqual(Object.entries(strange.rows[0] ?? {}), [
-    ['__proto__', 1],
-    ['constructor', 2],
+    ['__proto__', 'x'],
+    ['constructor', 'y'],
   ]);
 });
 
@@ -190,11 +193,11 @@ test('a write says what it changed', async () => {
 });
 
 test('a CALL has all its results; its first rows are the result', async () => {
-  const called = await db.query<Record<string, number>>('call two()');
-  assert.deepEqual(called.rows, [{ a: 1 }]);
+  const called = await db.query<Record<string, string>>('call two()');
+  assert.deepEqual(called.rows, [{ a: 'x' }]);
   assert.deepEqual(
     called.results.map(({ rows }) => rows),
-    [[{ a: 1 }], [{ b: 2 }], []],
+    [[{ a: 'x' }], [{ b: 'y' }], []],
   );
 });
 
@@ -271,7 +274,7 @@ test('a gateway may stand behind a path, and under a fetch of the caller', async
       return fetch(`${gateway.url}/v1/query`, init);
     },
   });
-  assert.deepEqual((await there.query`select 1 as one`).rows, [{ one: 1 }]);
+  assert.deepEqual((await there.query`select 'x' as one`).rows, [{ one: 'x' }]);
   assert.deepEqual(asked, ['https://host.example/behind/v1/query']);
 });
 
@@ -279,11 +282,11 @@ test('the package is imported by its name, in a process of its own', async () =>
   const program = `
     import { connect } from 'dbhttpd/client';
     const db = connect({ url: process.env.GATEWAY, token: process.env.TOKEN });
-    console.log(JSON.stringify((await db.query\`select \${42} as answer\`).rows));`;
+    console.log(JSON.stringify((await db.query\`select \${'forty-two'} as answer\`).rows));`;
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '--eval', program],
     { env: { ...process.env, GATEWAY: gateway.url, TOKEN: token } },
   );
-  assert.equal(stdout, '[{"answer":42}]\n');
+  assert.equal(stdout, '[{"answer":"forty-two"}]\n');
 });

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { createNumbers } from '../support/numbers.ts';
 import { enterPipeline } from '../support/pipeline.ts';
 import { parseStrictCsv } from '../support/strict-csv.ts';
 
@@ -14,6 +15,7 @@ let gateway: Gateway;
 
 before(async () => {
   database = await startDatabase();
+  await createNumbers(database);
   await database.query(`
     create table orders (id bigint primary key, total decimal(12,2), name varchar(80), doc json) engine = innodb;
     insert into orders values (1, 12.30, 'a "quoted", name', '{"a" :\\n 1}'), (2, null, '', null), (3, 0.5, 'two\\r\\nlines', '[]');
@@ -38,9 +40,10 @@ const made = async (n: number) =>
 type Problem = { readonly code: string; readonly detail: string; readonly outcome: string };
 
 test('rows as objects, their names in order, whatever the names are', async () => {
-  const sql = 'select id, name as `na"me`, 7 as `__proto__`, 1 as `é\\\\` from orders where id < 3';
+  const sql =
+    "select id, name as `na\"me`, 'p' as `__proto__`, 'é' as `é\\\\` from orders where id < 3";
   const reply = await ask({ sql, rows: 'object' });
-  const rows = '[{"id":"1","na\\"me":"a \\"quoted\\", name","__proto__":7,"é\\\\\\\\":1},';
+  const rows = '[{"id":"1","na\\"me":"a \\"quoted\\", name","__proto__":"p","é\\\\\\\\":"é"},';
   assert.ok(reply.text.includes(`"rows":${rows}`), reply.text);
   const lines = (await ask({ sql, rows: 'object' }, ndjson)).text.split('\n');
   assert.equal(lines[1], rows.slice(1, -1));
@@ -113,11 +116,13 @@ test('lines: columns, a row each, and an end that says how many', async () => {
 });
 
 test('CSV: a header, CRLF, NULL told from an empty string', async () => {
+  // MariaDB keeps a document's text, MySQL writes its own.
+  const doc = database.flavour === 'mariadb' ? '{""a"" :\n 1}' : '{""a"": 1}';
   const reply = await ask({ sql: select }, csv);
   assert.equal(reply.headers['content-type'], 'text/csv; charset=utf-8; header=present');
   assert.equal(
     reply.text,
-    'id,total,name,doc\r\n1,12.30,"a ""quoted"", name","{""a"" :\n 1}"\r\n2,,"",\r\n3,0.50,"two\r\nlines",[]\r\n',
+    `id,total,name,doc\r\n1,12.30,"a ""quoted"", name","${doc}"\r\n2,,"",\r\n3,0.50,"two\r\nlines",[]\r\n`,
   );
   const named = await ask({ sql: 'select 1 as `a,b`, 2 as `c"`, 3 as `d`' }, csv);
   assert.deepEqual(parseStrictCsv(named.body), [
@@ -217,7 +222,7 @@ test('gzip for those who want it, over a kibibyte', async () => {
 });
 
 test('a reply says all that it differs by, also when it streams', async () => {
-  const sql = "select repeat('x', 1000) from seq_1_to_300";
+  const sql = "select repeat('x', 1000) from numbers where seq <= 300";
   for (const coding of ['gzip', 'identity']) {
     const more = { Origin: origin, 'Accept-Encoding': coding };
     for (const body of [{ sql: 'select 1' }, { sql }]) {

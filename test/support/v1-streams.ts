@@ -25,7 +25,7 @@ export async function createBig(database: Database, rows = bigRows): Promise<voi
   await database.query('create table big (n int primary key, a varchar(60), b varchar(60))');
   await database.query(
     `insert into big select u.d*100000+v.d*10000+w.d*1000+x.d*100+y.d*10+z.d as n,
-       concat('say "', z.d, '",\\r\\n', repeat('é', 10)), md5(concat(w.d, x.d))
+       concat('say "', z.d, '",\\r\\n', repeat('é', 10)), left(sha2(concat(w.d, x.d), 224), 32)
      from digits u, digits v, digits w, digits x, digits y, digits z
      where u.d < 2 having n < ?`,
     [rows],
@@ -38,21 +38,33 @@ export type Wish = {
   readonly type: string;
   readonly coding?: string;
   readonly rows?: string;
+  readonly timeoutMs?: number;
+  readonly requestId?: string;
   readonly to: { readonly port: number };
 };
 
 /** Asks, and resolves with the reply when its head is there. */
-export function open({ sql, type, coding = 'identity', rows = 'array', to }: Wish) {
+export function open(wish: Wish) {
+  const {
+    sql,
+    type,
+    coding = 'identity',
+    rows = 'array',
+    timeoutMs = 30_000,
+    requestId,
+    to,
+  } = wish;
   const headers = {
     'Content-Type': 'application/json',
     Accept: type,
     'Accept-Encoding': coding,
+    ...(requestId === undefined ? {} : { 'X-Request-ID': requestId }),
   };
   const options = { host: '127.0.0.1', port: to.port, path: '/v1/query', method: 'POST', headers };
   return new Promise<IncomingMessage>((resolve, reject) => {
     const outgoing = request({ ...options, agent: false }, resolve);
     outgoing.once('error', reject);
-    outgoing.end(JSON.stringify({ sql, rows, timeout_ms: 30_000 }));
+    outgoing.end(JSON.stringify({ sql, rows, timeout_ms: timeoutMs }));
   });
 }
 
