@@ -4,6 +4,7 @@
 import { inspect } from 'node:util';
 import { signal } from '../../test/support/processes.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
+import { runExports } from './exports.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
 import { help, type Order, parseCommand } from './options.ts';
@@ -13,6 +14,8 @@ import { renderVerdicts, type Verdict } from './verdicts.ts';
 
 // An end for a run that hangs where no other bound holds.
 const spareMs = 5 * 60_000;
+/** Far more than a thousand rows take in every way, and in the cuts of a round. */
+const rowsMs = 100;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -24,6 +27,8 @@ function longestMs(order: Order): number {
       return order.cycles * 10_000 + spareMs;
     case 'kills':
       return order.seconds * 2_000 + spareMs;
+    case 'exports':
+      return (order.rows / 1000) * (1 + order.cuts) * rowsMs + spareMs;
     case 'slow':
       return 2 * spareMs;
     default:
@@ -39,6 +44,8 @@ function run(order: Order): Promise<Verdict[]> {
       return runRestarts(order.cycles, say);
     case 'kills':
       return runKills(order.seconds, say);
+    case 'exports':
+      return runExports(order, say);
     case 'slow':
       return runSlow(say);
     default:

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak restarts [--cycles <n>]    (100)
        scripts/soak kills [--seconds <n>]      (60)
+       scripts/soak exports [--rows <n>] [--cuts <n>]    (2000000, 5)
        scripts/soak slow
        scripts/soak --help
 
@@ -14,6 +15,8 @@ Long runs of the real daemon before a private MariaDB, on the loopback address; 
              database, SIGHUP; what it was told is compared with what is in the table, what it holds with before
   restarts   kill and start at once, again and again, under constant load
   kills      kill -9 of a worker every second under 32 clients
+  exports    that many rows by /v1/query as lines of JSON and as CSV, compressed and not, read again by independent
+             parsers; then cut at random places: connections, server and workers are killed, and clients
   slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
 `;
 
@@ -22,6 +25,7 @@ export type Order =
   | { readonly mode: 'mixed'; readonly minutes: number }
   | { readonly mode: 'restarts'; readonly cycles: number }
   | { readonly mode: 'kills'; readonly seconds: number }
+  | { readonly mode: 'exports'; readonly rows: number; readonly cuts: number }
   | { readonly mode: 'slow' };
 
 /** The outcome of reading the command line. */
@@ -34,16 +38,23 @@ const flags = {
   minutes: { type: 'string' },
   cycles: { type: 'string' },
   seconds: { type: 'string' },
+  rows: { type: 'string' },
+  cuts: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 
 class Fault extends Error {}
 
-function readNumber(name: string, text: string | undefined, otherwise: number): number {
+function readNumber(
+  name: string,
+  text: string | undefined,
+  otherwise: number,
+  most = 1000,
+): number {
   if (text === undefined) return otherwise;
   const value = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= 1000) return value;
-  throw new Fault(`--${name} wants a number above 0, at most 1000`);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= most) return value;
+  throw new Fault(`--${name} wants a number above 0, at most ${most}`);
 }
 
 function readCommand(argv: readonly string[]): Command {
@@ -58,10 +69,9 @@ function readCommand(argv: readonly string[]): Command {
   return { kind: 'run', order: readOrder(mode, values) };
 }
 
-function readOrder(
-  mode: string,
-  { minutes, cycles, seconds }: { minutes?: string; cycles?: string; seconds?: string },
-): Order {
+type Values = { readonly [Name in 'minutes' | 'cycles' | 'seconds' | 'rows' | 'cuts']?: string };
+
+function readOrder(mode: string, { minutes, cycles, seconds, rows, cuts }: Values): Order {
   switch (mode) {
     case 'mixed':
       return { mode, minutes: readNumber('minutes', minutes, 10) };
@@ -69,6 +79,12 @@ function readOrder(
       return { mode, cycles: Math.ceil(readNumber('cycles', cycles, 100)) };
     case 'kills':
       return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60)) };
+    case 'exports':
+      return {
+        mode,
+        rows: Math.ceil(readNumber('rows', rows, 2_000_000, 10_000_000)),
+        cuts: Math.ceil(readNumber('cuts', cuts, 5)),
+      };
     case 'slow':
       return { mode };
     default:

@@ -147,7 +147,14 @@ test('the command line names one mode and its length', () => {
   assert.deepEqual(order('--minutes', '0.5'), { mode: 'mixed', minutes: 0.5 });
   assert.deepEqual(order('restarts', '--cycles', '5'), { mode: 'restarts', cycles: 5 });
   assert.deepEqual(order('kills'), { mode: 'kills', seconds: 60 });
-  for (const wrong of [['--minutes', '0'], ['storm'], ['kills', 'slow'], ['--hours', '1']]) {
+  assert.deepEqual(order('exports'), { mode: 'exports', rows: 2_000_000, cuts: 5 });
+  for (const wrong of [
+    ['--minutes', '0'],
+    ['exports', '--cuts', '1001'],
+    ['storm'],
+    ['kills', 'slow'],
+    ['--hours', '1'],
+  ]) {
     assert.equal(order(...wrong), 'fault');
   }
 });
