@@ -20,17 +20,27 @@ const keepAlive = (connections: number): Load => ({ connections, close: false })
 const closing = (connections: number): Load => ({ connections, close: true });
 
 const pools: readonly Peer[] = ['gateway', 'fastify', 'fastify-tuned'];
+const batching: readonly Peer[] = ['gateway-v1', 'gateway-keys', 'fastify', 'fastify-tuned'];
 
 /** The peers of the cells that decide. */
 const deciding: Readonly<Record<string, readonly Peer[]>> = {
   'bulk/1': [...pools, 'client'],
   'bulk/8': pools,
-  'point/64': [...pools, 'gateway-unix', 'gateway-unlogged', 'constant', 'client', 'client-unix'],
+  'point/64': [
+    ...pools,
+    'gateway-unix',
+    'gateway-unlogged',
+    'gateway-v1',
+    'constant',
+    'client',
+    'client-unix',
+  ],
   'point/256': pools,
   'point/48-close': [...pools, 'constant', 'constant-none'],
   'join/16': [...pools, 'gateway-unix', 'constant', 'client', 'client-unix'],
-  'thousand/16': [...pools, 'client'],
-  'insert/16': [...pools, 'constant', 'client'],
+  'thousand/16': [...pools, 'gateway-v1', 'client'],
+  'insert/16': [...pools, 'gateway-v1', 'constant', 'client'],
+  'batch/16': batching,
 };
 
 // Those that decide come first: there every setting of the gateway has been exercised alike.
@@ -40,6 +50,7 @@ const loads: Readonly<Record<string, readonly Load[]>> = {
   join: [keepAlive(16), keepAlive(1), closing(48)],
   thousand: [keepAlive(16), keepAlive(1), closing(48)],
   insert: [keepAlive(16), keepAlive(1), keepAlive(64), closing(48)],
+  batch: [keepAlive(16)],
 };
 
 // Large results always have a connection of their own: their cells need not say so.
@@ -49,7 +60,8 @@ function cellId({ name }: Workload, { connections, close }: Load): string {
 
 /** Whether a peer has a form of this cell. sysbench keeps its connections; large results it fetches either way. */
 export function fits(peer: Peer, { workload, load }: Pick<Cell, 'workload' | 'load'>): boolean {
-  return !isClient(peer) || !load.close || workload.name === 'bulk';
+  if (workload.kind === 'batch') return batching.includes(peer);
+  return peer !== 'gateway-keys' && (!isClient(peer) || !load.close || workload.name === 'bulk');
 }
 
 /** `64 keep-alive`, or `48 closing`. */

@@ -1,6 +1,7 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
+import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import { startServerProcess } from '../../test/support/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 
@@ -20,6 +21,8 @@ export type Database = {
 };
 
 const name = 'bench';
+/** Where the gateway keeps idempotency keys. */
+export const keysTable = 'idempotency_keys';
 
 // Rows of an ordinary shop; the large results have ten columns, 250 bytes a row as JSON. Enough of them that no
 // statement is answered from a handful of pages; all of it fits in the buffer pool.
@@ -46,7 +49,10 @@ insert into bulk select seq, 1 + seq % 10000, seq % 100, seq / 100, 0.19,
 create table inserted (
   id int unsigned primary key auto_increment, number int not null, name varchar(60) not null,
   price decimal(10,2) not null);
-analyze table item, customer, purchase, bulk`;
+create table ordered (id int unsigned primary key auto_increment, item int unsigned not null, name varchar(60) not null);
+create table stock (id int unsigned primary key, n int not null);
+insert into stock select seq, 1000000 from seq_1_to_100000;
+analyze table item, customer, purchase, bulk, stock`;
 
 /**
  * Starts a server with room for every client of a run, and fills the tables. Takes about two seconds.
@@ -67,8 +73,9 @@ export async function startDatabase(further = ''): Promise<Database> {
       password: server.password,
     };
     const connection = await mysql.createConnection({ ...account, multipleStatements: true });
+    const keys = describeCreation(parseLedgerTable(keysTable, name));
     await connection.query(
-      `create database ${name} character set utf8mb4; use ${name};${tables};${further}`,
+      `create database ${name} character set utf8mb4; use ${name};${tables};${keys}${further}`,
     );
     const query = async (sql: string) => {
       const [rows] = await connection.query(sql);

@@ -6,9 +6,10 @@ import type { Cell } from './cells.ts';
 import { largestCrowd, openCrowd } from './crowd.ts';
 import type { Database } from './database.ts';
 import type { Reading } from './reading.ts';
+import { composeRequest, fillIn } from './request.ts';
 import { startLoggingGateway } from './servers.ts';
 import { workloads } from './workloads.ts';
-import { composeRequest, runWrk } from './wrk.ts';
+import { runWrk } from './wrk.ts';
 
 const wantedConnections = 10_000;
 /** Two readings closer than this are the same. */
@@ -31,7 +32,7 @@ export async function measureIdleConnections(
     const request = composePointQuery(gateway);
     // Compiled code and a young generation of full size are no connection's memory.
     await runWrk({
-      ...request,
+      request,
       port: gateway.port,
       connections: 64,
       seconds: 2,
@@ -41,7 +42,7 @@ export async function measureIdleConnections(
     const before = await settle(gateway.pid, signal);
     const crowd = await openCrowd(gateway.port, size);
     try {
-      const { errors } = await crowd.askAll(`${request.before}1${request.after}\r\n`);
+      const { errors } = await crowd.askAll(fillIn(request, 1));
       const after = await settle(gateway.pid, signal);
       return { value: (after - before) / size / 1024, errors, note: `${size} connections` };
     } finally {
@@ -57,7 +58,7 @@ function composePointQuery(server: Parameters<typeof composeRequest>[1]) {
   if (workload === undefined) throw new Error('there is no point query');
   const load = { connections: 1, close: false };
   const cell: Cell = { id: 'idle', workload, load, peers: [], decides: false };
-  return { ...composeRequest(cell, server), span: workload.span };
+  return composeRequest(cell, server);
 }
 
 // Memory goes on changing for a moment after the last reply: closed connections, buffers, a late collection.

@@ -3,14 +3,15 @@
 
 import { readChildrenCpuUs, readUsage, resetPeak } from '../support/proc.ts';
 import type { Cell } from './cells.ts';
-import type { Database } from './database.ts';
+import { type Database, keysTable } from './database.ts';
 import { runDownloads } from './download.ts';
 import { watchOthers } from './others.ts';
 import type { Outcome } from './outcome.ts';
 import { isClient, isConstant, type Peer } from './peers.ts';
+import { composeRequest, fillIn } from './request.ts';
 import type { Server } from './servers.ts';
 import { runSysbench } from './sysbench.ts';
-import { composeRequest, runWrk } from './wrk.ts';
+import { runWrk } from './wrk.ts';
 
 /** What a measurement needs: the parts that run. */
 export type Arena = {
@@ -83,16 +84,15 @@ function run(arena: Arena, cell: Cell, peer: Peer, seconds: number): Promise<Out
   const server = servers.get(peer);
   if (server === undefined) throw new Error(`${peer} does not run`);
   const replyBytes = arena.replyBytes(peer, cell.workload.name);
-  const { before, after } = composeRequest(cell, server);
+  const request = composeRequest(cell, server);
   const { connections } = cell.load;
   if (!large) {
     const { port } = server;
-    const { span } = cell.workload;
-    return runWrk({ port, before, after, span, connections, seconds, replyBytes, signal });
+    return runWrk({ port, request, connections, seconds, replyBytes, signal });
   }
   // One after another three times: a single one is short beside the kernel's tick of 10 ms.
   const times = connections === 1 ? 3 : 1;
-  return runDownloads(server.port, `${before}1${after}\r\n`, {
+  return runDownloads(server.port, fillIn(request, 1), {
     readers: connections,
     times,
     leastBytes: replyBytes * 0.9,
@@ -110,7 +110,9 @@ async function openLedger(
 ): Promise<() => Promise<number>> {
   if (isConstant(peer)) return async () => Number.POSITIVE_INFINITY;
   if (cell.workload.rows === null) {
-    await database.query('truncate table inserted');
+    // Each work of a write leaves one row there.
+    const tables = ['inserted', 'ordered', ...(peer === 'gateway-keys' ? [keysTable] : [])];
+    for (const table of tables) await database.query(`truncate table ${table}`);
     return () => readNumber(database, 'select count(*) as Value from inserted');
   }
   const selects = () =>

@@ -115,6 +115,7 @@ function selectCells(
     if (quick && !cell.decides) continue;
     if (only !== null && !only.includes(cell.workload.name)) continue;
     const chosen = (wanted as readonly Peer[] | null)?.filter((peer) => fits(peer, cell));
+    if (chosen?.length === 0) continue;
     cells.push({ ...cell, peers: chosen ?? cell.peers });
   }
   return cells;

@@ -2,26 +2,47 @@
 // Must not know loads or rounds.
 import type { Cell } from './cells.ts';
 import { download } from './download.ts';
+import { composeRequest, fillIn } from './request.ts';
 import type { Server } from './servers.ts';
 import type { Workload } from './workloads.ts';
-import { composeRequest } from './wrk.ts';
 
 /** Sizes of a good reply. */
 export type Reply = { readonly bytes: number; readonly bodyBytes: number };
 
-type Answer = { RESULT?: { HEADER?: unknown[]; ROWS?: unknown[][]; SUCCESS?: boolean } };
+type Answer = {
+  RESULT?: { HEADER?: unknown[]; ROWS?: unknown[][]; SUCCESS?: boolean };
+  columns?: unknown[];
+  rows?: unknown[][];
+  affected_rows?: number;
+  committed?: boolean;
+  results?: { affected_rows: number }[];
+};
 
 /** Whether a body is the answer that the workload wants: all of its rows with all of their columns, or success. */
 export function isRight(workload: Workload, text: string): boolean {
-  const { RESULT: result } = JSON.parse(text) as Answer;
-  if (workload.rows === null) return result?.SUCCESS === true;
-  const { HEADER: header = [], ROWS: rows = [] } = result ?? {};
+  const answer = JSON.parse(text) as Answer;
+  const { RESULT: result, columns, committed, results = [] } = answer;
+  if (workload.kind === 'batch') {
+    const isWhole = committed === true && results.length === 3;
+    return isWhole && results.every((each) => each.affected_rows === 1);
+  }
+  if (workload.rows === null) return result?.SUCCESS === true || answer.affected_rows === 1;
+  const header = result?.HEADER ?? columns ?? [];
+  const rows = result?.ROWS ?? answer.rows ?? [];
   return rows.length === workload.rows && rows.every((row) => row.length === header.length);
 }
 
-function urlOf(server: Server, request: string): string {
-  const [, path = '/'] = request.split(' ');
-  return `http://127.0.0.1:${server.port}${path}`;
+function ask(server: Server, request: string, signal: AbortSignal): Promise<Response> {
+  const [method = '', path = '/'] = request.split(' ');
+  const url = `http://127.0.0.1:${server.port}${path}`;
+  if (method === 'GET') return fetch(url, { signal });
+  const key = /^Idempotency-Key: (\S+)/m.exec(request)?.[1];
+  const headers = {
+    'Content-Type': 'application/json',
+    ...(key === undefined ? {} : { 'Idempotency-Key': `${key}-first` }),
+  };
+  const body = request.slice(request.indexOf('\r\n\r\n') + 4);
+  return fetch(url, { method, headers, body, signal });
 }
 
 /** Asks a server once and looks at the answer; `constant` servers are not expected to know it. Throws on a wrong one. */
@@ -37,11 +58,10 @@ export async function probe(
     peers: [],
     decides: false,
   };
-  const { before, after } = composeRequest(cell, server);
   // An id from the middle has the usual number of digits.
-  const request = `${before}${Math.ceil(workload.span / 2)}${after}\r\n`;
+  const request = fillIn(composeRequest(cell, server), Math.ceil(workload.span / 2));
   if (!constant) {
-    const response = await fetch(urlOf(server, request), { signal });
+    const response = await ask(server, request, signal);
     const text = await response.text();
     if (response.status !== 200 || !isRight(workload, text)) {
       throw new Error(`wrong answer to ${workload.name}: ${response.status} ${text.slice(0, 300)}`);

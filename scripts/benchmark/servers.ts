@@ -6,7 +6,7 @@ import { existsSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../../test/support/gateway.ts';
 import type { Settings } from '../../test/support/ini-text.ts';
-import type { Database } from './database.ts';
+import { type Database, keysTable } from './database.ts';
 import type { Client, Peer } from './peers.ts';
 
 /** Worker processes of each server, and MySQL connections of each worker. */
@@ -22,6 +22,8 @@ export type Server = {
   readonly pid: number;
   /** Before the question mark of a workload's URL. */
   readonly path: (workload: string) => string;
+  /** How it is asked; `v1-keys`: with an Idempotency-Key. A batch goes to `/v1/batch` of every server. */
+  readonly speaks: 'db' | 'v1' | 'v1-keys';
   /** Cuts what it has logged: no measurement pays for a disk that others have filled. */
   readonly trimLogs: () => void;
   readonly stop: () => Promise<void>;
@@ -47,6 +49,12 @@ export async function startServer(
       return startLoggingGateway(database, {}, { overSocket: database.socket });
     case 'gateway-unlogged':
       return startLoggingGateway(database, { access_log: 'off' });
+    case 'gateway-v1':
+      return { ...(await startLoggingGateway(database)), speaks: 'v1' };
+    case 'gateway-keys': {
+      const settings = { idempotency_table: keysTable };
+      return { ...(await startLoggingGateway(database, settings)), speaks: 'v1-keys' };
+    }
     case 'gateway-before':
       return startLoggingGateway(database, {}, { command: join(before ?? '', commandOfBuild) });
     case 'fastify':
@@ -79,7 +87,7 @@ export async function startLoggingGateway(
     // The gateway appends: what it writes next begins the file anew.
     if (existsSync(accessLog)) truncateSync(accessLog);
   };
-  return { ...gateway, path: () => '/db', trimLogs };
+  return { ...gateway, path: () => '/db', speaks: 'db', trimLogs };
 }
 
 function startFastify(style: 'plain' | 'tuned', database: Database): Promise<Server> {
@@ -106,7 +114,7 @@ async function startPeer(
   try {
     const port = await listening(name, child);
     const stop = () => stopChild(child);
-    return { port, pid: child.pid ?? 0, path, trimLogs: () => {}, stop };
+    return { port, pid: child.pid ?? 0, path, speaks: 'db', trimLogs: () => {}, stop };
   } catch (error) {
     await stopChild(child);
     throw error;

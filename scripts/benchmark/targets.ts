@@ -185,6 +185,30 @@ export const targets: readonly Target[] = [
       atLeast(null, 0.6),
     ),
   ),
+  ...(['point/64', 'thousand/16', 'insert/16'] as const).map((cell) =>
+    row(
+      `${cell}: gateway CPU of /v1/query ÷ /db`,
+      ratio(cell, 'cpuUs', 'gateway', 'gateway-v1'),
+      atMost(1.1, null),
+    ),
+  ),
+  row(
+    'batch of three writes, 16: requests/s ÷ fastify, BEGIN to COMMIT by hand',
+    ratio('batch/16', 'perSecond', 'fastify', 'gateway-v1'),
+    atLeast(1.3, null),
+    '×',
+    { title: 'tuned', source: ratio('batch/16', 'perSecond', 'fastify-tuned', 'gateway-v1') },
+  ),
+  row(
+    'the same batch with an Idempotency-Key: gateway CPU ÷ without',
+    ratio('batch/16', 'cpuUs', 'gateway-v1', 'gateway-keys'),
+    atMost(1.5, null),
+    '×',
+    {
+      title: 'requests/s',
+      source: ratio('batch/16', 'perSecond', 'gateway-v1', 'gateway-keys'),
+    },
+  ),
   againstFastify('point query, 256: p99 ÷ fastify', 'point/256', 'p99Ms', atMost(0.5, 0.25)),
   row(
     'metrics and access log, a request',

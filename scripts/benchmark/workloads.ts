@@ -1,10 +1,14 @@
 // The work: statements, with what a good answer to each holds.
 // Must not know who runs them, nor under which load.
 
-/** A statement with `{id}` where a number between 1 and `span` goes. */
+/**
+ * A statement with `{id}` where a number between 1 and `span` goes; for a batch the JSON of its statements, as both `/v1/batch` and
+ * the peers take it.
+ */
 export type Workload = {
   readonly name: string;
   readonly title: string;
+  readonly kind: 'statement' | 'batch';
   readonly statement: string;
   readonly span: number;
   /** Rows of a reply; null for a write. Their columns all have names of their own: a row as an object keeps them. */
@@ -13,10 +17,16 @@ export type Workload = {
 
 const bulkColumns = 'id, customer, quantity, price, tax, made, shipped, status, name, note';
 
+/** As numbers stand in the JSON of a request, `{id}` is no text. */
+const batch = `[{"sql":"insert into inserted (number, name, price) values (?, 'Ada Lovelace', 12.50)","params":[{id}]},\
+{"sql":"insert into ordered (item, name) values (?, 'Ada Lovelace')","params":[{id}]},\
+{"sql":"update stock set n = n - 1 where id = ?","params":[{id}]}]`;
+
 export const workloads: readonly Workload[] = [
   {
     name: 'bulk',
     title: '100,000 rows (25 MB)',
+    kind: 'statement',
     statement: `select ${bulkColumns} from bulk where id >= {id}`,
     span: 1,
     rows: 100_000,
@@ -24,6 +34,7 @@ export const workloads: readonly Workload[] = [
   {
     name: 'point',
     title: 'point query',
+    kind: 'statement',
     statement: 'select id, number, name, price, made from item where id = {id}',
     span: 100_000,
     rows: 1,
@@ -31,6 +42,7 @@ export const workloads: readonly Workload[] = [
   {
     name: 'join',
     title: '10-row join',
+    kind: 'statement',
     statement:
       'select c.id, c.name, p.id as purchase, p.quantity, p.price from customer c ' +
       'join purchase p on p.customer = c.id where c.id = {id}',
@@ -40,6 +52,7 @@ export const workloads: readonly Workload[] = [
   {
     name: 'thousand',
     title: '1,000 rows',
+    kind: 'statement',
     statement: `select ${bulkColumns} from bulk where id >= {id} limit 1000`,
     span: 99_000,
     rows: 1_000,
@@ -47,8 +60,17 @@ export const workloads: readonly Workload[] = [
   {
     name: 'insert',
     title: 'insert',
+    kind: 'statement',
     statement: "insert into inserted (number, name, price) values ({id}, 'Ada Lovelace', 12.50)",
     span: 1_000_000,
+    rows: null,
+  },
+  {
+    name: 'batch',
+    title: 'batch of three writes',
+    kind: 'batch',
+    statement: batch,
+    span: 100_000,
     rows: null,
   },
 ];

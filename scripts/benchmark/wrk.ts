@@ -1,11 +1,9 @@
 // wrk as the load of small replies: its arguments, and what its summary says.
 // Must not know which server answers.
 import { join } from 'node:path';
-import type { Cell } from './cells.ts';
 import { runCommand } from './command.ts';
 import type { Outcome } from './outcome.ts';
-import type { Server } from './servers.ts';
-import { splitStatement } from './workloads.ts';
+import type { Request } from './request.ts';
 
 const script = join(import.meta.dirname, '../../../scripts/benchmark/lua/http.lua');
 
@@ -49,32 +47,11 @@ function countOddSizes({ requests, bytes }: Summary, replyBytes: number): number
   return missing > 0.1 ? Math.ceil(missing * requests) : 0;
 }
 
-/** The request of a cell, as text before and after the id; the script adds the empty line. */
-export function composeRequest(cell: Cell, server: Server): { before: string; after: string } {
-  const { before, after } = splitStatement(cell.workload);
-  // Through JSON and URL encoding, each half by itself: neither looks across characters.
-  const encode = (text: string): string => encodeURIComponent(JSON.stringify(text).slice(1, -1));
-  const open = encodeURIComponent('{"SQL":"');
-  const close = encodeURIComponent('"}');
-  const head = [
-    `Host: 127.0.0.1:${server.port}`,
-    ...(cell.load.close ? ['Connection: close'] : []),
-  ];
-  return {
-    before: `GET ${server.path(cell.workload.name)}?${open}${encode(before)}`,
-    after: `${encode(after)}${close} HTTP/1.1\r\n${head.join('\r\n')}\r\n`,
-  };
-}
-
 /** What wrk sends, and for how long. */
 export type WrkLoad = {
   readonly port: number;
-  /** The request before and after the id, the last empty line left out. */
-  readonly before: string;
-  readonly after: string;
-  /** The largest id; 0: the request has none. */
-  readonly span: number;
-  /** For long requests, which no command line would hold: letters after `after`, and how the request goes on. */
+  readonly request: Request;
+  /** For long requests, which no command line would hold: letters after it, and how it goes on. */
   readonly padding?: { readonly bytes: number; readonly end: string };
   readonly connections: number;
   readonly seconds: number;
@@ -84,9 +61,8 @@ export type WrkLoad = {
 
 /** Loads a server with one thread of wrk. */
 export async function runWrk(load: WrkLoad): Promise<Outcome> {
-  const { padding } = load;
+  const { padding, request } = load;
   const limits = ['-t', '1', '-c', String(load.connections), '-d', `${load.seconds}s`];
-  const request = [load.before, load.after, String(load.span)];
   const output = await runCommand({
     command: 'wrk',
     args: [
@@ -97,7 +73,7 @@ export async function runWrk(load: WrkLoad): Promise<Outcome> {
       script,
       `http://127.0.0.1:${load.port}/`,
       '--',
-      ...request,
+      ...[request.text, String(request.least), String(request.most)],
       ...(padding === undefined ? [] : [String(padding.bytes), padding.end]),
     ],
     timeoutMs: load.seconds * 1000 + 15_000,

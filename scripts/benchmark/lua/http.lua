@@ -1,18 +1,47 @@
--- What wrk sends and what it says at the end: one statement with a varying id, one line of JSON.
--- Must not know which server answers. Arguments: request before the id, request after it, largest id (0: no id). Also,
--- for a long request, how many letters come then, and its end (without them: the empty line that ends the head).
+-- What wrk sends and what it says at the end: one request with a varying id, one line of JSON.
+-- Must not know which server answers. Arguments: the request, {id} where a number goes and {key} where one goes that comes once;
+-- the least and the largest number. Also, for a long request, how many letters come then, and its end.
 
-local before, after, span, whole
+local pieces, least, most = {}, 0, 0
+local begun, sent = os.time() % 0x100000000, 0
+
+local function split(text)
+  local from = 1
+  for at, mark, past in text:gmatch("(){(%l+)}()") do
+    if mark == "id" or mark == "key" then
+      pieces[#pieces + 1] = text:sub(from, at - 1)
+      pieces[#pieces + 1] = mark
+      from = past
+    end
+  end
+  pieces[#pieces + 1] = text:sub(from)
+end
 
 function init(args)
-  local ending = args[4] and string.rep("x", tonumber(args[4])) .. args[5] or "\r\n"
-  before, after, span = args[1], args[2] .. ending, tonumber(args[3])
-  whole = span == 0 and before .. after
+  least, most = tonumber(args[2]), tonumber(args[3])
+  split(args[1])
+  if args[4] then
+    pieces[#pieces] = pieces[#pieces] .. string.rep("x", tonumber(args[4])) .. args[5]
+  end
   math.randomseed(20071107)
 end
 
+-- Text and marks alternate.
+local filled = {}
+
 function request()
-  return whole or before .. math.random(span) .. after
+  if #pieces == 1 then return pieces[1] end
+  if #pieces == 3 and pieces[2] == "id" then return pieces[1] .. math.random(least, most) .. pieces[3] end
+  sent = sent + 1
+  for at = 1, #pieces, 2 do
+    filled[at] = pieces[at]
+    if pieces[at + 1] == "id" then
+      filled[at + 1] = math.random(least, most)
+    elseif pieces[at + 1] == "key" then
+      filled[at + 1] = string.format("%08x%08x", begun, sent)
+    end
+  end
+  return table.concat(filled)
 end
 
 function done(summary, latency)

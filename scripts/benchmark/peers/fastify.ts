@@ -3,7 +3,7 @@
 // Arguments: plain or tuned, workers, connections per worker, then host, port, user, password, database.
 import cluster from 'node:cluster';
 import fastify from 'fastify';
-import type { FieldPacket } from 'mysql2';
+import type { FieldPacket, ResultSetHeader } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { serveCrew } from './crew.ts';
 
@@ -64,6 +64,25 @@ async function serve(): Promise<void> {
       RESULT: { HEADER: header, TYPES: fields.map(typeName), ROWS: listRows(rows) },
       SERVER: database,
     };
+  });
+  app.post('/v1/batch', async (request) => {
+    const { statements } = request.body as { statements: { sql: string; params: unknown[] }[] };
+    const connection = await connections.getConnection();
+    try {
+      await connection.beginTransaction();
+      const results: { affected_rows: number; insert_id: number }[] = [];
+      for (const { sql, params } of statements) {
+        const [{ affectedRows, insertId }] = await connection.query<ResultSetHeader>(sql, params);
+        results.push({ affected_rows: affectedRows, insert_id: insertId });
+      }
+      await connection.commit();
+      return { committed: true, results };
+    } catch (error) {
+      await connection.rollback();
+      throw error;
+    } finally {
+      connection.release();
+    }
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
 }

@@ -89,9 +89,7 @@ async function runLoad(
   const isLarge = replyBytes >= largeBytes;
   const outcome = await runWrk({
     port: server.port,
-    before: request,
-    after: '',
-    span: 0,
+    request: { text: request, least: 0, most: 0 },
     padding,
     connections,
     seconds: isLarge ? 3 : 1,

@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';
 import { isWhole } from '../../../../scripts/benchmark/download.ts';
 import { isRight } from '../../../../scripts/benchmark/probe.ts';
+import { composeRequest, fillIn } from '../../../../scripts/benchmark/request.ts';
 import { parseFetches, parseSysbench } from '../../../../scripts/benchmark/sysbench.ts';
 import type { Workload } from '../../../../scripts/benchmark/workloads.ts';
-import { composeRequest, parseWrk } from '../../../../scripts/benchmark/wrk.ts';
+import { parseWrk } from '../../../../scripts/benchmark/wrk.ts';
 
 const summary = {
   requests: 1000,
@@ -98,21 +99,57 @@ test('a large reply is whole by its length or by its last chunk', () => {
 });
 
 test('an answer is right when it has all rows with all columns, or success', () => {
-  const query: Workload = { name: 'q', title: 'q', statement: '', span: 1, rows: 1 };
+  const query: Workload = {
+    name: 'q',
+    title: 'q',
+    kind: 'statement',
+    statement: '',
+    span: 1,
+    rows: 1,
+  };
   assert.ok(isRight(query, '{"RESULT":{"HEADER":["a"],"ROWS":[[1]]}}'));
   assert.ok(!isRight(query, '{"RESULT":{"HEADER":["a","b"],"ROWS":[[1]]}}'));
   assert.ok(!isRight(query, '{"RESULT":{"ROWS":[]}}'));
   assert.ok(!isRight(query, '{"MYSQL_ERRNO":1146}'));
   assert.ok(isRight({ ...query, rows: null }, '{"RESULT":{"SUCCESS":true}}'));
+  assert.ok(isRight(query, '{"columns":[{"name":"a"}],"rows":[[1]]}'));
+  assert.ok(!isRight(query, '{"columns":[{"name":"a"}],"rows":[]}'));
+  assert.ok(isRight({ ...query, rows: null }, '{"affected_rows":1}'));
+  const batch = { ...query, kind: 'batch', rows: null } as const;
+  const each = '{"affected_rows":1}';
+  assert.ok(isRight(batch, `{"committed":true,"results":[${each},${each},${each}]}`));
+  assert.ok(!isRight(batch, `{"committed":true,"results":[${each},${each}]}`));
+  assert.ok(!isRight(batch, `{"committed":false,"results":[${each},${each},${each}]}`));
 });
 
-test('the two halves of every request make one statement', () => {
-  const server = { port: 1, pid: 0, path: () => '/db', trimLogs: () => {}, stop: async () => {} };
-  for (const cell of listCells()) {
-    const { before, after } = composeRequest(cell, server);
-    const [, url = ''] = `${before}7${after}`.split(' ');
+const place = (speaks: 'db' | 'v1' | 'v1-keys') => ({ port: 1, path: () => '/db', speaks });
+
+test('every request of /db has one statement, with a number in it', () => {
+  for (const cell of listCells().filter(({ workload }) => workload.kind === 'statement')) {
+    const request = composeRequest(cell, place('db'));
+    assert.deepEqual([request.least, request.most], [1, cell.workload.span]);
+    const text = fillIn(request, 7);
+    const [, url = ''] = text.split(' ');
     const { SQL } = JSON.parse(decodeURIComponent(url.slice('/db?'.length))) as { SQL: string };
     assert.equal(SQL, cell.workload.statement.replace('{id}', '7'));
-    assert.equal(after.includes('Connection: close'), cell.load.close);
+    assert.equal(text.includes('Connection: close'), cell.load.close);
+    assert.ok(text.endsWith('\r\n\r\n'));
+  }
+});
+
+test('every request of /v1 is as long as it says, whatever its number', () => {
+  for (const speaks of ['v1', 'v1-keys'] as const) {
+    for (const cell of listCells()) {
+      const request = composeRequest(cell, place(speaks));
+      for (const id of [request.least, request.most]) {
+        const [head = '', body = ''] = fillIn(request, id).split('\r\n\r\n');
+        assert.equal(/^Content-Length: (\d+)$/m.exec(head)?.[1], String(body.length));
+        assert.equal(/^Idempotency-Key: \S+$/m.test(head), speaks === 'v1-keys');
+        const { sql, statements } = JSON.parse(body) as { sql?: string; statements?: unknown[] };
+        if (cell.workload.kind === 'batch') assert.equal(statements?.length, 3);
+        else assert.equal(sql, cell.workload.statement.replace('{id}', String(id)));
+      }
+      assert.ok(request.most <= cell.workload.span && request.most >= request.least);
+    }
   }
 });
