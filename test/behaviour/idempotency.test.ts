@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { createNumbers } from '../support/numbers.ts';
 import { openProcesslist, type Processlist } from '../support/processlist.ts';
 
 let database: Database;
@@ -16,6 +17,7 @@ let processlist: Processlist;
 
 before(async () => {
   database = await startDatabase();
+  await createNumbers(database);
   await createGate(database);
   await database.query(`
     create table t (id int auto_increment primary key, v varchar(100)) engine = innodb;
@@ -91,14 +93,14 @@ test('a batch with a key is executed once, results and all', async () => {
   const body = {
     statements: [
       insert('a'),
-      { sql: 'select v, last_insert_id() > 0 as has_id from t' },
+      { sql: "select v, if(last_insert_id() > 0, 'yes', 'no') as has_id from t" },
       { sql: "update t set v = 'b'", expect: { affected_rows: 1 } },
     ],
   };
   const first = await batch('two', body);
   assert.equal(first.status, 200, first.text);
   const results = first.json<{ results: { rows?: unknown[] }[] }>().results;
-  assert.deepEqual(results[1]?.rows, [['a', 1]]);
+  assert.deepEqual(results[1]?.rows, [['a', 'yes']]);
   const repeated = await batch('two', body);
   assert.equal(repeated.text, first.text);
   assert.ok(isReplayed(repeated));
@@ -247,7 +249,9 @@ test('a procedure that leaves the transaction alone is one of its statements', a
 });
 
 test('a reply that is too long to be kept is repeated without its rows, and says so', async () => {
-  await database.query("insert into long_rows select repeat('x', 1000) from seq_1_to_100");
+  await database.query(
+    "insert into long_rows select repeat('x', 1000) from numbers where seq <= 100",
+  );
   const body = {
     statements: [
       insert('a'),
