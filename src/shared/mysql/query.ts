@@ -139,6 +139,11 @@ export class QueryCommand implements Command {
     }
   }
 
+  /** Whether one of the answers so far has said that the session's state was changed. */
+  get hasChangedState(): boolean {
+    return this.#stateChanged;
+  }
+
   #headerPacket(bytes: Buffer, start: number, end: number): boolean {
     if (bytes[start] === packetMarkers.ok) {
       const ok = parseOk(bytes, start, end);

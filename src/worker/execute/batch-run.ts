@@ -211,16 +211,25 @@ export class BatchRun implements Execution, Waiter {
   async #serve(lease: SessionLease): Promise<void> {
     const { session } = lease;
     const { pool } = this.#context;
+    let isClean = false;
     try {
       if (!(await this.#makeReady(lease))) return;
       const end = await this.#perform(session);
+      isClean = end?.kind === 'answered' && end.failure === null && this.#leavesClean(lease);
       if (end !== null) this.#end(end);
     } catch (cause) {
       session.connection.destroy(new Error('a batch ended in an exception', { cause }));
       this.#end({ kind: 'faulted', isSent: this.#wasSent, cause });
     }
     lease.end();
-    pool.release(session, lease.isLost ? 'broken' : 'unclean');
+    pool.release(session, lease.isLost ? 'broken' : isClean ? 'clean' : 'unclean');
+  }
+
+  /** Flags and text must both say so. */
+  #leavesClean(lease: SessionLease): boolean {
+    const says = ({ statement }: Batch['steps'][number]) =>
+      statement.leavesSessionClean && statement.effects.isHarmless();
+    return lease.isClean && this.#batch.steps.every(says);
   }
 
   /** Whether the session is ready; else it has been given back, and another one may have been asked for. */

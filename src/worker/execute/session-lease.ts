@@ -10,7 +10,12 @@ import type { Session } from '../backend/session.ts';
 
 /** What became of one text. */
 export type Answered =
-  | { readonly kind: 'answered'; readonly error: ServerError | null }
+  | {
+      readonly kind: 'answered';
+      readonly error: ServerError | null;
+      /** No transaction is open behind it, and it has changed nothing in the session, as far as the server's flags tell. */
+      readonly flagsClean: boolean;
+    }
   | { readonly kind: 'lost' };
 
 /**
@@ -27,6 +32,8 @@ export class SessionLease {
   readonly session: Session;
   readonly #control: Control;
   readonly #onSend: () => void;
+  #hasChangedState = false;
+  #endsClean = false;
   /** Of what runs; null: nothing does. */
   #answer: Promise<Answered> | null = null;
   #isInterrupted = false;
@@ -45,18 +52,25 @@ export class SessionLease {
     return this.session.connection.isLost;
   }
 
+  /** Whether the server's flags say, of all that was asked, that the session is as it was. */
+  get isClean(): boolean {
+    return this.#endsClean && !this.#hasChangedState && !this.isLost;
+  }
+
   /** Sends a text and resolves when its last answer has come. Nothing is sent after an interruption. Never rejects. */
   async ask(sql: string, sink: ResultSink): Promise<Answered> {
     const { command, answer } = this.#createCommand(sql, sink);
-    if (this.#isInterrupted) return { kind: 'answered', error: null };
+    if (this.#isInterrupted) return { kind: 'answered', error: null, flagsClean: false };
     if (isTooLarge(command.packet, this.session)) {
-      return { kind: 'answered', error: packetTooLarge };
+      return { kind: 'answered', error: packetTooLarge, flagsClean: false };
     }
     this.#onSend();
     this.#answer = answer;
     this.session.connection.send(command);
     const answered = await answer;
     this.#answer = null;
+    this.#hasChangedState ||= command.hasChangedState;
+    this.#endsClean = answered.kind === 'answered' && answered.flagsClean;
     await this.#killing;
     return this.isLost ? { kind: 'lost' } : answered;
   }
@@ -118,7 +132,7 @@ export class SessionLease {
   #createCommand(sql: string, sink: ResultSink) {
     const { promise, resolve } = createAnswer();
     const command = new QueryCommand(sql, this.session.connection.columns, sink, {
-      answered: (_flagsClean, error) => resolve({ kind: 'answered', error }),
+      answered: (flagsClean, error) => resolve({ kind: 'answered', error, flagsClean }),
       lost: () => resolve({ kind: 'lost' }),
     });
     return { command, answer: promise };
