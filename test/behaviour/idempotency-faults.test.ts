@@ -172,6 +172,32 @@ test('a server that crashes at COMMIT and is started again: executed once, and t
   assert.deepEqual(await values(), once);
 });
 
+test('a key that was asked for without a database, or with no place to wait, may be used afterwards', async () => {
+  const far = await startProxiedDatabase(database);
+  far.refuse(true);
+  const own = await startGateway({
+    database: far.target,
+    settings: { workers: 1, pool: 1, queue: 0, idempotency_table: 'request_keys' },
+  });
+  const ask = () =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'early' } });
+  try {
+    const early = await Promise.all([ask(), ask(), ask()]);
+    for (const reply of early) assert.deepEqual(problem(reply).slice(0, 2), [503, 503], reply.text);
+    far.refuse(false);
+    await eventually('it is executed', async () => (await ask()).status === 200);
+    assert.deepEqual(await values(), once);
+    // With no place for who waits, one of those that come together is executed, and none of the others waits.
+    await database.query('delete from t; delete from request_keys');
+    const replies = await Promise.all([ask(), ask(), ask(), ask()]);
+    assert.ok(replies.some(({ status }) => status === 200));
+    assert.deepEqual(await values(), once);
+  } finally {
+    await own.stop();
+    await far.stop();
+  }
+});
+
 test('a table that is missing or of another shape is told before anything is run, and used once it is right', async () => {
   const wrong: readonly string[] = [
     'drop table request_keys',

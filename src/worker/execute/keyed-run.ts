@@ -64,17 +64,19 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#until = performance.now() + key.timeoutMs;
   }
 
-  /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
   start(): void {
-    const { admission } = this.#context.pool;
-    if (!admission.admit()) {
-      this.#end({ kind: 'not executed', reason: 'queue full' });
-      return;
-    }
-    this.#hasPlace = true;
     this.#phase = 'waiting';
     this.#times.enter('waiting');
-    this.#leaveTurn = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
+    const { isFirst, leave } = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
+    this.#leaveTurn = leave;
+    if (isFirst) this.#begin();
+    else this.#takePlace();
+  }
+
+  /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
+  #takePlace(): void {
+    this.#hasPlace = this.#context.pool.admission.admit();
+    if (!this.#hasPlace) this.#end({ kind: 'not executed', reason: 'queue full' });
   }
 
   get isSent(): boolean {
@@ -179,8 +181,11 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
       return { kind: 'lost', outcome: 'rolled_back' };
     }
     if (!('reason' in end) || end.kind === 'key refused') return end;
-    const wasItself = !this.#hasLost && (end.kind === 'not executed' || run.hasKey);
-    const isKnown = wasItself && end.kind !== 'stopped';
+    // Whoever holds the key is the only one whose transaction can stand.
+    const isKnown =
+      end.kind === 'batch stopped'
+        ? run.hasKey && end.outcome !== 'unknown'
+        : end.kind === 'not executed' && !this.#hasLost;
     return isKnown ? end : { kind: 'key unknown', reason: end.reason };
   }
 

@@ -1,21 +1,28 @@
 // Requests with the same key, one at a time: of several that wait in the server for one that rolls back, all but one are ended.
 // Must not know what they do in their turn.
 
+/** A place in the line of a key. Whoever has it must leave; twice does nothing. */
+export type Turn = {
+  /** Nobody is before: it need not be waited for. */
+  readonly isFirst: boolean;
+  readonly leave: () => void;
+};
+
 /** The turns of one worker. */
 export class KeyTurns {
   readonly #lines = new Map<string, (() => void)[]>();
 
-  /** Calls `begin`, at once or when all who came before have left. Returns what must be called to leave; twice does nothing. */
-  enter(id: string, begin: () => void): () => void {
+  /** @param begin called when all who came before have left; not where there are none */
+  enter(id: string, begin: () => void): Turn {
     const line = this.#lines.get(id);
     if (line === undefined) this.#lines.set(id, [begin]);
     else line.push(begin);
-    if (line === undefined) begin();
     let isIn = true;
-    return () => {
+    const leave = () => {
       if (isIn) this.#leave(id, begin);
       isIn = false;
     };
+    return { isFirst: line === undefined, leave };
   }
 
   #leave(id: string, begin: () => void): void {
