@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { signal } from '../../test/support/processes.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
 import { runExports } from './exports.ts';
+import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
 import { help, type Order, parseCommand } from './options.ts';
@@ -31,6 +32,8 @@ function longestMs(order: Order): number {
       return (order.rows / 1000) * (1 + order.cuts) * rowsMs + spareMs;
     case 'slow':
       return 2 * spareMs;
+    case 'keys':
+      return order.batches * 100 + spareMs;
     default:
       throw new Error(`no such order: ${order satisfies never}`);
   }
@@ -48,6 +51,8 @@ function run(order: Order): Promise<Verdict[]> {
       return runExports(order, say);
     case 'slow':
       return runSlow(say);
+    case 'keys':
+      return runKeys(order, say);
     default:
       throw new Error(`no such order: ${order satisfies never}`);
   }

@@ -7,6 +7,7 @@ export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak kills [--seconds <n>]      (60)
        scripts/soak exports [--rows <n>] [--cuts <n>]    (2000000, 5)
        scripts/soak slow
+       scripts/soak keys [--batches <n>] [--seed <n>]    (10000)
        scripts/soak --help
 
 Long runs of the real daemon before a private MariaDB, on the loopback address; each ends with a verdict per promise.
@@ -18,6 +19,8 @@ Long runs of the real daemon before a private MariaDB, on the loopback address; 
   exports    that many rows by /v1/query as lines of JSON and as CSV, compressed and not, read again by independent
              parsers; then cut at random places: connections, server and workers are killed, and clients
   slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
+  keys       batches with idempotency keys through a line that cuts, holds and drops around COMMIT, while workers are killed
+             and the database crashes: each is executed once, whoever repeats it. The seed is printed
 `;
 
 /** A run. */
@@ -26,7 +29,8 @@ export type Order =
   | { readonly mode: 'restarts'; readonly cycles: number }
   | { readonly mode: 'kills'; readonly seconds: number }
   | { readonly mode: 'exports'; readonly rows: number; readonly cuts: number }
-  | { readonly mode: 'slow' };
+  | { readonly mode: 'slow' }
+  | { readonly mode: 'keys'; readonly batches: number; readonly seed: number };
 
 /** The outcome of reading the command line. */
 export type Command =
@@ -40,6 +44,8 @@ const flags = {
   seconds: { type: 'string' },
   rows: { type: 'string' },
   cuts: { type: 'string' },
+  batches: { type: 'string' },
+  seed: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -69,9 +75,15 @@ function readCommand(argv: readonly string[]): Command {
   return { kind: 'run', order: readOrder(mode, values) };
 }
 
-type Values = { readonly [Name in 'minutes' | 'cycles' | 'seconds' | 'rows' | 'cuts']?: string };
+type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string };
 
-function readOrder(mode: string, { minutes, cycles, seconds, rows, cuts }: Values): Order {
+const mostBatches = 100_000;
+const mostSeed = 999_999;
+
+function readOrder(
+  mode: string,
+  { minutes, cycles, seconds, rows, cuts, batches, seed }: Values,
+): Order {
   switch (mode) {
     case 'mixed':
       return { mode, minutes: readNumber('minutes', minutes, 10) };
@@ -87,6 +99,12 @@ function readOrder(mode: string, { minutes, cycles, seconds, rows, cuts }: Value
       };
     case 'slow':
       return { mode };
+    case 'keys':
+      return {
+        mode,
+        batches: Math.ceil(readNumber('batches', batches, 10_000, mostBatches)),
+        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
+      };
     default:
       throw new Fault(`no such mode: ${mode}`);
   }

@@ -9,15 +9,7 @@ import { startGateway } from '../support/gateway.ts';
 import { contradictions, summary, type Told, toldBy } from '../support/history.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { startProxiedDatabase } from '../support/proxied-database.ts';
-
-/** Numbers that look random and are the same in each run. */
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
+import { createRandom } from '../support/random.ts';
 
 const writes = 1000;
 const pipelines = 16;

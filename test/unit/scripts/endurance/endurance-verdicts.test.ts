@@ -148,6 +148,8 @@ test('the command line names one mode and its length', () => {
   assert.deepEqual(order('restarts', '--cycles', '5'), { mode: 'restarts', cycles: 5 });
   assert.deepEqual(order('kills'), { mode: 'kills', seconds: 60 });
   assert.deepEqual(order('exports'), { mode: 'exports', rows: 2_000_000, cuts: 5 });
+  const keys = { mode: 'keys', batches: 500, seed: 7 };
+  assert.deepEqual(order('keys', '--batches', '500', '--seed', '7'), keys);
   for (const wrong of [
     ['--minutes', '0'],
     ['exports', '--cuts', '1001'],

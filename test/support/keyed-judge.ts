@@ -1,0 +1,203 @@
+// Judges what the clients of batches with keys were told against what the database holds afterwards; pure.
+// Must not know how the faults came about, nor how keys are kept.
+
+import type { KeyedBatch } from './keyed-batches.ts';
+import { isFinal, requestIdPrefix, type Story, type Told } from './keyed-client.ts';
+import type { Outage, Strike } from './keyed-faults.ts';
+
+/** What is promised to who sends a key. */
+export const keyedPromises = {
+  once: 'a batch that was answered with 200 is applied exactly once',
+  most: 'any other batch is applied at most once, and not at all where every answer says so',
+  whole: 'a batch, the counts that it changed and its key are there together, or none of them',
+  first:
+    'whoever asks with one key gets the first reply, byte for byte, and a repetition is marked',
+  right: 'a reply of 200 tells what the statements did',
+  known: 'no unknown while the database can be reached',
+  explained: 'no answer that is not in the contract, no cut that no killed worker explains',
+  told: 'who asks until it is told is told',
+} as const;
+
+/** What the tables hold in the end. */
+export type Found = {
+  /** Rows by number of the batch. */
+  readonly entries: ReadonlyMap<number, number>;
+  readonly marks: ReadonlyMap<number, number>;
+  readonly totals: ReadonlyMap<number, number>;
+  /** The replies that are kept with keys. */
+  readonly kept: readonly string[];
+};
+
+/** Something that breaks a promise. */
+export type Breach = { readonly promise: string; readonly example: string };
+
+/** Replies to a batch that is not executed, or was undone; whoever gets one may ask again. */
+const nothingStands: ReadonlySet<string> = new Set(['not_executed', 'rolled_back']);
+/** A conflict with others, after all the reruns. */
+const conflicts: ReadonlySet<string> = new Set([
+  'ER_LOCK_DEADLOCK',
+  'ER_LOCK_WAIT_TIMEOUT',
+  'ER_CHECKREAD',
+]);
+
+/** Every breach; none: all promises were kept. */
+export function judgeStories(
+  stories: readonly Story[],
+  found: Found,
+  outages: readonly Outage[],
+): Breach[] {
+  const keptOf = groupKept(found.kept);
+  const breaches = stories.flatMap((story) => {
+    const { number } = story.batch;
+    const kept = keptOf.get(number) ?? [];
+    const [rows, marks] = [found.entries.get(number) ?? 0, found.marks.get(number) ?? 0];
+    return [
+      ...judgeRows(story, rows),
+      ...judgeWholeness(number, { rows, marks, keys: kept.length }),
+      ...judgeReplies(story, kept[0]),
+      ...story.told.flatMap((told) => judgeTold(story, told, outages)),
+      ...judgeEnd(story),
+    ];
+  });
+  return [...breaches, ...judgeTotals(stories, found), ...findStrangers(stories, found, keptOf)];
+}
+
+type Reply = Extract<Told, { kind: 'reply' }>;
+
+const isSuccess = (told: Told): told is Reply => told.kind === 'reply' && told.status === 200;
+
+function judgeRows({ batch, told }: Story, rows: number): Breach[] {
+  const { number, refusal } = batch;
+  const isDone = told.some(isSuccess);
+  const saysNothing = told.every(
+    (one) => one.kind === 'reply' && nothingStands.has(one.outcome ?? ''),
+  );
+  const example = `${number}: ${rows} rows, told ${told.map(describe).join(', ')}`;
+  if (isDone && rows !== 1) return [{ promise: keyedPromises.once, example }];
+  const most = refusal !== null || saysNothing ? 0 : 1;
+  return rows > most ? [{ promise: keyedPromises.most, example }] : [];
+}
+
+function judgeWholeness(number: number, there: Readonly<Record<string, number>>): Breach[] {
+  if (new Set(Object.values(there)).size === 1) return [];
+  return [{ promise: keyedPromises.whole, example: `${number}: ${JSON.stringify(there)}` }];
+}
+
+/** The kept reply is the first: whatever else was told before was told of nothing that stands. */
+function judgeReplies({ batch, told }: Story, kept: string | undefined): Breach[] {
+  const { first, right } = keyedPromises;
+  const breach = (promise: string, what: string) => ({
+    promise,
+    example: `${batch.number}: ${what}`,
+  });
+  const successes = told.filter(isSuccess);
+  const fresh = successes.filter(({ isReplayed }) => !isReplayed);
+  const others = successes.filter(({ text }) => text !== kept);
+  const late = fresh.filter(({ fromMs }) => successes.some(({ toMs }) => toMs < fromMs));
+  return [
+    ...others.map(({ text }) => breach(first, `kept ${kept}, told ${text}`)),
+    ...(fresh.length > 1 ? [breach(first, `${fresh.length} replies without a mark`)] : []),
+    ...late.map(() => breach(first, 'a repetition without a mark')),
+    ...successes
+      .slice(0, 1)
+      .filter(({ text }) => !isRight(text, batch.results))
+      .map(({ text }) => breach(right, text)),
+  ];
+}
+
+type BatchReply = {
+  readonly committed: boolean;
+  readonly results: readonly ResultReply[];
+};
+type ResultReply = {
+  readonly affected_rows?: number;
+  readonly rows?: unknown;
+  readonly results?: readonly ResultReply[];
+};
+
+function isRight(text: string, results: Story['batch']['results']): boolean {
+  const reply = JSON.parse(text) as BatchReply;
+  const said = reply.results.map(summarize);
+  return reply.committed && JSON.stringify(said) === JSON.stringify(results);
+}
+
+/** A CALL's first result is what counts here: the rows that it read. */
+function summarize(result: ResultReply): unknown {
+  const [first = result] = result.results ?? [];
+  return first.rows ?? first.affected_rows;
+}
+
+function judgeTold({ batch }: Story, told: Told, outages: readonly Outage[]): Breach[] {
+  const wasDown = (what: Strike) =>
+    outages.some(
+      (outage) => outage.what === what && outage.fromMs <= told.toMs && told.fromMs <= outage.toMs,
+    );
+  const { known, explained } = keyedPromises;
+  const example = `${batch.number}: ${describe(told)} after ${Math.round(told.toMs - told.fromMs)} ms`;
+  if (told.kind === 'left') return [];
+  if (told.kind === 'cut') return wasDown('kill') ? [] : [{ promise: explained, example }];
+  if (told.kind === 'silence') return [{ promise: explained, example }];
+  if (told.outcome === 'unknown') return wasDown('crash') ? [] : [{ promise: known, example }];
+  return isInContract(batch, told) ? [] : [{ promise: explained, example }];
+}
+
+function isInContract({ refusal, hasCall }: KeyedBatch, { status, code, outcome }: Reply): boolean {
+  if (status === 200) return refusal === null;
+  if (status === 503) return outcome === 'not_executed';
+  const isConflict = status === 409 && conflicts.has(code ?? '');
+  if (isConflict && hasCall && outcome === 'partial') return true;
+  if (outcome !== 'rolled_back') return false;
+  return status !== 409 || isConflict || code === refusal;
+}
+
+function judgeEnd({ batch, manner, told }: Story): Breach[] {
+  if (!manner.persists || told.some((one) => isFinal(batch, one))) return [];
+  const example = `${batch.number}: ${told.length} requests, the last ${told.slice(-3).map(describe)}`;
+  return [{ promise: keyedPromises.told, example }];
+}
+
+function judgeTotals(stories: readonly Story[], { totals, entries }: Found): Breach[] {
+  const expected = new Map<number, number>();
+  for (const { batch } of stories) {
+    const rows = entries.get(batch.number) ?? 0;
+    for (const id of batch.totals) expected.set(id, (expected.get(id) ?? 0) + rows);
+  }
+  return [...totals]
+    .filter(([id, n]) => n !== (expected.get(id) ?? 0))
+    .map(([id, n]) => {
+      const example = `the count ${id} is ${n}, the batches that are there make ${expected.get(id)}`;
+      return { promise: keyedPromises.whole, example };
+    });
+}
+
+/** What is there and was never asked for. */
+function findStrangers(
+  stories: readonly Story[],
+  { entries, marks }: Found,
+  kept: ReadonlyMap<number, readonly string[]>,
+): Breach[] {
+  const asked = new Set(stories.map(({ batch }) => batch.number));
+  return [...entries.keys(), ...marks.keys(), ...kept.keys()]
+    .filter((number) => !asked.has(number))
+    .map((number) => ({ promise: keyedPromises.most, example: `${number}: never asked for` }));
+}
+
+/** By the request id that stands in each. */
+function groupKept(kept: readonly string[]): ReadonlyMap<number, readonly string[]> {
+  const groups = new Map<number, string[]>();
+  for (const text of kept) {
+    const { request_id } = JSON.parse(text) as { request_id: string };
+    const number = Number(request_id.split('-')[1]);
+    if (!request_id.startsWith(requestIdPrefix(number)))
+      throw new Error(`not of this history: ${text}`);
+    groups.set(number, [...(groups.get(number) ?? []), text]);
+  }
+  return groups;
+}
+
+/** How a request ended, in a few words. */
+export function describe(told: Told): string {
+  if (told.kind !== 'reply') return told.kind;
+  if (told.status === 200) return told.isReplayed ? '200 replayed' : '200';
+  return `${told.status} ${told.code} ${told.outcome}`;
+}
