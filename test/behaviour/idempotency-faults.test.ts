@@ -2,12 +2,13 @@
 // Must not know how a batch is run, but that its key is taken first, its reply is kept last, and COMMIT is sent by itself.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import type { RowDataPacket } from 'mysql2';
 import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import type { Reply } from '../support/ask.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Fault } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { createNumbers } from '../support/numbers.ts';
 import { type ProxiedDatabase, startProxiedDatabase } from '../support/proxied-database.ts';
 
@@ -161,7 +162,8 @@ test('a client that leaves before COMMIT leaves neither rows nor a key', async (
   assert.deepEqual(await values(), once);
 });
 
-test('a server that crashes at COMMIT and is started again: executed once, and told', async () => {
+test('a server that crashes at COMMIT and is started again: executed once, and told', async (t) => {
+  if (!ownServerOnly(t)) return;
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const reply = batch('crash');
   await eventually('COMMIT is under way', () => rule.hits() === 1);
@@ -257,4 +259,79 @@ test('keys are forgotten after idempotency_keep, and new ones do not wait for th
   } finally {
     await own.stop();
   }
+});
+
+/** Sends a batch whose COMMIT is heard and never answered; meanwhile something happens, then all connections are lost. */
+async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Promise<unknown>) {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const asked = ask(key);
+  await eventually('it is committed', async () => (await values()).length > 0);
+  await meanwhile();
+  proxy.cutAll();
+  const reply = await asked;
+  rule.remove();
+  return reply;
+}
+
+const notKnownYet = [502, 502, 'CONNECTION_LOST', 'unknown', true];
+
+test('a table of keys that is gone when it must be asked: not known yet, and never told as not executed', async () => {
+  const reply = await losingCommit('no-table', batch, () =>
+    database.query('rename table request_keys to request_keys_away'),
+  );
+  await database.query('rename table request_keys_away to request_keys');
+  assert.deepEqual(problem(reply), notKnownYet, reply.text);
+  assert.deepEqual(await values(), once);
+  assert.equal((await batch('no-table')).headers['idempotency-replayed'], 'true');
+});
+
+test('a server that has become read-only when the key must be asked: not known yet, and never told as undone', async (t) => {
+  if (!ownServerOnly(t)) return;
+  await database.query(
+    `create user ordinary@'%' identified by 'ordinary'; grant all on ${database.name}.* to ordinary@'%'`,
+  );
+  const own = await startGateway({
+    database: { ...proxy.target, user: 'ordinary', password: 'ordinary' },
+    settings: { workers: 1, idempotency_table: 'request_keys' },
+  });
+  const ask: typeof batch = (key) =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': key } });
+  try {
+    const reply = await losingCommit('read-only', ask, () =>
+      database.query('set global read_only = 1'),
+    );
+    await database.query('set global read_only = 0');
+    assert.deepEqual(problem(reply), notKnownYet, reply.text);
+    assert.deepEqual(await values(), once);
+    assert.equal((await ask('read-only')).headers['idempotency-replayed'], 'true');
+  } finally {
+    await database.query('set global read_only = 0');
+    await own.stop();
+  }
+});
+
+test('a COMMIT that somebody ends by KILL QUERY: it is found out what became of it', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const keeper = await database.connect();
+  keeper.on('error', () => undefined);
+  await keeper.query('set lock_wait_timeout = 60');
+  const rule = proxy.on(/^COMMIT$/, { kind: 'delay', ms: 500 }, { times: 1 });
+  const asked = batch('killed');
+  await eventually('COMMIT is under way', () => rule.hits() === 1);
+  await keeper.query('flush tables with read lock');
+  const findCommits = async () => {
+    const [rows] = await keeper.query<RowDataPacket[]>(
+      "select id from information_schema.processlist where info = 'COMMIT' and command = 'Query'",
+    );
+    return rows.map(({ id }) => Number(id));
+  };
+  await eventually('COMMIT waits', async () => (await findCommits()).length > 0);
+  for (const id of await findCommits()) await keeper.query(`kill query ${id}`);
+  await eventually('it has ended', async () => (await findCommits()).length === 0);
+  await keeper.query('unlock tables');
+  keeper.destroy();
+  rule.remove();
+  const reply = await asked;
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(await values(), once);
 });

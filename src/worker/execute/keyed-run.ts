@@ -175,18 +175,21 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
   }
 
-  /** What a go's end says of the whole. */
+  /** What a go's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
   #judge(end: RunEnd, run: BatchRun): RunEnd {
     if (this.#phase === 'proving' && end.kind === 'answered' && end.failure === null) {
       return { kind: 'lost', outcome: 'rolled_back' };
     }
-    if (!('reason' in end) || end.kind === 'key refused') return end;
+    if (end.kind === 'faulted') return end;
+    const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
+    if (this.#hasLost && !run.hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
+    if (reason === null) return end;
     // Whoever holds the key is the only one whose transaction can stand.
     const isKnown =
       end.kind === 'batch stopped'
         ? run.hasKey && end.outcome !== 'unknown'
-        : end.kind === 'not executed' && !this.#hasLost;
-    return isKnown ? end : { kind: 'key unknown', reason: end.reason };
+        : end.kind === 'not executed';
+    return isKnown ? end : { kind: 'key unknown', reason };
   }
 
   #leavePlace(): void {

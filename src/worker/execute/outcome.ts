@@ -47,7 +47,7 @@ export type RunEnd =
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
   /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
-  | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal }
+  | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | 'lost' }
   /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */
   | { readonly kind: 'key refused'; readonly reason: 'other request' | 'no reply' | 'no table' };
 

@@ -9,6 +9,7 @@ import { internalFailure } from './internal-fault.ts';
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
 type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
 type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
+type KeyUnknown = Extract<RunEnd, { kind: 'key unknown' }>;
 type CutShort = Extract<RunEnd, { kind: 'cut short' }>;
 
 const consequence = {
@@ -59,12 +60,24 @@ function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
 }
 
 /** With the same key a repetition is safe, whatever became of the first. */
-function keyUnknown({ reason }: Extract<RunEnd, { kind: 'key unknown' }>): Failure {
-  const isStop = reason !== 'queue full' && reason !== 'database unreachable';
-  const failure = isStop ? stopped({ kind: 'stopped', reason }, false) : unreached(reason);
+function keyUnknown({ reason }: KeyUnknown): Failure {
+  const failure = keyUnasked(reason);
   const [cause = ''] = failure.message.split(/(?<=\.) /);
   const message = `${cause} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
   return { ...failure, message, outcome: 'unknown', mayRepeat: true };
+}
+
+/** Why the key could not be asked. */
+function keyUnasked(reason: KeyUnknown['reason']): Failure {
+  switch (reason) {
+    case 'lost':
+      return lost({ kind: 'lost', outcome: 'unknown' });
+    case 'queue full':
+    case 'database unreachable':
+      return unreached(reason);
+    default:
+      return stopped({ kind: 'stopped', reason }, false);
+  }
 }
 
 const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['reason'], Failure>> = {
