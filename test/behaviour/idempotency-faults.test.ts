@@ -236,30 +236,37 @@ test('a table that is missing or of another shape is told before anything is run
   }
 });
 
-test('keys are forgotten after idempotency_keep, and new ones do not wait for that', async () => {
-  const own = await startGateway({
-    database,
-    settings: { workers: 2, idempotency_table: 'request_keys', idempotency_keep: '1s' },
-  });
-  const count = async () =>
-    Number((await database.query('select count(*) n from request_keys'))[0]?.n);
-  try {
-    await database.query(
-      `insert into request_keys (id, request, attempt, created)
+for (const autocommit of [1, 0]) {
+  test(`keys are forgotten after idempotency_keep, and new ones do not wait for that: autocommit=${autocommit}`, async () => {
+    const own = await startGateway({
+      database,
+      settings: {
+        workers: 2,
+        idempotency_table: 'request_keys',
+        idempotency_keep: '1s',
+        init_sql: `SET autocommit = ${autocommit}`,
+      },
+    });
+    const count = async () =>
+      Number((await database.query('select count(*) n from request_keys'))[0]?.n);
+    try {
+      await database.query(
+        `insert into request_keys (id, request, attempt, created)
          select unhex(sha2(seq, 256)), unhex(sha2(seq, 256)), unhex(left(sha2(seq, 256), 32)), utc_timestamp() - interval 1 day
          from numbers where seq <= 3000`,
-    );
-    const ask = () =>
-      own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'kept' } });
-    assert.equal((await ask()).status, 200);
-    await eventually('all are gone', async () => (await count()) === 0);
-    await database.query('delete from t');
-    assert.equal((await ask()).headers['idempotency-replayed'], undefined);
-    assert.deepEqual(await values(), once);
-  } finally {
-    await own.stop();
-  }
-});
+      );
+      const ask = () =>
+        own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'kept' } });
+      assert.equal((await ask()).status, 200);
+      await eventually('all are gone', async () => (await count()) === 0);
+      await database.query('delete from t');
+      assert.equal((await ask()).headers['idempotency-replayed'], undefined);
+      assert.deepEqual(await values(), once);
+    } finally {
+      await own.stop();
+    }
+  });
+}
 
 /** Sends a batch whose COMMIT is heard and never answered; meanwhile something happens, then all connections are lost. */
 async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Promise<unknown>) {

@@ -25,6 +25,8 @@ const mostPieceMs = 10_000;
  * "InnoDB Locking"). Who holds a row that is to go is not waited for.
  */
 const sessionSettings = [
+  // The operator's init_sql may have switched it off: nothing would stay removed.
+  'SET SESSION autocommit = 1',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   'SET SESSION innodb_lock_wait_timeout = 1',
 ];
