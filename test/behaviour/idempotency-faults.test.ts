@@ -243,6 +243,7 @@ for (const autocommit of [1, 0]) {
       settings: {
         workers: 2,
         idempotency_table: 'request_keys',
+        statement_timeout: '1s',
         idempotency_keep: '1s',
         init_sql: `SET autocommit = ${autocommit}`,
       },

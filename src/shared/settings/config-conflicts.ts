@@ -35,6 +35,11 @@ export function findConflicts(
       'needs `idempotency_table`',
     ],
     [
+      config.idempotencyTable !== null && config.idempotencyKeepMs < config.statementTimeoutMs,
+      'idempotency_keep',
+      'is shorter than `statement_timeout`: a key would be forgotten while its request runs, and that executed twice',
+    ],
+    [
       besides(config).includes(config.log),
       'pidfile',
       'is, or has beside it, the same file as `log`',

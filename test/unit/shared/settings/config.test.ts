@@ -85,6 +85,10 @@ test('the table of idempotency keys is named with or without its database, and i
     /idempotency_table.*: is written to/,
   );
   assert.match(faultsOf(`${minimal}idempotency_keep = 1h\n`).join(), /idempotency_keep.*: needs/);
+  const keep = (time: string) =>
+    `${minimal}idempotency_table = keys\nidempotency_keep = ${time}\nstatement_timeout = 1m\n`;
+  assert.match(faultsOf(keep('59s')).join(), /idempotency_keep.*: is shorter than/);
+  assert.equal(valid(keep('60s')).idempotencyKeepMs, 60_000);
 });
 
 test('a section may be named with dots, and others do not matter', () => {
