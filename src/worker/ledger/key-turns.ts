@@ -11,6 +11,8 @@ export type Turn = {
 /** The turns of one worker. */
 export class KeyTurns {
   readonly #lines = new Map<string, (() => void)[]>();
+  /** Those whose first one is just being begun. */
+  readonly #beginning = new Set<(() => void)[]>();
 
   /** @param begin called when all who came before have left; not where there are none */
   enter(id: string, begin: () => void): Turn {
@@ -30,6 +32,19 @@ export class KeyTurns {
     const at = line.indexOf(begin);
     line.splice(at, 1);
     if (line.length === 0) this.#lines.delete(id);
-    else if (at === 0) line[0]?.();
+    else if (at === 0 && !this.#beginning.has(line)) this.#beginFirst(line);
+  }
+
+  /** Who is refused at once leaves while it is begun. The next one is begun here, not by it: of a long line the stack had no end. */
+  #beginFirst(line: (() => void)[]): void {
+    this.#beginning.add(line);
+    try {
+      for (let begun: (() => void) | undefined; line[0] !== begun; ) {
+        begun = line[0];
+        begun?.();
+      }
+    } finally {
+      this.#beginning.delete(line);
+    }
   }
 }

@@ -33,3 +33,19 @@ test('whoever leaves within its own beginning makes room for the next', () => {
   first.leave();
   assert.ok(hasBegun);
 });
+
+test('a long line of those who leave as soon as they begin is worked off', () => {
+  const turns = new KeyTurns();
+  const first = turns.enter('key', () => undefined);
+  let begun = 0;
+  const wanted = 50_000;
+  for (let each = 0; each < wanted; each += 1) {
+    const turn = turns.enter('key', () => {
+      begun += 1;
+      turn.leave();
+    });
+  }
+  first.leave();
+  assert.equal(begun, wanted);
+  assert.ok(turns.enter('key', () => undefined).isFirst);
+});
