@@ -121,6 +121,29 @@ test('a database that is not heard before the deadline: unknown, and the key ans
   assert.deepEqual(await values(), once);
 });
 
+test('what a lost session holds is ended when the database is heard again, and the key answers', async () => {
+  const rule = proxy.on(/update t/, { kind: 'abandon' }, { times: 1 });
+  const asked = batch('held', { timeout_ms: 1000 });
+  await eventually('a session is left behind', () => rule.hits() === 1);
+  proxy.partition();
+  const reply = await asked;
+  rule.remove();
+  proxy.heal();
+  assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);
+  assert.equal((await batch('held')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('what may stand outside of transactions is not told rolled back', async () => {
+  await database.query('create table plain (n int) engine = myisam');
+  const rule = proxy.on(/update t/, { kind: 'cut-after-request' });
+  const body = { statements: [{ sql: 'insert into plain values (1)' }, ...statements] };
+  const reply = await batch('plain', body);
+  rule.remove();
+  assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'unknown', false]);
+  await database.query('drop table plain');
+});
+
 test('statements that end their connection each time are given up, and it is known that nothing stands', async () => {
   const rule = proxy.on(/update t/, { kind: 'abandon' });
   const reply = await batch('deadly');

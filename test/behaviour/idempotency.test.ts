@@ -108,9 +108,11 @@ test('a batch with a key is executed once, results and all', async () => {
 });
 
 test('the same request is the same whatever its time, its retries and the order of its members', async () => {
-  const first = await batch('same', { statements: [insert('a')], retry: 1, timeout_ms: 9000 });
+  const asked = { ...insert('a'), expect: { affected_rows: { min: 1 } } };
+  const first = await batch('same', { statements: [asked], retry: 1, timeout_ms: 9000 });
   const other =
-    '{"timeout_ms":5000,"retry":null,"statements":[ {"params":["a"],"sql":"insert into t (v) values (?)"} ]}';
+    '{"timeout_ms":5000,"retry":null,"isolation":null,"statements":[ {"params":["a"],"sql":"insert into t (v) values (?)",' +
+    '"expect":{"row_count":null,"affected_rows":{"max":null,"min":1}}} ]}';
   const repeated = await gateway.post('/v1/batch', other, {
     headers: { 'Idempotency-Key': 'same' },
   });
@@ -271,6 +273,11 @@ test('a reply that is too long to be kept is repeated without its rows, and says
     'rows' in result ? { ...result, rows: [] } : result,
   );
   assert.deepEqual({ ...rest, results }, { ...whole, results: withoutRows });
+  // Where there are no rows, there is nothing to leave out.
+  const many = { statements: Array.from({ length: 2000 }, () => insert('b')) };
+  const { text } = await batch('many', many);
+  assert.ok(text.length > 70_000);
+  assert.equal((await batch('many', many)).text, text);
   await database.query('delete from long_rows');
 });
 

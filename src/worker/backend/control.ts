@@ -1,17 +1,19 @@
 // The control connection: opened before it is needed, it kills statements on the pool's connections.
 // Must not know requests. A KILL must never hit a stranger: see the conditions in `whyNot`.
 import { performance } from 'node:perf_hooks';
-import { fetchRows, ping, quit } from '../../shared/mysql/commands.ts';
+import { fetchRows, ping, quit, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin, prepare } from './bounded.ts';
 import { describeLoss } from './describe-loss.ts';
-import { fetchIdentity, isSameServer, type ServerIdentity } from './identity.ts';
+import { fetchIdentity, isSameServer, type LostSession, type ServerIdentity } from './identity.ts';
 import type { Reachability } from './reachability.ts';
 
 const pingIntervalMs = 5_000;
 const answerTimeoutMs = 1_000;
+/** More sessions are not remembered to be ended. */
+const mostLost = 1_000;
 
 /** What the control connection has done. */
 export type ControlObservations = {
@@ -35,6 +37,7 @@ export class Control {
   readonly #log: Log;
   readonly #closing = new AbortController();
   readonly #runningOn = new Map<number, ServerIdentity>();
+  readonly #lost = new Map<number, ServerIdentity>();
   #connection: Connection | null = null;
   #identity: ServerIdentity | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -97,6 +100,16 @@ export class Control {
       : 'the control connection is to another server';
   }
 
+  /**
+   * Ends what is left of a session whose connection is gone, now or when the same server is reached again: until the server
+   * notices by itself, it holds its locks. Numbers of connections are not given twice in one run of a server.
+   */
+  endLost({ threadId, identity }: LostSession): void {
+    if (this.#lost.size >= mostLost) return;
+    this.#lost.set(threadId, identity);
+    if (this.#connection !== null) void this.#endAllLost(this.#connection);
+  }
+
   /** Notes a statement that was given up without a confirmed KILL, until the server no longer lists it. */
   noteRunningOn(threadId: number, identity: ServerIdentity): void {
     this.#runningOn.set(threadId, identity);
@@ -116,8 +129,9 @@ export class Control {
       this.observations.connected = true;
       this.#reachability.succeeded('control');
       this.#log.debug?.('the control connection was opened', { connection: connection.threadId });
-      connection.watch((reason) => this.#lost(reason));
+      connection.watch((reason) => this.#disconnected(reason));
       this.#pingLater();
+      await this.#endAllLost(connection);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#reachability.failed('control', error);
@@ -125,7 +139,19 @@ export class Control {
     }
   }
 
-  #lost(reason: Error): void {
+  /** Those of another server wait until it is reached; those of another run of this one have ended with it. */
+  async #endAllLost(connection: Connection): Promise<void> {
+    for (const [threadId, identity] of this.#lost) {
+      if (connection.isLost || this.#identity === null) return;
+      if (identity.name !== this.#identity.name) continue;
+      const isHere = isSameServer(identity, this.#identity);
+      const ended = isHere && fetchRows(connection, `KILL ${threadId}`).catch(ignoreRefusal);
+      if (isHere && !(await this.#within(connection, Promise.resolve(ended)))) return;
+      this.#lost.delete(threadId);
+    }
+  }
+
+  #disconnected(reason: Error): void {
     this.#connection = null;
     this.#identity = null;
     this.observations.connected = false;
@@ -195,4 +221,9 @@ export class Control {
 /** KILL QUERY ends the statement and leaves the connection; both servers know this form. */
 function killSql(target: Connection): string {
   return `KILL QUERY ${target.threadId}`;
+}
+
+/** It has ended by itself. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof RefusedError)) throw error;
 }

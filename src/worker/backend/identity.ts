@@ -10,6 +10,9 @@ export type ServerIdentity = {
   readonly startedAt: number;
 };
 
+/** A session whose connection is gone, and whose transaction the server may not have ended yet. */
+export type LostSession = { readonly threadId: number; readonly identity: ServerIdentity };
+
 /** Both readings are rounded to seconds, one after the other. */
 const startToleranceSeconds = 2;
 

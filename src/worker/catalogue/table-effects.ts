@@ -2,6 +2,7 @@
 // Must not know what follows from them.
 
 import type { Classification } from '../../shared/sql/classify.ts';
+import type { TableName } from '../../shared/sql/table-names.ts';
 import type { StatementEffects } from '../execute/statement-effects.ts';
 import type { Catalogue } from './catalogue.ts';
 
@@ -21,6 +22,10 @@ export class TableEffects implements StatementEffects {
   constructor(catalogue: Known, named: Named) {
     this.#catalogue = catalogue;
     this.#named = named;
+  }
+
+  get tables(): readonly TableName[] | null {
+    return this.#named.tables;
   }
 
   isHarmless(): boolean {

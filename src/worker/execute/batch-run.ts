@@ -1,15 +1,16 @@
 // A batch from being asked for to a known end, on one session: sent, undone and begun anew where that is safe, committed.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
-import { randomBytes } from 'node:crypto';
-import { fetchRows } from '../../shared/mysql/commands.ts';
+import { randomUUID } from 'node:crypto';
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults } from '../../shared/mysql/query.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Control } from '../backend/control.ts';
+import type { LostSession } from '../backend/identity.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import type { Attempt, LostSession } from '../ledger/attempt.ts';
+import type { Attempt } from '../ledger/attempt.ts';
 import type { Batch } from './batch.ts';
 import {
   type Break,
@@ -70,7 +71,7 @@ export class BatchRun implements Execution, Waiter {
   readonly #batch: Batch;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
-  readonly #savepoint = savepointPrefix + randomBytes(8).toString('hex');
+  readonly #savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
   #phase: Phase = 'created';
   #mayTryAnother = true;
   #lease: SessionLease | null = null;
@@ -112,7 +113,7 @@ export class BatchRun implements Execution, Waiter {
   }
 
   get isRecovering(): boolean {
-    return this.#attempt !== null && this.#attempt.predecessor !== null;
+    return this.#attempt?.isRecovering === true;
   }
 
   /** Whether it is this run that holds the key, or did. */
@@ -300,8 +301,12 @@ export class BatchRun implements Execution, Waiter {
       await this.#attempt?.endPredecessor(session);
       const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
       return isKept ? null : { kind: 'key refused', reason: 'no table' };
-    } catch {
-      return { kind: 'not executed', reason: 'database unreachable' };
+    } catch (error) {
+      if (!(error instanceof RefusedError) || this.#attempt === null) {
+        return { kind: 'not executed', reason: 'database unreachable' };
+      }
+      this.#attempt.ledger.refused(error.errno);
+      return { kind: 'key refused', reason: 'no table' };
     }
   }
 

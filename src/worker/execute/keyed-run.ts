@@ -2,7 +2,8 @@
 // where it counts.
 // Must not know HTTP or the reply's shape, nor how a go at it is run.
 import { performance } from 'node:perf_hooks';
-import { Attempt, type AttemptEvents, type LostSession } from '../ledger/attempt.ts';
+import type { LostSession } from '../backend/identity.ts';
+import { Attempt, type AttemptEvents } from '../ledger/attempt.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KeptRow } from '../ledger/ledger-entry.ts';
 import type { Batch, BatchKey } from './batch.ts';
@@ -148,8 +149,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#events.sink.restart();
     const mayRun = this.#losses <= mostLosses;
     if (!mayRun) this.#phase = 'proving';
-    const nothing: Batch = { ...this.#batch, steps: [], undoableTables: null, isDryRun: true };
-    this.#go(mayRun ? this.#batch : nothing);
+    this.#go(mayRun ? this.#batch : proofOf(this.#batch));
   }
 
   #go(batch: Batch): void {
@@ -157,6 +157,10 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#attempts.add(attempt.entry.attempt);
     this.#run = new BatchRun(this.#context, batch, this, this.#times, attempt);
     this.#run.start();
+  }
+
+  get isRecovering(): boolean {
+    return this.#hasLost;
   }
 
   /** Half of the time that is left: an answer may have got lost, and the other half is for asking. */
@@ -177,19 +181,22 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
 
   /** What a go's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
   #judge(end: RunEnd, run: BatchRun): RunEnd {
-    if (this.#phase === 'proving' && end.kind === 'answered' && end.failure === null) {
-      return { kind: 'lost', outcome: 'rolled_back' };
+    if (this.#phase === 'proving') {
+      if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
+      const isProven = end.kind === 'answered' && end.failure === null;
+      if (isProven)
+        return { kind: 'lost', outcome: isKnown(this.#batch) ? 'rolled_back' : 'unknown' };
     }
     if (end.kind === 'faulted') return end;
     const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
     if (this.#hasLost && !run.hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
     if (reason === null) return end;
     // Whoever holds the key is the only one whose transaction can stand.
-    const isKnown =
+    const isCertain =
       end.kind === 'batch stopped'
         ? run.hasKey && end.outcome !== 'unknown'
         : end.kind === 'not executed';
-    return isKnown ? end : { kind: 'key unknown', reason };
+    return isCertain ? end : { kind: 'key unknown', reason };
   }
 
   #leavePlace(): void {
@@ -202,10 +209,35 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#phase = 'ended';
     this.#times.enter('over');
     this.#leavePlace();
+    this.#endLost();
     try {
       this.#events.runEnded(end);
     } finally {
       this.#leaveTurn?.();
     }
   }
+
+  /** What the last go has left in the server would hold the key, and nobody else knows of it. */
+  #endLost(): void {
+    for (const lost of [this.#predecessor, this.#run?.lostSession ?? null]) {
+      if (lost !== null) this.#context.control.endLost(lost);
+    }
+  }
+}
+
+/** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of tables that are known to be undoable. */
+function proofOf(batch: Batch): Batch {
+  const undoableTables = writtenTables(batch).flatMap((tables) => tables ?? []);
+  return { ...batch, steps: [], undoableTables, isDryRun: true };
+}
+
+/** Whether it is known what the statements write to. */
+function isKnown(batch: Batch): boolean {
+  return writtenTables(batch).every((tables) => tables !== null);
+}
+
+function writtenTables({ steps }: Batch) {
+  return steps
+    .filter(({ statement }) => !statement.isRead)
+    .map(({ statement }) => statement.effects.tables);
 }

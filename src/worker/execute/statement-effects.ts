@@ -1,8 +1,11 @@
 // What a statement may do beside what its text says, as far as is known of the tables that it names.
 // Must not know how that is known.
+import type { TableName } from '../../shared/sql/table-names.ts';
 
 /** Asked whenever it matters: what is known may change while a statement waits or runs. */
 export interface StatementEffects {
+  /** The tables that it names; null: that is not known. */
+  readonly tables: readonly TableName[] | null;
   /**
    * Whether all that it names is known to do nothing beside what the text says: to change no data, to leave nothing
    * in the session, and to read nothing that was left there.
@@ -21,6 +24,7 @@ export interface StatementEffects {
 
 /** Those of a statement that names no table and changes none. */
 export const noEffects: StatementEffects = {
+  tables: [],
   isHarmless: () => true,
   isRepeatable: () => true,
   sent: () => {},

@@ -1,18 +1,17 @@
 // One go at a batch with a key: what it needs of the table of keys, and whom it replaces.
 // Must not know how statements are run.
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
-import { isSameServer, type ServerIdentity } from '../backend/identity.ts';
+import { isSameServer, type LostSession } from '../backend/identity.ts';
 import type { Session } from '../backend/session.ts';
 import type { Ledger } from './ledger.ts';
 import { type IdempotencyKey, type KeptRow, LedgerEntry } from './ledger-entry.ts';
-
-/** A session whose connection was lost with a transaction on its way. */
-export type LostSession = { readonly threadId: number; readonly identity: ServerIdentity };
 
 /** Whose go it is. */
 export interface AttemptEvents {
   /** How long, in ms, an answer to COMMIT is waited for. */
   readonly patienceMs: number;
+  /** Whether what became of a go before is not known. */
+  readonly isRecovering: boolean;
   /** Told instead of an end: the key is there, with this row. */
   keyTaken(row: KeptRow): void;
 }
@@ -39,6 +38,10 @@ export class Attempt {
 
   keyTaken(row: KeptRow): void {
     this.#events.keyTaken(row);
+  }
+
+  get isRecovering(): boolean {
+    return this.#events.isRecovering;
   }
 
   /** How long, in ms, an answer to COMMIT is waited for: after that the key is asked. */

@@ -1,6 +1,6 @@
 // One attempt's row in the table of idempotency keys: the statements that write it, complete it and look it up.
 // Must not know sessions, nor when they are sent.
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { LedgerTable } from '../../shared/ledger/ledger-table.ts';
 
 /** What a key stands for; both are SHA-256 sums in hexadecimal. */
@@ -22,7 +22,7 @@ export type KeptRow = {
 /** The statements of one attempt. Values stand in hexadecimal, which every sql_mode and character set reads alike. */
 export class LedgerEntry {
   /** Tells the row from that of another attempt at the same key. */
-  readonly attempt = randomBytes(16).toString('hex');
+  readonly attempt = randomUUID().replaceAll('-', '');
   readonly #table: LedgerTable;
   readonly #key: IdempotencyKey;
 

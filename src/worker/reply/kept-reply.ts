@@ -18,15 +18,18 @@ export class RowBounds {
     this.#bounds.length = 0;
   }
 
-  /** The reply without its rows. */
+  /** The reply without its rows, which says so; or as it is, where there are none. */
   cutRows(reply: Buffer): Buffer {
     const parts: Buffer[] = [];
     let from = 0;
+    let cut = 0;
     for (const [index, at] of this.#bounds.entries()) {
       const isBegin = index % 2 === 0;
       if (isBegin) parts.push(reply.subarray(from, at));
+      else cut += at - from;
       from = at;
     }
+    if (cut === 0) return reply;
     parts.push(reply.subarray(from, reply.length - 1), Buffer.from(',"rows_omitted":true}'));
     return Buffer.concat(parts);
   }

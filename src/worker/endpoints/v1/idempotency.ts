@@ -7,6 +7,9 @@ import type { Batch } from '../../execute/batch.ts';
 import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import { parseObject } from '../json-text.ts';
+import { present } from './fields.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const off = refusal(
   'IDEMPOTENCY_OFF',
@@ -44,12 +47,30 @@ const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 /** A key that `checkKey` has taken, with what it stands for. Two sections may use the same table. */
 export function keyOf(section: string, header: string, request: KeyedRequest): IdempotencyKey {
   const parsed = parseObject(request.body.toString());
-  const fields = parsed.ok ? Object.entries(parsed.exact()) : [];
-  const wanted = fields.filter(([name, value]) => !insignificant.has(name) && value !== null);
+  const fields = parsed.ok ? present(parsed.exact()) : {};
+  const wanted = Object.entries(fields)
+    .filter(([name]) => !insignificant.has(name))
+    .map(([name, value]) => [name, name === 'statements' ? presentInEach(value) : value]);
   return {
     id: hash([section, header]),
     request: hash([request.method, request.path, canonical(Object.fromEntries(wanted))]),
   };
+}
+
+/** A field that is null is as good as absent, in a statement and in what it expects too; a parameter is not. */
+function presentInEach(statements: unknown): unknown {
+  return (statements as readonly Fields[]).map((statement) => {
+    const { expect, ...fields } = present(statement) as Fields & { expect?: Fields };
+    return expect === undefined ? fields : { ...fields, expect: presentIn(expect) };
+  });
+}
+
+function presentIn(expect: Fields): Fields {
+  const bounds = Object.entries(present(expect)).map(([of, bound]) => [
+    of,
+    typeof bound === 'object' && !isLosslessNumber(bound) ? present(bound as Fields) : bound,
+  ]);
+  return Object.fromEntries(bounds);
 }
 
 /** Nothing can end within a text and begin the next: each is told with its length. */
