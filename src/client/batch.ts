@@ -2,7 +2,7 @@
 // Must not know how requests are sent.
 import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
 import { encodeParameters, type Parameters } from './parameters.ts';
-import { type AllResults, decodeResults, type Layout } from './results.ts';
+import { type AllResults, decodeResults, type Layout, type Told } from './results.ts';
 import { Fragment } from './template.ts';
 
 /** A number, or a range of them; what is not said has no bound. */
@@ -30,14 +30,14 @@ export type BatchStatement<Row = unknown> =
       readonly expect?: Expectation | undefined;
     };
 
-/** What nobody has said anything of. */
+/** The type of rows of which the caller has said nothing. */
 type RowOf<Row> = unknown extends Row ? Record<string, unknown> : Row;
 
 /** What `batch` resolves to, once all of it is committed. */
 export type BatchResult<Rows extends readonly unknown[]> = {
   /** In the order of the statements. */
   readonly results: { readonly [Index in keyof Rows]: AllResults<RowOf<Rows[Index]>> };
-  /** How often the gateway has begun it anew, after a deadlock or its like. */
+  /** How often the gateway has run it again, after a deadlock, a lock wait or a snapshot conflict. */
   readonly reruns: number;
   /** What the gateway's log calls the request. */
   readonly requestId: string;
@@ -115,9 +115,6 @@ function checkRange(range: object, place: string): void {
     throw new TypeError(`${place}: expect without min and max expects nothing`);
   }
 }
-
-/** What the gateway's JSON has of a batch. */
-type Told = Readonly<Record<string, unknown>>;
 
 /** What a reply says; null: a gateway does not answer `count` statements so. */
 export function decodeBatch(

@@ -23,7 +23,13 @@ import {
   streamNames,
 } from './options.ts';
 import { encodeParameters, type ParameterOrList, type Parameters } from './parameters.ts';
-import { type AllResults, type Column, decodeResults, type StatementResult } from './results.ts';
+import {
+  type AllResults,
+  type Column,
+  decodeResults,
+  type StatementResult,
+  type Told,
+} from './results.ts';
 import { type RetryPolicy, withRetries } from './retries.ts';
 import { isInLines, readRows, type StreamEnd } from './row-stream.ts';
 import { type Fragment, isTemplate, renderTemplate, sql } from './template.ts';
@@ -150,7 +156,7 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
     asked: BatchOptions = {},
   ): Promise<BatchResult<readonly unknown[]>> => {
     const options = { ...defaults, ...asked };
-    // A dry run by `with` that is none would be committed.
+    // A dry run that `with` asked for would be committed, since a batch has none.
     checkNames(options, batchNames, 'option of a batch');
     return await runBatch(connection, statements, options);
   };
@@ -180,8 +186,6 @@ function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
   const [params = [], options = {}] = rest as [Parameters?, QueryOptions?];
   return { text: statement, params, options };
 }
-
-type Told = Readonly<Record<string, unknown>>;
 
 async function runQuery(
   connection: Connection,

@@ -9,11 +9,11 @@ type CommonOptions = {
   readonly timeoutMs?: number | undefined;
   /** Only what reads, in a READ ONLY transaction: then an interrupted request has changed nothing. */
   readonly readOnly?: boolean | undefined;
-  /** `object` where nothing is said. */
+  /** `object` by default. */
   readonly rows?: Layout['rows'] | undefined;
-  /** BIGINT as text (where nothing is said) or as BigInt. */
+  /** BIGINT as text (the default) or as BigInt. */
   readonly bigint?: Layout['bigint'] | undefined;
-  /** JSON columns as values (where nothing is said), whose numbers are JavaScript's, or as their text. */
+  /** JSON columns as values (the default), whose numbers are JavaScript's, or as their text. */
   readonly json?: 'value' | 'string' | undefined;
   /**
    * Of 1 to 255 visible characters, or `true` for one of the client's own, a new one for each request that may write: the
@@ -42,14 +42,14 @@ export type QueryOptions = StreamOptions & {
 export type BatchOptions = CommonOptions & {
   /** false: no transaction; each statement commits by itself. */
   readonly atomic?: boolean | undefined;
-  /** The session's where nothing is said. */
+  /** The session's by default. */
   readonly isolation?:
     | 'read uncommitted'
     | 'read committed'
     | 'repeatable read'
     | 'serializable'
     | undefined;
-  /** How often the gateway begins the batch anew after a deadlock or its like; 3 where nothing is said. */
+  /** How often the gateway runs the batch again after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
   readonly reruns?: number | undefined;
 };
 

@@ -43,8 +43,8 @@ export type AllResults<Row> = StatementResult<Row> & {
   readonly results: readonly StatementResult<Row>[];
 };
 
-/** What the gateway's JSON has of a statement. */
-type Told = Readonly<Record<string, unknown>>;
+/** An object of the gateway's JSON, before anything of it is believed. */
+export type Told = Readonly<Record<string, unknown>>;
 
 /**
  * Makes a caller's results of a statement's; null: this is not what a gateway says of one. Throws a DbhttpdError where two

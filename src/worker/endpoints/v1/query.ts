@@ -34,7 +34,7 @@ const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaType
 
 const onlyJson = refusal(
   'NOT_ACCEPTABLE',
-  'The reply to a statement without columns, or to one with several results, is application/json.',
+  'The reply to a statement without columns or with several results, and to one that is undone or has a key, is application/json.',
 );
 
 /** What all requests to the endpoint have in common. */
