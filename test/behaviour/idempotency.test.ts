@@ -89,6 +89,32 @@ test('a write with a key is executed once; its repetition gets the first reply, 
   assert.deepEqual(await values(), ['a']);
 });
 
+test('a key is that of its section: another gateway of it gives the first reply, another section executes', async () => {
+  const first = await query('shared', insert('a'));
+  assert.equal(first.status, 200);
+  const settings = { workers: 1, idempotency_table: 'request_keys' };
+  const headers = { 'Idempotency-Key': 'shared' };
+  const same = await startGateway({ database, settings, section: gateway.section });
+  try {
+    const repeated = await same.post('/v1/query', insert('a'), { headers });
+    assert.ok(isReplayed(repeated));
+    assert.equal(repeated.text, first.text);
+  } finally {
+    await same.stop();
+  }
+  assert.deepEqual(await values(), ['a']);
+  const other = await startGateway({ database, settings, section: 'moon' });
+  try {
+    for (const wanted of [false, true]) {
+      const reply = await other.post('/v1/query', insert('b'), { headers });
+      assert.deepEqual([reply.status, isReplayed(reply)], [200, wanted], reply.text);
+    }
+  } finally {
+    await other.stop();
+  }
+  assert.deepEqual(await values(), ['a', 'b']);
+});
+
 test('a batch with a key is executed once, results and all', async () => {
   const body = {
     statements: [
@@ -298,6 +324,10 @@ test('a key with a request that it cannot stand for is refused, and nothing is e
   assert.deepEqual(problem(read), unfit);
   const ddl = await query('no', { sql: 'create table other (a int)' });
   assert.deepEqual(problem(ddl), [400, 400, 'NOT_IN_TRANSACTION', 'not_executed', false]);
+  const inLines = await gateway.post('/v1/query', insert('a'), {
+    headers: { Accept: 'application/x-ndjson', 'Idempotency-Key': 'no' },
+  });
+  assert.deepEqual(problem(inLines), [406, 406, 'NOT_ACCEPTABLE', 'not_executed', false]);
   for (const key of ['', ' ', 'a b', 'ä', 'x'.repeat(256)]) {
     const reply = await query(key, insert('a'));
     assert.deepEqual(problem(reply).slice(1, 4), [400, 'IDEMPOTENCY_KEY', 'not_executed'], key);

@@ -203,6 +203,56 @@ test('a lock that is waited for too long: all is undone', async () => {
   assert.deepEqual(await values(), untouched);
 });
 
+test('a lock that is free by the time of the rerun: committed, and it is said that it was run again', async () => {
+  const keeper = await database.connect();
+  const rule = proxy.on(/where id = 2/, { kind: 'delay', ms: 1 });
+  try {
+    await keeper.query('begin');
+    await keeper.query(add(2));
+    const waiting = batch([write, 'set innodb_lock_wait_timeout = 1', add(2)], { retry: 1 });
+    await eventually('it is run again', () => rule.hits() === 2);
+    await keeper.query('rollback');
+    const { committed, retries } = await waiting;
+    assert.deepEqual([committed, retries], [true, 1]);
+  } finally {
+    rule.remove();
+    keeper.destroy();
+  }
+  assert.deepEqual(await values(), [
+    [1, 0],
+    [2, 1],
+    [3, 0],
+  ]);
+});
+
+test('a row that has changed since the snapshot: the batch is run again', async (t) => {
+  const [variable] = await database.query("show variables like 'innodb_snapshot_isolation'");
+  if (variable === undefined) return t.skip('this server has no innodb_snapshot_isolation');
+  const own = await startGateway({
+    database,
+    settings: { workers: 1, init_sql: 'set innodb_snapshot_isolation = 1' },
+  });
+  const gate = await closeGate(database);
+  const statements = ['select v from t where id = 1', `select ${gate.zero}`, add(1)];
+  try {
+    const reply = own.post('/v1/batch', bodyOf(statements, { isolation: 'repeatable read' }));
+    try {
+      await processlist.started(gate.zero);
+      await database.query(add(1));
+    } finally {
+      await gate.open();
+    }
+    const { committed, retries } = (await reply).json<Told>();
+    assert.deepEqual([committed, retries], [true, 1]);
+  } finally {
+    await own.stop();
+  }
+  assert.deepEqual(await values(), [
+    [1, 2],
+    [2, 0],
+  ]);
+});
+
 test('a deadline undoes all that was done, and says so', async () => {
   const problem = await batch([write, 'do sleep(60)'], { timeout_ms: 300 });
   assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
