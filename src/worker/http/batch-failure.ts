@@ -28,10 +28,12 @@ export function batchFailure({ fault, statement, outcome }: Failed): Failure {
   };
 }
 
-/** A stop's failure, as of a single statement, for a batch of which is known what became of it. */
-export function stoppedBatch(stopped: Failure, outcome: Outcome): Failure {
-  const [reason = ''] = stopped.message.split(/(?<=\.) /);
-  return { ...stopped, outcome, message: `${reason} ${consequences[outcome]}` };
+/** Why something was stopped; the message is one sentence. */
+export type StopCause = Pick<Failure, 'status' | 'code' | 'message'>;
+
+/** What is told of a batch that was stopped, and of which it is known what became of it. */
+export function stoppedBatch(cause: StopCause, outcome: Outcome): Failure {
+  return { ...cause, outcome, message: `${cause.message} ${consequences[outcome]}` };
 }
 
 function describeFault(

@@ -1,9 +1,9 @@
 // A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
-import type { Outcome, RunEnd } from '../execute/outcome.ts';
+import type { Outcome, RunEnd, StopReason } from '../execute/outcome.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
-import { batchFailure, stoppedBatch } from './batch-failure.ts';
+import { batchFailure, type StopCause, stoppedBatch } from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
@@ -38,7 +38,7 @@ export function runFailure(
     case 'batch failed':
       return batchFailure(end);
     case 'batch stopped':
-      return stoppedBatch(stopped({ kind: 'stopped', reason: end.reason }, isRead), end.outcome);
+      return stoppedBatch(stops[end.reason], end.outcome);
     case 'lost':
       return lost(end);
     case 'key unknown':
@@ -61,22 +61,25 @@ function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
 
 /** With the same key a repetition is safe, whatever became of the first. */
 function keyUnknown({ reason }: KeyUnknown): Failure {
-  const failure = keyUnasked(reason);
-  const [cause = ''] = failure.message.split(/(?<=\.) /);
-  const message = `${cause} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
-  return { ...failure, message, outcome: 'unknown', mayRepeat: true };
+  const cause = keyUnasked(reason);
+  const message = `${cause.message} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
+  return { ...cause, message, outcome: 'unknown', mayRepeat: true };
 }
 
 /** Why the key could not be asked. */
-function keyUnasked(reason: KeyUnknown['reason']): Failure {
+function keyUnasked(reason: KeyUnknown['reason']): StopCause {
   switch (reason) {
     case 'lost':
-      return lost({ kind: 'lost', outcome: 'unknown' });
+      return {
+        status: 502,
+        code: 'CONNECTION_LOST',
+        message: 'The connection was lost after the statement was sent.',
+      };
     case 'queue full':
     case 'database unreachable':
       return unreached(reason);
     default:
-      return stopped({ kind: 'stopped', reason }, false);
+      return stops[reason];
   }
 }
 
@@ -145,36 +148,30 @@ function unreached(reason: 'queue full' | 'database unreachable'): Failure {
   return { status: failures[code].sentStatus, code, message, outcome: 'failed' };
 }
 
+/** Why statements were stopped; what became of them is told behind it. */
+const stops: Readonly<Record<StopReason, StopCause>> = {
+  deadline: {
+    status: 504,
+    code: 'DEADLINE_RUNNING',
+    message: 'The deadline passed while the statement was running.',
+  },
+  'too large': {
+    status: 422,
+    code: 'RESULT_TOO_LARGE',
+    message: 'The result is larger than max_result_bytes, or than 16 MiB where it is held back.',
+  },
+  stopping: {
+    status: 502,
+    code: 'STOPPING',
+    message: 'The gateway stopped while the statement was running.',
+  },
+  'client gone': { status: 499, code: 'CLIENT_GONE', message: 'The client went away.' },
+  stalled: { status: 499, code: 'STALLED', message: 'The reader stalled.' },
+};
+
 function stopped({ reason }: Stopped, isRead: boolean): Failure {
-  const outcome = isRead ? 'failed' : 'unknown';
+  const cause = stops[reason];
   const ending = isRead ? consequence.read : consequence.write;
-  switch (reason) {
-    case 'deadline':
-      return {
-        status: 504,
-        code: 'DEADLINE_RUNNING',
-        message: `The deadline passed while the statement was running. ${ending}`,
-        outcome,
-      };
-    case 'too large':
-      return {
-        status: 422,
-        code: 'RESULT_TOO_LARGE',
-        message: `The result is larger than max_result_bytes allows. ${ending}`,
-        outcome,
-      };
-    case 'stopping':
-      return {
-        status: 502,
-        code: 'STOPPING',
-        message: `The gateway stopped while the statement was running. ${ending}`,
-        outcome,
-      };
-    case 'client gone':
-      return { status: 499, code: 'CLIENT_GONE', message: 'The client went away.', outcome };
-    case 'stalled':
-      return { status: 499, code: 'STALLED', message: 'The reader stalled.', outcome };
-    default:
-      return reason satisfies never;
-  }
+  const outcome = isRead ? 'failed' : 'unknown';
+  return { ...cause, message: `${cause.message} ${ending}`, outcome };
 }

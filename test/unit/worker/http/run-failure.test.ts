@@ -41,6 +41,30 @@ test('says what happened, and never more than is known', () => {
   }
 });
 
+test('tells of a key whose request is not known to have ended that the same key may be sent again', () => {
+  const reasons = ['deadline', 'stopping', 'queue full', 'database unreachable', 'lost'] as const;
+  const told = reasons.map((reason) => {
+    const failure = runFailure({ kind: 'key unknown', reason }, false, () => 7);
+    assert.deepEqual([failure.outcome, failure.mayRepeat], ['unknown', true]);
+    assert.match(failure.message, /^[^.]+\. What became of .* repeat it with the same key/);
+    return [failure.status, failure.code];
+  });
+  assert.deepEqual(told, [
+    [504, 'DEADLINE_RUNNING'],
+    [502, 'STOPPING'],
+    [502, 'QUEUE_FULL'],
+    [502, 'DATABASE_UNREACHABLE'],
+    [502, 'CONNECTION_LOST'],
+  ]);
+});
+
+test('a stopped batch is told with what became of it, and nothing else is said of that', () => {
+  const end = { kind: 'batch stopped', reason: 'too large', outcome: 'rolled_back' } as const;
+  const { status, code, message } = runFailure(end, false, () => 7);
+  assert.deepEqual([status, code], [422, 'RESULT_TOO_LARGE']);
+  assert.match(message, /16 MiB where it is held back\. Everything was undone\.$/);
+});
+
 test('gives each way a code of its own', () => {
   // What was cut short has the code of what kept it from running again.
   const ways = table.filter(([end]) => end.kind !== 'cut short');
