@@ -225,6 +225,29 @@ test('a lock that is free by the time of the rerun: committed, and it is said th
   ]);
 });
 
+test('a batch that always finds its lock taken is run four times where it does not say how often', async () => {
+  const keeper = await database.connect();
+  const rule = proxy.on(/where id = 2/, { kind: 'delay', ms: 1 });
+  try {
+    await keeper.query('begin');
+    await keeper.query(add(2));
+    const problem = await batch([write, 'set innodb_lock_wait_timeout = 1', add(2)]);
+    assert.deepEqual(told(problem), [409, 'ER_LOCK_WAIT_TIMEOUT', 'rolled_back', 2]);
+    assert.equal(problem.retryable, true);
+    assert.equal(rule.hits(), 4);
+    const late = await batch([write, 'set innodb_lock_wait_timeout = 1', add(2)], {
+      retry: 100,
+      timeout_ms: 1500,
+    });
+    assert.deepEqual(told(late), [504, 'DEADLINE_RUNNING', 'rolled_back', undefined]);
+  } finally {
+    rule.remove();
+    await keeper.query('rollback');
+    keeper.destroy();
+  }
+  assert.deepEqual(await values(), untouched);
+});
+
 test('a row that has changed since the snapshot: the batch is run again', async (t) => {
   const [variable] = await database.query("show variables like 'innodb_snapshot_isolation'");
   if (variable === undefined) return t.skip('this server has no innodb_snapshot_isolation');
