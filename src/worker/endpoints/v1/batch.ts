@@ -16,8 +16,9 @@ import type { SqlContext } from '../statement.ts';
 import { chooseMediaType, prefersGzip } from './accept.ts';
 import { type BatchRequest, decodeBatch } from './batch-request.ts';
 import { decideBatch } from './decide-batch.ts';
+import { checkHeaders, keyHeader } from './headers.ts';
 import { keyOf, whyUnfit } from './idempotency.ts';
-import { checkHeaders, keyHeader, rememberHeads } from './query.ts';
+import { rememberHeads } from './remembered-heads.ts';
 
 const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
 

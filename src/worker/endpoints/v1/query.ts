@@ -13,28 +13,22 @@ import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import type { FormatChoice } from '../../reply/format.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
-import { chooseV1Json, createV1Heads, type V1ReplyOptions } from '../../reply/formats/v1-json.ts';
-import {
-  chooseCsv,
-  chooseNdjson,
-  createCsvHeads,
-  createNdjsonHeads,
-} from '../../reply/formats/v1-stream.ts';
+import { chooseV1Json, type V1ReplyOptions } from '../../reply/formats/v1-json.ts';
+import { chooseCsv, chooseNdjson } from '../../reply/formats/v1-stream.ts';
 import { RowBounds } from '../../reply/kept-reply.ts';
-import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
 import { decideStatement, type SqlContext } from '../statement.ts';
-import { chooseMediaType, type MediaType, mediaTypes, prefersGzip } from './accept.ts';
+import { chooseMediaType, type MediaType, prefersGzip } from './accept.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
-import { checkKey, keyOf, onlyReads, whyUnfit } from './idempotency.ts';
+import { checkHeaders, keyHeader } from './headers.ts';
+import { keyOf, onlyReads, whyUnfit } from './idempotency.ts';
+import { type HeadsOf, nameLayout, rememberHeads } from './remembered-heads.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
 import { isJsonOnly } from './result-shape.ts';
 
-const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
-
 const onlyJson = refusal(
   'NOT_ACCEPTABLE',
-  'The reply to a statement without columns or with several results, and to one that is undone or has a key, is application/json.',
+  'Only application/json answers a statement without columns, a CALL, and a request with max_affected, dry_run or Idempotency-Key.',
 );
 
 /** What all requests to the endpoint have in common. */
@@ -91,21 +85,6 @@ export function createQueryEndpoint(
   };
 }
 
-/** What is wrong with a request's headers, whatever its body may be; null: nothing. */
-export function checkHeaders(
-  headers: NodeJS.Dict<string | string[]>,
-  config: Config,
-): Failure | null {
-  const refused = checkKey(keyHeader(headers), config);
-  if (refused !== null) return refused;
-  return chooseMediaType(headers.accept as string | undefined) === null ? notAcceptable : null;
-}
-
-/** Its Idempotency-Key, as it stands. */
-export function keyHeader(headers: NodeJS.Dict<string | string[]>): string | undefined {
-  return headers['idempotency-key'] as string | undefined;
-}
-
 /** Null: what the statement's reply can be is not accepted. */
 function chooseFor(request: QueryRequest, accept: string | undefined): MediaType | null {
   const type = chooseMediaType(accept);
@@ -116,39 +95,6 @@ function chooseFor(request: QueryRequest, accept: string | undefined): MediaType
 
 function chooseJson(accept: string | undefined): MediaType | null {
   return chooseMediaType(accept, ['application/json']);
-}
-
-type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
-
-/** What stands before rows, kept for each kind of reply. */
-export function rememberHeads(): HeadsOf {
-  const all = new Map<string, ResultHeads>();
-  return (type, layout) => {
-    const key = `${type} ${nameOf(layout)}`;
-    let heads = all.get(key);
-    if (heads === undefined) {
-      heads = createHeads(type, layout);
-      all.set(key, heads);
-    }
-    return heads;
-  };
-}
-
-function createHeads(type: MediaType, layout: V1Layout): ResultHeads {
-  switch (type) {
-    case 'application/json':
-      return createV1Heads(layout);
-    case 'application/x-ndjson':
-      return createNdjsonHeads(layout);
-    case 'text/csv':
-      return createCsvHeads();
-    default:
-      return type satisfies never;
-  }
-}
-
-function nameOf({ rows, numbers, json }: V1Layout): string {
-  return `${rows} ${numbers} ${json}`;
 }
 
 function answer(
@@ -168,7 +114,7 @@ function answer(
       isSingle: true,
       rollbackOnError: false,
       asksServer: false,
-      format: `v1 ${type} ${nameOf(request.layout)} ${maxRows}`,
+      format: `v1 ${type} ${nameLayout(request.layout)} ${maxRows}`,
     },
     context.mostStatementBytes(),
     context.catalogue,

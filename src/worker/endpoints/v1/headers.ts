@@ -1,0 +1,23 @@
+// What the headers of a request to /v1 ask for, whatever its body may be.
+// Must not know what its body asks for.
+import type { Config } from '../../../shared/settings/config.ts';
+import { type Failure, refusal } from '../../reply/failure.ts';
+import { chooseMediaType, mediaTypes } from './accept.ts';
+import { checkKey } from './idempotency.ts';
+
+const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
+
+/** What is wrong with a request's headers, whatever its body may be; null: nothing. */
+export function checkHeaders(
+  headers: NodeJS.Dict<string | string[]>,
+  config: Config,
+): Failure | null {
+  const refused = checkKey(keyHeader(headers), config);
+  if (refused !== null) return refused;
+  return chooseMediaType(headers.accept as string | undefined) === null ? notAcceptable : null;
+}
+
+/** Its Idempotency-Key, as it stands. */
+export function keyHeader(headers: NodeJS.Dict<string | string[]>): string | undefined {
+  return headers['idempotency-key'] as string | undefined;
+}

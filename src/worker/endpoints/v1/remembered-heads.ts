@@ -1,0 +1,42 @@
+// What stands before the rows of a result, made once for each kind of reply and kept: columns are described again only when they change.
+// Must not know requests.
+import type { V1Layout } from '../../reply/formats/v1-cells.ts';
+import { createV1Heads } from '../../reply/formats/v1-json.ts';
+import { createCsvHeads, createNdjsonHeads } from '../../reply/formats/v1-stream.ts';
+import type { ResultHeads } from '../../reply/result-heads.ts';
+import type { MediaType } from './accept.ts';
+
+/** Finds the heads of a kind of reply. */
+export type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
+
+/** Creates what remembers them: one for each endpoint of a worker. */
+export function rememberHeads(): HeadsOf {
+  const all = new Map<string, ResultHeads>();
+  return (type, layout) => {
+    const key = `${type} ${nameLayout(layout)}`;
+    let heads = all.get(key);
+    if (heads === undefined) {
+      heads = createHeads(type, layout);
+      all.set(key, heads);
+    }
+    return heads;
+  };
+}
+
+function createHeads(type: MediaType, layout: V1Layout): ResultHeads {
+  switch (type) {
+    case 'application/json':
+      return createV1Heads(layout);
+    case 'application/x-ndjson':
+      return createNdjsonHeads(layout);
+    case 'text/csv':
+      return createCsvHeads();
+    default:
+      return type satisfies never;
+  }
+}
+
+/** Tells one layout from another. */
+export function nameLayout({ rows, numbers, json }: V1Layout): string {
+  return `${rows} ${numbers} ${json}`;
+}
