@@ -268,6 +268,13 @@ test('a procedure that ends the transaction leaves a key that is never executed 
   }
 });
 
+test('a statement that removes the key itself: nothing is committed that the key does not tell of', async () => {
+  const body = { statements: [insert('x'), { sql: 'delete from request_keys' }] };
+  const reply = await batch('removed', body);
+  assert.deepEqual(problem(reply).slice(0, 3), [409, 409, 'TRANSACTION_ENDED'], reply.text);
+  assert.deepEqual([await values(), await keys()], [[], 0]);
+});
+
 test('a procedure that leaves the transaction alone is one of its statements', async () => {
   const body = { statements: [{ sql: 'call swallows()' }, insert('b')] };
   const first = await batch('call', body);

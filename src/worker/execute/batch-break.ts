@@ -29,6 +29,9 @@ export type Break =
     }
   | { readonly kind: 'lost' };
 
+/** What is told as itself: of a key that is taken its row is. */
+export type Told = Exclude<Break, { kind: 'taken' }>;
+
 /** Deadlock, lock wait, snapshot, a conflict in a replication group: the same batch may succeed the next time. */
 const worthAnotherTry = new Set([1213, 1205, 1020, 3101]);
 /** ER_OPTION_PREVENTS_STATEMENT: a COMMIT that is answered with it has been rolled back. */
@@ -61,7 +64,7 @@ export function outcomeWithoutTransaction(broken: Break): Outcome {
 
 /** The end that is told. @param stopReason why the batch was stopped meanwhile; null: it was not */
 export function describeBreak(
-  broken: Break,
+  broken: Told,
   outcome: Outcome,
   stopReason: StopReason | null,
 ): RunEnd {
@@ -81,7 +84,6 @@ export function describeBreak(
     case 'stopped':
       return { kind: 'batch stopped', reason: broken.reason, outcome };
     case 'no ledger':
-    case 'taken':
       return { kind: 'key refused', reason: 'no table' };
     case 'lost':
       return stopReason === null

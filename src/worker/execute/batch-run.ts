@@ -19,6 +19,7 @@ import {
   isUndoing,
   isWorthAnotherTry,
   outcomeWithoutTransaction,
+  type Told,
 } from './batch-break.ts';
 import { TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
@@ -55,7 +56,7 @@ const activities: Readonly<Record<Phase, Activity>> = {
 /** ER_SP_DOES_NOT_EXIST, also of savepoints. */
 const noSavepoint = 1305;
 /** ER_DUP_ENTRY */
-const isThere = 1062;
+const duplicateEntry = 1062;
 /** What the server says of a table of keys that is missing, forbidden, or of another shape. */
 const tableErrors = new Set([
   1036, 1048, 1054, 1136, 1142, 1143, 1146, 1288, 1364, 1366, 1406, 1442,
@@ -317,7 +318,7 @@ export class BatchRun implements Execution, Waiter {
     if (broken.isOfKey) return true;
     const isAtCommit = this.#attempt !== null && broken.step === null;
     if (retries >= this.#batch.mostRetries + (isAtCommit ? 1 : 0)) return false;
-    return this.#forget(this.#held.session);
+    return this.#resetForRerun(this.#held.session);
   }
 
   /** Tells whose the key is. False: it is nobody's any more. */
@@ -339,7 +340,7 @@ export class BatchRun implements Execution, Waiter {
   }
 
   /** Takes the session back to what the first run found: variables outlive a ROLLBACK. Returns whether it may be begun anew. */
-  async #forget(session: Session): Promise<boolean> {
+  async #resetForRerun(session: Session): Promise<boolean> {
     if (!this.#batch.isAtomic || this.#stopReason !== null) return false;
     try {
       await this.#context.pool.refresh(session);
@@ -399,7 +400,7 @@ export class BatchRun implements Execution, Waiter {
   }
 
   #keyRefused(error: ServerError): Break {
-    if (error.errno === isThere) return { kind: 'taken' };
+    if (error.errno === duplicateEntry) return { kind: 'taken' };
     if (!tableErrors.has(error.errno)) {
       return { kind: 'refused', error, step: null, isCall: false, isOfKey: true };
     }
@@ -415,7 +416,8 @@ export class BatchRun implements Execution, Waiter {
   async #commit(): Promise<Answered> {
     const { connection } = this.#held.session;
     const giveUp = () => connection.destroy(new Error('COMMIT has no answer'));
-    const timer = this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.patienceMs);
+    const timer =
+      this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.commitTimeoutMs);
     const answered = await this.#held.ask('COMMIT', discardResults);
     clearTimeout(timer);
     return answered;
@@ -462,7 +464,7 @@ export class BatchRun implements Execution, Waiter {
   }
 
   /** Where there is a key to ask, what is unknown is found out by whoever has it. */
-  #describe(broken: Break, outcome: Outcome): RunEnd {
+  #describe(broken: Told, outcome: Outcome): RunEnd {
     const canBeAsked = this.#attempt !== null && this.#stopReason === null;
     if (canBeAsked && outcome === 'unknown') return { kind: 'lost', outcome };
     return describeBreak(broken, outcome, this.#stopReason);

@@ -1,6 +1,6 @@
 // A batch with an Idempotency-Key from being asked for to a known end: in its turn, as often as connections are lost, and once
 // where it counts.
-// Must not know HTTP or the reply's shape, nor how a go at it is run.
+// Must not know HTTP or the reply's shape, nor how an attempt is run.
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../backend/identity.ts';
 import { Attempt, type AttemptEvents } from '../ledger/attempt.ts';
@@ -34,13 +34,13 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   readonly #times: RunTimes;
   /** When the client is answered in any case; by performance.now(). */
   readonly #until: number;
-  /** What the goes of this run have called themselves. */
+  /** What the attempts of this run have called themselves. */
   readonly #attempts = new Set<string>();
   #phase: Phase = 'created';
   #run: BatchRun | null = null;
   #leaveTurn: (() => void) | null = null;
   #hasPlace = false;
-  /** Some go's COMMIT has no answer. */
+  /** The COMMIT of one of the attempts has no answer. */
   #mayHaveCommitted = false;
   #hasLost = false;
   /** Of those while the statements ran, or of errors that leave open what became of COMMIT. */
@@ -126,8 +126,8 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
       this.#hasLost = true;
       if (!mayHaveCommitted || lostSession === null) this.#losses += 1;
       this.#predecessor = lostSession ?? this.#predecessor;
-      this.#goOn();
-    } else if (this.#isUnreached(end)) this.#goOn();
+      this.#tryAgain();
+    } else if (this.#isUnreached(end)) this.#tryAgain();
     else this.#end(this.#judge(end, run));
   }
 
@@ -135,24 +135,24 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     if (this.#phase !== 'waiting') return;
     this.#leavePlace();
     this.#phase = 'running';
-    this.#go(this.#batch);
+    this.#attempt(this.#batch);
   }
 
-  /** Gone on with after a loss only: a first go that finds no server has executed nothing. */
+  /** After a loss only: a first attempt that finds no server has executed nothing. */
   #isUnreached(end: RunEnd): boolean {
     const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
     return isUnreached && this.#hasLost;
   }
 
-  /** The key tells whether a COMMIT was heard: where it is new, nothing of the go before stands. */
-  #goOn(): void {
+  /** The key tells whether a COMMIT was heard: where it is new, nothing of the attempt before stands. */
+  #tryAgain(): void {
     this.#events.sink.restart();
     const mayRun = this.#losses <= mostLosses;
     if (!mayRun) this.#phase = 'proving';
-    this.#go(mayRun ? this.#batch : proofOf(this.#batch));
+    this.#attempt(mayRun ? this.#batch : createProof(this.#batch));
   }
 
-  #go(batch: Batch): void {
+  #attempt(batch: Batch): void {
     const attempt = new Attempt(this.#ledger, this.#key, this.#predecessor, this);
     this.#attempts.add(attempt.entry.attempt);
     this.#run = new BatchRun(this.#context, batch, this, this.#times, attempt);
@@ -164,7 +164,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 
   /** Half of the time that is left: an answer may have got lost, and the other half is for asking. */
-  get patienceMs(): number {
+  get commitTimeoutMs(): number {
     return Math.max(0, (this.#until - performance.now()) / 2);
   }
 
@@ -179,7 +179,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
   }
 
-  /** What a go's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
+  /** What an attempt's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
   #judge(end: RunEnd, run: BatchRun): RunEnd {
     if (this.#phase === 'proving') {
       if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
@@ -217,7 +217,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
   }
 
-  /** What the last go has left in the server would hold the key, and nobody else knows of it. */
+  /** What the last attempt has left in the server would hold the key, and nobody else knows of it. */
   #endLost(): void {
     for (const lost of [this.#predecessor, this.#run?.lostSession ?? null]) {
       if (lost !== null) this.#context.control.endLost(lost);
@@ -226,7 +226,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
 }
 
 /** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of tables that are known to be undoable. */
-function proofOf(batch: Batch): Batch {
+function createProof(batch: Batch): Batch {
   const undoableTables = writtenTables(batch).flatMap((tables) => tables ?? []);
   return { ...batch, steps: [], undoableTables, isDryRun: true };
 }

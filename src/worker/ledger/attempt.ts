@@ -1,4 +1,4 @@
-// One go at a batch with a key: what it needs of the table of keys, and whom it replaces.
+// One attempt at a batch with a key: what it needs of the table of keys, and whom it replaces.
 // Must not know how statements are run.
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import { isSameServer, type LostSession } from '../backend/identity.ts';
@@ -6,21 +6,21 @@ import type { Session } from '../backend/session.ts';
 import type { Ledger } from './ledger.ts';
 import { type IdempotencyKey, type KeptRow, LedgerEntry } from './ledger-entry.ts';
 
-/** Whose go it is. */
+/** Whose attempt it is. */
 export interface AttemptEvents {
   /** How long, in ms, an answer to COMMIT is waited for. */
-  readonly patienceMs: number;
-  /** Whether what became of a go before is not known. */
+  readonly commitTimeoutMs: number;
+  /** Whether what became of an attempt before is not known. */
   readonly isRecovering: boolean;
   /** Told instead of an end: the key is there, with this row. */
   keyTaken(row: KeptRow): void;
 }
 
-/** One go. */
+/** One attempt. */
 export class Attempt {
   readonly ledger: Ledger;
   readonly entry: LedgerEntry;
-  /** The session of the go before; null: this is the first. */
+  /** The session that an attempt before has lost; null: none has. */
   readonly predecessor: LostSession | null;
   readonly #events: AttemptEvents;
 
@@ -45,12 +45,12 @@ export class Attempt {
   }
 
   /** How long, in ms, an answer to COMMIT is waited for: after that the key is asked. */
-  get patienceMs(): number {
-    return this.#events.patienceMs;
+  get commitTimeoutMs(): number {
+    return this.#events.commitTimeoutMs;
   }
 
   /**
-   * Ends what is left of the go before: its transaction would hold the key until the server notices that nobody is there.
+   * Ends what is left of the attempt before: its transaction would hold the key until the server notices that nobody is there.
    * Numbers of connections are not given twice in one run of a server. Rejects when this session's connection is lost.
    */
   async endPredecessor({ connection, identity }: Session): Promise<void> {

@@ -16,20 +16,19 @@ const restsPerKeep = 10;
 /** Rows are removed so many at a time: each piece is a transaction, which nobody waits long for. */
 const pieceRows = 200;
 /** A session is borrowed for so long; where more is left, it is asked for again after as long a rest. */
-const turnMs = 100;
+const sliceMs = 100;
 /** A piece that takes longer is given up, with its connection. */
 const mostPieceMs = 10_000;
 
+/** The operator's init_sql may have switched autocommit off: nothing would stay removed. Who holds a row that is to go is not waited for. */
+const sessionSettings = ['SET SESSION autocommit = 1', 'SET SESSION innodb_lock_wait_timeout = 1'];
 /**
- * Under READ COMMITTED, where the gaps between rows are not locked: under REPEATABLE READ new keys waited for it (MySQL's manual,
- * "InnoDB Locking"). Who holds a row that is to go is not waited for.
+ * Where the gaps between rows are not locked: under REPEATABLE READ new keys waited for a DELETE by time (MySQL's manual, "InnoDB
+ * Locking").
  */
-const sessionSettings = [
-  // The operator's init_sql may have switched it off: nothing would stay removed.
-  'SET SESSION autocommit = 1',
-  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  'SET SESSION innodb_lock_wait_timeout = 1',
-];
+const readCommitted = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+/** ER_BINLOG_STMT_MODE_AND_ROW_ENGINE: not with binlog_format = STATEMENT. */
+const wantsOtherIsolation = 1665;
 
 /** One worker's share of the work. Whoever creates it starts and closes it. */
 export class Purge implements Waiter {
@@ -41,6 +40,7 @@ export class Purge implements Waiter {
   #phase: 'resting' | 'waiting' | 'purging' | 'closed' = 'resting';
   #timer: NodeJS.Timeout | null = null;
   #hasFailed = false;
+  #settings = [...sessionSettings, readCommitted];
 
   /** @param keepMs how long a key is remembered */
   constructor(pool: Pool, table: LedgerTable, keepMs: number, log: Log) {
@@ -93,39 +93,42 @@ export class Purge implements Waiter {
     session.isFresh = false;
     let isMoreLeft = false;
     try {
-      for (const sql of sessionSettings) await fetchRows(connection, sql);
+      for (const sql of this.#settings) await fetchRows(connection, sql);
       isMoreLeft = await this.#removePieces(connection);
       this.#hasFailed = false;
     } catch (error) {
       this.#failed(error);
     }
     this.#pool.release(session, connection.isLost ? 'broken' : 'unclean');
-    this.#restFor(isMoreLeft ? turnMs : this.#restMs);
+    this.#restFor(isMoreLeft ? sliceMs : this.#restMs);
   }
 
   /** Returns whether there is more to remove. */
   async #removePieces(connection: Connection): Promise<boolean> {
-    const until = performance.now() + turnMs;
-    let removed: number;
+    const until = performance.now() + sliceMs;
+    let isFull: boolean;
     do {
-      removed = await this.#removePiece(connection);
-    } while (removed === pieceRows && performance.now() < until);
-    return removed === pieceRows;
+      isFull = await this.#removePiece(connection);
+    } while (isFull && performance.now() < until);
+    return isFull;
   }
 
-  async #removePiece(connection: Connection): Promise<number> {
+  /** By their ids, which locks these rows alone. Returns whether it was as large as a piece may be. */
+  async #removePiece(connection: Connection): Promise<boolean> {
     const timer = setTimeout(
       () => connection.destroy(new Error('old keys could not be removed in time')),
       mostPieceMs,
     );
     try {
+      const { quoted } = this.#table;
       const before = utcTime(Date.now() - this.#keepMs);
-      await fetchRows(
+      const old = await fetchRows(
         connection,
-        `DELETE FROM ${this.#table.quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
+        `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
       );
-      const [count] = await fetchRows(connection, 'SELECT ROW_COUNT()');
-      return Number(count?.[0]);
+      const ids = old.map(([id]) => `x'${id}'`).join();
+      if (ids !== '') await fetchRows(connection, `DELETE FROM ${quoted} WHERE id IN (${ids})`);
+      return old.length === pieceRows;
     } finally {
       clearTimeout(timer);
     }
@@ -133,6 +136,10 @@ export class Purge implements Waiter {
 
   /** A refusal's words may quote names; its number says enough. */
   #failed(error: unknown): void {
+    if (error instanceof RefusedError && error.errno === wantsOtherIsolation) {
+      this.#settings = [...sessionSettings];
+      return;
+    }
     const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
     this.#log.debug?.('old idempotency keys could not be removed', { reason });
     if (this.#hasFailed || this.#phase === 'closed') return;
