@@ -30,6 +30,7 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
     ...pools,
     'gateway-unix',
     'gateway-unlogged',
+    'gateway-post',
     'gateway-v1',
     'constant',
     'client',
@@ -38,8 +39,8 @@ const deciding: Readonly<Record<string, readonly Peer[]>> = {
   'point/256': pools,
   'point/48-close': [...pools, 'constant', 'constant-none'],
   'join/16': [...pools, 'gateway-unix', 'constant', 'client', 'client-unix'],
-  'thousand/16': [...pools, 'gateway-v1', 'client'],
-  'insert/16': [...pools, 'gateway-v1', 'constant', 'client'],
+  'thousand/16': [...pools, 'gateway-post', 'gateway-v1', 'client'],
+  'insert/16': [...pools, 'gateway-post', 'gateway-v1', 'constant', 'client'],
   'batch/16': batching,
 };
 

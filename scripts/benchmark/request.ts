@@ -1,4 +1,4 @@
-// The request of a cell as text: `/db` by GET, `/v1` by POST, with marks where each one differs from the last.
+// The request of a cell as text: `/db` by GET or POST, `/v1` by POST, with marks where each one differs from the last.
 // Must not know who sends it.
 import type { Cell } from './cells.ts';
 import type { Server } from './servers.ts';
@@ -49,7 +49,9 @@ function composePost(cell: Cell, server: Place): Request {
   const [path, body] =
     kind === 'batch'
       ? ['/v1/batch', `{"statements":${statement}}`]
-      : ['/v1/query', JSON.stringify({ sql: statement })];
+      : server.speaks === 'db-post'
+        ? ['/db', JSON.stringify({ SQL: statement })]
+        : ['/v1/query', JSON.stringify({ sql: statement })];
   const length = Buffer.byteLength(body.replaceAll(marks.id, '0'.repeat(digits)));
   const head = [
     ...composeHead(cell, server),

@@ -23,7 +23,7 @@ export type Server = {
   /** Before the question mark of a workload's URL. */
   readonly path: (workload: string) => string;
   /** How it is asked; `v1-keys`: with an Idempotency-Key. A batch goes to `/v1/batch` of every server. */
-  readonly speaks: 'db' | 'v1' | 'v1-keys';
+  readonly speaks: 'db' | 'db-post' | 'v1' | 'v1-keys';
   /** Cuts what it has logged: no measurement pays for a disk that others have filled. */
   readonly trimLogs: () => void;
   readonly stop: () => Promise<void>;
@@ -49,6 +49,8 @@ export async function startServer(
       return startLoggingGateway(database, {}, { overSocket: database.socket });
     case 'gateway-unlogged':
       return startLoggingGateway(database, { access_log: 'off' });
+    case 'gateway-post':
+      return { ...(await startLoggingGateway(database)), speaks: 'db-post' };
     case 'gateway-v1':
       return { ...(await startLoggingGateway(database)), speaks: 'v1' };
     case 'gateway-keys': {

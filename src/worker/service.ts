@@ -47,6 +47,7 @@ import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
+import { asciiJson } from './reply/ascii-json.ts';
 import { BufferPool } from './reply/buffers.ts';
 
 /** What the service needs from the process it lives in. */
@@ -160,6 +161,7 @@ export function createService({
     live,
     buffers: new BufferPool(),
     rowModule,
+    sectionJson: asciiJson(config.section),
     holdBytes: config.bufferBytes,
     retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.length, performance.now()),
     mostStatementBytes: () => packetLimit.mostStatementBytes,

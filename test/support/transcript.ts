@@ -187,7 +187,7 @@ function chooseV1(
     json: 'string',
   } as const;
   const about = {
-    section: 's',
+    section: '"s"',
     requestId: 'r',
     isReadOnly: false,
     isRead: true,

@@ -21,6 +21,8 @@ export type StatementSettings = Pick<
 export type SqlContext = {
   /** Null: rows are written one by one. */
   readonly rowModule: RowModule | null;
+  /** The section's name as JSON in ASCII, as it stands in replies. */
+  readonly sectionJson: string;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
   readonly catalogue: Known;

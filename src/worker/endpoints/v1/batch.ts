@@ -91,7 +91,7 @@ function answer(
     return;
   }
   const format = chooseV1Batch({
-    section: config.section,
+    section: context.sectionJson,
     requestId: record.requestId,
     heads,
     rowModule: context.rowModule,

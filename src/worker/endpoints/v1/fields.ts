@@ -102,5 +102,6 @@ export function isOneOf(...words: readonly string[]): FieldCheck {
 
 /** The same fields, without those that are null. */
 export function present(object: Fields): Fields {
+  if (!Object.values(object).includes(null)) return object;
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }

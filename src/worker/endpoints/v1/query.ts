@@ -133,7 +133,8 @@ function answer(
     return;
   }
   const format = chooseFormat(type, request.layout, headsOf, {
-    section: config.section,
+    heads: headsOf('application/json', request.layout),
+    section: context.sectionJson,
     requestId: record.requestId,
     rowModule: context.rowModule,
     maxRows,
@@ -151,9 +152,8 @@ function chooseFormat(
   type: MediaType,
   layout: V1Layout,
   headsOf: HeadsOf,
-  reply: Omit<V1ReplyOptions, 'heads'>,
+  options: V1ReplyOptions,
 ): FormatChoice {
-  const options = { ...reply, heads: headsOf('application/json', layout) };
   if (type === 'application/json') return chooseV1Json(options);
   const streamed = { ...options, streamHeads: headsOf(type, layout) };
   return type === 'text/csv' ? chooseCsv(streamed) : chooseNdjson(streamed);

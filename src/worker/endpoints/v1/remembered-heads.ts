@@ -4,20 +4,22 @@ import type { V1Layout } from '../../reply/formats/v1-cells.ts';
 import { createV1Heads } from '../../reply/formats/v1-json.ts';
 import { createCsvHeads, createNdjsonHeads } from '../../reply/formats/v1-stream.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
-import type { MediaType } from './accept.ts';
+import { type MediaType, mediaTypes } from './accept.ts';
 
 /** Finds the heads of a kind of reply. */
 export type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
 
-/** Creates what remembers them: one for each endpoint of a worker. */
+/** Creates what remembers them: one for each endpoint of a worker. Layouts are those of `layoutOf`, of which there are few. */
 export function rememberHeads(): HeadsOf {
-  const all = new Map<string, ResultHeads>();
+  const all = new Map<MediaType, Map<V1Layout, ResultHeads>>(
+    mediaTypes.map((type) => [type, new Map()]),
+  );
   return (type, layout) => {
-    const key = `${type} ${nameLayout(layout)}`;
-    let heads = all.get(key);
+    const ofType = all.get(type);
+    let heads = ofType?.get(layout);
     if (heads === undefined) {
       heads = createHeads(type, layout);
-      all.set(key, heads);
+      ofType?.set(layout, heads);
     }
     return heads;
   };

@@ -80,13 +80,18 @@ export function decodeQuery(body: Buffer, section: string): DecodedQuery {
   };
 }
 
+/** All that there are, each once: whoever remembers something for one finds it by identity. */
+const layouts: readonly V1Layout[] = (['array', 'object'] as const).flatMap((rows) =>
+  (['exact', 'raw'] as const).flatMap((numbers) =>
+    (['value', 'string'] as const).map((json) => Object.freeze({ rows, numbers, json })),
+  ),
+);
+
 /** How rows and values are to look, by fields that have been checked. */
 export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknown>>): V1Layout {
-  return {
-    rows: rows === 'object' ? 'object' : 'array',
-    numbers: numbers === 'raw' ? 'raw' : 'exact',
-    json: json === 'string' ? 'string' : 'value',
-  };
+  const at =
+    (rows === 'object' ? 4 : 0) + (numbers === 'raw' ? 2 : 0) + (json === 'string' ? 1 : 0);
+  return layouts[at] as V1Layout;
 }
 
 function failed(code: FieldFault['code'], message: string): DecodedQuery {

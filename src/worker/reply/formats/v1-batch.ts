@@ -130,8 +130,7 @@ class V1Batch implements Format {
     if (this.#isComplete) return;
     this.#isComplete = true;
     const { section, requestId } = this.#options;
-    const about = JSON.stringify({ request_id: requestId, section });
-    writeBytes(this.#out, Buffer.from(`],${about.slice(1)}`));
+    writeAscii(this.#out, `],"request_id":"${requestId}","section":${section}}`);
   }
 
   #writeProblem({ error, statement, batch }: StatementFailure): void {

@@ -20,7 +20,9 @@ import { planV1Rows, type V1Layout } from './v1-cells.ts';
 
 /** What the replies to one request depend on. */
 export type V1ReplyOptions = RowLimits & {
+  /** The section's name as JSON, in ASCII. */
   readonly section: string;
+  /** Of letters, digits and marks that JSON takes as they stand. */
   readonly requestId: string;
   readonly heads: ResultHeads;
   /** Null: rows are written one by one. */
@@ -227,8 +229,8 @@ export class V1Json implements Format {
     this.#isComplete = true;
     const { section, requestId, isDryRun } = this.#options;
     const undone = isDryRun ? '"rolled_back":true,' : '';
-    const about = `${undone}"request_id":${JSON.stringify(requestId)},"section":${JSON.stringify(section)}}`;
-    writeBytes(this.#out, Buffer.from(this.#isSeveral ? `],${about}` : `,${about}`));
+    const before = this.#isSeveral ? '],' : ',';
+    writeAscii(this.#out, `${before}${undone}"request_id":"${requestId}","section":${section}}`);
   }
 
   #refuse(failure: Failure): void {
