@@ -57,6 +57,15 @@ const problem = (reply: Reply) => {
   return [reply.status, status, code, outcome, retryable];
 };
 
+/** From the statement on that matches, which still reaches the server, nothing is heard from it. */
+function thenSilence(matches: RegExp): (statement: string) => boolean {
+  return (statement) => {
+    const isIt = matches.test(statement);
+    if (isIt) proxy.partition();
+    return isIt;
+  };
+}
+
 const cuts: readonly Fault[] = [
   { kind: 'cut-request' },
   { kind: 'cut-request', afterBytes: 2 },
@@ -108,11 +117,9 @@ test('an answer to COMMIT that never comes: the key is asked in time', async () 
 });
 
 test('a database that is not heard before the deadline: unknown, and the key answers later', async () => {
-  const rule = proxy.on(/^COMMIT$/, { kind: 'drop-reply' }, { times: 1 });
-  const asked = batch('silent', { timeout_ms: 1000 });
-  await eventually('COMMIT is under way', () => rule.hits() === 1);
-  proxy.partition();
-  const reply = await asked;
+  const rule = proxy.on(thenSilence(/^COMMIT$/), { kind: 'drop-reply' }, { times: 1 });
+  const reply = await batch('silent', { timeout_ms: 1000 });
+  assert.equal(rule.hits(), 1);
   rule.remove();
   proxy.heal();
   assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);
@@ -122,11 +129,9 @@ test('a database that is not heard before the deadline: unknown, and the key ans
 });
 
 test('what a lost session holds is ended when the database is heard again, and the key answers', async () => {
-  const rule = proxy.on(/update t/, { kind: 'abandon' }, { times: 1 });
-  const asked = batch('held', { timeout_ms: 1000 });
-  await eventually('a session is left behind', () => rule.hits() === 1);
-  proxy.partition();
-  const reply = await asked;
+  const rule = proxy.on(thenSilence(/update t/), { kind: 'abandon' }, { times: 1 });
+  const reply = await batch('held', { timeout_ms: 1000 });
+  assert.equal(rule.hits(), 1);
   rule.remove();
   proxy.heal();
   assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);

@@ -7,6 +7,7 @@ import {
   decodeFields,
   type FieldCheck,
   type FieldFault,
+  type Fields,
   findFault,
   isBoolean,
   isCount,
@@ -43,10 +44,8 @@ export type BatchFieldFault = FieldFault & { readonly statement?: number };
 
 /** What is asked for, or why it cannot be told. */
 export type DecodedBatch =
-  | { readonly ok: true; readonly request: BatchRequest }
+  | { readonly ok: true; readonly request: BatchRequest; readonly exact: () => Fields }
   | { readonly ok: false; readonly fault: BatchFieldFault };
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** How often a batch is begun anew, where it does not say. */
 const usualRetry = 3;
@@ -121,6 +120,7 @@ export function decodeBatch(body: Buffer, section: string): DecodedBatch {
   }
   return {
     ok: true,
+    exact,
     request: {
       statements,
       isAtomic,

@@ -45,7 +45,9 @@ export function createBatchEndpoint(
         const heads = headsOf('application/json', decoded.request.layout);
         const header = keyHeader(headers);
         const key =
-          header === undefined ? null : keyOf(config.section, header, { method, path, body });
+          header === undefined
+            ? null
+            : keyOf(config.section, header, { method, path, fields: decoded.exact() });
         const asked = { heads, request: decoded.request, mayCompress, key };
         answer(config, context, asked, response, record);
         return;

@@ -11,7 +11,8 @@ export type FieldFault = { readonly code: FailureCode; readonly message: string 
 /** Says what is wrong with a field's value; null: nothing. */
 export type FieldCheck = (value: unknown) => string | null;
 
-type Fields = Readonly<Record<string, unknown>>;
+/** A request's object, or one within it. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of a body that are known and not null; or why there are none. */
 export type DecodedFields =

@@ -6,10 +6,7 @@ import type { Config } from '../../../shared/settings/config.ts';
 import type { Batch } from '../../execute/batch.ts';
 import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
-import { parseObject } from '../json-text.ts';
-import { present } from './fields.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, present } from './fields.ts';
 
 const off = refusal(
   'IDEMPOTENCY_OFF',
@@ -37,8 +34,8 @@ export function checkKey(header: string | undefined, { idempotencyTable }: Confi
 export type KeyedRequest = {
   readonly method: string;
   readonly path: string;
-  /** Known to be a JSON object. */
-  readonly body: Buffer;
+  /** Its fields, with every digit. */
+  readonly fields: Fields;
 };
 
 /** How long a request may take, and how often it is begun anew, is not what it asks for. */
@@ -46,9 +43,7 @@ const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 
 /** A key that `checkKey` has taken, with what it stands for. Two sections may use the same table. */
 export function keyOf(section: string, header: string, request: KeyedRequest): IdempotencyKey {
-  const parsed = parseObject(request.body.toString());
-  const fields = parsed.ok ? present(parsed.exact()) : {};
-  const wanted = Object.entries(fields)
+  const wanted = Object.entries(present(request.fields))
     .filter(([name]) => !insignificant.has(name))
     .map(([name, value]) => [name, name === 'statements' ? presentInEach(value) : value]);
   return {

@@ -73,7 +73,9 @@ export function createQueryEndpoint(
       const wanted = decoded.request;
       const header = keyHeader(headers);
       const key =
-        header === undefined ? null : keyOf(config.section, header, { method, path, body });
+        header === undefined
+          ? null
+          : keyOf(config.section, header, { method, path, fields: decoded.exact() });
       const type = key === null ? chooseFor(wanted, headers.accept) : chooseJson(headers.accept);
       if (type === null) {
         sendFailure(response, onlyJson, record.requestId);

@@ -6,6 +6,7 @@ import {
   decodeFields,
   type FieldCheck,
   type FieldFault,
+  type Fields,
   isBoolean,
   isCount,
   isDuration,
@@ -33,7 +34,7 @@ export type QueryRequest = {
 
 /** What is asked for, or why it cannot be told. */
 export type DecodedQuery =
-  | { readonly ok: true; readonly request: QueryRequest }
+  | { readonly ok: true; readonly request: QueryRequest; readonly exact: () => Fields }
   | { readonly ok: false; readonly fault: FieldFault };
 
 /** How rows and values are to look. */
@@ -67,6 +68,7 @@ export function decodeQuery(body: Buffer, section: string): DecodedQuery {
   if (sql.trim() === '') return failed('NO_SQL', 'sql is missing, or empty');
   return {
     ok: true,
+    exact,
     request: {
       sql,
       params: fields.params === undefined ? [] : (exact().params as Parameters),
