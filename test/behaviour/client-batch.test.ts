@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { type BatchStatement, type Client, connect, sql } from '../../src/client/client.ts';
 import { failureOf } from '../support/client-failure.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../support/http-front.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { openProcesslist } from '../support/processlist.ts';
 
 let database: Database;
 let gateway: Gateway;
@@ -15,6 +17,7 @@ let db: Client;
 
 before(async () => {
   database = await startDatabase();
+  await createGate(database);
   await database.query(`
     create table orders (id bigint unsigned auto_increment primary key, user int) engine = innodb;
     create table stock (sku varchar(20) primary key, n int, big bigint) engine = innodb;
@@ -181,16 +184,25 @@ test('the options of a batch are asked of the gateway', async () => {
 });
 
 test('two batches that deadlock on purpose are both committed, and one says that it was begun anew', async () => {
+  const processlist = await openProcesslist(database);
+  const gate = await closeGate(database);
   const swap = (first: string, second: string) =>
     db.batch(
       [
         sql`update stock set n = n + 1 where sku = ${first}`,
-        sql`do sleep(0.5)`,
+        { sql: `select ${gate.zero}` },
         sql`update stock set n = n + 1 where sku = ${second}`,
       ],
       { reruns: 5 },
     );
-  const done = await Promise.all([swap('A', 'B'), swap('B', 'A')]);
+  const both = [swap('A', 'B'), swap('B', 'A')];
+  try {
+    await processlist.started(gate.zero, 2);
+  } finally {
+    await gate.open();
+    processlist.close();
+  }
+  const done = await Promise.all(both);
   assert.ok(done.some(({ reruns }) => reruns > 0));
   assert.equal(await left(), 7);
 });
