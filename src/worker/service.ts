@@ -3,30 +3,15 @@
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
-import { parseLedgerTable } from '../shared/ledger/ledger-table.ts';
-import { openConnection } from '../shared/mysql/open-connection.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
-import { prepare } from './backend/bounded.ts';
-import { Control } from './backend/control.ts';
-import { DrainRate } from './backend/drain-rate.ts';
-import { fetchCommandLimit, PacketLimit } from './backend/packet-limit.ts';
-import { Pool } from './backend/pool.ts';
-import { Reachability } from './backend/reachability.ts';
-import { Readiness, type ReadyAnswer } from './backend/readiness.ts';
-import { prepareSession, type Session } from './backend/session.ts';
-import { Catalogue } from './catalogue/catalogue.ts';
+import type { ReadyAnswer } from './backend/readiness.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
-import { Coalescer } from './execute/coalescer.ts';
-import { Executor } from './execute/executor.ts';
-import { Pipeline, type PipelineObservations } from './execute/pipeline.ts';
-import type { Run } from './execute/run.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
@@ -40,8 +25,6 @@ import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { StalledReaders } from './http/stalled-readers.ts';
 import { IndexedSet } from './indexed-set.ts';
-import { Ledger } from './ledger/ledger.ts';
-import { Purge } from './ledger/purge.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
@@ -49,6 +32,8 @@ import { createRequestLog } from './observe/request-log.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { asciiJson } from './reply/ascii-json.ts';
 import { BufferPool } from './reply/buffers.ts';
+import type { Backend } from './section/backend.ts';
+import { Section } from './section/section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -77,9 +62,6 @@ export type Service = {
   readonly drain: () => Promise<void>;
 };
 
-/** The pipeline takes two of the pool's connections: the rest must be worth the name of a pool. */
-const leastPoolForPipeline = 4;
-const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0 };
 /** What one read from MySQL may bring, and 16 KiB. */
 const arenaBytes = 144 * 1024;
 /** Room for requests that are only half there; some of the longest must fit in any case. */
@@ -105,47 +87,10 @@ export function createService({
 }: Surroundings): Service {
   const rowModule = loadRowModule(log, arenaBytes);
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
-  let settings = connectionSettings(config, arena);
-  const connect = (signal: AbortSignal) => openConnection(settings, signal);
-  const session = { database: config.database, initStatements: initStatements(config) };
-  const packetLimit = new PacketLimit();
-  const open = async (signal: AbortSignal) => {
-    const opened = await prepareSession(await connect(signal), session, signal);
-    packetLimit.note(opened.commandLimitBytes);
-    return opened;
-  };
-  // Opened before any session is wanted: the limit is known to the first request.
-  const connectControl = async (signal: AbortSignal) => {
-    const connection = await connect(signal);
-    packetLimit.note(await prepare(connection, signal, () => fetchCommandLimit(connection)));
-    return connection;
-  };
-  const drainRate = new DrainRate(performance.now());
-  const onRelease = () => drainRate.note(performance.now());
-  const reachability = new Reachability(log, {
-    address: config.socket ?? `${config.host}:${config.port}`,
-    account: config.user,
-  });
-  const onOpened = (opened: Session) => catalogue.sessionOpened(opened);
-  const { pool: size, queue } = config;
-  const pool = new Pool({ size, queue, open, onOpened, onRelease, log }, reachability);
-  const catalogue = new Catalogue(pool, tellTablesChanged, log);
-  catalogue.start();
-  const control = new Control(connectControl, reachability, log);
-  control.start();
-  const pipeline =
-    config.pool >= leastPoolForPipeline ? new Pipeline(pool, () => catalogue.outdate(), log) : null;
-  const coalescer = config.coalesce ? new Coalescer<Run>() : null;
-  const table =
-    config.idempotencyTable === null
-      ? null
-      : parseLedgerTable(config.idempotencyTable, config.database);
-  const ledger = table === null ? null : new Ledger(table, log);
-  const purge = table === null ? null : new Purge(pool, table, config.idempotencyKeepMs, log);
-  purge?.start();
+  const section = new Section(config, { arena, tellTablesChanged, log });
+  section.start();
   const metrics = new WorkerMetrics(config.slowQueryMs);
-  const stalledReaders = createStalledReaders(pool, pipeline, metrics, log);
-  const readiness = new Readiness(connect, pool, () => reachability.reached(), log);
+  const stalledReaders = createStalledReaders(section.backend, metrics, log);
   const noteInLog = createRequestLog(log, config.slowQueryMs);
   const observe: Observe = (observation) => {
     metrics.observe(observation);
@@ -156,22 +101,22 @@ export function createService({
   let draining = false;
 
   const sql = {
-    executor: new Executor({ pool, control, pipeline, coalescer, ledger }),
-    catalogue,
+    executor: section.executor,
+    catalogue: section.backend.catalogue,
     live,
     buffers: new BufferPool(),
     rowModule,
     sectionJson: asciiJson(config.section),
     holdBytes: config.bufferBytes,
-    retryAfterSeconds: () => drainRate.retryAfterSeconds(pool.queue.length, performance.now()),
-    mostStatementBytes: () => packetLimit.mostStatementBytes,
+    retryAfterSeconds: () => section.backend.retryAfterSeconds,
+    mostStatementBytes: () => section.backend.mostStatementBytes,
     stalledReaders,
     observe,
   };
   const db = createDbEndpoint(config, sql);
   const query = createQueryEndpoint(config, sql);
   const batch = createBatchEndpoint(config, sql);
-  const askReady = async () => (draining ? stopping : await readiness.ask());
+  const askReady = async () => (draining ? stopping : await section.askReady());
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
   const handle = createRouter(
@@ -209,21 +154,19 @@ export function createService({
 
   return {
     server: http.server,
-    tablesChanged: () => catalogue.outdate(),
+    tablesChanged: () => section.tablesChanged(),
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
-      const pipelineFigures = pipeline?.observations() ?? noPipeline;
-      metrics.coalesced = coalescer?.coalesced ?? 0;
-      metrics.readiness = draining ? stopping : readiness.answer;
-      return metrics.snapshot(pool.observations(), pipelineFigures, control.observations, clients);
+      metrics.coalesced = section.coalesced;
+      metrics.readiness = draining ? stopping : section.readiness;
+      return metrics.snapshot(section.backend.observations(), clients);
     },
     settle: async () => {
       await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
     },
     renew: (credentials) => {
-      settings = connectionSettings({ ...config, ...credentials }, arena);
+      section.renew(credentials);
       tokenGuard.replace(credentials.tokens);
-      reachability.reached();
       if (credentials.httpsTexts !== null) replaceKeyPair(http.server, credentials.httpsTexts);
     },
     drain: async () => {
@@ -237,17 +180,11 @@ export function createService({
       );
       const lastReplyLeft = http.drain(idleGraceMs);
       // A successor opens connections of its own from now on.
-      readiness.close();
-      purge?.close();
-      pipeline?.close();
-      pool.keepNoneIdle();
+      section.keepNothingIdle();
       await lastReplyLeft;
       clearTimeout(reads);
       clearTimeout(writes);
-      catalogue.close();
-      await pool.close();
-      control.close();
-      reachability.close();
+      await section.close();
     },
   };
 }
@@ -257,8 +194,7 @@ export function createService({
  * has the other half, one less, for what it does not take.
  */
 function createStalledReaders(
-  pool: Pool,
-  pipeline: Pipeline | null,
+  { pool, pipeline }: Backend,
   metrics: WorkerMetrics,
   log: Log,
 ): StalledReaders {

@@ -19,6 +19,7 @@ import type { ControlObservations } from '../backend/control.ts';
 import type { PoolObservations } from '../backend/pool.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import type { PipelineObservations } from '../execute/pipeline.ts';
+import type { BackendObservations } from '../section/backend.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import type { Observation } from './observation.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
@@ -120,12 +121,7 @@ export class WorkerMetrics {
   }
 
   /** Everything counted so far, with the pool's and the process's own figures. */
-  snapshot(
-    pool: PoolObservations,
-    pipeline: PipelineObservations,
-    control: ControlObservations,
-    clients: ClientFigures,
-  ): Snapshot {
+  snapshot({ pool, pipeline, control }: BackendObservations, clients: ClientFigures): Snapshot {
     const cpu = process.cpuUsage();
     const residentBytes = this.#readResidentBytes();
     return {

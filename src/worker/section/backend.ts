@@ -1,0 +1,150 @@
+// One server of a section as a worker uses it: pool, pipeline, control, probe and catalogue as one thing.
+// Must not know the section's other servers, nor requests.
+import { performance } from 'node:perf_hooks';
+import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
+import { type ConnectionSettings, openConnection } from '../../shared/mysql/open-connection.ts';
+import type { Log } from '../../shared/process/log.ts';
+import type { Config } from '../../shared/settings/config.ts';
+import type { Credentials } from '../../shared/settings/credentials.ts';
+import { prepare } from '../backend/bounded.ts';
+import { Control, type ControlObservations } from '../backend/control.ts';
+import { DrainRate } from '../backend/drain-rate.ts';
+import { fetchCommandLimit, PacketLimit } from '../backend/packet-limit.ts';
+import { Pool, type PoolObservations } from '../backend/pool.ts';
+import { Reachability } from '../backend/reachability.ts';
+import { Readiness } from '../backend/readiness.ts';
+import { prepareSession, type Session } from '../backend/session.ts';
+import { Catalogue } from '../catalogue/catalogue.ts';
+import { Pipeline, type PipelineObservations } from '../execute/pipeline.ts';
+
+/** What a backend needs of its worker. */
+export type BackendSurroundings = {
+  /** Where all connections of the process read into. */
+  readonly arena: Buffer;
+  /** Tells the other workers that tables may have changed. */
+  readonly tellTablesChanged: () => void;
+  readonly log: Log;
+};
+
+/** What a backend holds now, and what it has done so far. */
+export type BackendObservations = {
+  readonly pool: PoolObservations;
+  readonly pipeline: PipelineObservations;
+  readonly control: ControlObservations;
+};
+
+/** The pipeline takes two of the pool's connections: the rest must be worth the name of a pool. */
+const leastPoolForPipeline = 4;
+const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0 };
+
+/** A backend. Its owner starts it, and must close it. */
+export class Backend {
+  readonly pool: Pool;
+  readonly control: Control;
+  /** Null: every statement runs on a session of its own. */
+  readonly pipeline: Pipeline | null;
+  readonly catalogue: Catalogue;
+  readonly readiness: Readiness;
+  readonly #config: Config;
+  readonly #arena: Buffer;
+  readonly #reachability: Reachability;
+  readonly #packetLimit = new PacketLimit();
+  readonly #drainRate = new DrainRate(performance.now());
+  #settings: ConnectionSettings;
+
+  constructor(config: Config, { arena, tellTablesChanged, log }: BackendSurroundings) {
+    this.#config = config;
+    this.#arena = arena;
+    this.#settings = connectionSettings(config, arena);
+    this.#reachability = new Reachability(log, {
+      address: config.socket ?? `${config.host}:${config.port}`,
+      account: config.user,
+    });
+    this.pool = new Pool(
+      {
+        size: config.pool,
+        queue: config.queue,
+        open: (signal) => this.#openSession(signal),
+        onOpened: (session) => this.catalogue.sessionOpened(session),
+        onRelease: () => this.#drainRate.note(performance.now()),
+        log,
+      },
+      this.#reachability,
+    );
+    this.catalogue = new Catalogue(this.pool, tellTablesChanged, log);
+    this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
+    this.pipeline =
+      config.pool >= leastPoolForPipeline
+        ? new Pipeline(this.pool, () => this.catalogue.outdate(), log)
+        : null;
+    this.readiness = new Readiness(
+      (signal) => this.#connect(signal),
+      this.pool,
+      () => this.#reachability.reached(),
+      log,
+    );
+  }
+
+  start(): void {
+    this.catalogue.start();
+    this.control.start();
+  }
+
+  /** How long a statement may become by its parameters, in bytes. */
+  get mostStatementBytes(): number {
+    return this.#packetLimit.mostStatementBytes;
+  }
+
+  /** When those who wait for a session will have had one. */
+  get retryAfterSeconds(): number {
+    return this.#drainRate.retryAfterSeconds(this.pool.queue.length, performance.now());
+  }
+
+  observations(): BackendObservations {
+    return {
+      pool: this.pool.observations(),
+      pipeline: this.pipeline?.observations() ?? noPipeline,
+      control: this.control.observations,
+    };
+  }
+
+  /** Connections are opened with these from now on. */
+  renew(credentials: Credentials): void {
+    this.#settings = connectionSettings({ ...this.#config, ...credentials }, this.#arena);
+    this.#reachability.reached();
+  }
+
+  /** From now on nothing is kept open that nobody uses: a successor opens connections of its own. */
+  keepNothingIdle(): void {
+    this.readiness.close();
+    this.pipeline?.close();
+    this.pool.keepNoneIdle();
+  }
+
+  /** Closes what is idle, and resolves when nothing is open any more. */
+  async close(): Promise<void> {
+    this.catalogue.close();
+    await this.pool.close();
+    this.control.close();
+    this.#reachability.close();
+  }
+
+  #connect(signal: AbortSignal) {
+    return openConnection(this.#settings, signal);
+  }
+
+  async #openSession(signal: AbortSignal): Promise<Session> {
+    const { database } = this.#config;
+    const settings = { database, initStatements: initStatements(this.#config) };
+    const session = await prepareSession(await this.#connect(signal), settings, signal);
+    this.#packetLimit.note(session.commandLimitBytes);
+    return session;
+  }
+
+  /** Opened before any session is wanted: the limit is known to the first request. */
+  async #openControl(signal: AbortSignal) {
+    const connection = await this.#connect(signal);
+    this.#packetLimit.note(await prepare(connection, signal, () => fetchCommandLimit(connection)));
+    return connection;
+  }
+}
