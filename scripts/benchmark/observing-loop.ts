@@ -9,6 +9,7 @@ import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.
 import type { Observe } from '../../src/worker/observe/observation.ts';
 import { createRequestLog } from '../../src/worker/observe/request-log.ts';
 import { RequestRecord } from '../../src/worker/observe/request-record.ts';
+import { SectionMetrics } from '../../src/worker/observe/section-metrics.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { median } from '../support/statistics.ts';
 
@@ -24,9 +25,11 @@ const warmPhases = 4;
 const [, , path = ''] = process.argv;
 const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
-const metrics = new WorkerMetrics(1000);
+const metrics = new WorkerMetrics();
+const sectionMetrics = new SectionMetrics('world', 1000);
 const noteInLog = createRequestLog(log, 1000);
 const observe: Observe = (observation) => {
+  if (observation.kind === 'statements over') sectionMetrics.count(observation.summary);
   metrics.observe(observation);
   noteInLog(observation);
   accessLog.observe(observation);

@@ -63,7 +63,7 @@ function receive(message: ToWorker): void {
       reopenLogs();
       return;
     case 'renew':
-      running?.service.renew(message.credentials);
+      running?.service.renew([message.credentials]);
       return;
     case 'tables changed':
       running?.service.tablesChanged();
@@ -99,7 +99,7 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const accessLog = createAccessLog(config, log, logTo);
     const service = createService({
-      config,
+      sections: [config],
       log,
       internals,
       accessLog,

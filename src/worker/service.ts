@@ -1,7 +1,6 @@
 // One worker's service put together: pool, routes, HTTP server, drain.
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
 import type { Server } from 'node:http';
-import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
@@ -23,21 +22,20 @@ import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
-import { StalledReaders } from './http/stalled-readers.ts';
 import { IndexedSet } from './indexed-set.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
-import { asciiJson } from './reply/ascii-json.ts';
 import { BufferPool } from './reply/buffers.ts';
-import type { Backend } from './section/backend.ts';
 import { Section } from './section/section.ts';
+import { ServedSection, stopping } from './served-section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
-  readonly config: Config;
+  /** The first is the instance's: where to listen, who may ask and what is logged stands in it. */
+  readonly sections: readonly [Config, ...Config[]];
   readonly log: Log;
   readonly internals: NodeInternals;
   /** Null: requests are not logged. */
@@ -57,7 +55,7 @@ export type Service = {
   /** Looks up what a snapshot tells of the database, within 250 ms: what is not known by then is told next time. */
   readonly settle: () => Promise<void>;
   /** Uses them for connections and requests from now on. */
-  readonly renew: (credentials: Credentials) => void;
+  readonly renew: (credentials: readonly [Credentials, ...Credentials[]]) => void;
   /** Closes the listener before it returns, finishes what is in flight, closes the pool. Resolves when nothing is left. */
   readonly drain: () => Promise<void>;
 };
@@ -70,27 +68,22 @@ const leastHeldBytes = 64 * 1024 ** 2;
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
 const writeGraceMs = 1_000;
-/** Readers that are given up are told in the log so often at most. */
-const stalledLogMs = 10_000;
 /** A scrape has 700 ms to collect what all workers say. */
 const mostSettleMs = 250;
-const stopping: ReadyAnswer = { isReady: false, code: 'STOPPING', errno: null };
 
 /** Creates the service of one worker. The caller must drain it. */
 export function createService({
-  config,
+  sections,
   log,
   internals,
   accessLog,
   scrape,
   tellTablesChanged,
 }: Surroundings): Service {
+  const [config] = sections;
   const rowModule = loadRowModule(log, arenaBytes);
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
-  const section = new Section(config, { arena, tellTablesChanged, log });
-  section.start();
-  const metrics = new WorkerMetrics(config.slowQueryMs);
-  const stalledReaders = createStalledReaders(section.backend, metrics, log);
+  const metrics = new WorkerMetrics();
   const noteInLog = createRequestLog(log, config.slowQueryMs);
   const observe: Observe = (observation) => {
     metrics.observe(observation);
@@ -100,23 +93,24 @@ export function createService({
   const live = new IndexedSet<Exchange>();
   let draining = false;
 
-  const sql = {
-    executor: section.executor,
-    catalogue: section.backend.catalogue,
+  const shared = {
     live,
     buffers: new BufferPool(),
     rowModule,
-    sectionJson: asciiJson(config.section),
     holdBytes: config.bufferBytes,
-    retryAfterSeconds: () => section.backend.retryAfterSeconds,
-    mostStatementBytes: () => section.backend.mostStatementBytes,
-    stalledReaders,
+    slowQueryMs: config.slowQueryMs,
     observe,
+    log,
   };
-  const db = createDbEndpoint(config, sql);
-  const query = createQueryEndpoint(config, sql);
-  const batch = createBatchEndpoint(config, sql);
-  const askReady = async () => (draining ? stopping : await section.askReady());
+  const serve = (own: Config) =>
+    new ServedSection(new Section(own, { arena, tellTablesChanged, log }), shared);
+  const [first, ...others] = sections;
+  const served: readonly [ServedSection, ...ServedSection[]] = [serve(first), ...others.map(serve)];
+  for (const { section } of served) section.start();
+  const db = createDbEndpoint(served);
+  const query = createQueryEndpoint(served);
+  const batch = createBatchEndpoint(served);
+  const askReady = async () => (draining ? stopping : await askSections(served));
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
   const handle = createRouter(
@@ -132,8 +126,7 @@ export function createService({
       maxUrlBytes: config.maxRequestBytes,
       mostHeldBytes: Math.max(leastHeldBytes, 4 * config.maxRequestBytes),
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
-      // Two more connections to the database than the pool's: control and readiness.
-      connections: decideConnectionLimit(openFilesLimit(), config.pool + 2),
+      connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
       timeouts: clientTimeouts,
       tls: config.httpsTexts,
     },
@@ -154,20 +147,28 @@ export function createService({
 
   return {
     server: http.server,
-    tablesChanged: () => section.tablesChanged(),
+    tablesChanged: () => {
+      for (const { section } of served) section.tablesChanged();
+    },
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
-      metrics.coalesced = section.coalesced;
-      metrics.readiness = draining ? stopping : section.readiness;
-      return metrics.snapshot(section.backend.observations(), clients);
+      const told = served.map((one) => one.snapshot(draining));
+      return {
+        samples: [...metrics.samples(clients), ...told.flatMap(({ samples }) => samples)],
+        histograms: told.map(({ histogram }) => histogram),
+      };
     },
     settle: async () => {
       await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
     },
     renew: (credentials) => {
-      section.renew(credentials);
-      tokenGuard.replace(credentials.tokens);
-      if (credentials.httpsTexts !== null) replaceKeyPair(http.server, credentials.httpsTexts);
+      for (const [at, { section }] of served.entries()) {
+        const own = credentials[at];
+        if (own !== undefined) section.renew(own);
+      }
+      const [{ tokens, httpsTexts }] = credentials;
+      tokenGuard.replace(tokens);
+      if (httpsTexts !== null) replaceKeyPair(http.server, httpsTexts);
     },
     drain: async () => {
       draining = true;
@@ -176,49 +177,30 @@ export function createService({
       }, config.drainTimeoutMs);
       const writes = setTimeout(
         () => http.destroyConnections(),
-        Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + writeGraceMs,
+        Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs,
       );
       const lastReplyLeft = http.drain(idleGraceMs);
       // A successor opens connections of its own from now on.
-      section.keepNothingIdle();
+      for (const { section } of served) section.keepNothingIdle();
       await lastReplyLeft;
       clearTimeout(reads);
       clearTimeout(writes);
-      await section.close();
+      await Promise.all(served.map(({ section }) => section.close()));
     },
   };
 }
 
-/**
- * Readers that took nothing for a while keep half of the pool at most, rounded up, from those who wait; where the pipeline
- * has the other half, one less, for what it does not take.
- */
-function createStalledReaders(
-  { pool, pipeline }: Backend,
-  metrics: WorkerMetrics,
-  log: Log,
-): StalledReaders {
-  let lastTold = Number.NEGATIVE_INFINITY;
-  let untold = 0;
-  return new StalledReaders({
-    othersWait: () => pool.queue.length > 0,
-    mostHeld: () => {
-      const { size } = pool.observations();
-      const inPipeline = pipeline?.observations().connections ?? 0;
-      const half = Math.ceil(size / 2);
-      return inPipeline === 0 ? half : Math.min(half, size - inPipeline - 1);
-    },
-    onGivenUp: (count) => {
-      metrics.readersGivenUp += count;
-      untold += count;
-      const now = performance.now();
-      if (now - lastTold < stalledLogMs) return;
-      log.warn('readers that took nothing held connections while requests waited', {
-        reset: untold,
-        pool: pool.observations().size,
-      });
-      lastTold = now;
-      untold = 0;
-    },
-  });
+/** How many connections to databases there may be at once: control and probe beside each pool. */
+function countConnections(sections: readonly Config[]): number {
+  return sections.reduce((sum, { pool }) => sum + pool + 2, 0);
+}
+
+function longestWait({ statementTimeoutMs }: Config): number {
+  return statementTimeoutMs;
+}
+
+/** Ready while any of the sections can be served: the others' clients are told by their own replies. */
+async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswer> {
+  const answers = await Promise.all(served.map(({ section }) => section.askReady()));
+  return answers.find(({ isReady }) => isReady) ?? (answers[0] as ReadyAnswer);
 }

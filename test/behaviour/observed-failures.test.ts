@@ -79,7 +79,8 @@ test('every series that an alert needs stands at 0 before its first event', asyn
     }
     assert.equal(samples.get(`dbhttpd_replies_cut_total{${own}}`), 0);
     assert.equal(samples.get(`dbhttpd_requests_lost_total{${own}}`), 0);
-    assert.equal(samples.get(`dbhttpd_pool_connections_max{${own}}`), 7);
+    const backend = `backend="127.0.0.1:${proxy.port}"`;
+    assert.equal(samples.get(`dbhttpd_pool_connections_max{${own},${backend}}`), 7);
   });
 });
 

@@ -81,7 +81,7 @@ export const workerMetrics = {
   dbhttpd_queue_length: {
     type: 'gauge',
     help: 'Requests waiting now: for a connection, for their turn on a shared one, or for an identical read.',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_queue_seconds_total: {
     type: 'counter',
@@ -91,27 +91,27 @@ export const workerMetrics = {
   dbhttpd_pool_connections: {
     type: 'gauge',
     help: 'MySQL connections of the pool by state.',
-    labels: ['state'],
+    labels: ['backend', 'state'],
   },
   dbhttpd_pool_connections_max: {
     type: 'gauge',
     help: 'The most MySQL connections that the pool may have (pool).',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_pipeline_statements_total: {
     type: 'counter',
     help: 'Quick reads that were pipelined on a shared connection.',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_pipeline_reruns_total: {
     type: 'counter',
     help: 'Pipelined reads that ran once more by themselves: slow, large, or behind one that was no clean read.',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_pipeline_connections: {
     type: 'gauge',
     help: 'MySQL connections of the pool that are used for pipelining now.',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_coalesced_requests_total: {
     type: 'counter',
@@ -121,12 +121,12 @@ export const workerMetrics = {
   dbhttpd_connects_total: {
     type: 'counter',
     help: 'MySQL connections opened, by result.',
-    labels: ['result'],
+    labels: ['backend', 'result'],
   },
   dbhttpd_session_resets_total: {
     type: 'counter',
     help: 'Session resets, by result.',
-    labels: ['result'],
+    labels: ['backend', 'result'],
   },
   dbhttpd_log_lines_lost_total: {
     type: 'counter',
@@ -148,16 +148,20 @@ export const workerMetrics = {
     help: 'Database requests whose client went away before the reply was complete.',
     labels: [],
   },
-  dbhttpd_kills_total: { type: 'counter', help: 'KILL QUERY sent, by result.', labels: ['result'] },
+  dbhttpd_kills_total: {
+    type: 'counter',
+    help: 'KILL QUERY sent, by result.',
+    labels: ['backend', 'result'],
+  },
   dbhttpd_control_connected: {
     type: 'gauge',
     help: 'Whether the connection that kills statements is open.',
-    labels: [],
+    labels: ['backend'],
   },
   dbhttpd_statements_running_on: {
     type: 'gauge',
     help: 'Statements that were given up without a confirmed KILL and may still run.',
-    labels: [],
+    labels: ['backend'],
   },
   process_cpu_seconds_total: {
     type: 'counter',

@@ -25,7 +25,8 @@ export type SqlContext = {
   readonly sectionJson: string;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
-  readonly catalogue: Known;
+  /** What is known now of the server's tables and functions. */
+  readonly catalogue: () => Known;
 };
 
 /** What a request wants to have run. */

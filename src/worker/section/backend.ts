@@ -28,6 +28,7 @@ export type BackendSurroundings = {
 
 /** What a backend holds now, and what it has done so far. */
 export type BackendObservations = {
+  readonly address: string;
   readonly pool: PoolObservations;
   readonly pipeline: PipelineObservations;
   readonly control: ControlObservations;
@@ -39,6 +40,8 @@ const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections
 
 /** A backend. Its owner starts it, and must close it. */
 export class Backend {
+  /** Its name in logs and metrics. */
+  readonly address: string;
   readonly pool: Pool;
   readonly control: Control;
   /** Null: every statement runs on a session of its own. */
@@ -56,10 +59,8 @@ export class Backend {
     this.#config = config;
     this.#arena = arena;
     this.#settings = connectionSettings(config, arena);
-    this.#reachability = new Reachability(log, {
-      address: config.socket ?? `${config.host}:${config.port}`,
-      account: config.user,
-    });
+    this.address = config.socket ?? `${config.host}:${config.port}`;
+    this.#reachability = new Reachability(log, { address: this.address, account: config.user });
     this.pool = new Pool(
       {
         size: config.pool,
@@ -102,6 +103,7 @@ export class Backend {
 
   observations(): BackendObservations {
     return {
+      address: this.address,
       pool: this.pool.observations(),
       pipeline: this.pipeline?.observations() ?? noPipeline,
       control: this.control.observations,

@@ -1,4 +1,4 @@
-// One section as a worker serves it: its backend, its idempotency keys, and the executor over both.
+// One section as a worker serves it: its backends, its idempotency keys, and the executor over both.
 // Must not know the other sections, nor HTTP.
 import { parseLedgerTable } from '../../shared/ledger/ledger-table.ts';
 import type { Config } from '../../shared/settings/config.ts';
@@ -14,8 +14,10 @@ import { Backend, type BackendSurroundings } from './backend.ts';
 /** A section. Its owner starts it, and must close it. */
 export class Section {
   readonly config: Config;
-  readonly backend: Backend;
+  readonly backends: readonly Backend[];
   readonly executor: Executor;
+  /** Whose word counts where one must be asked. */
+  readonly leading: Backend;
   readonly #coalescer: Coalescer<Run> | null;
   readonly #purge: Purge | null;
 
@@ -25,15 +27,17 @@ export class Section {
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
     const ledger = table === null ? null : new Ledger(table, log);
     this.config = config;
-    this.backend = new Backend(config, surroundings);
+    const backend = new Backend(config, surroundings);
+    this.backends = [backend];
+    this.leading = backend;
     this.#coalescer = config.coalesce ? new Coalescer<Run>() : null;
-    const { pool, control, pipeline } = this.backend;
+    const { pool, control, pipeline } = backend;
     this.executor = new Executor({ pool, control, pipeline, coalescer: this.#coalescer, ledger });
     this.#purge = table === null ? null : new Purge(pool, table, idempotencyKeepMs, log);
   }
 
   start(): void {
-    this.backend.start();
+    for (const backend of this.backends) backend.start();
     this.#purge?.start();
   }
 
@@ -44,31 +48,31 @@ export class Section {
 
   /** The latest answer to whether the section can be served. */
   get readiness(): ReadyAnswer {
-    return this.backend.readiness.answer;
+    return this.leading.readiness.answer;
   }
 
   /** Resolves with whether the section can be served; never rejects, never takes longer than a second. */
   askReady(): Promise<ReadyAnswer> {
-    return this.backend.readiness.ask();
+    return this.leading.readiness.ask();
   }
 
   /** A statement through another worker may have changed tables. */
   tablesChanged(): void {
-    this.backend.catalogue.outdate();
+    for (const { catalogue } of this.backends) catalogue.outdate();
   }
 
   renew(credentials: Credentials): void {
-    this.backend.renew(credentials);
+    for (const backend of this.backends) backend.renew(credentials);
   }
 
   /** From now on nothing is kept open that nobody uses. */
   keepNothingIdle(): void {
     this.#purge?.close();
-    this.backend.keepNothingIdle();
+    for (const backend of this.backends) backend.keepNothingIdle();
   }
 
   /** Closes what is idle, and resolves when nothing is open any more. */
   async close(): Promise<void> {
-    await this.backend.close();
+    await Promise.all(this.backends.map((backend) => backend.close()));
   }
 }

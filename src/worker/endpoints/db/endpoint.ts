@@ -3,7 +3,7 @@
 import type { Config } from '../../../shared/settings/config.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
 import { rulesOf } from '../../http/compat.ts';
-import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
+import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
@@ -17,26 +17,25 @@ import {
 } from '../../reply/formats/db.ts';
 import { jsonType, typedHeaders } from '../../reply/head.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';
-import {
-  decideStatement,
-  nothingToRun,
-  type SqlContext,
-  type StatementWish,
-} from '../statement.ts';
+import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
+import { decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
 
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 
 /** Creates the endpoint of one worker, for GET and POST. */
-export function createDbEndpoint(config: Config, context: SqlContext & ExchangeContext): Handler {
-  const { section, maxRequestBytes } = config;
-  const bodies = { maxRequestBytes, observe: context.observe };
+export function createDbEndpoint(all: AllServed): Handler {
+  const [{ config, context }] = all;
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
   const rules = rulesOf[config.compat];
-  const replies = createReplyOptions(config, context);
+  const sections = new ServedSections(all, createKept);
+  const { names } = sections;
   const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
-    if (decoded.ok) answerRequest(config, context, replies, response, record, decoded.request);
-    else
+    if (decoded.ok) {
+      const { request } = decoded;
+      answerRequest(sections.of(request.section), response, record, request);
+    } else
       sendFailure(
         response,
         refusal(decoded.failure.code, decoded.failure.message),
@@ -49,19 +48,19 @@ export function createDbEndpoint(config: Config, context: SqlContext & ExchangeC
         response.shouldKeepAlive = false;
         sendFailure(response, bodyOfGet, record.requestId);
       } else {
-        answer(response, record, decodeDbQueryString(head.query ?? '', section, rules));
+        answer(response, record, decodeDbQueryString(head.query ?? '', names, rules));
       }
       return;
     }
     const { query } = head;
     if (rules.objectInPostUrl && query !== null && query !== '') {
       readAnyBody(request, response, record, bodies, () =>
-        answer(response, record, decodeDbQueryString(query, section, rules)),
+        answer(response, record, decodeDbQueryString(query, names, rules)),
       );
       return;
     }
     readJsonBody(request, response, record, bodies, (body) =>
-      answer(response, record, decodeDbBody(body, section, rules)),
+      answer(response, record, decodeDbBody(body, names, rules)),
     );
   };
 }
@@ -69,7 +68,11 @@ export function createDbEndpoint(config: Config, context: SqlContext & ExchangeC
 /** How replies are written: exact numbers as JSON's own, or as strings. */
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
-function createReplyOptions(config: Config, { rowModule }: SqlContext): ReplyVariants {
+/** What is kept for a section. */
+type Kept = Served & { readonly replies: ReplyVariants };
+
+function createKept({ config, context }: Served): Kept {
+  const { rowModule } = context;
   const numbers: DbReplyOptions = {
     serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),
     heads: createDbHeads(false),
@@ -77,13 +80,12 @@ function createReplyOptions(config: Config, { rowModule }: SqlContext): ReplyVar
     maxRows: config.maxRows,
     maxResultBytes: config.maxResultBytes,
   };
-  return { numbers, strings: { ...numbers, heads: createDbHeads(true) } };
+  const strings = { ...numbers, heads: createDbHeads(true) };
+  return { config, context, replies: { numbers, strings } };
 }
 
 function answerRequest(
-  config: Config,
-  context: SqlContext & ExchangeContext,
-  replies: ReplyVariants,
+  { config, context, replies }: Kept,
   response: OutgoingReply,
   record: RequestRecord,
   request: DbRequest,
@@ -99,7 +101,7 @@ function answerRequest(
           config,
           wishOf(request, request.sql),
           context.mostStatementBytes(),
-          context.catalogue,
+          context.catalogue(),
         );
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);

@@ -7,6 +7,7 @@ import type { Parameters } from '../../../shared/sql/bind.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from '../../http/compat.ts';
 import { parseObject } from '../json-text.ts';
+import { describeUnknown } from '../served-sections.ts';
 import { decodeQueryString } from './query-string.ts';
 
 /** DBSlayer's questions about the server and the gateway, in the order of its replies. */
@@ -25,6 +26,8 @@ export type MetadataKey = (typeof metadataKeys)[number];
 
 /** A request to /db whose every key has the right type. */
 export type DbRequest = {
+  /** What SERVER names; null: nothing. */
+  readonly section: string | null;
   /** Null when only metadata is asked for. */
   readonly sql: string | null;
   /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
@@ -56,30 +59,34 @@ const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same obj
 
 /**
  * Decodes a URL: everything behind the first `?`, one character a byte, is the JSON text.
- * `section` is what SERVER must name. Never throws.
+ * `sections` is what SERVER may name. Never throws.
  */
 export function decodeDbQueryString(
   rawQueryLatin1: string,
-  section: string,
+  sections: readonly string[],
   rules: Rules = rulesOf.off,
 ): Decoded {
   const text = decodeQueryString(rawQueryLatin1);
-  return decodeText(rules.rawControls ? escapeControls(text) : text, section, rules);
+  return decodeText(rules.rawControls ? escapeControls(text) : text, sections, rules);
 }
 
 /** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. */
-export function decodeDbBody(body: Buffer, section: string, rules: Rules = rulesOf.off): Decoded {
+export function decodeDbBody(
+  body: Buffer,
+  sections: readonly string[],
+  rules: Rules = rulesOf.off,
+): Decoded {
   if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
   const marked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
-  return decodeText(body.toString('utf8', marked ? 3 : 0), section, rules);
+  return decodeText(body.toString('utf8', marked ? 3 : 0), sections, rules);
 }
 
-function decodeText(text: string, section: string, rules: Rules): Decoded {
+function decodeText(text: string, sections: readonly string[], rules: Rules): Decoded {
   const parsed = parseObject(text);
   if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
   const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
   const keys = Object.keys(object);
-  const fault = findFault(object, keys, section);
+  const fault = findFault(object, keys, sections);
   if (fault !== null) return fault;
   const sql = isBlank(object.SQL) ? null : (object.SQL as string);
   const metadata = readMetadata(object, keys);
@@ -89,6 +96,7 @@ function decodeText(text: string, section: string, rules: Rules): Decoded {
   return {
     ok: true,
     request: {
+      section: (object.SERVER as string | undefined) ?? null,
       sql,
       params: hasParams ? (parsed.exact().PARAMS as Parameters) : null,
       timeoutMs: (object.TIMEOUT as number | undefined) ?? null,
@@ -100,7 +108,7 @@ function decodeText(text: string, section: string, rules: Rules): Decoded {
   };
 }
 
-type Check = (value: unknown, section: string) => Decoded | null;
+type Check = (value: unknown, sections: readonly string[]) => Decoded | null;
 
 const booleanKey = (key: string): [string, Check] => [
   key,
@@ -133,19 +141,19 @@ function checkSql(value: unknown): Decoded | null {
   return isWellFormed(value) ? null : wrong('SQL', 'Unicode text, without half surrogate pairs');
 }
 
-function checkServer(value: unknown, section: string): Decoded | null {
-  if (value === section) return null;
-  return failed('WRONG_SERVER', 'SERVER is not the name of the section that is served here');
+function checkServer(value: unknown, sections: readonly string[]): Decoded | null {
+  if (sections.includes(value as string)) return null;
+  return failed('WRONG_SERVER', describeUnknown('SERVER', sections));
 }
 
 /** The first key whose value has the wrong type. */
 function findFault(
   object: Readonly<Record<string, unknown>>,
   keys: readonly string[],
-  section: string,
+  sections: readonly string[],
 ): Decoded | null {
   for (const key of keys) {
-    const fault = checks.get(key)?.(object[key], section) ?? null;
+    const fault = checks.get(key)?.(object[key], sections) ?? null;
     if (fault !== null) return fault;
   }
   return null;

@@ -29,6 +29,8 @@ export type AskedStatement = {
 
 /** A request whose every field has the right type. */
 export type BatchRequest = {
+  /** Null: it names none. */
+  readonly section: string | null;
   readonly statements: readonly AskedStatement[];
   readonly isAtomic: boolean;
   readonly isolation: Isolation | null;
@@ -92,9 +94,9 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
   ['max', isCount],
 ]);
 
-/** `section` is what the field of that name must say. Never throws. */
-export function decodeBatch(body: Buffer, section: string): DecodedBatch {
-  const decoded = decodeFields(body, section, checks);
+/** `sections` is what the field `section` may say. Never throws. */
+export function decodeBatch(body: Buffer, sections: readonly string[]): DecodedBatch {
+  const decoded = decodeFields(body, sections, checks);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const isAtomic = fields.atomic !== false;
@@ -122,6 +124,7 @@ export function decodeBatch(body: Buffer, section: string): DecodedBatch {
     ok: true,
     exact,
     request: {
+      section: (fields.section as string | undefined) ?? null,
       statements,
       isAtomic,
       isolation: (fields.isolation as Isolation | undefined) ?? null,

@@ -1,7 +1,4 @@
-// /v1/batch: decodes a request, has it decided what is run, and starts its exchange.
-// Must not know sockets, nor how statements reach MySQL.
-import type { Config } from '../../../shared/settings/config.ts';
-import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
+import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
@@ -12,7 +9,7 @@ import { chooseV1Batch } from '../../reply/formats/v1-batch.ts';
 import { RowBounds } from '../../reply/kept-reply.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
-import type { SqlContext } from '../statement.ts';
+import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
 import { chooseMediaType, prefersGzip } from './accept.ts';
 import { type BatchRequest, decodeBatch } from './batch-request.ts';
 import { decideBatch } from './decide-batch.ts';
@@ -23,16 +20,16 @@ import { rememberHeads } from './remembered-heads.ts';
 const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
 
 /** Creates the endpoint of one worker. */
-export function createBatchEndpoint(
-  config: Config,
-  context: SqlContext & ExchangeContext,
-): Handler {
+export function createBatchEndpoint(all: AllServed): Handler {
+  const [{ config, context }] = all;
+  const sections = new ServedSections(all, (served) => served);
+  const mayHaveKeys = takesKeys(all);
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
   const headsOf = rememberHeads();
   return (request, response, { path }, record) => {
     const { headers, method = '' } = request;
     const isJson = chooseMediaType(headers.accept, ['application/json']) !== null;
-    const refused = checkHeaders(headers, config) ?? (isJson ? null : onlyJson);
+    const refused = checkHeaders(headers, mayHaveKeys) ?? (isJson ? null : onlyJson);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       sendFailure(response, refused, record.requestId);
@@ -40,16 +37,19 @@ export function createBatchEndpoint(
     }
     const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
     readJsonBody(request, response, record, bodies, (body) => {
-      const decoded = decodeBatch(body, config.section);
+      const decoded = decodeBatch(body, sections.names);
       if (decoded.ok) {
         const heads = headsOf('application/json', decoded.request.layout);
-        const header = keyHeader(headers);
-        const key =
-          header === undefined
-            ? null
-            : keyOf(config.section, header, { method, path, fields: decoded.exact() });
+        const served = sections.of(decoded.request.section);
+        const key = keyOf(served.config, keyHeader(headers), () => {
+          return { method, path, fields: decoded.exact() };
+        });
+        if (key !== null && 'code' in key) {
+          sendFailure(response, key, record.requestId);
+          return;
+        }
         const asked = { heads, request: decoded.request, mayCompress, key };
-        answer(config, context, asked, response, record);
+        answer(served, asked, response, record);
         return;
       }
       const { code, message, statement } = decoded.fault;
@@ -72,14 +72,13 @@ type Asked = {
 };
 
 function answer(
-  config: Config,
-  context: SqlContext & ExchangeContext,
+  { config, context }: Served,
   { heads, request, mayCompress, key }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
 ): void {
   const mostBytes = context.mostStatementBytes();
-  const decided = decideBatch(config, request, mostBytes, context.catalogue);
+  const decided = decideBatch(config, request, mostBytes, context.catalogue());
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);
     return;

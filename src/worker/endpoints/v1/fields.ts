@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { parseObject } from '../json-text.ts';
+import { describeUnknown } from '../served-sections.ts';
 
 /** Why a request cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
@@ -26,11 +27,11 @@ export type DecodedFields =
 
 /**
  * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
- * @param section what the field of that name must say
+ * @param sections what the field `section` may say
  */
 export function decodeFields(
   body: Buffer,
-  section: string,
+  sections: readonly string[],
   checks: ReadonlyMap<string, FieldCheck>,
 ): DecodedFields {
   if (!isUtf8(body)) return failed({ code: 'BAD_ENCODING', message: 'the body is not UTF-8' });
@@ -39,9 +40,8 @@ export function decodeFields(
   const fault = findFault(parsed.object, checks);
   if (fault !== null) return failed(fault);
   const fields = present(parsed.object);
-  if (fields.section !== undefined && fields.section !== section) {
-    const message = `section is not served here; there is ${JSON.stringify(section)}`;
-    return failed({ code: 'WRONG_SERVER', message });
+  if (fields.section !== undefined && !sections.includes(fields.section as string)) {
+    return failed({ code: 'WRONG_SERVER', message: describeUnknown('section', sections) });
   }
   return { ok: true, fields, exact: parsed.exact };
 }

@@ -23,10 +23,14 @@ const unfit = (reason: string): Failure =>
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
-/** What a request's headers say of a key; node joins several by a comma and a blank, which is no visible character. */
-export function checkKey(header: string | undefined, { idempotencyTable }: Config): Failure | null {
+/**
+ * What is wrong with a request's key, whatever its body may be; null: nothing. Node joins several by a comma and a blank, which
+ * is no visible character.
+ * @param isTaken whether any section takes keys
+ */
+export function checkKey(header: string | undefined, isTaken: boolean): Failure | null {
   if (header === undefined) return null;
-  if (idempotencyTable === null) return off;
+  if (!isTaken) return off;
   return visible.test(header) ? null : malformed;
 }
 
@@ -41,8 +45,20 @@ export type KeyedRequest = {
 /** How long a request may take, and how often it is begun anew, is not what it asks for. */
 const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 
-/** A key that `checkKey` has taken, with what it stands for. Two sections may use the same table. */
-export function keyOf(section: string, header: string, request: KeyedRequest): IdempotencyKey {
+/**
+ * A key that `checkKey` has taken, with what it stands for, or why the section does not take it; null: there is none.
+ * Two sections may use the same table.
+ */
+export function keyOf(
+  { section, idempotencyTable }: Pick<Config, 'section' | 'idempotencyTable'>,
+  header: string | undefined,
+  request: () => KeyedRequest,
+): IdempotencyKey | Failure | null {
+  if (header === undefined) return null;
+  return idempotencyTable === null ? off : composeKey(section, header, request());
+}
+
+function composeKey(section: string, header: string, request: KeyedRequest): IdempotencyKey {
   const wanted = Object.entries(present(request.fields))
     .filter(([name]) => !insignificant.has(name))
     .map(([name, value]) => [name, name === 'statements' ? presentInEach(value) : value]);

@@ -1,10 +1,8 @@
-// /v1/query: decodes a request, has it decided how it is to be run, and starts its exchange.
-// Must not know sockets, nor how statements reach MySQL.
-import type { Config } from '../../../shared/settings/config.ts';
+import type { Known } from '../../catalogue/table-effects.ts';
 import type { BatchKey } from '../../execute/batch.ts';
 import type { Work } from '../../execute/executor.ts';
 import type { Statement } from '../../execute/preparation.ts';
-import { Exchange, type ExchangeContext } from '../../http/exchange.ts';
+import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
@@ -17,7 +15,8 @@ import { chooseV1Json, type V1ReplyOptions } from '../../reply/formats/v1-json.t
 import { chooseCsv, chooseNdjson } from '../../reply/formats/v1-stream.ts';
 import { RowBounds } from '../../reply/kept-reply.ts';
 import { readJsonBody } from '../json-body.ts';
-import { decideStatement, type SqlContext } from '../statement.ts';
+import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
+import { decideStatement } from '../statement.ts';
 import { chooseMediaType, type MediaType, prefersGzip } from './accept.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
 import { checkHeaders, keyHeader } from './headers.ts';
@@ -31,12 +30,8 @@ const onlyJson = refusal(
   'Only application/json answers a statement without columns, a CALL, and a request with max_affected, dry_run or Idempotency-Key.',
 );
 
-/** What all requests to the endpoint have in common. */
-type Endpoint = {
-  readonly config: Config;
-  readonly context: SqlContext & ExchangeContext;
-  readonly headsOf: HeadsOf;
-};
+/** What requests for one section have in common. */
+type Kept = Served & { readonly headsOf: HeadsOf };
 
 /** One request, decoded. */
 type Asked = {
@@ -48,15 +43,15 @@ type Asked = {
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
-export function createQueryEndpoint(
-  config: Config,
-  context: SqlContext & ExchangeContext,
-): Handler {
+export function createQueryEndpoint(all: AllServed): Handler {
+  const [{ config, context }] = all;
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
-  const endpoint: Endpoint = { config, context, headsOf: rememberHeads() };
+  const headsOf = rememberHeads();
+  const mayHaveKeys = takesKeys(all);
+  const sections = new ServedSections(all, (served): Kept => ({ ...served, headsOf }));
   return (request, response, { path }, record) => {
     const { headers, method = '' } = request;
-    const refused = checkHeaders(headers, config);
+    const refused = checkHeaders(headers, mayHaveKeys);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       sendFailure(response, refused, record.requestId);
@@ -64,25 +59,28 @@ export function createQueryEndpoint(
     }
     const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
     readJsonBody(request, response, record, bodies, (body) => {
-      const decoded = decodeQuery(body, config.section);
+      const decoded = decodeQuery(body, sections.names);
       if (!decoded.ok) {
         const { code, message } = decoded.fault;
         sendFailure(response, refusal(code, message), record.requestId);
         return;
       }
       const wanted = decoded.request;
-      const header = keyHeader(headers);
-      const key =
-        header === undefined
-          ? null
-          : keyOf(config.section, header, { method, path, fields: decoded.exact() });
+      const kept = sections.of(wanted.section);
+      const key = keyOf(kept.config, keyHeader(headers), () => {
+        return { method, path, fields: decoded.exact() };
+      });
+      if (key !== null && 'code' in key) {
+        sendFailure(response, key, record.requestId);
+        return;
+      }
       const type = key === null ? chooseFor(wanted, headers.accept) : chooseJson(headers.accept);
       if (type === null) {
         sendFailure(response, onlyJson, record.requestId);
         return;
       }
       const asked = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-      answer(endpoint, { request: asked, type, mayCompress, key }, response, record);
+      answer(kept, { request: asked, type, mayCompress, key }, response, record);
     });
   };
 }
@@ -100,7 +98,7 @@ function chooseJson(accept: string | undefined): MediaType | null {
 }
 
 function answer(
-  { config, context, headsOf }: Endpoint,
+  { config, context, headsOf }: Kept,
   { request, type, mayCompress, key }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
@@ -119,7 +117,7 @@ function answer(
       format: `v1 ${type} ${nameLayout(request.layout)} ${maxRows}`,
     },
     context.mostStatementBytes(),
-    context.catalogue,
+    context.catalogue(),
   );
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);
@@ -129,7 +127,7 @@ function answer(
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const batchKey = key === null ? null : { ...key, timeoutMs };
-  const work = decideWork(context, request, statement, batchKey);
+  const work = decideWork(context.catalogue(), request, statement, batchKey);
   if ('code' in work) {
     sendFailure(response, work, record.requestId);
     return;
@@ -168,7 +166,7 @@ function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
 
 /** A statement by itself; or a batch of one, where it has a key, or is to be undone, perhaps. */
 function decideWork(
-  { catalogue }: SqlContext,
+  catalogue: Known,
   request: QueryRequest,
   statement: Statement,
   key: BatchKey | null,

@@ -17,6 +17,8 @@ import {
 
 /** A request whose every field has the right type. */
 export type QueryRequest = {
+  /** Null: it names none. */
+  readonly section: string | null;
   readonly sql: string;
   /** Numbers are LosslessNumbers where a JavaScript number would lose digits. */
   readonly params: Parameters;
@@ -59,9 +61,9 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 /** The names of the fields that are taken. */
 export const queryFields: readonly string[] = [...checks.keys()];
 
-/** `section` is what the field of that name must say. Never throws. */
-export function decodeQuery(body: Buffer, section: string): DecodedQuery {
-  const decoded = decodeFields(body, section, checks);
+/** `sections` is what the field `section` may say. Never throws. */
+export function decodeQuery(body: Buffer, sections: readonly string[]): DecodedQuery {
+  const decoded = decodeFields(body, sections, checks);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const sql = (fields.sql as string | undefined) ?? '';
@@ -70,6 +72,7 @@ export function decodeQuery(body: Buffer, section: string): DecodedQuery {
     ok: true,
     exact,
     request: {
+      section: (fields.section as string | undefined) ?? null,
       sql,
       params: fields.params === undefined ? [] : (exact().params as Parameters),
       timeoutMs: (fields.timeout_ms as number | undefined) ?? null,

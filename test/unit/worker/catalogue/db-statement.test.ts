@@ -23,7 +23,7 @@ const settings = {
 } as const;
 
 function decide(request: object, changed: Partial<Parameters<typeof decideStatement>[0]> = {}) {
-  const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), 's');
+  const decoded = decodeDbBody(Buffer.from(JSON.stringify(request)), ['s']);
   assert.ok(decoded.ok);
   const { request: wanted } = decoded;
   assert.ok(wanted.sql !== null);

@@ -13,8 +13,8 @@ import {
 } from '../../../../src/worker/endpoints/db/request.ts';
 import { rulesOf } from '../../../../src/worker/http/compat.ts';
 
-const get = (raw: string) => decodeDbQueryString(raw, 'world');
-const post = (text: string | Buffer) => decodeDbBody(Buffer.from(text as string), 'world');
+const get = (raw: string) => decodeDbQueryString(raw, ['world']);
+const post = (text: string | Buffer) => decodeDbBody(Buffer.from(text as string), ['world']);
 
 function request(decoded: Decoded): DbRequest {
   assert.ok(decoded.ok, JSON.stringify(decoded));
@@ -44,6 +44,7 @@ function oldEscape(text: string): string {
 
 test('reads a request as DBSlayer did, from the URL', () => {
   assert.deepEqual(request(get('{%22SQL%22:%22select+1%20%2B+1%22}')), {
+    section: null,
     sql: 'select 1 + 1',
     params: null,
     timeoutMs: null,
@@ -150,6 +151,7 @@ test('takes every key of the contract, and lets unknown ones pass', () => {
     sql: 'no',
   };
   assert.deepEqual(request(post(JSON.stringify(all))), {
+    section: 'world',
     sql: 'select 1',
     params: { a: 'b' },
     timeoutMs: 1500,
@@ -220,7 +222,7 @@ test('quotes nothing of the request in its refusals', () => {
 test('never throws on hostile input', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-      assert.equal(typeof decodeDbBody(Buffer.from(bytes), 'world').ok, 'boolean');
+      assert.equal(typeof decodeDbBody(Buffer.from(bytes), ['world']).ok, 'boolean');
       assert.equal(typeof get(Buffer.from(bytes).toString('latin1')).ok, 'boolean');
     }),
     { numRuns: 2000 },
@@ -264,7 +266,7 @@ test('compat: any text means the same whether its control characters are escaped
       const raw = escaped.replace(/\\\\|\\t|\\n|\\u00[01][0-9a-f]/g, (found) =>
         found === '\\\\' ? found : (JSON.parse(`"${found}"`) as string),
       );
-      const loose = decodeDbQueryString(encodeURIComponent(raw), 'world', rulesOf.dbslayer);
+      const loose = decodeDbQueryString(encodeURIComponent(raw), ['world'], rulesOf.dbslayer);
       assert.deepEqual(loose, get(encodeURIComponent(escaped)));
     }),
   );
@@ -272,7 +274,7 @@ test('compat: any text means the same whether its control characters are escaped
 
 test('compat: a control character behind a backslash, or outside of strings, is no JSON', () => {
   for (const text of ['{"SQL":"a\\\n"}', '{"SQL":"a"\u0001}', '{"SQL\\\t":"a"}']) {
-    const decoded = decodeDbQueryString(encodeURIComponent(text), 'world', rulesOf.dbslayer);
+    const decoded = decodeDbQueryString(encodeURIComponent(text), ['world'], rulesOf.dbslayer);
     assert.equal(code(decoded), 'BAD_JSON');
   }
 });
@@ -281,6 +283,6 @@ test('compat: a key that is null is absent, one named __proto__ is ordinary', ()
   const raw = encodeURIComponent(
     '{"SQL":"a","PARAMS":null,"TIMEOUT":null,"__proto__":{"STAT":true}}',
   );
-  const { metadata, params, sql } = request(decodeDbQueryString(raw, 'world', rulesOf.dbslayer));
+  const { metadata, params, sql } = request(decodeDbQueryString(raw, ['world'], rulesOf.dbslayer));
   assert.deepEqual({ metadata, params, sql }, { metadata: [], params: null, sql: 'a' });
 });

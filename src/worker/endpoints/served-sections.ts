@@ -1,0 +1,42 @@
+// The sections that an endpoint serves, and which of them a request means.
+// Must not know what an endpoint keeps for each.
+import type { Config } from '../../shared/settings/config.ts';
+import type { ExchangeContext } from '../http/exchange.ts';
+import type { SqlContext } from './statement.ts';
+
+/** A section: its settings, and what runs its statements. */
+export type Served = { readonly config: Config; readonly context: SqlContext & ExchangeContext };
+
+/** All of them; the first is the instance's: what is no section's own stands in its settings. */
+export type AllServed = readonly [Served, ...Served[]];
+
+/** Whether any of them takes idempotency keys. */
+export function takesKeys(all: AllServed): boolean {
+  return all.some(({ config }) => config.idempotencyTable !== null);
+}
+
+/** What an endpoint keeps for each section. */
+export class ServedSections<Kept> {
+  /** In the order of the command line. */
+  readonly names: readonly string[];
+  readonly #first: Kept;
+  readonly #byName: ReadonlyMap<string, Kept>;
+
+  constructor(all: AllServed, keep: (served: Served) => Kept) {
+    const kept = all.map((served) => [served.config.section, keep(served)] as const);
+    this.names = kept.map(([name]) => name);
+    this.#byName = new Map(kept);
+    this.#first = this.#byName.get(all[0].config.section) as Kept;
+  }
+
+  /** @param name one of `names`; null: the request names none */
+  of(name: string | null): Kept {
+    return name === null ? this.#first : (this.#byName.get(name) as Kept);
+  }
+}
+
+/** What a request is told that names another one. */
+export function describeUnknown(key: string, names: readonly string[]): string {
+  const verb = names.length === 1 ? 'is' : 'are';
+  return `${key} is not served here; there ${verb} ${names.map((name) => JSON.stringify(name)).join(', ')}`;
+}

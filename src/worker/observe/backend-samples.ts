@@ -1,0 +1,34 @@
+// One server's figures as samples.
+// Must not know who counts them.
+import type { Sample, WorkerMetric } from '../../shared/process/metrics.ts';
+import type { BackendObservations } from '../section/backend.ts';
+import { sample } from './samples.ts';
+
+/** What a worker has to say of one of a section's servers. */
+export function backendSamples(section: string, observed: BackendObservations): readonly Sample[] {
+  const { address: backend, pool, pipeline, control } = observed;
+  const one = (metric: WorkerMetric, value: number, labels = {}) =>
+    sample(metric, value, { section, backend, ...labels });
+  const state = (name: string, value: number) =>
+    one('dbhttpd_pool_connections', value, { state: name });
+  const results = (metric: WorkerMetric, ok: number, failed: number) => [
+    one(metric, ok, { result: 'ok' }),
+    one(metric, failed, { result: 'failed' }),
+  ];
+  return [
+    one('dbhttpd_queue_length', pool.waiting),
+    state('idle', pool.idle),
+    state('busy', pool.busy),
+    state('resetting', pool.resetting),
+    state('connecting', pool.connecting),
+    one('dbhttpd_pool_connections_max', pool.size),
+    ...results('dbhttpd_connects_total', pool.connectsOk, pool.connectsFailed),
+    ...results('dbhttpd_session_resets_total', pool.resetsOk, pool.resetsFailed),
+    one('dbhttpd_pipeline_statements_total', pipeline.statements),
+    one('dbhttpd_pipeline_reruns_total', pipeline.reruns),
+    one('dbhttpd_pipeline_connections', pipeline.connections),
+    one('dbhttpd_control_connected', control.connected ? 1 : 0),
+    one('dbhttpd_statements_running_on', control.runningOn),
+    ...results('dbhttpd_kills_total', control.killsOk, control.killsFailed),
+  ];
+}

@@ -1,0 +1,87 @@
+// What one worker counts of one section, as plain numbers.
+// Must not know its servers, nor who asks.
+import { outcomes, type RequestOutcome, unreadyCodes } from '../../shared/failure-codes.ts';
+import { type HistogramSample, type Sample, workerMetrics } from '../../shared/process/metrics.ts';
+import type { ReadyAnswer } from '../backend/readiness.ts';
+import type { ExchangeSummary } from './exchange-summary.ts';
+import { sample, startAtZero } from './samples.ts';
+import { isSlow } from './slow-statements.ts';
+
+const buckets = workerMetrics.dbhttpd_request_duration_seconds.buckets;
+
+/** Counters of one section. Everything is a field or a typed array, read only when a snapshot is asked for. */
+export class SectionMetrics {
+  readersGivenUp = 0;
+  #rows = 0;
+  #replyBytes = 0;
+  #queueSeconds = 0;
+  #clientsGone = 0;
+  #slowStatements = 0;
+  #cutReplies = 0;
+  readonly #section: string;
+  readonly #slowMs: number;
+  readonly #durations = new Float64Array(buckets.length + 1);
+  #durationSum = 0;
+  readonly #outcomes = startAtZero(outcomes);
+
+  /** @param slowMs the running time from which statements are slow; 0: none is */
+  constructor(section: string, slowMs: number) {
+    this.#section = section;
+    this.#slowMs = slowMs;
+  }
+
+  /** To be told of each request's statements when they are over. */
+  count(summary: ExchangeSummary): void {
+    if (isSlow(summary, this.#slowMs)) this.#slowStatements += 1;
+    if (summary.clientGone) this.#clientsGone += 1;
+    if (summary.wasCut) this.#cutReplies += 1;
+    this.#rows += summary.rows;
+    this.#replyBytes += summary.bytes;
+    this.#queueSeconds += summary.queueMs / 1000;
+    this.#countOutcome(summary.outcome);
+    this.#observeDuration(summary.durationMs / 1000);
+  }
+
+  #countOutcome(outcome: RequestOutcome): void {
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  #observeDuration(seconds: number): void {
+    let index = 0;
+    while (index < buckets.length && seconds > (buckets[index] as number)) index += 1;
+    this.#durations[index] = (this.#durations[index] as number) + 1;
+    this.#durationSum += seconds;
+  }
+
+  /** @param coalesced requests that were answered by the execution of another one */
+  samples(readiness: ReadyAnswer, coalesced: number): readonly Sample[] {
+    const section = this.#section;
+    const reason = readiness.isReady ? null : readiness.code;
+    return [
+      ...[...this.#outcomes].map(([outcome, value]) =>
+        sample('dbhttpd_outcomes_total', value, { section, outcome }),
+      ),
+      sample('dbhttpd_replies_cut_total', this.#cutReplies, { section }),
+      sample('dbhttpd_readers_given_up_total', this.readersGivenUp, { section }),
+      sample('dbhttpd_rows_total', this.#rows, { section }),
+      sample('dbhttpd_reply_bytes_total', this.#replyBytes, { section }),
+      sample('dbhttpd_queue_seconds_total', this.#queueSeconds, { section }),
+      sample('dbhttpd_clients_gone_total', this.#clientsGone, { section }),
+      sample('dbhttpd_slow_statements_total', this.#slowStatements, { section }),
+      sample('dbhttpd_coalesced_requests_total', coalesced, { section }),
+      sample('dbhttpd_ready', readiness.isReady ? 1 : 0, { section }),
+      ...unreadyCodes.map((code) =>
+        sample('dbhttpd_unready', code === reason ? 1 : 0, { section, reason: code }),
+      ),
+    ];
+  }
+
+  histogram(): HistogramSample {
+    return {
+      metric: 'dbhttpd_request_duration_seconds',
+      labels: { section: this.#section },
+      counts: [...this.#durations],
+      sum: this.#durationSum,
+    };
+  }
+}

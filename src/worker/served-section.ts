@@ -1,0 +1,71 @@
+// One section with all that endpoints need to serve it, and what is counted of it.
+// Must not know the endpoints, nor the other sections.
+import type { Log } from '../shared/process/log.ts';
+import type { Served } from './endpoints/served-sections.ts';
+import type { ExchangeContext } from './http/exchange.ts';
+import { backendSamples } from './observe/backend-samples.ts';
+import type { Observe } from './observe/observation.ts';
+import { SectionMetrics } from './observe/section-metrics.ts';
+import { asciiJson } from './reply/ascii-json.ts';
+import type { RowModule } from './reply/row-module.ts';
+import type { Section } from './section/section.ts';
+import { createStalledReaders } from './stalled-in-section.ts';
+
+/** What all sections of a worker share. */
+export type SharedBySections = Pick<ExchangeContext, 'live' | 'buffers' | 'holdBytes'> & {
+  readonly rowModule: RowModule | null;
+  readonly slowQueryMs: number;
+  readonly observe: Observe;
+  readonly log: Log;
+};
+
+/** A section as it is served. */
+export class ServedSection implements Served {
+  readonly config: Served['config'];
+  readonly context: Served['context'];
+  readonly section: Section;
+  readonly #metrics: SectionMetrics;
+
+  constructor(section: Section, shared: SharedBySections) {
+    const { live, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
+    const metrics = new SectionMetrics(section.config.section, slowQueryMs);
+    const onGivenUp = (count: number) => {
+      metrics.readersGivenUp += count;
+    };
+    this.config = section.config;
+    this.section = section;
+    this.#metrics = metrics;
+    this.context = {
+      executor: section.executor,
+      catalogue: () => section.leading.catalogue,
+      live,
+      buffers,
+      rowModule,
+      sectionJson: asciiJson(section.config.section),
+      holdBytes,
+      retryAfterSeconds: () => section.leading.retryAfterSeconds,
+      mostStatementBytes: () => section.leading.mostStatementBytes,
+      stalledReaders: createStalledReaders(section.backends, onGivenUp, log),
+      observe: (observation) => {
+        if (observation.kind === 'statements over') metrics.count(observation.summary);
+        observe(observation);
+      },
+    };
+  }
+
+  /** What a worker has to say of it. @param isStopping it serves nothing new, whatever its servers say */
+  snapshot(isStopping: boolean) {
+    const { section } = this;
+    const readiness = isStopping ? stopping : section.readiness;
+    const backends = section.backends.flatMap((backend) =>
+      backendSamples(section.config.section, backend.observations()),
+    );
+    return {
+      samples: [...this.#metrics.samples(readiness, section.coalesced), ...backends],
+      histogram: this.#metrics.histogram(),
+    };
+  }
+}
+
+/** What is told of readiness while the gateway stops. */
+export const stopping = { isReady: false, code: 'STOPPING', errno: null } as const;

@@ -1,0 +1,45 @@
+// The stalled readers of one section: how many sessions they may hold while others wait, and what is told of those given up.
+// Must not know how a reader is found to have stalled.
+import { performance } from 'node:perf_hooks';
+import type { Log } from '../shared/process/log.ts';
+import { StalledReaders } from './http/stalled-readers.ts';
+import type { Backend } from './section/backend.ts';
+
+/** Readers that are given up are told in the log so often at most. */
+const stalledLogMs = 10_000;
+
+/**
+ * Readers that took nothing for a while keep half of a pool at most, rounded up, from those who wait; where the pipeline
+ * has the other half, one less, for what it does not take.
+ */
+export function createStalledReaders(
+  backends: readonly Backend[],
+  onGivenUp: (count: number) => void,
+  log: Log,
+): StalledReaders {
+  let lastTold = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return new StalledReaders({
+    othersWait: () => backends.some(({ pool }) => pool.queue.length > 0),
+    mostHeld: () => Math.min(...backends.map(mostHeldOf)),
+    onGivenUp: (count) => {
+      onGivenUp(count);
+      untold += count;
+      const now = performance.now();
+      if (now - lastTold < stalledLogMs) return;
+      log.warn('readers that took nothing held connections while requests waited', {
+        reset: untold,
+        pool: backends[0]?.pool.observations().size ?? 0,
+      });
+      lastTold = now;
+      untold = 0;
+    },
+  });
+}
+
+function mostHeldOf({ pool, pipeline }: Backend): number {
+  const { size } = pool.observations();
+  const inPipeline = pipeline?.observations().connections ?? 0;
+  const half = Math.ceil(size / 2);
+  return inPipeline === 0 ? half : Math.min(half, size - inPipeline - 1);
+}
