@@ -2,9 +2,7 @@
 // Must not know what a command does.
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
-
-/** Which section of which file. */
-export type Target = { readonly configPath: string; readonly section: string };
+import type { Target } from '../shared/settings/config-file.ts';
 
 /** What the command line asks for. */
 export type Command =
@@ -13,13 +11,14 @@ export type Command =
   | { readonly kind: 'misuse'; readonly problem: string };
 
 /** How the command is used, for --help and after a misuse. */
-export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>
-       dbhttpd --check -c <path> -s <section>
-       dbhttpd --foreground -c <path> -s <section>
+export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>[:<section>...] [-m <section>[:<section>...]]
+       dbhttpd --check -c <path> -s ... [-m ...]
+       dbhttpd --foreground -c <path> -s ... [-m ...]
        dbhttpd --help | -h | --version
 
   -c            the configuration file
-  -s            the section of the file to serve
+  -s            the section of the file to serve; those after it list more servers of the same database
+  -m            sections to serve beside it, each a database of its own
   --check       validate everything, connect once, print the effective settings; start nothing
   --foreground  stay in the foreground and log to stderr
   --help, -h    this text
@@ -37,7 +36,7 @@ const modes = ['check', 'foreground', 'help', 'version'] as const;
 export function parseArguments(argv: readonly string[]): Command {
   const unknown: string[] = [];
   const parsed = minimist([...argv], {
-    string: ['c', 's'],
+    string: ['c', 's', 'm'],
     boolean: [...modes],
     alias: { h: 'help' },
     unknown: (argument) => {
@@ -60,14 +59,20 @@ export function parseArguments(argv: readonly string[]): Command {
 }
 
 function parseTarget(kind: 'start' | 'check' | 'foreground', parsed: minimist.ParsedArgs): Command {
-  const configPath: unknown = parsed.c;
-  const section: unknown = parsed.s;
-  if (Array.isArray(configPath) || Array.isArray(section))
-    return misuse('-c and -s are given once');
+  const { c: configPath, s: served, m: others }: Record<string, unknown> = parsed;
+  if ([configPath, served, others].some(Array.isArray)) {
+    return misuse('-c, -s and -m are given once');
+  }
   if (typeof configPath !== 'string' || configPath === '') return misuse('-c is missing');
-  if (typeof section !== 'string' || section === '') return misuse('-s is missing');
+  if (typeof served !== 'string' || served === '') return misuse('-s is missing');
   if (!isAbsolute(configPath)) return misuse('the path after -c must be absolute');
-  return { kind, configPath, section };
+  const [section = '', ...listed] = served.split(':');
+  const beside = typeof others === 'string' ? others.split(':') : [];
+  const names = [section, ...listed, ...beside];
+  if (names.includes('')) return misuse('a section without a name after -s or -m');
+  const repeated = names.find((name, index) => names.indexOf(name) < index);
+  if (repeated !== undefined) return misuse(`a section is named twice: ${repeated}`);
+  return { kind, configPath, sections: [section, ...listed], beside };
 }
 
 function misuse(problem: string): Command {

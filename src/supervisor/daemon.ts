@@ -18,7 +18,8 @@ process.once('message', (order: ToDaemon) => {
 });
 tell({ kind: 'ready' });
 
-async function run({ config, address, bootBoundMs }: ToDaemon): Promise<void> {
+async function run({ sections, address, bootBoundMs }: ToDaemon): Promise<void> {
+  const [config] = sections;
   process.title = `dbhttpd: supervisor ${config.section}`;
   const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`, 'at once');
   let isOpen = true;
@@ -27,7 +28,7 @@ async function run({ config, address, bootBoundMs }: ToDaemon): Promise<void> {
     isOpen = false;
   };
   const supervision = supervise({
-    config,
+    sections,
     claim: inheritClaim(inherited.claim),
     listener: { fd: inherited.listener, address, close },
     log,

@@ -2,8 +2,7 @@
 // Must not know the detached way.
 
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
-import type { Environment } from '../shared/settings/config-file.ts';
-import type { Target } from './arguments.ts';
+import type { Environment, Target } from '../shared/settings/config-file.ts';
 import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';

@@ -2,7 +2,7 @@
 // Must not know what either does.
 
 import type { ExitCode } from '../shared/process/exit-codes.ts';
-import type { Config } from '../shared/settings/config.ts';
+import type { Sections } from '../shared/settings/config.ts';
 import type { ListenAddress } from '../shared/settings/listen-address.ts';
 
 /** Descriptors of the detached supervisor, after stdio and the channel. */
@@ -10,7 +10,7 @@ export const inherited = { claim: 4, listener: 5 } as const;
 
 /** From the launcher: settings travel by this channel, never by arguments or environment. */
 export type ToDaemon = {
-  readonly config: Config;
+  readonly sections: Sections;
   readonly address: ListenAddress;
   /** How long its workers may take to listen. */
   readonly bootBoundMs: number;

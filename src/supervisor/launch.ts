@@ -3,8 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
-import type { Environment } from '../shared/settings/config-file.ts';
-import type { Target } from './arguments.ts';
+import type { Environment, Target } from '../shared/settings/config-file.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';
 import { supervisorHeapLimits } from './heap-limits.ts';
 import { endOrphans } from './orphans.ts';
@@ -13,11 +12,11 @@ import { prepare, withoutSecrets } from './prepare.ts';
 /** What is left of a start's time for the launcher, so that the supervisor tells the reason where it is known. */
 const reportMarginMs = 1000;
 
-/** Starts the section's instance; resolves when every worker listens, or the start has failed. */
+/** Starts the instance of the first section; resolves when every worker listens, or the start has failed. */
 export async function launch(target: Target, env: Environment): Promise<ExitCode> {
   const prepared = await prepare(target, env, 'file');
   if (!prepared.ok) return prepared.exitCode;
-  const { config, log, claim, listener, remainingMs } = prepared;
+  const { sections, log, claim, listener, remainingMs } = prepared;
   const entry = new URL('./daemon.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [...supervisorHeapLimits, entry], {
     detached: true,
@@ -30,7 +29,7 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   listener.close();
   // Asked for when the supervisor is there to take it: what is left then.
   const order = (): ToDaemon => ({
-    config,
+    sections,
     address: listener.address,
     bootBoundMs: remainingMs() - reportMarginMs,
   });
@@ -38,7 +37,7 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   if (exitCode === null) {
     log.error('the start was given up', { reason: 'no report in time' });
     await kill(child);
-    await endOrphans(config.pidfile);
+    await endOrphans(sections[0].pidfile);
   }
   return exitCode ?? exitCodes.unavailable;
 }

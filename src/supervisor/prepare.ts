@@ -4,8 +4,13 @@ import { dirname } from 'node:path';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
-import type { Config } from '../shared/settings/config.ts';
-import { type Environment, formatFault, loadConfig } from '../shared/settings/config-file.ts';
+import type { Config, Sections } from '../shared/settings/config.ts';
+import {
+  type Environment,
+  formatFault,
+  loadConfig,
+  type Target,
+} from '../shared/settings/config-file.ts';
 import {
   currentPlace,
   fallbackLog,
@@ -13,7 +18,6 @@ import {
   type Place,
 } from '../shared/settings/default-paths.ts';
 import { formatListenAddress } from '../shared/settings/listen-address.ts';
-import type { Target } from './arguments.ts';
 import { type Claim, claimInstance } from './claim.ts';
 import { type Bound, bindListener, type Listener } from './listener.ts';
 import { endOrphans } from './orphans.ts';
@@ -22,7 +26,7 @@ import { endOrphans } from './orphans.ts';
 export type Prepared =
   | {
       readonly ok: true;
-      readonly config: Config;
+      readonly sections: Sections;
       readonly log: OwnedLog;
       readonly claim: Claim;
       readonly listener: Listener;
@@ -48,7 +52,7 @@ export async function prepare(
   logTo: LogDestination,
 ): Promise<Prepared> {
   const place = currentPlace();
-  const loaded = loadConfig(target.configPath, target.section, env, place);
+  const loaded = loadConfig(target, env, place);
   const fallback = (): LogTarget => (logTo === 'stderr' ? logTo : { path: fallbackLog(place) });
   const complain = (first: readonly LogTarget[], ...lines: readonly string[]) =>
     writeToFirst([...first, fallback()], lines, place);
@@ -61,7 +65,8 @@ export async function prepare(
     complain(own, ...loaded.faults.map(formatFault));
     return failed(exitCodes.configInvalid);
   }
-  const { config } = loaded;
+  const { sections } = loaded;
+  const [config] = sections;
   let log: OwnedLog;
   try {
     if (logTo === 'file') makeDefaultDirectory(dirname(config.log), place);
@@ -82,7 +87,7 @@ export async function prepare(
   const listener = await listen(config, log);
   if (listener === null) return failed(exitCodes.unavailable);
   const remainingMs = () => Math.max(0, deadline - performance.now());
-  return { ok: true, config, log, claim: claimed.claim, listener, remainingMs };
+  return { ok: true, sections, log, claim: claimed.claim, listener, remainingMs };
 }
 
 /** Writes lines to the first log that takes them; when none does, there is nobody left to tell. */

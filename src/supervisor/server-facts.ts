@@ -1,4 +1,4 @@
-// One short connection to MySQL: what kind of server it is and how many connections it admits.
+// Short connections to one MySQL server: what kind it is, how many connections it admits, what its table of keys is like.
 // Must not know what is done with the answer; for --check alone.
 import { connectionSettings, initStatements } from '../shared/connection-settings.ts';
 import type { LedgerTable } from '../shared/ledger/ledger-table.ts';
@@ -6,6 +6,7 @@ import { fetchRows, RefusedError } from '../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../shared/mysql/connect-failure.ts';
 import type { Connection } from '../shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../shared/mysql/open-connection.ts';
+import type { Candidate } from '../shared/settings/candidates.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
 import { fetchLedgerFacts, type LedgerFacts } from './ledger-facts.ts';
@@ -21,12 +22,12 @@ export type ServerFacts = {
   readonly initSqlProblem: string | null;
   /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
   readonly blindSpots: readonly string[];
-  /** Of the table of idempotency keys; null: there is to be none. */
-  readonly ledger: LedgerFacts | null;
+  /** As its global variable says it: whether it takes writes is more than that. */
+  readonly isReadOnly: boolean;
 };
 
 /** What the server said, or why it could not be asked. */
-export type Asked = { readonly ok: true; readonly facts: ServerFacts } | Unanswered;
+export type Asked<T> = { readonly ok: true; readonly facts: T } | Unanswered;
 
 /** Why the server could not be asked. */
 export type Unanswered = { readonly ok: false; readonly failure: ConnectFailure };
@@ -35,17 +36,37 @@ export type Unanswered = { readonly ok: false; readonly failure: ConnectFailure 
 const boundMs = 5000;
 const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
 
-/**
- * Connects as a worker does, asks, and leaves; within 10 s. The reason never holds the password.
- * @param ledger the table of idempotency keys, if there is to be one
- */
-export async function askServer(config: Config, ledger: LedgerTable | null): Promise<Asked> {
+/** What kind of server it is; see `ask`. */
+export function askServer(config: Config, candidate: Candidate): Promise<Asked<ServerFacts>> {
+  return ask(config, candidate, (connection) => fetchFacts(connection, config));
+}
+
+/** What a server's table of idempotency keys is like; see `ask`. */
+export function askLedger(
+  config: Config,
+  candidate: Candidate,
+  ledger: LedgerTable,
+): Promise<Asked<LedgerFacts>> {
+  return ask(config, candidate, async (connection) => {
+    // init_sql may choose the role that has the rights; whether it is refused has been told.
+    await tryOut(connection, initStatements(config));
+    return fetchLedgerFacts(connection, ledger);
+  });
+}
+
+/** Connects as a worker does, asks, and leaves; within 10 s. The reason never holds the password. */
+async function ask<T>(
+  config: Config,
+  candidate: Candidate,
+  fetch: (connection: Connection) => Promise<T>,
+): Promise<Asked<T>> {
   try {
-    const settings = connectionSettings(config, Buffer.allocUnsafeSlow(leastArenaBytes));
+    const arena = Buffer.allocUnsafeSlow(leastArenaBytes);
+    const settings = connectionSettings(config, candidate, arena);
     const connection = await openConnection(settings, AbortSignal.timeout(boundMs));
     const timer = setTimeout(() => connection.destroy(tooLate), boundMs);
     try {
-      return { ok: true, facts: await fetchFacts(connection, config, ledger) };
+      return { ok: true, facts: await fetch(connection) };
     } finally {
       clearTimeout(timer);
       connection.destroy(new Error('all has been asked'));
@@ -55,17 +76,12 @@ export async function askServer(config: Config, ledger: LedgerTable | null): Pro
   }
 }
 
-const factsQuery = 'select version(), @@max_connections, @@session.max_user_connections';
+const factsQuery =
+  'select version(), @@max_connections, @@session.max_user_connections, @@global.read_only';
 
-async function fetchFacts(
-  connection: Connection,
-  config: Config,
-  ledger: LedgerTable | null,
-): Promise<ServerFacts> {
-  const [[version, maxConnections, maxUserConnections] = []] = await fetchRows(
-    connection,
-    factsQuery,
-  );
+async function fetchFacts(connection: Connection, config: Config): Promise<ServerFacts> {
+  const [row = []] = await fetchRows(connection, factsQuery);
+  const [version, maxConnections, maxUserConnections, readOnly] = row;
   const sight = await fetchSight(connection, config.database);
   return {
     flavour: connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL',
@@ -75,8 +91,7 @@ async function fetchFacts(
     maxUserConnections: Number(maxUserConnections) || null,
     initSqlProblem: await tryOut(connection, initStatements(config)),
     blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
-    // Last: init_sql may choose the role that has the rights.
-    ledger: ledger === null ? null : await fetchLedgerFacts(connection, ledger),
+    isReadOnly: readOnly === '1',
   };
 }
 

@@ -5,8 +5,8 @@ import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
-import type { Config } from '../shared/settings/config.ts';
-import type { Credentials } from '../shared/settings/credentials.ts';
+import type { Sections } from '../shared/settings/config.ts';
+import { type SectionCredentials, withCredentials } from '../shared/settings/credentials.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { Marks } from './orphans.ts';
 import { decideRestart, noHistory } from './restart-policy.ts';
@@ -14,7 +14,7 @@ import { forkWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 /** What a slot's workers are made with. */
 export type Making = {
-  readonly config: Config;
+  readonly sections: Sections;
   readonly log: Log;
   readonly logTo: LogDestination;
   readonly marks: Marks;
@@ -52,7 +52,7 @@ export type Slot = {
   readonly requestsLost: () => number;
   readonly send: (message: ToWorker) => void;
   /** Hands them to the worker, and to those that come after it. */
-  readonly renew: (credentials: Credentials) => void;
+  readonly renew: (credentials: SectionCredentials) => void;
   /** One second has passed: ping, or end a worker that hangs. */
   readonly tick: () => void;
   /** Lets the worker finish and gives up a planned refill. */
@@ -66,7 +66,7 @@ const mostBootTicks = 15;
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
   const { log, logTo, marks } = making;
-  let { config } = making;
+  let { sections } = making;
   let workerProcess: WorkerProcess | null = null;
   let heartbeat: Heartbeat | null = null;
   let listeningSince: number | null = null;
@@ -86,7 +86,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
         workerProcess?.send(
-          isDraining ? { kind: 'drain' } : { kind: 'boot', config, slot: number, logTo },
+          isDraining ? { kind: 'drain' } : { kind: 'boot', sections, slot: number, logTo },
         );
         return;
       case 'listening':
@@ -182,7 +182,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     send: (message) => workerProcess?.send(message),
     renew: (credentials) => {
       // Before its `boot` a worker cannot be told, and needs not be: that message will hold them.
-      config = Object.freeze({ ...config, ...credentials });
+      sections = withCredentials(sections, credentials);
       workerProcess?.send({ kind: 'renew', credentials });
     },
     tick: () => {

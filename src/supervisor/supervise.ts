@@ -4,8 +4,8 @@ import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
-import type { Config } from '../shared/settings/config.ts';
-import { findLapses, renewCredentials } from '../shared/settings/credentials.ts';
+import type { Sections } from '../shared/settings/config.ts';
+import { renewCredentials, withCredentials } from '../shared/settings/credentials.ts';
 import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import { type Claim, instanceOf } from './claim.ts';
 import { awaitDrainTurn } from './drain-turn.ts';
@@ -18,7 +18,7 @@ import { createWorkers, type Workers } from './workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {
-  readonly config: Config;
+  readonly sections: Sections;
   readonly claim: Claim;
   readonly listener: Listener;
   readonly log: OwnedLog;
@@ -50,12 +50,13 @@ type Phase = 'starting' | 'running' | 'leaving' | 'draining';
 /** Creates the lifecycle of an instance. Nothing happens before `run`. */
 export function supervise(instance: Instance): Supervision {
   const { log, logTo, listener } = instance;
-  let { config } = instance;
-  const { pidfile } = config;
-  const drainBoundMs = Math.max(config.drainTimeoutMs, config.statementTimeoutMs) + drainMarginMs;
+  let { sections } = instance;
+  const [{ pidfile, drainTimeoutMs }] = sections;
+  const longestMs = Math.max(...sections.map((section) => section.statementTimeoutMs));
+  const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(pidfile));
-  const workers = createWorkers({ config, log, logTo, marks, build: readBuild() }, log.lost);
+  const workers = createWorkers({ sections, log, logTo, marks, build: readBuild() }, log.lost);
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
 
@@ -104,7 +105,7 @@ export function supervise(instance: Instance): Supervision {
     stop: stopping.ask,
     renew: () => {
       // Whoever leaves is no longer meant: the pidfile names the successor.
-      if (phase === 'starting' || phase === 'running') config = renew(config, workers, log);
+      if (phase === 'starting' || phase === 'running') sections = renew(sections, workers, log);
     },
   };
 }
@@ -126,7 +127,7 @@ function createStop(workers: Workers): { readonly asked: Promise<void>; readonly
 
 /** Under which others find the instance. Null, the reason logged, when they cannot be created. */
 async function publishNames(
-  { config, claim, listener, log }: Instance,
+  { sections: [config], claim, listener, log }: Instance,
   phase: () => Phase,
   boundMs: number,
 ): Promise<{ readonly release: () => void } | null> {
@@ -210,18 +211,23 @@ async function awaitTurn(
 }
 
 /** The settings with what was read anew; what is faulty stays as it was. */
-function renew(config: Config, workers: Workers, log: OwnedLog): Config {
+function renew(sections: Sections, workers: Workers, log: OwnedLog): Sections {
   log.reopen();
   workers.reopenLogs();
-  const { credentials, faults } = renewCredentials(config);
-  for (const { key, problem } of faults) {
-    log.error('a file cannot be used: what it held before stays in use', { key, problem });
+  const { credentials, faults, lapses } = renewCredentials(sections);
+  // Of one section alone everybody knows whose key it is.
+  const place = (section: string) => (sections.length > 1 ? { section } : {});
+  for (const { section, key, problem } of faults) {
+    const fields = { ...place(section), key, problem };
+    log.error('a file cannot be used: what it held before stays in use', fields);
   }
-  for (const { key, problem } of findLapses(credentials)) {
-    log.warn('a certificate does not serve', { key, problem });
+  for (const { section, key, problem } of lapses) {
+    log.warn('a certificate does not serve', { ...place(section), key, problem });
   }
   workers.renew(credentials);
-  const files = Object.values(config.credentialFiles).filter((file) => file !== null).length;
+  const files = sections
+    .flatMap(({ credentialFiles }) => Object.values(credentialFiles))
+    .filter((file) => file !== null).length;
   log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
-  return Object.freeze({ ...config, ...credentials });
+  return withCredentials(sections, credentials);
 }

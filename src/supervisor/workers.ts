@@ -3,7 +3,7 @@
 
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { LogFields } from '../shared/process/log.ts';
-import type { Credentials } from '../shared/settings/credentials.ts';
+import type { SectionCredentials } from '../shared/settings/credentials.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
 import { createTotals, type SupervisorState } from './totals.ts';
@@ -26,7 +26,7 @@ export type Workers = {
   readonly unseen: () => LogFields;
   readonly reopenLogs: () => void;
   /** Hands them to every worker, and to those that come later. */
-  readonly renew: (credentials: Credentials) => void;
+  readonly renew: (credentials: SectionCredentials) => void;
 };
 
 // A scrape is answered within 1 s, a worker that hangs included: this leaves time to render and to travel.
@@ -35,7 +35,8 @@ const tickMs = 1000;
 
 /** Creates the workers of an instance, its slots still empty. */
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
-  const { config, log } = making;
+  const { sections, log } = making;
+  const [config] = sections;
   const totals = createTotals(config.section);
   const collections = new Map<number, { awaited: Set<number>; finish: () => void }>();
   let lastScrapeId = 0;

@@ -14,7 +14,7 @@ import {
   type ToWorker,
 } from '../shared/process/messages.ts';
 import type { Sample, Snapshot } from '../shared/process/metrics.ts';
-import type { Config } from '../shared/settings/config.ts';
+import type { Config, Sections } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { createScrapes, type Scrapes } from './scrapes.ts';
@@ -54,7 +54,7 @@ tell({ kind: 'ready', build: readBuild() });
 function receive(message: ToWorker): void {
   switch (message.kind) {
     case 'boot':
-      boot(Object.freeze(message.config), message.slot, message.logTo);
+      boot(message.sections, message.slot, message.logTo);
       return;
     case 'drain':
       drain();
@@ -63,7 +63,7 @@ function receive(message: ToWorker): void {
       reopenLogs();
       return;
     case 'renew':
-      running?.service.renew([message.credentials]);
+      running?.service.renew(message.credentials);
       return;
     case 'tables changed':
       running?.service.tablesChanged();
@@ -82,8 +82,10 @@ function receive(message: ToWorker): void {
   }
 }
 
-function boot(config: Config, slot: number, logTo: LogDestination): void {
+function boot(sections: Sections, slot: number, logTo: LogDestination): void {
   try {
+    for (const section of sections) Object.freeze(section);
+    const [config] = sections;
     process.title = `dbhttpd: worker ${slot} ${config.section}`;
     const target = logTo === 'stderr' ? logTo : { path: config.log };
     const log = openLog(target, config.logLevel, `${process.pid} w${slot}`, 'batched');
@@ -99,7 +101,7 @@ function boot(config: Config, slot: number, logTo: LogDestination): void {
     const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const accessLog = createAccessLog(config, log, logTo);
     const service = createService({
-      sections: [config],
+      sections,
       log,
       internals,
       accessLog,

@@ -19,7 +19,12 @@ test('--version prints the version of the package', async () => {
   assert.deepEqual(finished, { status: 0, stdout: `dbhttpd ${manifest.version}\n`, stderr: '' });
 });
 
-for (const args of [[], ['-c', 'relative.ini', '-s', 'x'], ['-c', '/x', '-s', 'y', '--reload']]) {
+for (const args of [
+  [],
+  ['-c', 'relative.ini', '-s', 'x'],
+  ['-c', '/x', '-s', 'y', '--reload'],
+  ['-c', '/x', '-s', 'a:b', '-m', 'b'],
+]) {
   test(`a misuse says what is wrong, shows the usage and exits 64: ${args.join(' ')}`, async () => {
     const { status, stdout, stderr } = await runCommand(args);
     assert.deepEqual([status, stdout], [64, '']);

@@ -1,7 +1,7 @@
 // What supervisor and worker say to each other: one union each way.
 // Must not know how either side acts on it.
-import type { Config } from '../settings/config.ts';
-import type { Credentials } from '../settings/credentials.ts';
+import type { Sections } from '../settings/config.ts';
+import type { SectionCredentials } from '../settings/credentials.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Snapshot } from './metrics.ts';
 
@@ -15,14 +15,14 @@ export type LogDestination = 'file' | 'stderr';
 export type ToWorker =
   | {
       readonly kind: 'boot';
-      readonly config: Config;
+      readonly sections: Sections;
       readonly slot: number;
       readonly logTo: LogDestination;
     }
   /** Close the listener, confirm, finish what is in flight, end. */
   | { readonly kind: 'drain' }
   | { readonly kind: 'reopen logs' }
-  | { readonly kind: 'renew'; readonly credentials: Credentials }
+  | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
   /** Tables may have changed: a statement through another worker may have done it. */
   | { readonly kind: 'tables changed' }
   | { readonly kind: 'ping'; readonly sequence: number }

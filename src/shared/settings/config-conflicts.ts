@@ -1,5 +1,6 @@
 // Combinations of settings that cannot be meant, each with the key to change.
 // Must not know how the settings were read.
+import { findRepeated } from './candidates.ts';
 import type { Config, Values } from './config.ts';
 import type { TextFault } from './ini-section.ts';
 import { isLocal, isLoopbackName } from './listen-address.ts';
@@ -14,11 +15,15 @@ export function isBearerToken(text: string): boolean {
   return tokenSyntax.test(text);
 }
 
-/** Every broken rule; `written` are the keys that stand in the file, so that a default conflicts with nothing. */
+/**
+ * Every broken rule; `written` are the keys that stand in the file, so that a default conflicts with nothing.
+ * @param isJudged whether the rules of a key hold for this section
+ */
 export function findConflicts(
   config: Config,
   values: Values,
   written: ReadonlySet<string>,
+  isJudged: (key: OptionKey) => boolean,
 ): readonly TextFault[] {
   const rules: readonly Rule[] = [
     ...required(written),
@@ -46,7 +51,7 @@ export function findConflicts(
     ],
   ];
   return rules
-    .filter(([isBroken]) => isBroken)
+    .filter(([isBroken, key]) => isBroken && isJudged(key))
     .map(([, key, problem]) => ({ key, line: null, problem }));
 }
 
@@ -68,12 +73,15 @@ function towardsMysql(
   values: Values,
   written: ReadonlySet<string>,
 ): readonly Rule[] {
-  const { host, socket, tls, tlsCa, tlsCert, tlsKey } = config;
+  const { candidates, tls, tlsCa, tlsCert, tlsKey } = config;
+  const { host: hosts, socket } = values;
   // `localhost` beside a socket is how MySQL's own option files are written.
-  const hasOtherHost = socket !== null && host !== '' && host !== 'localhost';
+  const isOwnHost = hosts?.every(({ host, port }) => host === 'localhost' && port === null) ?? true;
+  const [repeated] = socket === null ? findRepeated(candidates) : [];
   const isPlain = tls === 'off';
   return [
-    [hasOtherHost, 'socket', 'and `host` cannot both be set'],
+    [repeated !== undefined, 'host', `names ${repeated} more than once`],
+    [socket !== null && !isOwnHost, 'socket', 'and `host` cannot both be set'],
     [socket !== null && written.has('port'), 'socket', 'and `port` cannot both be set'],
     [
       values.password !== null && values.password_file !== null,

@@ -1,95 +1,108 @@
-// The files behind a configuration: reads them, looks at their modes, and hands a Config or every fault on.
-// Must not know which settings conflict, nor what they are for.
-import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { type Config, composeConfig, parseEntries, type Values, writtenKeys } from './config.ts';
+// The file behind a configuration: read once, all sections that are asked for in, their settings or every fault out.
+// Must not know what a section's settings are.
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import type { Config, Sections } from './config.ts';
+import { findLapses } from './credentials.ts';
+import type { Place } from './default-paths.ts';
+import type { TextFault } from './ini-section.ts';
 import {
-  type CredentialFiles,
-  findLapses,
-  isOpenToOthers,
-  parseTokens,
-  readCredentials,
-} from './credentials.ts';
-import { logDirectory, type Place, runDirectory } from './default-paths.ts';
-import { readSection, type TextFault } from './ini-section.ts';
-import { type OptionKey, options } from './options.ts';
-import { processorCount } from './processor-count.ts';
+  type ConfigFile,
+  loadBeside,
+  loadInstance,
+  loadListed,
+  readWritten,
+  type Written,
+} from './section-settings.ts';
+
+/** Which sections of which file. */
+export type Target = {
+  readonly configPath: string;
+  /** Of `-s`: the first is the instance's; those after it list more servers of it. */
+  readonly sections: readonly [string, ...string[]];
+  /** Of `-m`: served beside the first. */
+  readonly beside: readonly string[];
+};
 
 /** One thing wrong, naming file, section and key. Never holds a value. */
 export type Fault = TextFault & { readonly file: string; readonly section: string };
 
 /**
- * The outcome of reading a section. `warnings`: what a start can live with and somebody must see to. `log` is where an
- * invalid section wants its faults written, when it says so.
+ * The outcome of reading the sections. `warnings`: what a start can live with and somebody must see to. `log` is where an
+ * invalid first section wants the faults written, when it says so.
  */
 export type Loaded =
-  | { readonly kind: 'ok'; readonly config: Config; readonly warnings: readonly Fault[] }
+  | { readonly kind: 'ok'; readonly sections: Sections; readonly warnings: readonly Fault[] }
   | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[]; readonly log: string | null };
 
 /** A process's environment: the main files hand it down. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-type Addition = { readonly key: OptionKey; readonly problem: string };
 
-const mostWorkers = 8;
-
-/** Reads the section of a file; every fault is found before it returns. Secrets in the environment go first. */
-export function loadConfig(file: string, name: string, env: Environment, place: Place): Loaded {
-  const read = readText(file);
-  if (!read.ok) return { kind: 'unreadable', reason: `cannot read ${file}: ${read.reason}` };
-  const locate = (faults: readonly TextFault[]): readonly Fault[] =>
-    faults.map((fault) => ({ ...fault, file, section: name }));
-  const invalid = (faults: readonly TextFault[], log: string | null): Loaded => {
-    return { kind: 'invalid', faults: locate(faults), log };
+/**
+ * Reads the sections of a file; every fault of all of them is found before it returns. Secrets in the environment go first,
+ * for the first section alone.
+ */
+export function loadConfig(target: Target, env: Environment, place: Place): Loaded {
+  const { configPath, sections: names, beside } = target;
+  const [name, ...listedNames] = names;
+  const read = readText(configPath);
+  if (!read.ok) return { kind: 'unreadable', reason: `cannot read ${configPath}: ${read.reason}` };
+  const faults: Fault[] = [];
+  const blame = (section: string, found: readonly TextFault[]) => {
+    for (const fault of found) faults.push({ ...fault, file: configPath, section });
   };
-  const fault = (problem: string) => invalid([{ key: null, line: null, problem }], null);
-  if (read.text === null) return fault('the file is not valid UTF-8');
-  if (!/^[\p{L}\p{N}_-][\p{L}\p{N}._-]{0,63}$/u.test(name)) {
-    return fault('a section is named with letters, digits, dots, - and _, at most 64');
+  const whole = (problem: string): readonly TextFault[] => [{ key: null, line: null, problem }];
+  if (read.text === null) {
+    blame(name, whole('the file is not valid UTF-8'));
+    return { kind: 'invalid', faults, log: null };
   }
-  const section = readSection(read.text, name, isFreeText);
-  if (section === null) return fault('the file has no such section');
+  const file: ConfigFile = { path: configPath, text: read.text, stats: read.stats };
+  const open = <T extends { readonly faults: readonly TextFault[] }>(
+    section: string,
+    load: (written: Written) => T,
+  ): T | null => {
+    const written = readWritten(file, section);
+    const loaded = typeof written === 'string' ? null : load(written);
+    blame(section, typeof written === 'string' ? whole(written) : (loaded?.faults ?? []));
+    return loaded;
+  };
 
-  const { values, faults } = parseEntries(section);
-  const files = credentialFiles(values, env);
-  const { found, faults: credentialFaults } = readCredentials(files);
-  const additions: Addition[] = [...credentialFaults];
-  const tokens = tokensOfEnvironment(env, additions);
-  checkMode(read.stats, values, additions);
-  checkPlaces(values, additions);
-  const composed = composeConfig(values, writtenKeys(section), {
-    section: name,
-    configPath: file,
-    credentialFiles: files,
-    password: env.DBHTTPD_PASSWORD ?? found.password,
-    tokens: tokens ?? found.tokens,
-    tlsTexts: found.tlsTexts,
-    httpsTexts: found.httpsTexts,
-    workers: Math.min(processorCount(), mostWorkers),
-    log: join(logDirectory(place), `dbhttpd-${name}.log`),
-    pidfile: join(runDirectory(place), `dbhttpd-${name}.pid`),
+  const first = open(name, (written) => loadInstance(written, file, env, place));
+  if (first === null) {
+    // What the others come to depends on it: only how they are written can be judged.
+    for (const section of [...listedNames, ...beside]) open(section, (written) => written);
+    return { kind: 'invalid', faults, log: null };
+  }
+  let { candidates } = first.config;
+  for (const section of listedNames) {
+    const listed = open(section, (written) => loadListed(written, file, first, candidates, env));
+    if (listed !== null) candidates = [...candidates, ...listed.config.candidates];
+  }
+  const others = beside.flatMap((section): readonly Config[] => {
+    const loaded = open(section, (written) => loadBeside(written, file, first));
+    return loaded === null ? [] : [loaded.config];
   });
-  const further = [...composed.faults, ...additions.map(withoutLine)];
-  // A key that cannot be read conflicts with nothing yet: one fault a time and key.
-  const faulty = new Set(faults.map((one) => one.key));
-  const all = [...faults, ...further.filter((one) => !faulty.has(one.key))];
-  if (all.length > 0) return invalid(all, composed.config.log);
-  const warnings = locate(findLapses(composed.config).map(withoutLine));
-  return { kind: 'ok', config: composed.config, warnings };
+  if (faults.length > 0) return { kind: 'invalid', faults, log: first.config.log };
+  const config = Object.freeze({ ...first.config, candidates: Object.freeze(candidates) });
+  const sections: Sections = [config, ...others];
+  return { kind: 'ok', sections, warnings: sections.flatMap(findWarnings) };
 }
 
-function withoutLine(one: Addition): TextFault {
-  return { ...one, line: null };
+/** Certificates that the daemon has once are the first section's, and told of it alone. */
+function findWarnings(config: Config, index: number): readonly Fault[] {
+  const { configPath: file, section } = config;
+  return findLapses(index === 0 ? config : { ...config, httpsTexts: null }).map((lapse) => ({
+    ...lapse,
+    line: null,
+    file,
+    section,
+  }));
 }
 
 /** A fault in one line: file, section, key, line, problem. */
 export function formatFault({ file, section, key, line, problem }: Fault): string {
   const place = line === null ? '' : ` (line ${line})`;
   return `${file}: [${section}]${key === null ? '' : ` ${key.slice(0, 64)}`}${place}: ${problem}`;
-}
-
-function isFreeText(key: string): boolean {
-  return key === 'password' || key === 'token' || key === 'init_sql';
 }
 
 type Read =
@@ -108,65 +121,5 @@ function readText(file: string): Read {
     }
   } catch (error) {
     return { ok: false, reason: (error as NodeJS.ErrnoException).code ?? 'unreadable' };
-  }
-}
-
-/** The files to read, and to read anew later: the environment goes before them, and stays. */
-function credentialFiles(values: Values, env: Environment): CredentialFiles {
-  return Object.freeze({
-    password_file: env.DBHTTPD_PASSWORD === undefined ? values.password_file : null,
-    token_file: env.DBHTTPD_TOKEN === undefined ? values.token_file : null,
-    tls_ca: values.tls_ca,
-    tls_cert: values.tls_cert,
-    tls_key: values.tls_key,
-    https_cert: values.https_cert,
-    https_key: values.https_key,
-  });
-}
-
-function tokensOfEnvironment(env: Environment, additions: Addition[]): readonly string[] | null {
-  if (env.DBHTTPD_TOKEN === undefined) return null;
-  const tokens = parseTokens(env.DBHTTPD_TOKEN);
-  // An empty variable would take the guard away without a word.
-  if (tokens.length === 0) {
-    additions.push({ key: 'token', problem: 'is overridden by an empty DBHTTPD_TOKEN' });
-  }
-  return tokens;
-}
-
-function checkMode(stats: Stats, values: Values, additions: Addition[]): void {
-  for (const key of ['password', 'token'] as const) {
-    if (
-      options[key].secret &&
-      values[key] !== null &&
-      values[key] !== '' &&
-      isOpenToOthers(stats)
-    ) {
-      additions.push({ key, problem: 'stands in a file that is open to others (chmod o-rwx)' });
-    }
-  }
-}
-
-/** What lies in the way of our own files, or could be put there by anybody. */
-function checkPlaces({ listen, pidfile }: Values, additions: Addition[]): void {
-  const mode = pidfile === null ? 0 : (lookAt(dirname(pidfile), statSync)?.mode ?? 0);
-  if ((mode & 0o002) !== 0 && (mode & 0o1000) === 0) {
-    additions.push({
-      key: 'pidfile',
-      problem: 'is in a directory that others may write (chmod o-w)',
-    });
-  }
-  const there = listen.kind === 'unix' ? lookAt(listen.path, lstatSync) : undefined;
-  if (there !== undefined && !there.isSocket()) {
-    additions.push({ key: 'listen', problem: 'is the path of something that is no socket' });
-  }
-}
-
-/** Undefined also for what cannot be reached: whoever opens it will say so. */
-function lookAt(path: string, look: (path: string) => Stats): Stats | undefined {
-  try {
-    return look(path);
-  } catch {
-    return undefined;
   }
 }

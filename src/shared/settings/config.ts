@@ -1,5 +1,6 @@
 // A section's entries, secrets and surroundings in, a Config or every fault at once out.
 // Must not know files, cluster, http or MySQL.
+import { type Candidates, candidatesOf } from './candidates.ts';
 import { findConflicts } from './config-conflicts.ts';
 import type { CredentialFiles, KeyPair, TlsTexts } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
@@ -8,6 +9,7 @@ import { parseValue, type ValueOf } from './option-values.ts';
 import {
   type FieldOf,
   fieldOf,
+  isOfInstance,
   isOptionKey,
   type Option,
   type OptionKey,
@@ -27,8 +29,8 @@ type Composed = {
   readonly section: string;
   readonly configPath: string;
   readonly database: string;
-  /** Empty when `socket` is set. */
-  readonly host: string;
+  /** Its servers, in the order of `host`, and of `-s`. */
+  readonly candidates: Candidates;
   readonly user: string;
   readonly password: string;
   readonly workers: number;
@@ -46,12 +48,15 @@ type Composed = {
   readonly pidfile: string;
 };
 
-/** Keys that say where credentials stand, or are one of two places of theirs. */
-type Elsewhere = 'password_file' | 'token' | 'token_file';
+/** Keys that say where credentials stand, or are one of two places of theirs; and those that name servers. */
+type Elsewhere = 'password_file' | 'token' | 'token_file' | 'host' | 'port' | 'socket';
 const elsewhere: ReadonlySet<OptionKey> = new Set<Elsewhere>([
   'password_file',
   'token',
   'token_file',
+  'host',
+  'port',
+  'socket',
 ]);
 
 type Tabled = {
@@ -60,6 +65,9 @@ type Tabled = {
 
 /** The effective settings of one section, a field for each key of the table (see `fieldOf`). `null` means: not set. */
 export type Config = Composed & Omit<Tabled, keyof Composed>;
+
+/** The sections that one daemon serves, at least one: the first is the instance's. */
+export type Sections = readonly [Config, ...Config[]];
 
 /** What the file does not hold: where it is, what stands in other places, and this machine's defaults. */
 export type Surroundings = {
@@ -106,18 +114,31 @@ export function writtenKeys(section: Section): ReadonlySet<string> {
   return new Set([...section.entries.map((entry) => entry.key), ...faulty]);
 }
 
-/** Composes the settings of one section from its values, frozen; combinations are judged here, all at once. */
+/**
+ * The values of a section that is served beside another one: what the daemon has once is the other's.
+ * @param first those of the other one
+ */
+export function withInstance(values: Values, first: Values): Values {
+  const shared = optionKeys.filter(isOfInstance).map((key) => [key, first[key]]);
+  return { ...values, ...Object.fromEntries(shared) };
+}
+
+/**
+ * Composes the settings of one section from its values, frozen; combinations are judged here, all at once.
+ * @param isJudged whether the combinations of a key count in this section
+ */
 export function composeConfig(
   values: Values,
   written: ReadonlySet<string>,
   around: Surroundings,
+  isJudged: (key: OptionKey) => boolean,
 ): { config: Config; faults: readonly TextFault[] } {
   const tokens = around.tokens ?? values.token ?? [];
   const composed: Composed = {
     section: around.section,
     configPath: around.configPath,
     database: values.database ?? '',
-    host: values.host ?? '',
+    candidates: candidatesOf(values.host, values.port, values.socket),
     user: values.user ?? '',
     password: around.password ?? values.password ?? '',
     workers: values.workers ?? around.workers,
@@ -131,7 +152,7 @@ export function composeConfig(
     pidfile: values.pidfile ?? around.pidfile,
   };
   const config: Config = Object.freeze({ ...tabled(values), ...composed });
-  return { config, faults: findConflicts(config, values, written) };
+  return { config, faults: findConflicts(config, values, written, isJudged) };
 }
 
 function tabled(values: Values): Tabled {

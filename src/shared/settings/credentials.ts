@@ -2,7 +2,7 @@
 // Must not know the other settings, nor who uses what is read.
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { findAuthoritiesFault, findLapse, findPairFault } from './certificates.ts';
-import type { Config } from './config.ts';
+import type { Config, Sections } from './config.ts';
 import { isBearerToken } from './config-conflicts.ts';
 import type { OptionKey } from './options.ts';
 
@@ -35,8 +35,14 @@ export type KeyPair = { readonly cert: string; readonly key: string };
 /** What can be replaced while an instance runs. */
 export type Credentials = Pick<Config, 'password' | 'tokens' | 'tlsTexts' | 'httpsTexts'>;
 
+/** Those of each section, in the sections' order. */
+export type SectionCredentials = readonly [Credentials, ...Credentials[]];
+
 /** One thing wrong with one file. Never holds what stands in it. */
 export type CredentialFault = { readonly key: CredentialKey; readonly problem: string };
+
+/** The same, of one of several sections. */
+export type SectionFault = CredentialFault & { readonly section: string };
 
 type Found = { readonly [K in keyof Credentials]: Credentials[K] | null };
 
@@ -61,19 +67,51 @@ export function readCredentials(files: CredentialFiles): {
   return { found, faults };
 }
 
-/** Reads all files anew. Where one is faulty, what it belongs to stays as it was, and the fault is told. */
-export function renewCredentials(config: Config): {
-  readonly credentials: Credentials;
-  readonly faults: readonly CredentialFault[];
+/**
+ * Reads the files of all sections anew. Where one is faulty, what it belongs to stays as it was, and the fault is told; so is a
+ * certificate that does not serve.
+ */
+export function renewCredentials(sections: Sections): {
+  readonly credentials: SectionCredentials;
+  readonly faults: readonly SectionFault[];
+  readonly lapses: readonly SectionFault[];
 } {
-  const { found, faults } = readCredentials(config.credentialFiles);
-  const credentials = {
-    password: found.password ?? config.password,
-    tokens: found.tokens ?? config.tokens,
-    tlsTexts: found.tlsTexts ?? config.tlsTexts,
-    httpsTexts: found.httpsTexts ?? config.httpsTexts,
+  const faults: SectionFault[] = [];
+  const lapses: SectionFault[] = [];
+  const renew = (config: Config): Credentials => {
+    const { section } = config;
+    const read = readCredentials(config.credentialFiles);
+    const { found } = read;
+    const renewed = {
+      password: found.password ?? config.password,
+      tokens: found.tokens ?? config.tokens,
+      tlsTexts: found.tlsTexts ?? config.tlsTexts,
+      httpsTexts: found.httpsTexts ?? config.httpsTexts,
+    };
+    for (const fault of read.faults) faults.push({ ...fault, section });
+    const ofDaemon = config === sections[0];
+    for (const lapse of findLapses(ofDaemon ? renewed : { ...renewed, httpsTexts: null })) {
+      lapses.push({ ...lapse, section });
+    }
+    return renewed;
   };
-  return { credentials, faults };
+  const [config, ...others] = sections;
+  const first = renew(config);
+  // What the daemon has once is the first section's, read once.
+  const { tokens, httpsTexts } = first;
+  const rest = others.map((other) => ({ ...renew(other), tokens, httpsTexts }));
+  return { credentials: [first, ...rest], faults, lapses };
+}
+
+/** The sections with what was read anew, frozen. */
+export function withCredentials(
+  [config, ...others]: Sections,
+  [first, ...rest]: SectionCredentials,
+): Sections {
+  return [
+    Object.freeze({ ...config, ...first }),
+    ...others.map((other, index) => Object.freeze({ ...other, ...rest[index] })),
+  ];
 }
 
 /** Tokens of a text, one a line or separated by commas. */

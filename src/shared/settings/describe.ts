@@ -1,18 +1,22 @@
 // Settings in words: the reference of all keys, and one section's effective values with its secrets masked.
 // Must not know how a section is read.
+import { formatCandidate } from './candidates.ts';
 import type { Config } from './config.ts';
 import { formatListenAddress } from './listen-address.ts';
 import { describeType, formatValue } from './option-values.ts';
-import { type Option, type OptionKey, optionKeys, options } from './options.ts';
+import { isOfInstance, type Option, type OptionKey, optionKeys, options } from './options.ts';
 
 /** The reference of every key, as a Markdown table. */
 export function describeOptions(): string {
   const rows = optionKeys.map((key) => {
     const option: Option = options[key];
     const initial = option.initial === null ? (option.computed ?? 'none') : `\`${option.initial}\``;
-    return `| \`${key}\` | ${describeType(option.type)} | ${initial} | ${option.meaning} |`;
+    const owner = isOfInstance(key) ? 'daemon' : 'section';
+    return `| \`${key}\` | ${describeType(option.type)} | ${initial} | ${owner} | ${option.meaning} |`;
   });
-  return ['| key | value | default | meaning |', '|---|---|---|---|', ...rows, ''].join('\n');
+  return ['| key | value | default | of | meaning |', '|---|---|---|---|---|', ...rows, ''].join(
+    '\n',
+  );
 }
 
 const hidden = '********';
@@ -37,9 +41,9 @@ function effectiveValue(config: Config, key: OptionKey): string | null | undefin
     case 'token_file':
       return undefined;
     case 'host':
-      return config.host === '' ? null : config.host;
     case 'port':
-      return config.socket === null ? String(config.port) : null;
+    case 'socket':
+      return describeServers(config, key);
     case 'listen':
       return formatListenAddress(config.listen);
     case 'allow_hosts':
@@ -53,10 +57,33 @@ function effectiveValue(config: Config, key: OptionKey): string | null | undefin
   }
 }
 
+/** Of several servers each stands with its port, or its socket, behind `host`. */
+function describeServers(
+  { candidates: [first, ...others] }: Config,
+  key: 'host' | 'port' | 'socket',
+): string | null | undefined {
+  const { host, port, socket } = first;
+  if (others.length > 0) {
+    return key === 'host' ? [first, ...others].map(formatCandidate).join(', ') : undefined;
+  }
+  switch (key) {
+    case 'host':
+      return host === '' ? null : host;
+    case 'port':
+      return socket === null ? String(port) : null;
+    case 'socket':
+      return socket;
+    default:
+      return key satisfies never;
+  }
+}
+
 const fields = {
   database: 'database',
   user: 'user',
-  socket: 'socket',
+  reads: 'reads',
+  max_lag: 'maxLagMs',
+  failover_wait: 'failoverWaitMs',
   tls: 'tls',
   tls_ca: 'tlsCa',
   tls_cert: 'tlsCert',
@@ -64,6 +91,7 @@ const fields = {
   init_sql: 'initSql',
   listen_mode: 'listenMode',
   workers: 'workers',
+  gateways: 'gateways',
   pool: 'pool',
   queue: 'queue',
   coalesce: 'coalesce',

@@ -14,6 +14,7 @@ export type ValueType =
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'list' }
   | { readonly kind: 'address' }
+  | { readonly kind: 'hosts' }
   | { readonly kind: 'table' };
 
 /** Any text. */

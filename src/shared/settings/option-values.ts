@@ -1,6 +1,7 @@
 // One key's text in, its typed value or the problem out.
 // Must not know the table of keys, nor what a value means. Problems never repeat the value: it may be a secret.
 import { isAbsolute, normalize } from 'node:path';
+import { type HostItem, parseHosts } from './candidates.ts';
 import { type ListenAddress, parseListenAddress } from './listen-address.ts';
 import type { ValueType } from './option-types.ts';
 
@@ -18,9 +19,11 @@ export type ValueOf<T extends ValueType> = T extends {
         ? readonly string[]
         : T extends { kind: 'address' }
           ? ListenAddress
-          : string;
+          : T extends { kind: 'hosts' }
+            ? readonly HostItem[]
+            : string;
 
-type Value = string | number | boolean | readonly string[] | ListenAddress;
+type Value = string | number | boolean | readonly string[] | readonly HostItem[] | ListenAddress;
 type Parsed =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problem: string };
@@ -67,6 +70,10 @@ export function parseValue(type: ValueType, text: string): Parsed {
     case 'address': {
       const address = parseListenAddress(text);
       return typeof address === 'string' ? bad(address) : ok(address);
+    }
+    case 'hosts': {
+      const hosts = parseHosts(text);
+      return typeof hosts === 'string' ? bad(hosts) : ok(hosts);
     }
     case 'table':
       return /^[^.`/\\]{1,64}(\.[^.`/\\]{1,64})?$/.test(text)
@@ -139,6 +146,8 @@ export function describeType(type: ValueType): string {
       return 'SQL';
     case 'table':
       return '`table`, `database.table`';
+    case 'hosts':
+      return '`host`, `host:port`, several';
     case 'text':
     case 'list':
     case 'address':

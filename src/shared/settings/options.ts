@@ -20,6 +20,8 @@ export type Option = {
   readonly computed?: string;
   readonly secret?: true;
   readonly mayBeEmpty?: true;
+  /** The daemon has it once: of several sections that it serves, the first one's counts. */
+  readonly ofInstance?: true;
   readonly meaning: string;
 };
 
@@ -32,10 +34,11 @@ const gibibyte = 1024 ** 3;
 export const options = {
   database: { type: text, initial: null, computed: 'required', meaning: 'MySQL database' },
   host: {
-    type: text,
+    type: { kind: 'hosts' },
     initial: null,
     computed: 'required without `socket`',
-    meaning: 'host name or address of the MySQL server',
+    meaning:
+      'name or address of the MySQL server; several, comma-separated: whoever of them can serve does',
   },
   user: { type: text, initial: null, computed: 'required', meaning: 'MySQL account' },
   password: {
@@ -47,8 +50,28 @@ export const options = {
     meaning: "the account's password; the environment's DBHTTPD_PASSWORD goes before it",
   },
   password_file: { type: path, initial: null, meaning: 'file that holds the password' },
-  port: { type: integer(1, 65535), initial: '3306', meaning: "MySQL's TCP port" },
+  port: {
+    type: integer(1, 65535),
+    initial: '3306',
+    meaning: "MySQL's TCP port, where `host` names none",
+  },
   socket: { type: path, initial: null, meaning: "MySQL's unix socket, instead of host and port" },
+  reads: {
+    type: choice('primary', 'replicas'),
+    initial: 'primary',
+    meaning: 'where requests that are declared read-only go',
+  },
+  max_lag: {
+    type: duration(0, 24 * hour),
+    initial: '10s',
+    meaning: 'a replica that is further behind its primary is not read from',
+  },
+  failover_wait: {
+    type: duration(0, 24 * hour),
+    initial: null,
+    computed: "the request's deadline",
+    meaning: 'how long a request waits for a primary at most',
+  },
   tls: {
     type: choice('off', 'required', 'verify'),
     initial: 'off',
@@ -65,14 +88,27 @@ export const options = {
   listen: {
     type: { kind: 'address' },
     initial: '127.0.0.1:9090',
+    ofInstance: true,
     meaning: 'address:port for HTTP, `[::1]:9090`, `*:9090`, or a path; port 0: the system chooses',
   },
-  listen_mode: { type: { kind: 'mode' }, initial: '0660', meaning: 'mode of the unix socket' },
+  listen_mode: {
+    type: { kind: 'mode' },
+    initial: '0660',
+    ofInstance: true,
+    meaning: 'mode of the unix socket',
+  },
   workers: {
     type: integer(1, 256),
     initial: null,
     computed: 'min(cores, cgroup quota, 8)',
+    ofInstance: true,
     meaning: 'worker processes',
+  },
+  gateways: {
+    type: integer(1, 1000),
+    initial: '1',
+    ofInstance: true,
+    meaning: 'how many such gateways there are, for what `--check` says of connections',
   },
   pool: {
     type: integer(1, 1000),
@@ -97,26 +133,31 @@ export const options = {
   drain_timeout: {
     type: duration(0, 24 * hour),
     initial: '30s',
+    ofInstance: true,
     meaning: 'how long a stop waits for requests in flight',
   },
   keepalive_timeout: {
     type: duration(second, 24 * hour),
     initial: '75s',
+    ofInstance: true,
     meaning: 'how long an idle client connection is kept',
   },
   buffer: {
     type: size(kibibyte, 64 * 1024 * kibibyte),
     initial: '64KiB',
+    ofInstance: true,
     meaning: 'replies up to this size are sent whole, with Content-Length; longer ones stream',
   },
   compress: {
     type: flag,
     initial: 'on',
+    ofInstance: true,
     meaning: 'gzip for replies of `/v1` over 1 KiB to clients that accept it',
   },
   max_request_bytes: {
     type: size(kibibyte, gibibyte),
     initial: '1MiB',
+    ofInstance: true,
     meaning: 'longest URL or body',
   },
   max_rows: {
@@ -155,59 +196,79 @@ export const options = {
     type: list,
     initial: null,
     secret: true,
+    ofInstance: true,
     meaning: "bearer tokens, comma-separated; the environment's DBHTTPD_TOKEN goes before it",
   },
-  token_file: { type: path, initial: null, meaning: 'file that holds tokens, one a line' },
-  https_cert: { type: path, initial: null, meaning: 'certificate to serve HTTPS with, PEM' },
-  https_key: { type: path, initial: null, meaning: 'its private key, PEM' },
+  token_file: {
+    type: path,
+    initial: null,
+    ofInstance: true,
+    meaning: 'file that holds tokens, one a line',
+  },
+  https_cert: {
+    type: path,
+    initial: null,
+    ofInstance: true,
+    meaning: 'certificate to serve HTTPS with, PEM',
+  },
+  https_key: { type: path, initial: null, ofInstance: true, meaning: 'its private key, PEM' },
   allow_hosts: {
     type: list,
     initial: null,
     computed: 'loopback names while listening on loopback only, else any',
+    ofInstance: true,
     meaning:
       'accepted `Host` names, comma-separated, without port; `*`: any. Other than loopback names need a token or HTTPS',
   },
   allow_origins: {
     type: list,
     initial: null,
+    ofInstance: true,
     meaning: 'browser origins whose pages may call by fetch() (CORS), comma-separated',
   },
   insecure: {
     type: flag,
     initial: 'off',
+    ofInstance: true,
     meaning:
       'must be `on` to listen beyond loopback without token, or for other names without token and HTTPS',
   },
   compat: {
     type: choice('off', 'dbslayer'),
     initial: 'off',
+    ofInstance: true,
     meaning: '`dbslayer`: what clients written for DBSlayer need (docs/from-dbslayer.md)',
   },
   log: {
     type: path,
     initial: null,
     computed: '`dbhttpd-<section>.log` in the log directory',
+    ofInstance: true,
     meaning: 'the log file',
   },
   log_level: {
     type: choice('error', 'warn', 'info', 'debug'),
     initial: 'info',
+    ofInstance: true,
     meaning: 'the least urgent lines to write',
   },
   access_log: {
     type: choice('off', 'json', 'combined'),
     initial: 'off',
+    ofInstance: true,
     meaning: 'a line for every request',
   },
   slow_query: {
     type: duration(0, 24 * hour),
     initial: '1s',
+    ofInstance: true,
     meaning: 'statements that take longer are logged; 0: none',
   },
   pidfile: {
     type: path,
     initial: null,
     computed: '`dbhttpd-<section>.pid` in the run directory',
+    ofInstance: true,
     meaning: "file that holds the supervisor's process id",
   },
 } as const satisfies Record<string, Option>;
@@ -217,6 +278,12 @@ export type OptionKey = keyof typeof options;
 
 /** All keys, in the table's order. */
 export const optionKeys = Object.keys(options) as readonly OptionKey[];
+
+/** Tells whether a key is the daemon's, which has it once. */
+export function isOfInstance(key: OptionKey): boolean {
+  const option: Option = options[key];
+  return option.ofInstance === true;
+}
 
 /** Tells whether a text is a key of the table. */
 export function isOptionKey(key: string): key is OptionKey {

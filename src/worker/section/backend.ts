@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
 import { type ConnectionSettings, openConnection } from '../../shared/mysql/open-connection.ts';
 import type { Log } from '../../shared/process/log.ts';
+import { type Candidate, formatCandidate } from '../../shared/settings/candidates.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import type { Credentials } from '../../shared/settings/credentials.ts';
 import { prepare } from '../backend/bounded.ts';
@@ -49,6 +50,7 @@ export class Backend {
   readonly catalogue: Catalogue;
   readonly readiness: Readiness;
   readonly #config: Config;
+  readonly #candidate: Candidate;
   readonly #arena: Buffer;
   readonly #reachability: Reachability;
   readonly #packetLimit = new PacketLimit();
@@ -57,9 +59,10 @@ export class Backend {
 
   constructor(config: Config, { arena, tellTablesChanged, log }: BackendSurroundings) {
     this.#config = config;
+    this.#candidate = config.candidates[0];
     this.#arena = arena;
-    this.#settings = connectionSettings(config, arena);
-    this.address = config.socket ?? `${config.host}:${config.port}`;
+    this.#settings = connectionSettings(config, this.#candidate, arena);
+    this.address = formatCandidate(this.#candidate);
     this.#reachability = new Reachability(log, { address: this.address, account: config.user });
     this.pool = new Pool(
       {
@@ -112,7 +115,8 @@ export class Backend {
 
   /** Connections are opened with these from now on. */
   renew(credentials: Credentials): void {
-    this.#settings = connectionSettings({ ...this.#config, ...credentials }, this.#arena);
+    const config = { ...this.#config, ...credentials };
+    this.#settings = connectionSettings(config, this.#candidate, this.#arena);
     this.#reachability.reached();
   }
 

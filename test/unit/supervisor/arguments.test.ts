@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseArguments } from '../../../src/supervisor/arguments.ts';
 
-const target = { configPath: '/etc/d.ini', section: 'world' };
+const target = { configPath: '/etc/d.ini', sections: ['world'], beside: [] };
 
 test('both options given start the section', () => {
   assert.deepEqual(parseArguments(['-c', '/etc/d.ini', '-s', 'world']), {
@@ -26,7 +26,17 @@ test('help and version need nothing else', () => {
 
 test('a section stays a text though it looks like a number', () => {
   const command = parseArguments(['-c', '/x', '-s', '007']);
-  assert.equal(command.kind === 'start' ? command.section : null, '007');
+  assert.equal(command.kind === 'start' ? command.sections[0] : null, '007');
+});
+
+test('-s names the section and others that list its servers, -m those beside it', () => {
+  const command = parseArguments(['-c', '/x', '-s', 'a:b.c:d', '-m', 'e:f']);
+  assert.deepEqual(command, {
+    kind: 'start',
+    configPath: '/x',
+    sections: ['a', 'b.c', 'd'],
+    beside: ['e', 'f'],
+  });
 });
 
 const misuses: readonly (readonly string[])[] = [
@@ -42,6 +52,15 @@ const misuses: readonly (readonly string[])[] = [
   ['-c', '/x', '-s', 'y', '--', 'operand'],
   ['-c', '/x', '-c', '/z', '-s', 'y'],
   ['-c', '/x', '-s', ''],
+  ['-c', '/x', '-s', 'y:'],
+  ['-c', '/x', '-s', ':y'],
+  ['-c', '/x', '-s', 'y', '-m'],
+  ['-c', '/x', '-s', 'y', '-m', 'a::b'],
+  ['-c', '/x', '-s', 'y', '-m', 'a', '-m', 'b'],
+  ['-c', '/x', '-s', 'y:y'],
+  ['-c', '/x', '-s', 'y', '-m', 'a:a'],
+  ['-c', '/x', '-s', 'y:z', '-m', 'z'],
+  ['-c', '/x', '-m', 'y'],
   ['-c', '/x', '-s', 'y', '--check', '--foreground'],
 ];
 for (const argv of misuses) {

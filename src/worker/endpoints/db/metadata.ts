@@ -7,7 +7,7 @@ import type { ServerFacts } from '../../execute/outcome.ts';
 import type { Trailer } from '../../reply/formats/db.ts';
 import { type MetadataKey, metadataKeys } from './request.ts';
 
-type MetadataSettings = Pick<Config, 'section' | 'host' | 'socket'>;
+type MetadataSettings = Pick<Config, 'section' | 'candidates'>;
 
 const help: Readonly<Record<string, string>> = {
   SQL: 'in(string): one statement or several separated by ; out: their results in RESULT',
@@ -61,8 +61,10 @@ function localAnswer(settings: MetadataSettings, key: MetadataKey): unknown {
       return clientInfo;
     case 'CLIENT_VERSION':
       return versionNumber(clientInfo);
-    case 'HOST_INFO':
-      return settings.socket === null ? `${settings.host} via TCP/IP` : 'Localhost via UNIX socket';
+    case 'HOST_INFO': {
+      const [{ host, socket }] = settings.candidates;
+      return socket === null ? `${host} via TCP/IP` : 'Localhost via UNIX socket';
+    }
     case 'SERVER_NAME':
       return settings.section;
     default:

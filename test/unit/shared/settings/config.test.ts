@@ -5,8 +5,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Config } from '../../../../src/shared/settings/config.ts';
-import { formatFault, loadConfig } from '../../../../src/shared/settings/config-file.ts';
+import type { Config, Sections } from '../../../../src/shared/settings/config.ts';
+import {
+  formatFault,
+  type Loaded,
+  loadConfig,
+} from '../../../../src/shared/settings/config-file.ts';
 import type { Place } from '../../../../src/shared/settings/default-paths.ts';
 import { describeConfig, describeOptions } from '../../../../src/shared/settings/describe.ts';
 import { optionKeys } from '../../../../src/shared/settings/options.ts';
@@ -24,20 +28,25 @@ const place: Place = {
 };
 const minimal = 'database = world\nhost = 127.0.0.1\nuser = app\n';
 
+/** The sections of the file, the first one the instance's. */
+function target(...sections: readonly [string, ...string[]]) {
+  return { configPath: file, sections, beside: [] };
+}
+
 function load(body: string, { section = 'world', mode = 0o600, env = {} } = {}) {
   writeFileSync(file, /^\uFEFF?\[/.test(body) ? body : `[${section}]\n${body}`);
   chmodSync(file, mode);
-  return loadConfig(file, section, env, place);
+  return loadConfig(target(section), env, place);
+}
+
+function sectionsOf(loaded: Loaded): Sections {
+  const problem = loaded.kind === 'invalid' ? loaded.faults.map(formatFault).join('\n') : '';
+  assert.equal(loaded.kind, 'ok', problem);
+  return (loaded as { sections: Sections }).sections;
 }
 
 function valid(body: string, options = {}): Config {
-  const loaded = load(body, options);
-  assert.equal(
-    loaded.kind,
-    'ok',
-    loaded.kind === 'invalid' ? loaded.faults.map(formatFault).join('\n') : '',
-  );
-  return (loaded as { config: Config }).config;
+  return sectionsOf(load(body, options))[0];
 }
 
 function faultsOf(body: string, options = {}): readonly string[] {
@@ -49,7 +58,7 @@ function faultsOf(body: string, options = {}): readonly string[] {
 test('three keys are a working configuration', () => {
   const config = valid(minimal);
   assert.deepEqual(config.listen, { kind: 'tcp', host: '127.0.0.1', port: 9090 });
-  assert.equal(config.port, 3306);
+  assert.deepEqual(config.candidates, [{ host: '127.0.0.1', port: 3306, socket: null }]);
   assert.equal(config.statementTimeoutMs, 30_000);
   assert.equal(config.bufferBytes, 65_536);
   assert.equal(config.log, '/home/x/.local/state/dbhttpd/dbhttpd-world.log');
@@ -99,7 +108,7 @@ test('a section may be named with dots, and others do not matter', () => {
 test('a value is a text whatever it looks like', () => {
   const config = valid('database = true\nhost = null\nuser = 123\npassword = "false"\n');
   assert.equal(config.database, 'true');
-  assert.equal(config.host, 'null');
+  assert.equal(config.candidates[0].host, 'null');
   assert.equal(config.user, '123');
   assert.equal(config.password, 'false');
   assert.equal(valid(`${minimal}password = '123'\n`).password, '123');
@@ -110,7 +119,7 @@ test('a quoted value keeps every character, and a comment may follow an ordinary
   assert.equal(valid(`${minimal}password = 'a\\b"c;'\n`).password, 'a\\b"c;');
   assert.equal(valid(`${minimal}password = "a\\\\b\\"c"\n`).password, 'a\\b"c');
   assert.equal(valid(`${minimal}password =\n`).password, '');
-  assert.equal(valid(`${minimal}port = 3307 ; ours\n`).port, 3307);
+  assert.equal(valid(`${minimal}port = 3307 ; ours\n`).candidates[0].port, 3307);
   assert.equal(valid(`\uFEFF[world]\r\n${minimal.replaceAll('\n', '\r\n')}`).user, 'app');
 });
 
@@ -211,7 +220,8 @@ test('names other than loopback need a token, HTTPS or the word insecure', () =>
 });
 
 test('a socket replaces host and port', () => {
-  assert.equal(valid('database = d\nuser = u\nsocket = /run/m.sock\n').socket, '/run/m.sock');
+  const [candidate] = valid('database = d\nuser = u\nsocket = /run/m.sock\n').candidates;
+  assert.equal(candidate.socket, '/run/m.sock');
 });
 
 test('a file with a secret must not be open to others; its group may read it', () => {
@@ -237,13 +247,16 @@ test('secrets come from files, and from the environment before them', () => {
 });
 
 test('a missing file is unreadable; a missing section, a strange name and bad UTF-8 are faults', () => {
-  assert.equal(loadConfig('/nowhere.ini', 'world', {}, place).kind, 'unreadable');
+  assert.equal(
+    loadConfig({ ...target('world'), configPath: '/nowhere.ini' }, {}, place).kind,
+    'unreadable',
+  );
   load(minimal);
   for (const section of ['other', '../x', 'a/b', '', '.x']) {
-    assert.equal(loadConfig(file, section, {}, place).kind, 'invalid');
+    assert.equal(loadConfig(target(section), {}, place).kind, 'invalid');
   }
   writeFileSync(file, Buffer.from([0x5b, 0x61, 0x5d, 0x0a, 0xe9]));
-  assert.equal(loadConfig(file, 'a', {}, place).kind, 'invalid');
+  assert.equal(loadConfig(target('a'), {}, place).kind, 'invalid');
 });
 
 test('the effective settings mask every secret and name every other key', () => {

@@ -1,0 +1,180 @@
+// --check's questions to the databases: every server of every section is asked, described, and its connections are counted.
+// Must not know what else --check looks at, nor where it is printed.
+import { type LedgerTable, parseLedgerTable } from '../shared/ledger/ledger-table.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import { type Candidate, candidateKey, formatCandidate } from '../shared/settings/candidates.ts';
+import type { Config, Sections } from '../shared/settings/config.ts';
+import type { LedgerFacts } from './ledger-facts.ts';
+import {
+  type Asked,
+  askLedger,
+  askServer,
+  type ServerFacts,
+  type Unanswered,
+} from './server-facts.ts';
+
+/** Something wrong, and the exit status that it stands for. */
+export type Finding = { readonly exitCode: ExitCode; readonly problem: string };
+
+/** One server of one section. */
+type Answer = {
+  readonly section: Config;
+  readonly candidate: Candidate;
+  readonly asked: Asked<ServerFacts>;
+  /** Of its table of idempotency keys, where this is the server that was asked for it. */
+  readonly ledger: Asked<LedgerFacts> | null;
+};
+
+/** The table of idempotency keys that a section is to have, if any. */
+export function ledgerOf({ idempotencyTable, database }: Config): LedgerTable | null {
+  return idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
+}
+
+/**
+ * Asks all servers at once, within 20 s. A server that cannot be reached is a fault where no other one of its section can be,
+ * and else a warning among the lines.
+ */
+export async function checkDatabases(
+  sections: Sections,
+): Promise<{ readonly lines: readonly string[]; readonly findings: readonly Finding[] }> {
+  const answers = await Promise.all(sections.map(askSection));
+  const isAlone = answers.flat().length === 1;
+  const lines: string[] = [];
+  const findings: Finding[] = [];
+  for (const own of answers) {
+    const isServed = own.some(({ asked }) => asked.ok);
+    for (const answer of own) {
+      findings.push(...findProblems(answer, isServed, isAlone));
+      if (!isServed) continue;
+      lines.push('', ...(isAlone ? [] : [nameOf(answer)]), ...describeCandidate(answer, sections));
+    }
+  }
+  return { lines, findings };
+}
+
+function nameOf({ section, candidate }: Answer): string {
+  return `[${section.section}] ${formatCandidate(candidate)}`;
+}
+
+async function askSection(section: Config): Promise<readonly Answer[]> {
+  const answers = await Promise.all(
+    section.candidates.map(async (candidate): Promise<Answer> => {
+      return { section, candidate, asked: await askServer(section, candidate), ledger: null };
+    }),
+  );
+  const table = ledgerOf(section);
+  const keeper = findKeeper(answers);
+  if (table === null || keeper === undefined) return answers;
+  const ledger = await askLedger(section, keeper.candidate, table);
+  return answers.map((answer) => (answer === keeper ? { ...answer, ledger } : answer));
+}
+
+/** Where the table is looked at: the first that takes writes; where none does, the first that answers. */
+function findKeeper(answers: readonly Answer[]): Answer | undefined {
+  const isWritable = ({ asked }: Answer) => asked.ok && !asked.facts.isReadOnly;
+  return answers.find(isWritable) ?? answers.find(({ asked }) => asked.ok);
+}
+
+function findProblems(answer: Answer, isServed: boolean, isAlone: boolean): readonly Finding[] {
+  const { section, candidate, asked, ledger } = answer;
+  const unreachable = ({ failure }: Unanswered): Finding => {
+    const place = isAlone ? '' : `[${section.section}] `;
+    const problem = `${place}${describeFailure(section, candidate, failure)}`;
+    return { exitCode: exitCodes.unavailable, problem };
+  };
+  if (!asked.ok) return isServed ? [] : [unreachable(asked)];
+  const { initSqlProblem } = asked.facts;
+  const refused =
+    initSqlProblem === null ? [] : [`init_sql is refused by the server: ${initSqlProblem}`];
+  const faults = ledger?.ok === true ? ledger.facts.faults : [];
+  const quoted = ledgerOf(section)?.quoted;
+  const problems = [...refused, ...faults.map((fault) => `idempotency_table ${quoted}: ${fault}`)];
+  const place = isAlone ? '' : `${nameOf(answer)}: `;
+  return [
+    ...problems.map((one) => ({ exitCode: exitCodes.configInvalid, problem: `${place}${one}` })),
+    ...(ledger?.ok === false ? [unreachable(ledger)] : []),
+  ];
+}
+
+function describeFailure(
+  { user }: Config,
+  candidate: Candidate,
+  { kind, errno, reason }: Unanswered['failure'],
+): string {
+  const where = formatCandidate(candidate);
+  switch (kind) {
+    case 'refused':
+      return `database ${where} refuses the account ${user}: ${reason} (${errno})`;
+    case 'unusable':
+    case 'tls':
+      return `database ${where}: ${reason}`;
+    case 'silent':
+    case 'unreachable':
+      return `database unreachable: ${where}: ${reason}`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** One server of a section, in lines: what it is, and what it must admit. */
+function describeCandidate(
+  { section, candidate, asked, ledger }: Answer,
+  sections: Sections,
+): readonly string[] {
+  if (!asked.ok) return [`warning: ${describeFailure(section, candidate, asked.failure)}`];
+  const { facts } = asked;
+  const key = candidateKey(candidate);
+  const sharing = sections.filter((one) => one.candidates.map(candidateKey).includes(key));
+  const total = budgetOf(sharing);
+  const ofAccount = budgetOf(sharing.filter(({ user }) => user === section.user));
+  const ledgerWarnings = ledger?.ok === true ? ledger.facts.warnings : [];
+  return [
+    `server: ${facts.flavour} ${facts.version}`,
+    `connections: ${describeConnections(sharing)} = ${total.needed}` +
+      ` of max_connections ${facts.maxConnections}${ownLimit(facts)}`,
+    `restart: up to ${total.overlap} more while an old instance finishes what is in flight` +
+      ` = ${total.needed + total.overlap}`,
+    ...[...facts.blindSpots, ...ledgerWarnings].map((spot) => `warning: ${spot}`),
+    ...warnOf('the server', facts.maxConnections, total),
+    ...warnOf('the account', facts.maxUserConnections, ofAccount),
+  ];
+}
+
+/** Connections to one server: of all gateways, and how many more while one of them is started anew. */
+type Budget = { readonly needed: number; readonly overlap: number };
+
+function budgetOf(sections: readonly Config[]): Budget {
+  let [needed, overlap] = [0, 0];
+  for (const { gateways, workers, pool } of sections) {
+    needed += gateways * workers * (pool + 2);
+    // Idle connections and probes close as the old instance begins to drain.
+    overlap += workers * (pool + 1);
+  }
+  return { needed, overlap };
+}
+
+function describeConnections(sections: readonly Config[]): string {
+  const isShared = sections.length > 1;
+  return sections
+    .map(({ section, gateways, workers, pool }) => {
+      const many = gateways > 1 ? `${gateways} gateways x ` : '';
+      const whose = isShared ? ` [${section}]` : '';
+      return `${many}${workers} workers x (${pool} pool + 1 control + 1 probe)${whose}`;
+    })
+    .join(' + ');
+}
+
+function ownLimit({ maxUserConnections: most }: ServerFacts): string {
+  return most === null ? '' : ` and the account's max_user_connections ${most}`;
+}
+
+function warnOf(
+  whose: string,
+  most: number | null,
+  { needed, overlap }: Budget,
+): readonly string[] {
+  if (most === null || needed + overlap <= most) return [];
+  return needed > most
+    ? [`warning: ${whose} does not admit that many connections: lower workers or pool`]
+    : [`warning: ${whose} may not admit what a restart under load needs`];
+}
