@@ -26,6 +26,9 @@ type ReplyMode =
   | { readonly kind: 'swallow' }
   | { kind: 'cut'; left: number; readonly how: 'fin' | 'reset' };
 
+/** Where nothing gets through: what the client sends, what the server sends, or both. */
+export type Direction = 'to server' | 'from server' | 'both';
+
 /** One client and its connection to the server. */
 export class FaultLink {
   readonly #client: Socket;
@@ -37,7 +40,7 @@ export class FaultLink {
   #held: Buffer[] = [];
   #queue: Packet[] = [];
   #delaying = false;
-  #frozen = false;
+  #frozen: Direction | null = null;
   #lingers = false;
 
   constructor(
@@ -70,21 +73,28 @@ export class FaultLink {
     this.#server.on('end', () => client.end());
     this.#server.on('close', () => client.end());
     client.on('drain', () => {
-      if (!this.#frozen) this.#server.resume();
+      if (this.#passes('from server')) this.#server.resume();
     });
   }
 
-  /** Stops reading on both sides, as a network that loses everything; `thaw` undoes it. */
-  freeze(): void {
-    this.#frozen = true;
-    this.#client.pause();
-    this.#server.pause();
+  /**
+   * Stops reading what comes from there, as a network that loses it. `thaw` undoes it, and what was lost arrives:
+   * TCP sends it again. Neither end hears of the other's close meanwhile.
+   */
+  freeze(direction: Direction): void {
+    this.#frozen = direction;
+    if (!this.#passes('to server')) this.#client.pause();
+    if (!this.#passes('from server')) this.#server.pause();
   }
 
   thaw(): void {
-    this.#frozen = false;
+    this.#frozen = null;
     this.#client.resume();
     this.#server.resume();
+  }
+
+  #passes(direction: Direction): boolean {
+    return this.#frozen !== direction && this.#frozen !== 'both';
   }
 
   /** Passes on what a `stall` holds back, and everything after it. */

@@ -2,9 +2,10 @@
 // Must not know the gateway. A reply is what the server sends after a statement was forwarded, so with
 // statements pipelined on one connection a fault may meet the reply before it.
 import { createServer, type NetConnectOpts, type Socket } from 'node:net';
-import { type Fault, FaultLink } from './fault-link.ts';
+import { eventually } from './eventually.ts';
+import { type Direction, type Fault, FaultLink } from './fault-link.ts';
 
-export type { Fault } from './fault-link.ts';
+export type { Direction, Fault } from './fault-link.ts';
 
 /** A rule that is in force. `hits`: how many statements it has met. */
 export type Rule = { readonly hits: () => number; readonly remove: () => void };
@@ -25,13 +26,18 @@ export type FaultProxy = {
   ) => Rule;
   /** Passes on all replies that a `stall` holds back. */
   readonly release: () => void;
-  /** Lets nothing pass in either direction; new connections are accepted and meet silence. */
-  readonly partition: () => void;
+  /**
+   * Lets nothing pass in this direction, by default in neither. New connections are accepted and meet silence, also where one
+   * direction is open: they would need both.
+   */
+  readonly partition: (direction?: Direction) => void;
   /** Lets new connections pass again; those that were cut off stay cut off. */
   readonly admit: () => void;
   readonly heal: () => void;
   /** Refuses new connections by RST right after they were accepted; `false` takes it back. */
   readonly refuse: (on: boolean) => void;
+  /** Whether the port is listened on; without, the system refuses connections to it, as when no server runs. */
+  readonly listen: (on: boolean) => Promise<void>;
   /** Cuts all open connections. */
   readonly cutAll: (how?: 'fin' | 'reset') => void;
   readonly stop: () => Promise<void>;
@@ -69,7 +75,7 @@ export async function startFaultProxy(
     const link = new FaultLink(client, upstream, faultFor);
     links.set(client, link);
     client.once('close', () => links.delete(client));
-    if (partitioned) link.freeze();
+    if (partitioned) link.freeze('both');
   });
   const cutAll = (how: 'fin' | 'reset' = 'reset') => {
     for (const link of links.values()) link.end(how);
@@ -90,9 +96,9 @@ export async function startFaultProxy(
     release: () => {
       for (const link of links.values()) link.release();
     },
-    partition: () => {
+    partition: (direction = 'both') => {
       partitioned = true;
-      for (const link of links.values()) link.freeze();
+      for (const link of links.values()) link.freeze(direction);
     },
     admit: () => {
       partitioned = false;
@@ -103,6 +109,13 @@ export async function startFaultProxy(
     },
     refuse: (on) => {
       refusing = on;
+    },
+    listen: async (on) => {
+      if (on === server.listening) return;
+      if (!on) return void server.close();
+      // Another's connection may have left from this port meanwhile.
+      const isBack = () => listen(server, listening).then(() => true);
+      await eventually(`port ${listening} can be listened on`, isBack);
     },
     cutAll,
     stop: () =>
@@ -122,6 +135,7 @@ function listen(server: ReturnType<typeof createServer>, port: number): Promise<
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject);
       const address = server.address();
       resolve(typeof address === 'object' && address ? address.port : port);
     });

@@ -37,6 +37,9 @@ export type Database = {
   readonly stop: () => Promise<void>;
 };
 
+/** Where a server is reached, and by whom. */
+export type Login = Pick<Database, 'host' | 'port' | 'user' | 'password'>;
+
 type Server = {
   readonly host: string;
   readonly port: number;
@@ -84,11 +87,8 @@ export async function startDatabase(
     return connection;
   };
   const query = (sql: string, values: readonly unknown[] = []) =>
-    runOnce(() => openConnection(server, name, {}), sql, values);
-  await withConnection(
-    () => openConnection(server, undefined, {}),
-    (connection) => connection.query(`create database ${name} character set utf8mb4`),
-  );
+    queryOnce(server, name, sql, values);
+  await queryOnce(server, undefined, `create database ${name} character set utf8mb4`);
   const version = String((await query('select version() as version'))[0]?.version);
   return {
     ...server,
@@ -152,8 +152,9 @@ function parseServer(address: string): Server {
   };
 }
 
-function openConnection(
-  server: Server,
+/** Opens a connection of mysql2 that takes several statements and keeps every digit. The caller must end it. */
+export function openConnection(
+  server: Login,
   database: string | undefined,
   options: mysql.ConnectionOptions,
 ): Promise<mysql.Connection> {
@@ -173,15 +174,20 @@ function openConnection(
   });
 }
 
-async function runOnce(
-  connect: () => Promise<mysql.Connection>,
+/** Runs one statement, or several, on a connection of its own. */
+export function queryOnce(
+  server: Login,
+  database: string | undefined,
   sql: string,
-  values: readonly unknown[],
+  values: readonly unknown[] = [],
 ): Promise<Row[]> {
-  return withConnection(connect, async (connection) => {
-    const [rows] = await connection.query(sql, [...values]);
-    return rows as Row[];
-  });
+  return withConnection(
+    () => openConnection(server, database, {}),
+    async (connection) => {
+      const [rows] = await connection.query(sql, [...values]);
+      return rows as Row[];
+    },
+  );
 }
 
 async function withConnection<Result>(

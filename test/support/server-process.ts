@@ -82,7 +82,8 @@ export async function startServerProcess(
   };
 }
 
-function chooseProgram(): ServerProgram {
+/** The server that is started here: the one that `scripts/matrix` gave, else the system's MariaDB. Throws where there is none. */
+export function chooseProgram(): ServerProgram {
   const root = process.env[rootVariable];
   if (root !== undefined) return openServerRoot(root);
   const program = findMariadb(process.env.PATH ?? '');
