@@ -8,9 +8,9 @@ import type { Database } from '../../test/support/mariadb.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 import { ndjson } from '../../test/support/v1-streams.ts';
 import { readUsage, resetPeak } from '../support/proc.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 import { type Ending, readExport, startSaving, type Way, ways } from './export-clients.ts';
 import { createExport, exportPattern } from './export-table.ts';
-import { Findings, type Verdict } from './verdicts.ts';
 import { openDatabase, stopAndLook } from './world.ts';
 
 const flatMb = 16;

@@ -2,7 +2,7 @@
 // Must not know how the history is made.
 import { makeKeyedHistory } from '../../test/support/keyed-history.ts';
 import { keyedPromises } from '../../test/support/keyed-judge.ts';
-import { Findings, type Verdict } from './verdicts.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const clients = 32;
 /** Of so many batches, one kill of a worker, one cut of all connections, one answer to COMMIT that never comes. */

@@ -7,10 +7,10 @@ import { type Gateway, startGateway } from '../../test/support/gateway.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
 import { clientPortsOf } from '../../test/support/kernel-sockets.ts';
 import { readMetric } from '../../test/support/scrape.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 import { Client } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { insert, point } from './questions.ts';
-import { Findings, type Verdict } from './verdicts.ts';
 import { Scrapes } from './watch.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
 

@@ -2,8 +2,8 @@
 // Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
-import { signal } from '../../test/support/processes.ts';
-import { openRunDirectory, survivors } from '../support/survivors.ts';
+import { runToVerdicts } from '../support/verdict-run.ts';
+import type { Verdict } from '../support/verdicts.ts';
 import { runExports } from './exports.ts';
 import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
@@ -11,7 +11,6 @@ import { runMixed } from './mixed.ts';
 import { help, type Order, parseCommand } from './options.ts';
 import { runRestarts } from './restarts.ts';
 import { runSlow } from './slow.ts';
-import { renderVerdicts, type Verdict } from './verdicts.ts';
 
 // An end for a run that hangs where no other bound holds.
 const spareMs = 5 * 60_000;
@@ -68,24 +67,8 @@ async function main(): Promise<number> {
       process.stderr.write(`${command.message}\n\n${help}`);
       return 64;
     case 'run': {
-      const directory = openRunDirectory('dbhttpd-soak-');
-      // Whatever was started registers its own end with this process's.
-      for (const name of ['SIGINT', 'SIGTERM'] as const)
-        process.once(name, () => process.exit(130));
-      setTimeout(() => {
-        say('this run hangs, and is ended');
-        process.exit(1);
-      }, longestMs(command.order)).unref();
-      const verdicts = await run(command.order);
-      const left = await survivors(directory);
-      for (const { pid } of left) signal(pid, 'SIGKILL');
-      const found = left.map(({ pid, command: line }) => `${pid} ${line}`).join(' | ');
-      const all = [
-        ...verdicts,
-        { promise: 'no process outlives the run', kept: found === '', found },
-      ];
-      say(renderVerdicts(all));
-      return all.some(({ kept }) => kept === false) ? 1 : 0;
+      const bounds = { prefix: 'dbhttpd-soak-', longestMs: longestMs(command.order) };
+      return runToVerdicts(bounds, () => run(command.order), say);
     }
     default:
       throw new Error(`no such command: ${command satisfies never}`);

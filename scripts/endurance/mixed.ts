@@ -10,11 +10,11 @@ import { type Gateway, startGateway } from '../../test/support/gateway.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
 import type { Database } from '../../test/support/mariadb.ts';
 import { isAlive } from '../../test/support/processes.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 import { type Desk, runCrowd } from './crowd.ts';
 import { FaultLog, planFaults } from './faults.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { createStrike } from './strike.ts';
-import { Findings, type Verdict } from './verdicts.ts';
 import { judgeWatch, watch } from './watch.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
 

@@ -11,10 +11,10 @@ import { eventually } from '../../test/support/eventually.ts';
 import { contradictions, type Told } from '../../test/support/history.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
 import { freePort } from '../support/private-server.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 import { Client, composeQuery, open, readEnding } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { insert, linger, type Question } from './questions.ts';
-import { Findings, type Verdict } from './verdicts.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
 
 const promises = {

@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
 import { Client } from './client.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
 import { point } from './questions.ts';
-import { Findings, type Verdict } from './verdicts.ts';
 import { openDatabase, stopAndLook } from './world.ts';
 
 const promises = {

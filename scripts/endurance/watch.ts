@@ -7,7 +7,7 @@ import type { Gateway } from '../../test/support/gateway.ts';
 import type { Database } from '../../test/support/mariadb.ts';
 import { parseStatus } from '../support/proc.ts';
 import { mean, median } from '../support/statistics.ts';
-import { judgeFlat, judgeQuick, type Verdict } from './verdicts.ts';
+import { judgeFlat, judgeQuick, type Verdict } from '../support/verdicts.ts';
 import { countConnections } from './world.ts';
 
 /** What a gateway holds at a moment; null where it could not be read, because of a fault. */

@@ -50,9 +50,9 @@ type ActiveRule = {
   hits: number;
 };
 
-/** Starts a proxy on a port of the loopback address (the system's choice, unless given). */
+/** Starts a proxy on a port of the loopback address (the system's choice, unless given). A function is asked for each connection. */
 export async function startFaultProxy(
-  upstream: NetConnectOpts,
+  upstream: NetConnectOpts | (() => NetConnectOpts),
   { port = 0 } = {},
 ): Promise<FaultProxy> {
   const links = new Map<Socket, FaultLink>();
@@ -69,10 +69,11 @@ export async function startFaultProxy(
     rule.hits += 1;
     return rule.fault;
   };
+  const chooseUpstream = typeof upstream === 'function' ? upstream : () => upstream;
   const server = createServer((client) => {
     total += 1;
     if (refusing) return void client.resetAndDestroy();
-    const link = new FaultLink(client, upstream, faultFor);
+    const link = new FaultLink(client, chooseUpstream(), faultFor);
     links.set(client, link);
     client.once('close', () => links.delete(client));
     if (partitioned) link.freeze('both');

@@ -27,8 +27,13 @@ export type Gateway = Ask & {
   readonly stop: () => Promise<void>;
 };
 
-/** How the gateway reaches the database; a fault proxy's address serves as well as a Database. */
-export type Target = Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
+/**
+ * How the gateway reaches the database; a fault proxy's address serves as well as a Database. Without a port `host` is as the configuration
+ * has it: several candidates, each with its port.
+ */
+export type Target = Pick<Database, 'host' | 'user' | 'password' | 'name'> & {
+  readonly port?: number;
+};
 
 const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
@@ -52,9 +57,7 @@ export async function startGateway(wish: {
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
   const settings: Settings = {
     database: wish.database.name,
-    ...(wish.overSocket === undefined
-      ? { host: wish.database.host, port: wish.database.port }
-      : { socket: wish.overSocket }),
+    ...(wish.overSocket === undefined ? addressOf(wish.database) : { socket: wish.overSocket }),
     user: wish.database.user,
     password: wish.database.password,
     listen: '127.0.0.1:0',
@@ -97,6 +100,10 @@ export async function startGateway(wish: {
     workspace.remove();
     throw error;
   }
+}
+
+function addressOf({ host, port }: Target): Settings {
+  return port === undefined ? { host } : { host, port };
 }
 
 function run(args: string[], env: Readonly<Record<string, string>>) {

@@ -1,8 +1,9 @@
 // A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and writes down what it is told.
 // Must not know what became of its batch, nor which faults there are.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Ask, Reply } from './ask.ts';
+import type { Ask } from './ask.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
+import { listen, type Told } from './told.ts';
 
 /** How a client behaves. */
 export type Manner = {
@@ -27,24 +28,6 @@ export function drawManner(random: () => number): Manner {
   };
 }
 
-/** How one request ended; times are performance.now()'s. */
-export type Told = { readonly fromMs: number; readonly toMs: number } & (
-  | {
-      readonly kind: 'reply';
-      readonly status: number;
-      readonly text: string;
-      readonly isReplayed: boolean;
-      readonly code: string | null;
-      readonly outcome: string | null;
-    }
-  /** The connection ended. */
-  | { readonly kind: 'cut'; readonly detail: string }
-  /** The client did not wait for a reply. */
-  | { readonly kind: 'left' }
-  /** It waited, and none came. */
-  | { readonly kind: 'silence' }
-);
-
 /** All that the client of one batch was told, in the order in which it asked. */
 export type Story = {
   readonly batch: KeyedBatch;
@@ -52,7 +35,6 @@ export type Story = {
   readonly told: readonly Told[];
 };
 
-const mostPatienceMs = 60_000;
 /** Who is not told asks again after this. */
 const restMs = 100;
 /** Who persists gives up in the end: that is a fault of the gateway's. */
@@ -88,7 +70,7 @@ export async function tellStory(ask: Ask, batch: KeyedBatch, manner: Manner): Pr
   return { batch, manner, told };
 }
 
-async function askFor(
+function askFor(
   { post }: Ask,
   { number, body }: KeyedBatch,
   serial: number,
@@ -98,21 +80,5 @@ async function askFor(
     'Idempotency-Key': `key-${number}`,
     'X-Request-ID': `${requestIdPrefix(number)}${serial}`,
   };
-  const timeoutMs = leavesAfterMs ?? mostPatienceMs;
-  const fromMs = performance.now();
-  try {
-    const reply = await post('/v1/batch', body, { headers, timeoutMs: Math.ceil(timeoutMs) });
-    return { fromMs, toMs: performance.now(), ...read(reply) };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const times = { fromMs, toMs: performance.now() };
-    if (code !== 'ABORT_ERR') return { ...times, kind: 'cut', detail: code ?? message };
-    return { ...times, kind: leavesAfterMs === null ? 'silence' : 'left' };
-  }
-}
-
-function read({ status, text, headers, json }: Reply) {
-  const { code = null, outcome = null } = json<{ code?: string; outcome?: string }>();
-  const isReplayed = headers['idempotency-replayed'] === 'true';
-  return { kind: 'reply', status, text, isReplayed, code, outcome } as const;
+  return listen((timeoutMs) => post('/v1/batch', body, { headers, timeoutMs }), leavesAfterMs);
 }

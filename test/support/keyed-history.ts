@@ -7,10 +7,11 @@ import { type Gateway, startGateway } from './gateway.ts';
 import { drawBatch, keyedTables } from './keyed-batches.ts';
 import { drawManner, type Story, tellStory } from './keyed-client.ts';
 import { layFaults, type Outage, type Strike, strike, type Victims } from './keyed-faults.ts';
-import { type Breach, describe, type Found, judgeStories } from './keyed-judge.ts';
+import { type Breach, type Found, judgeStories } from './keyed-judge.ts';
 import { type Database, startDatabase } from './mariadb.ts';
 import { startProxiedDatabase } from './proxied-database.ts';
 import { createRandom } from './random.ts';
+import { describe } from './told.ts';
 
 /** What is to happen. */
 export type HistoryPlan = {

@@ -2,8 +2,9 @@
 // Must not know how the faults came about, nor how keys are kept.
 
 import type { KeyedBatch } from './keyed-batches.ts';
-import { isFinal, requestIdPrefix, type Story, type Told } from './keyed-client.ts';
+import { isFinal, requestIdPrefix, type Story } from './keyed-client.ts';
 import type { Outage, Strike } from './keyed-faults.ts';
+import { describe, isSuccess, type Told } from './told.ts';
 
 /** What is promised to who sends a key. */
 export const keyedPromises = {
@@ -63,8 +64,6 @@ export function judgeStories(
 }
 
 type Reply = Extract<Told, { kind: 'reply' }>;
-
-const isSuccess = (told: Told): told is Reply => told.kind === 'reply' && told.status === 200;
 
 function judgeRows({ batch, told }: Story, rows: number): Breach[] {
   const { number, refusal } = batch;
@@ -193,11 +192,4 @@ function groupKept(kept: readonly string[]): ReadonlyMap<number, readonly string
     groups.set(number, [...(groups.get(number) ?? []), text]);
   }
   return groups;
-}
-
-/** How a request ended, in a few words. */
-export function describe(told: Told): string {
-  if (told.kind !== 'reply') return told.kind;
-  if (told.status === 200) return told.isReplayed ? '200 replayed' : '200';
-  return `${told.status} ${told.code} ${told.outcome}`;
 }

@@ -31,9 +31,10 @@ export type ReplicatedSet = {
   readonly primary: () => ReplicationServer;
   /** Those that follow it. */
   readonly replicas: () => readonly ReplicationServer[];
-  /** What the gateway is configured with: every server by its link, and an account with ALL on this one database. */
+  /** What the gateway is configured with: every server by its link, and an account with ALL on this one database. A single one has host and port. */
   readonly target: {
     readonly host: string;
+    readonly port?: number;
     readonly user: string;
     readonly password: string;
     readonly name: string;
@@ -148,8 +149,10 @@ function createSet(
     primary: () => primary,
     replicas,
     target: {
-      host: servers.map(({ host, port }) => `${host}:${port}`).join(', '),
       ...account,
+      ...(servers.length === 1
+        ? { host: first.host, port: first.port }
+        : { host: servers.map(({ host, port }) => `${host}:${port}`).join(', ') }),
     },
     promote: async (server) => {
       const others = running().filter((one) => one !== server);

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drawBatch, type KeyedBatch } from '../../support/keyed-batches.ts';
-import type { Manner, Story, Told } from '../../support/keyed-client.ts';
+import type { Manner, Story } from '../../support/keyed-client.ts';
 import type { Outage, Strike } from '../../support/keyed-faults.ts';
 import { type Found, judgeStories, keyedPromises } from '../../support/keyed-judge.ts';
 import { createRandom } from '../../support/random.ts';
+import type { Told } from '../../support/told.ts';
 
 const batch = (number: number, more: Partial<KeyedBatch> = {}): KeyedBatch => ({
   number,

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FaultLog, planFaults } from '../../../../scripts/endurance/faults.ts';
 import { parseCommand } from '../../../../scripts/endurance/options.ts';
-import { Findings, judgeFlat, judgeQuick } from '../../../../scripts/endurance/verdicts.ts';
 import { mean } from '../../../../scripts/support/statistics.ts';
+import { Findings, judgeFlat, judgeQuick } from '../../../../scripts/support/verdicts.ts';
 import { parseSockets } from '../../../support/kernel-sockets.ts';
 
 const runMs = 100_000;

@@ -1,6 +1,6 @@
 // Promises and whether a run kept them: breaches are collected by promise, verdicts made of them; pure but for the list.
 // Must not know how a breach is found.
-import { median } from '../support/statistics.ts';
+import { median } from './statistics.ts';
 
 /** What was found out about one promise; `kept` is null where the run was too short to tell. */
 export type Verdict = {

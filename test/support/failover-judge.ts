@@ -1,0 +1,190 @@
+// What clients were told of their writes during a failover, against what the new and the former primary hold in the end: every contradiction.
+// Must not run anything.
+import type { Write } from './failover-writes.ts';
+import type { Breach } from './keyed-judge.ts';
+import { describe, isSuccess, type Success, type Told } from './told.ts';
+
+/** What is promised to who writes during a failover. */
+export const failoverPromises = {
+  once: 'no write is there twice',
+  honest: 'what was told as not executed, rolled back or failed is not there',
+  kept: 'what was told as written is there, or was lost with the former primary before another was promoted',
+  whole: 'on the primary in use a key and its row are there together, or neither',
+  first: 'a repetition gets the reply that was given before',
+  told: 'who repeats with a key is told in the end',
+  excused: 'no failure but around the failover, and none that is not in the contract',
+  served: 'a write succeeds within 2 s of the promotion',
+  alone: 'the former primary, back and writable, is not written to',
+} as const;
+
+/** When things happened, as performance.now() has it. */
+export type Failover = {
+  readonly struckMs: number;
+  /** When a server could be written to again. */
+  readonly promotedMs: number;
+  /** When the former primary could be written to again; null: it was not brought back. */
+  readonly returnedMs: number | null;
+  /** Nothing may be lost with the former primary: it had stopped taking writes, or waited for a replica with each. */
+  readonly isLossless: boolean;
+};
+
+/** What the servers hold in the end. */
+export type FailoverFound = {
+  /** Rows by id on the primary in use. */
+  readonly rows: ReadonlyMap<number, number>;
+  /** Rows by id on the former primary; null: it is the one in use. */
+  readonly former: ReadonlyMap<number, number> | null;
+  /** Ids of the replies that are kept with keys on the primary in use. */
+  readonly keys: readonly number[];
+  /** What was sent to the former primary, after it was back, and was not to read. */
+  readonly sentToFormer: readonly string[];
+};
+
+/** What the judge makes of it. */
+export type FailoverJudgement = {
+  readonly breaches: readonly Breach[];
+  /** Ids of writes that were told as written and went with the former primary, as replication without waiting allows. */
+  readonly lost: readonly number[];
+  /** From the promotion to the first success on the primary in use; null: there was none. */
+  readonly servedMs: number | null;
+};
+
+/** What a client may have to wait after the promotion. */
+const serviceMs = 2_000;
+
+/** Judges a history. */
+export function judgeFailover(
+  writes: readonly Write[],
+  failover: Failover,
+  found: FailoverFound,
+): FailoverJudgement {
+  const lost = writes.filter((write) => isLost(write, failover, found)).map(({ id }) => id);
+  const served = servedAfter(writes, failover, found);
+  const breaches = writes.flatMap((write) => [
+    ...judgeCount(write, found),
+    ...judgeLies(write, found),
+    ...judgeKept(write, found, lost.includes(write.id) && !failover.isLossless),
+    ...judgeKey(write, found),
+    ...judgeRepetitions(write),
+    ...write.told.flatMap((told) => judgeTold(write, told, failover)),
+    ...judgeReturn(write, failover, found),
+  ]);
+  const isLate = served === null || served > serviceMs;
+  return {
+    breaches: [
+      ...breaches,
+      ...(isLate
+        ? [breachOf('served', served === null ? 'none' : `after ${Math.round(served)} ms`)]
+        : []),
+      ...found.sentToFormer.map((text) => breachOf('alone', text)),
+      ...findStrangers(writes, found),
+    ],
+    lost,
+    servedMs: served,
+  };
+}
+
+function breachOf(promise: keyof typeof failoverPromises, example: string): Breach {
+  return { promise: failoverPromises[promise], example };
+}
+
+function explain({ id, way, told }: Write, what: string): string {
+  const last = told.slice(-3).map(describe).join(', ');
+  return `${id} (${way}): ${what}; ${told.length} requests, the last told ${last}`;
+}
+
+const countOn = (rows: ReadonlyMap<number, number> | null, id: number) => rows?.get(id) ?? 0;
+
+function judgeCount(write: Write, { rows, former }: FailoverFound): Breach[] {
+  return [rows, former]
+    .map((there) => countOn(there, write.id))
+    .filter((count) => count > 1)
+    .map((count) => breachOf('once', explain(write, `${count} rows`)));
+}
+
+/** A single row in a table with transactions: an error of the server's leaves nothing. */
+const nothingStands: ReadonlySet<string | null> = new Set([
+  'not_executed',
+  'rolled_back',
+  'failed',
+  null,
+]);
+
+function isDenial(told: Told): boolean {
+  return told.kind === 'reply' && !isSuccess(told) && nothingStands.has(told.outcome);
+}
+
+function judgeLies(write: Write, { rows, former }: FailoverFound): Breach[] {
+  if (!write.told.every(isDenial)) return [];
+  const places = [
+    ...(countOn(rows, write.id) > 0 ? ['the primary in use'] : []),
+    ...(countOn(former, write.id) > 0 ? ['the former primary'] : []),
+  ];
+  return places.map((place) => breachOf('honest', explain(write, `is on ${place}`)));
+}
+
+/** Told before another was promoted, and on the former primary alone. */
+function isLost(write: Write, { promotedMs }: Failover, { rows, former }: FailoverFound): boolean {
+  const last = write.told.filter(isSuccess).at(-1);
+  if (last === undefined || countOn(rows, write.id) > 0) return false;
+  return last.toMs <= promotedMs && countOn(former, write.id) > 0;
+}
+
+function judgeKept(write: Write, { rows }: FailoverFound, isExcused: boolean): Breach[] {
+  const isMissing = write.told.some(isSuccess) && countOn(rows, write.id) === 0;
+  return isMissing && !isExcused ? [breachOf('kept', explain(write, 'is not there'))] : [];
+}
+
+function judgeKey(write: Write, { rows, keys }: FailoverFound): Breach[] {
+  if (write.way !== 'batch with key') return [];
+  const kept = keys.filter((id) => id === write.id).length;
+  const count = countOn(rows, write.id);
+  return kept === count ? [] : [breachOf('whole', explain(write, `${count} rows, ${kept} keys`))];
+}
+
+/** Whoever heard of a reply that was lost with the former primary gets another one, without the mark. */
+function judgeRepetitions(write: Write): Breach[] {
+  const successes = write.told.filter(isSuccess);
+  const isNew = (one: Success, index: number) =>
+    one.isReplayed && index > 0 && !successes.slice(0, index).some(({ text }) => text === one.text);
+  const wrong = successes.filter(isNew).map(({ text }) => breachOf('first', explain(write, text)));
+  const isTold = write.way !== 'batch with key' || successes.length > 0;
+  return isTold ? wrong : [...wrong, breachOf('told', explain(write, 'no success'))];
+}
+
+function judgeTold(write: Write, told: Told, { struckMs, promotedMs }: Failover): Breach[] {
+  if (isSuccess(told)) return [];
+  const isAround = told.toMs >= struckMs && told.fromMs <= promotedMs + serviceMs;
+  const isKnown = told.kind === 'reply' && (isDenial(told) || told.outcome === 'unknown');
+  if (isAround && isKnown) return [];
+  const after = `${Math.round(told.fromMs - promotedMs)} ms after the promotion: ${describe(told)}`;
+  return [breachOf('excused', explain(write, after))];
+}
+
+function judgeReturn(write: Write, { returnedMs }: Failover, { former }: FailoverFound): Breach[] {
+  const [first] = write.told;
+  if (returnedMs === null || first === undefined || first.fromMs < returnedMs) return [];
+  return countOn(former, write.id) > 0
+    ? [breachOf('alone', explain(write, 'begun after its return, and there'))]
+    : [];
+}
+
+function servedAfter(
+  writes: readonly Write[],
+  { promotedMs }: Failover,
+  { rows, former }: FailoverFound,
+): number | null {
+  const ends = writes
+    .filter(({ id }) => countOn(rows, id) > 0 && countOn(former, id) === 0)
+    .flatMap(({ told }) => told.filter(isSuccess))
+    .map(({ toMs }) => toMs - promotedMs)
+    .filter((afterMs) => afterMs >= 0);
+  return ends.length === 0 ? null : Math.min(...ends);
+}
+
+function findStrangers(writes: readonly Write[], { rows, keys }: FailoverFound): Breach[] {
+  const asked = new Set(writes.map(({ id }) => id));
+  return [...rows.keys(), ...keys]
+    .filter((id) => !asked.has(id))
+    .map((id) => breachOf('once', `${id}: never asked for`));
+}
