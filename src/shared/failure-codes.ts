@@ -202,6 +202,20 @@ export const failures = {
     meaning: 'no connection to the database can be had; `/readyz` and the log say why',
     repeat: 'yes',
   },
+  NO_PRIMARY: {
+    status: 503,
+    sentStatus: 502,
+    meaning:
+      'none of the servers of the section takes writes (or, for a read, serves it); `/readyz` and the log say why',
+    repeat: 'yes',
+  },
+  TWO_PRIMARIES: {
+    status: 503,
+    sentStatus: 502,
+    meaning:
+      'several servers could be written to and their histories differ: none is, until an operator says which',
+    repeat: 'yes',
+  },
   IDEMPOTENCY_TABLE: {
     status: 503,
     meaning:
@@ -383,6 +397,7 @@ export const unready = {
     'the server breaks the protocol, or wants a password in a way in which it does not get it',
   DATABASE_TLS: 'TLS towards the server failed',
   DATABASE_SILENT: 'the server did not answer in time',
+  NO_SERVER: 'none of the servers of the section can serve; the log says why for each',
   GALERA_NOT_READY: 'a node of a Galera cluster that takes no statements at the moment',
 } as const;
 

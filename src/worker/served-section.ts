@@ -1,10 +1,13 @@
 // One section with all that endpoints need to serve it, and what is counted of it.
 // Must not know the endpoints, nor the other sections.
+
 import type { Log } from '../shared/process/log.ts';
+import type { Sample } from '../shared/process/metrics.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
-import { backendSamples } from './observe/backend-samples.ts';
+import { backendSamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
+import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
 import { asciiJson } from './reply/ascii-json.ts';
 import type { RowModule } from './reply/row-module.ts';
@@ -57,13 +60,31 @@ export class ServedSection implements Served {
   snapshot(isStopping: boolean) {
     const { section } = this;
     const readiness = isStopping ? stopping : section.readiness;
+    const name = section.config.section;
     const backends = section.backends.flatMap((backend) =>
-      backendSamples(section.config.section, backend.observations()),
+      backendSamples(name, backend.observations()),
     );
     return {
-      samples: [...this.#metrics.samples(readiness, section.coalesced), ...backends],
+      samples: [
+        ...this.#metrics.samples(readiness, section.coalesced),
+        ...backends,
+        ...this.#standings(),
+      ],
       histogram: this.#metrics.histogram(),
     };
+  }
+
+  /** What each of several servers is; nothing where there is one. */
+  #standings(): readonly Sample[] {
+    const { servers, config, backends } = this.section;
+    const { section } = config;
+    if (servers === null) return [];
+    return [
+      sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
+      ...backends.flatMap(({ address }, at) =>
+        standingSamples(section, address, servers.standingOf(at)),
+      ),
+    ];
   }
 }
 

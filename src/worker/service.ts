@@ -6,11 +6,11 @@ import type { Log } from '../shared/process/log.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
-import type { ReadyAnswer } from './backend/readiness.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
+import type { ReadyAnswer } from './endpoints/watching.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
@@ -202,5 +202,13 @@ function longestWait({ statementTimeoutMs }: Config): number {
 /** Ready while any of the sections can be served: the others' clients are told by their own replies. */
 async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswer> {
   const answers = await Promise.all(served.map(({ section }) => section.askReady()));
-  return answers.find(({ isReady }) => isReady) ?? (answers[0] as ReadyAnswer);
+  const answer = answers.find(({ isReady }) => isReady) ?? (answers[0] as ReadyAnswer);
+  const isPlain = served.every(({ section }) => section.servers === null) && served.length === 1;
+  if (isPlain) return answer;
+  const sections = served.map(({ section, config }, at) => {
+    const ready = answers[at]?.isReady === true;
+    const roles = section.servers?.roles;
+    return [config.section, roles === undefined ? { ready } : { ready, roles }] as const;
+  });
+  return { ...answer, sections: Object.fromEntries(sections) };
 }

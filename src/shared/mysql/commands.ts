@@ -3,7 +3,7 @@
 import type { ColumnCache } from './column-cache.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
-import { packetMarkers, parseError, type ServerError } from './packets.ts';
+import { type Column, packetMarkers, parseError, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
 import { ServerFault } from './server-fault.ts';
 
@@ -66,6 +66,28 @@ export async function fetchRows(connection: Connection, sql: string): Promise<(s
   return rows;
 }
 
+/** A small result with the names of its columns. */
+export type Table = {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | null)[])[];
+};
+
+/** As `fetchRows`, for results whose columns differ from version to version. */
+export async function fetchTable(connection: Connection, sql: string): Promise<Table> {
+  let columns: readonly string[] = [];
+  const rows: (string | null)[][] = [];
+  await readRows(
+    connection,
+    sql,
+    mostCollectedBytes,
+    (cells) => rows.push(cells),
+    (found) => {
+      columns = found.map(({ name }) => name.toString());
+    },
+  );
+  return { columns, rows };
+}
+
 /**
  * Runs a statement and hands out its rows' cells as text, as they come.
  * @param mostBytes a result that is larger than expected ends the connection
@@ -75,6 +97,7 @@ export function readRows(
   sql: string,
   mostBytes: number,
   take: (cells: (string | null)[]) => void,
+  describe: (columns: readonly Column[]) => void = () => {},
 ): Promise<void> {
   let readBytes = 0;
   return new Promise((resolve, reject) => {
@@ -88,7 +111,7 @@ export function readRows(
       }
       take(cellsOf(bytes, start, end));
     };
-    const sink = { ...discardResults, row };
+    const sink = { ...discardResults, columns: describe, row };
     connection.send(new QueryCommand(sql, connection.columns, sink, settle(resolve, reject)));
   });
 }

@@ -153,6 +153,26 @@ export const workerMetrics = {
     help: 'KILL QUERY sent, by result.',
     labels: ['backend', 'result'],
   },
+  dbhttpd_backend_role: {
+    type: 'gauge',
+    help: 'What a worker makes of each of several servers: 1 for its role. `primary` takes writes; `unusable` is not used, and the log says why.',
+    labels: ['backend', 'role'],
+  },
+  dbhttpd_backend_role_changes_total: {
+    type: 'counter',
+    help: "Changes of a server's role, the first one included.",
+    labels: ['backend'],
+  },
+  dbhttpd_backend_lag_seconds: {
+    type: 'gauge',
+    help: 'How far a replica is behind its primary: the age of the first position that it lacks.',
+    labels: ['backend'],
+  },
+  dbhttpd_two_primaries: {
+    type: 'gauge',
+    help: 'Several servers could be written to and it cannot be told which should: none is.',
+    labels: [],
+  },
   dbhttpd_control_connected: {
     type: 'gauge',
     help: 'Whether the connection that kills statements is open.',

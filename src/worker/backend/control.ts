@@ -3,11 +3,16 @@
 import { performance } from 'node:perf_hooks';
 import { fetchRows, ping, quit, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import {
+  fetchIdentity,
+  isSameServer,
+  type LostSession,
+  type ServerIdentity,
+} from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import { openWithin, prepare } from './bounded.ts';
 import { describeLoss } from './describe-loss.ts';
-import { fetchIdentity, isSameServer, type LostSession, type ServerIdentity } from './identity.ts';
 import type { Reachability } from './reachability.ts';
 
 const pingIntervalMs = 5_000;

@@ -23,6 +23,8 @@ export type PoolSettings = {
   readonly open: (signal: AbortSignal) => Promise<Session>;
   /** Called with each session that has been opened, before it is lent. */
   readonly onOpened: (session: Session) => void;
+  /** Whether a session may still be lent: one that may not is closed. Null: all may. */
+  readonly mayLend: ((session: Session) => boolean) | null;
   /** Called whenever a session is given back, well or broken. */
   readonly onRelease: () => void;
   readonly log: Log;
@@ -91,7 +93,7 @@ export class Pool implements SessionEvents, ProbedPool {
       waiter.refused('stopping');
       return;
     }
-    const session = this.queue.length === 0 ? this.#idle.pop() : undefined;
+    const session = this.queue.length === 0 ? this.#takeIdle() : undefined;
     if (session !== undefined) {
       this.#grant(session, waiter);
     } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
@@ -130,8 +132,15 @@ export class Pool implements SessionEvents, ProbedPool {
     for (const session of this.#idle.splice(0)) dismiss(session);
   }
 
+  /** Ends every session, lent ones too: whatever the server may still answer is not to be believed. */
+  sever(reason: Error): void {
+    for (const session of [...this.#idle, ...this.#busy, ...this.#resetting]) {
+      session.connection.destroy(reason);
+    }
+  }
+
   borrowIdle(): Session | null {
-    const session = this.#idle.pop();
+    const session = this.#takeIdle();
     if (session === undefined) return null;
     this.#busy.add(session);
     return session;
@@ -195,6 +204,19 @@ export class Pool implements SessionEvents, ProbedPool {
     }
   }
 
+  #takeIdle(): Session | undefined {
+    for (;;) {
+      const session = this.#idle.pop();
+      if (session === undefined || this.#mayLend(session)) return session;
+      dismiss(session);
+    }
+  }
+
+  #mayLend(session: Session): boolean {
+    const { mayLend } = this.#settings;
+    return mayLend === null || mayLend(session);
+  }
+
   #grant(session: Session, waiter: Waiter): void {
     this.#busy.add(session);
     waiter.granted(session);
@@ -204,6 +226,11 @@ export class Pool implements SessionEvents, ProbedPool {
     if (this.#isClosing) {
       dismiss(session);
       this.#tellIfEmpty();
+      return;
+    }
+    if (!this.#mayLend(session)) {
+      dismiss(session);
+      this.#afterLoss();
       return;
     }
     session.aliveAt = performance.now();

@@ -10,9 +10,9 @@ import {
   statementCommand,
 } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import { fetchIdentity, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Indexed } from '../indexed-set.ts';
 import { prepare } from './bounded.ts';
-import { fetchIdentity, type ServerIdentity } from './identity.ts';
 import { fetchCommandLimit } from './packet-limit.ts';
 
 /** What every session starts from. */

@@ -4,9 +4,9 @@
 import { performance } from 'node:perf_hooks';
 import { RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../shared/sql/vocabulary.ts';
-import { isSameServer, type ServerIdentity } from '../backend/identity.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal } from '../backend/waiter.ts';

@@ -16,9 +16,16 @@ const noMetrics: Failure = {
 };
 
 /** Whether this worker can serve what a client needs, and if not, why, in a word and MySQL's number. */
-export type ReadyAnswer =
+export type ReadyAnswer = (
   | { readonly isReady: true }
-  | { readonly isReady: false; readonly code: string; readonly errno: number | null };
+  | { readonly isReady: false; readonly code: string; readonly errno: number | null }
+) & {
+  /** Where there are several sections, or a section has several servers: each section by its name. */
+  readonly sections?: Readonly<Record<string, SectionAnswer>>;
+};
+
+/** What is told of one section: the roles of its servers in the order of `host`, no names; missing where it has one. */
+export type SectionAnswer = { readonly ready: boolean; readonly roles?: readonly string[] };
 
 /** The process answers: that is all this says. */
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));
@@ -38,13 +45,14 @@ function watching(
 export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((_request, response) => {
     void ask().then((answer) => {
+      const { sections } = answer;
       if (answer.isReady) {
-        sendText(response, JSON.stringify({ ready: true }), jsonType);
+        sendText(response, JSON.stringify({ ready: true, sections }), jsonType);
         return;
       }
       const { code, errno } = answer;
       response.setHeader('Retry-After', '1');
-      sendText(response, JSON.stringify({ ready: false, code, errno }), jsonType, 503);
+      sendText(response, JSON.stringify({ ready: false, code, errno, sections }), jsonType, 503);
     });
   });
 }

@@ -2,11 +2,11 @@
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import { randomUUID } from 'node:crypto';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults } from '../../shared/mysql/query.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Control } from '../backend/control.ts';
-import type { LostSession } from '../backend/identity.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';

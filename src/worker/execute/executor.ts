@@ -1,11 +1,13 @@
 // From statements to a known outcome: the one place where it is decided how they are run.
 // Must not know requests or replies.
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Batch } from './batch.ts';
 import { BatchRun } from './batch-run.ts';
 import type { Execution } from './execution.ts';
 import { KeyedRun } from './keyed-run.ts';
+import type { CreateRun, Launcher } from './launcher.ts';
 import type { Statement } from './preparation.ts';
-import { Run, type RunContext } from './run.ts';
+import { Run } from './run.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 
@@ -17,22 +19,29 @@ export function isBatch(work: Work): work is Batch {
   return 'steps' in work;
 }
 
-/** Creates the runs of a worker. */
+/** Creates the runs of a section. */
 export class Executor {
-  readonly #context: RunContext;
+  readonly #launcher: Launcher;
+  readonly #ledger: Ledger | null;
 
-  constructor(context: RunContext) {
-    this.#context = context;
+  /** @param ledger null: requests have no keys */
+  constructor(launcher: Launcher, ledger: Ledger | null) {
+    this.#launcher = launcher;
+    this.#ledger = ledger;
   }
 
   /** Creates a run that its owner must start. @param times kept by the run */
   create(work: Work, events: RunEvents, times: RunTimes): Execution {
-    const context = this.#context;
-    if (!isBatch(work)) return new Run(context, work, events, times);
-    const { key } = work;
-    if (key === null) return new BatchRun(context, work, events, times, null);
-    const { ledger } = context;
-    if (ledger === null) throw new Error('a key came where there is no table of keys');
-    return new KeyedRun(context, ledger, { batch: work, key }, events, times);
+    const key = isBatch(work) ? work.key : null;
+    if (isBatch(work) && key !== null) {
+      if (this.#ledger === null) throw new Error('a key came where there is no table of keys');
+      return new KeyedRun(this.#launcher, this.#ledger, { batch: work, key }, events, times);
+    }
+    const create: CreateRun = (context, to) =>
+      isBatch(work)
+        ? new BatchRun(context, work, to, times, null)
+        : new Run(context, work, to, times);
+    const wish = { isReadOnly: work.isReadOnly, hasKey: false };
+    return this.#launcher.launch(wish, create, events, times);
   }
 }

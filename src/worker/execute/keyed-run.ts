@@ -2,14 +2,17 @@
 // where it counts.
 // Must not know HTTP or the reply's shape, nor how an attempt is run.
 import { performance } from 'node:perf_hooks';
-import type { LostSession } from '../backend/identity.ts';
+import type { LostSession } from '../../shared/mysql/identity.ts';
+import type { Control } from '../backend/control.ts';
 import { Attempt, type AttemptEvents } from '../ledger/attempt.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KeptRow } from '../ledger/ledger-entry.ts';
 import type { Batch, BatchKey } from './batch.ts';
-import { type BatchContext, BatchRun } from './batch-run.ts';
+import { BatchRun } from './batch-run.ts';
 import type { Execution } from './execution.ts';
+import type { CreateRun, Launcher } from './launcher.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
+import type { RouteWish } from './route.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 
@@ -24,9 +27,11 @@ type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
 /** Connections may be lost so often while the statements run: one of them may be what ends the server. Around COMMIT nobody counts. */
 const mostLosses = 3;
 
+const wish: RouteWish = { isReadOnly: false, hasKey: true };
+
 /** A batch with a key on its way. */
 export class KeyedRun implements Execution, RunEvents, AttemptEvents {
-  readonly #context: BatchContext;
+  readonly #context: Launcher;
   readonly #ledger: Ledger;
   readonly #key: BatchKey;
   readonly #batch: Batch;
@@ -37,7 +42,11 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   /** What the attempts of this run have called themselves. */
   readonly #attempts = new Set<string>();
   #phase: Phase = 'created';
+  /** The latest attempt; null: there is none, or it waits for a server. */
   #run: BatchRun | null = null;
+  #execution: Execution | null = null;
+  /** Of the server of the latest attempt. */
+  #control: Control | null = null;
   #leaveTurn: (() => void) | null = null;
   #hasPlace = false;
   /** The COMMIT of one of the attempts has no answer. */
@@ -47,10 +56,11 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   #losses = 0;
   /** The session that was lost last, which may still be at work. */
   #predecessor: LostSession | null = null;
+  #predecessorControl: Control | null = null;
   #wasSent = false;
 
   constructor(
-    context: BatchContext,
+    context: Launcher,
     ledger: Ledger,
     { batch, key }: { readonly batch: Batch; readonly key: BatchKey },
     events: RunEvents,
@@ -76,12 +86,12 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
 
   /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
   #takePlace(): void {
-    this.#hasPlace = this.#context.pool.admission.admit();
+    this.#hasPlace = this.#context.admission.admit();
     if (!this.#hasPlace) this.#end({ kind: 'not executed', reason: 'queue full' });
   }
 
   get isSent(): boolean {
-    return this.#wasSent || this.#run?.isSent === true;
+    return this.#wasSent || this.#execution?.isSent === true;
   }
 
   /** Once a COMMIT may have been heard, only its end is worth anything. */
@@ -97,7 +107,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
         break;
       case 'running':
       case 'proving':
-        this.#run?.stop(reason);
+        this.#execution?.stop(reason);
         break;
       case 'ended':
         break;
@@ -118,14 +128,14 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 
   runEnded(end: RunEnd): void {
-    const run = this.#run as BatchRun;
-    this.#wasSent ||= run.isSent;
-    this.#mayHaveCommitted ||= run.mayHaveCommitted;
-    const { lostSession, mayHaveCommitted } = run;
-    if (end.kind === 'lost' && end.outcome === 'unknown') {
+    const run = this.#run;
+    this.#wasSent ||= run?.isSent === true;
+    this.#mayHaveCommitted ||= run?.mayHaveCommitted === true;
+    if (run !== null && end.kind === 'lost' && end.outcome === 'unknown') {
+      const { lostSession, mayHaveCommitted } = run;
       this.#hasLost = true;
       if (!mayHaveCommitted || lostSession === null) this.#losses += 1;
-      this.#predecessor = lostSession ?? this.#predecessor;
+      if (lostSession !== null) this.#succeed(lostSession);
       this.#tryAgain();
     } else if (this.#isUnreached(end)) this.#tryAgain();
     else this.#end(this.#judge(end, run));
@@ -155,8 +165,14 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   #attempt(batch: Batch): void {
     const attempt = new Attempt(this.#ledger, this.#key, this.#predecessor, this);
     this.#attempts.add(attempt.entry.attempt);
-    this.#run = new BatchRun(this.#context, batch, this, this.#times, attempt);
-    this.#run.start();
+    this.#run = null;
+    const create: CreateRun = (context, events) => {
+      this.#run = new BatchRun(context, batch, events, this.#times, attempt);
+      this.#control = context.control;
+      return this.#run;
+    };
+    this.#execution = this.#context.launch(wish, create, this, this.#times);
+    this.#execution.start();
   }
 
   get isRecovering(): boolean {
@@ -180,7 +196,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 
   /** What an attempt's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
-  #judge(end: RunEnd, run: BatchRun): RunEnd {
+  #judge(end: RunEnd, run: BatchRun | null): RunEnd {
     if (this.#phase === 'proving') {
       if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
       const isProven = end.kind === 'answered' && end.failure === null;
@@ -189,18 +205,19 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
     if (end.kind === 'faulted') return end;
     const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
-    if (this.#hasLost && !run.hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
+    const hasKey = run?.hasKey === true;
+    if (this.#hasLost && !hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
     if (reason === null) return end;
     // Whoever holds the key is the only one whose transaction can stand.
     const isCertain =
       end.kind === 'batch stopped'
-        ? run.hasKey && end.outcome !== 'unknown'
+        ? hasKey && end.outcome !== 'unknown'
         : end.kind === 'not executed';
     return isCertain ? end : { kind: 'key unknown', reason };
   }
 
   #leavePlace(): void {
-    if (this.#hasPlace) this.#context.pool.admission.leave();
+    if (this.#hasPlace) this.#context.admission.leave();
     this.#hasPlace = false;
   }
 
@@ -209,7 +226,9 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#phase = 'ended';
     this.#times.enter('over');
     this.#leavePlace();
-    this.#endLost();
+    const left = this.#run?.lostSession ?? null;
+    this.#endLost(this.#predecessor);
+    if (left !== null) this.#control?.endLost(left);
     try {
       this.#events.runEnded(end);
     } finally {
@@ -217,11 +236,16 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
   }
 
-  /** What the last attempt has left in the server would hold the key, and nobody else knows of it. */
-  #endLost(): void {
-    for (const lost of [this.#predecessor, this.#run?.lostSession ?? null]) {
-      if (lost !== null) this.#context.control.endLost(lost);
-    }
+  /** The session that was lost before was another server's, perhaps: what is left there is ended by who speaks with it. */
+  #succeed(lost: LostSession): void {
+    this.#endLost(this.#predecessor);
+    this.#predecessor = lost;
+    this.#predecessorControl = this.#control;
+  }
+
+  /** What an attempt has left in the server would hold the key, and nobody else knows of it. */
+  #endLost(lost: LostSession | null): void {
+    if (lost !== null) this.#predecessorControl?.endLost(lost);
   }
 }
 

@@ -23,15 +23,18 @@ export type Answer = {
   readonly facts: ServerFacts | null;
 };
 
+/** Why there is no server to run on, where a section has several. */
+export type Unrouted = 'no primary' | 'two primaries';
+
 /** What became of the statements. */
 export type RunEnd =
   | Answer
   /** Nothing was sent to MySQL. */
-  | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason }
+  | { readonly kind: 'not executed'; readonly reason: Refusal | StopReason | Unrouted }
   /** Stopped while running; whatever MySQL may still answer is not trusted. */
   | { readonly kind: 'stopped'; readonly reason: StopReason }
   /** A READ ONLY run was cut short, and there was no second one. */
-  | { readonly kind: 'cut short'; readonly reason: Refusal | StopReason }
+  | { readonly kind: 'cut short'; readonly reason: Refusal | StopReason | Unrouted }
   /** An exception was thrown while the statements were handled; it is whoever gets this that must have it logged. */
   | { readonly kind: 'faulted'; readonly isSent: boolean; readonly cause: unknown }
   /** A batch that was ended for what one of its statements did, or would have done. */
@@ -47,7 +50,7 @@ export type RunEnd =
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
   /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
-  | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | 'lost' }
+  | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | Unrouted | 'lost' }
   /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */
   | { readonly kind: 'key refused'; readonly reason: 'other request' | 'no reply' | 'no table' };
 

@@ -11,7 +11,6 @@ import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import type { Coalescer } from './coalescer.ts';
 import type { Execution } from './execution.ts';
 import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
@@ -31,8 +30,6 @@ export type RunContext = {
   readonly pipeline: Pipeline | null;
   /** Null: every request has its statements run, whatever others ask for. */
   readonly coalescer: Coalescer<Run> | null;
-  /** Null: requests have no keys. */
-  readonly ledger: Ledger | null;
 };
 
 /**

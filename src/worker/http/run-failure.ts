@@ -77,6 +77,8 @@ function keyUnasked(reason: KeyUnknown['reason']): StopCause {
       };
     case 'queue full':
     case 'database unreachable':
+    case 'no primary':
+    case 'two primaries':
       return unreached(reason);
     default:
       return stops[reason];
@@ -118,6 +120,11 @@ const refusals = {
   'client gone': ['CLIENT_GONE', 'The client went away.'],
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
+  'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
+  'two primaries': [
+    'TWO_PRIMARIES',
+    'Several servers could be written to, and it cannot be told which should be.',
+  ],
 } as const satisfies Readonly<
   Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
 >;
@@ -135,7 +142,7 @@ function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): 
 
 /** It had been sent, so that nobody is told it was not executed; and it ran READ ONLY. */
 function cutShort({ reason }: CutShort): Failure {
-  if (reason === 'queue full' || reason === 'database unreachable') {
+  if (isUnreached(reason)) {
     const failure = unreached(reason);
     const message = `The statement was cut short and could not be run again. ${failure.message} Reading has changed nothing.`;
     return { ...failure, message };
@@ -143,7 +150,13 @@ function cutShort({ reason }: CutShort): Failure {
   return stopped({ kind: 'stopped', reason }, true);
 }
 
-function unreached(reason: 'queue full' | 'database unreachable'): Failure {
+type Unreached = Exclude<NotExecuted['reason'], StopReason>;
+
+function isUnreached(reason: CutShort['reason']): reason is Unreached {
+  return !(reason in stops);
+}
+
+function unreached(reason: Unreached): Failure {
   const [code, message] = refusals[reason];
   return { status: failures[code].sentStatus, code, message, outcome: 'failed' };
 }

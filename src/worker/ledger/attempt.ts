@@ -1,7 +1,7 @@
 // One attempt at a batch with a key: what it needs of the table of keys, and whom it replaces.
 // Must not know how statements are run.
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
-import { isSameServer, type LostSession } from '../backend/identity.ts';
+import { isSameServer, type LostSession } from '../../shared/mysql/identity.ts';
 import type { Session } from '../backend/session.ts';
 import type { Ledger } from './ledger.ts';
 import { type IdempotencyKey, type KeptRow, LedgerEntry } from './ledger-entry.ts';

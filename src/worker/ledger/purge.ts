@@ -33,7 +33,9 @@ const wantsOtherIsolation = 1665;
 /** One worker's share of the work. Whoever creates it starts and closes it. */
 export class Purge implements Waiter {
   readonly isOwn = true;
-  readonly #pool: Pool;
+  readonly #poolOf: () => Pool | undefined;
+  /** Whose session it waits for, or has. */
+  #pool: Pool | undefined;
   readonly #table: LedgerTable;
   readonly #keepMs: number;
   readonly #log: Log;
@@ -42,9 +44,12 @@ export class Purge implements Waiter {
   #hasFailed = false;
   #settings = [...sessionSettings, readCommitted];
 
-  /** @param keepMs how long a key is remembered */
-  constructor(pool: Pool, table: LedgerTable, keepMs: number, log: Log) {
-    this.#pool = pool;
+  /**
+   * @param poolOf the pool of whoever takes writes; undefined: nobody does
+   * @param keepMs how long a key is remembered
+   */
+  constructor(poolOf: () => Pool | undefined, table: LedgerTable, keepMs: number, log: Log) {
+    this.#poolOf = poolOf;
     this.#table = table;
     this.#keepMs = keepMs;
     this.#log = log;
@@ -62,7 +67,7 @@ export class Purge implements Waiter {
 
   granted(session: Session): void {
     if (this.#phase === 'closed') {
-      this.#pool.release(session, session.isFresh ? 'clean' : 'unclean');
+      this.#pool?.release(session, session.isFresh ? 'clean' : 'unclean');
       return;
     }
     this.#phase = 'purging';
@@ -84,6 +89,11 @@ export class Purge implements Waiter {
   }
 
   #ask(): void {
+    this.#pool = this.#poolOf();
+    if (this.#pool === undefined) {
+      this.#restFor(this.#restMs);
+      return;
+    }
     this.#phase = 'waiting';
     this.#pool.request(this);
   }
@@ -99,7 +109,7 @@ export class Purge implements Waiter {
     } catch (error) {
       this.#failed(error);
     }
-    this.#pool.release(session, connection.isLost ? 'broken' : 'unclean');
+    this.#pool?.release(session, connection.isLost ? 'broken' : 'unclean');
     this.#restFor(isMoreLeft ? sliceMs : this.#restMs);
   }
 

@@ -2,7 +2,27 @@
 // Must not know who counts them.
 import type { Sample, WorkerMetric } from '../../shared/process/metrics.ts';
 import type { BackendObservations } from '../section/backend.ts';
+import type { Standing } from '../topology/topology.ts';
 import { sample } from './samples.ts';
+
+const roles = ['primary', 'replica', 'unusable'] as const;
+
+/** What a worker makes of one of several servers. */
+export function standingSamples(
+  section: string,
+  backend: string,
+  { role, lagMs, changes }: Standing,
+): readonly Sample[] {
+  return [
+    ...roles.map((one) =>
+      sample('dbhttpd_backend_role', one === role ? 1 : 0, { section, backend, role: one }),
+    ),
+    sample('dbhttpd_backend_role_changes_total', changes, { section, backend }),
+    ...(lagMs === null
+      ? []
+      : [sample('dbhttpd_backend_lag_seconds', lagMs / 1000, { section, backend })]),
+  ];
+}
 
 /** What a worker has to say of one of a section's servers. */
 export function backendSamples(section: string, observed: BackendObservations): readonly Sample[] {

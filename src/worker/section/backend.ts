@@ -2,6 +2,8 @@
 // Must not know the section's other servers, nor requests.
 import { performance } from 'node:perf_hooks';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import { type ConnectionSettings, openConnection } from '../../shared/mysql/open-connection.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { type Candidate, formatCandidate } from '../../shared/settings/candidates.ts';
@@ -25,6 +27,14 @@ export type BackendSurroundings = {
   /** Tells the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
   readonly log: Log;
+};
+
+/** Whether a server that was reached is the one that is meant: a name may lead to another one meanwhile. */
+export type Accepts = {
+  /** Asked of a session that has just been opened. */
+  readonly opened: (identity: ServerIdentity) => boolean;
+  /** Asked of a session before it is lent once more. */
+  readonly kept: (identity: ServerIdentity) => boolean;
 };
 
 /** What a backend holds now, and what it has done so far. */
@@ -51,15 +61,23 @@ export class Backend {
   readonly readiness: Readiness;
   readonly #config: Config;
   readonly #candidate: Candidate;
+  readonly #accepts: Accepts | null;
   readonly #arena: Buffer;
   readonly #reachability: Reachability;
   readonly #packetLimit = new PacketLimit();
   readonly #drainRate = new DrainRate(performance.now());
   #settings: ConnectionSettings;
 
-  constructor(config: Config, { arena, tellTablesChanged, log }: BackendSurroundings) {
+  /** @param accepts null: whatever is reached is meant */
+  constructor(
+    config: Config,
+    candidate: Candidate,
+    { arena, tellTablesChanged, log }: BackendSurroundings,
+    accepts: Accepts | null,
+  ) {
     this.#config = config;
-    this.#candidate = config.candidates[0];
+    this.#candidate = candidate;
+    this.#accepts = accepts;
     this.#arena = arena;
     this.#settings = connectionSettings(config, this.#candidate, arena);
     this.address = formatCandidate(this.#candidate);
@@ -70,6 +88,7 @@ export class Backend {
         queue: config.queue,
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
+        mayLend: accepts === null ? null : ({ identity }) => accepts.kept(identity),
         onRelease: () => this.#drainRate.note(performance.now()),
         log,
       },
@@ -82,7 +101,7 @@ export class Backend {
         ? new Pipeline(this.pool, () => this.catalogue.outdate(), log)
         : null;
     this.readiness = new Readiness(
-      (signal) => this.#connect(signal),
+      (signal) => this.connect(signal),
       this.pool,
       () => this.#reachability.reached(),
       log,
@@ -102,6 +121,11 @@ export class Backend {
   /** When those who wait for a session will have had one. */
   get retryAfterSeconds(): number {
     return this.#drainRate.retryAfterSeconds(this.pool.queue.length, performance.now());
+  }
+
+  /** Opens a connection of the caller's own. */
+  connect(signal: AbortSignal): Promise<Connection> {
+    return openConnection(this.#settings, signal);
   }
 
   observations(): BackendObservations {
@@ -135,21 +159,22 @@ export class Backend {
     this.#reachability.close();
   }
 
-  #connect(signal: AbortSignal) {
-    return openConnection(this.#settings, signal);
-  }
-
   async #openSession(signal: AbortSignal): Promise<Session> {
     const { database } = this.#config;
     const settings = { database, initStatements: initStatements(this.#config) };
-    const session = await prepareSession(await this.#connect(signal), settings, signal);
+    const session = await prepareSession(await this.connect(signal), settings, signal);
+    if (this.#accepts?.opened(session.identity) === false) {
+      const error = new Error('its name leads to another server than was looked at');
+      session.connection.destroy(error);
+      throw error;
+    }
     this.#packetLimit.note(session.commandLimitBytes);
     return session;
   }
 
   /** Opened before any session is wanted: the limit is known to the first request. */
   async #openControl(signal: AbortSignal) {
-    const connection = await this.#connect(signal);
+    const connection = await this.connect(signal);
     this.#packetLimit.note(await prepare(connection, signal, () => fetchCommandLimit(connection)));
     return connection;
   }

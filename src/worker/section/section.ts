@@ -1,4 +1,4 @@
-// One section as a worker serves it: its backends, its idempotency keys, and the executor over both.
+// One section as a worker serves it: its servers, its idempotency keys, and the executor over both.
 // Must not know the other sections, nor HTTP.
 import { parseLedgerTable } from '../../shared/ledger/ledger-table.ts';
 import type { Config } from '../../shared/settings/config.ts';
@@ -6,39 +6,63 @@ import type { Credentials } from '../../shared/settings/credentials.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import { Coalescer } from '../execute/coalescer.ts';
 import { Executor } from '../execute/executor.ts';
-import type { Run } from '../execute/run.ts';
+import { launchAmong, launchOn } from '../execute/launcher.ts';
+import type { Run, RunContext } from '../execute/run.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { Purge } from '../ledger/purge.ts';
 import { Backend, type BackendSurroundings } from './backend.ts';
+import { Servers } from './servers.ts';
 
 /** A section. Its owner starts it, and must close it. */
 export class Section {
   readonly config: Config;
   readonly backends: readonly Backend[];
   readonly executor: Executor;
-  /** Whose word counts where one must be asked. */
-  readonly leading: Backend;
+  /** Null: it has one server, whose part nobody asks for. */
+  readonly servers: Servers | null;
   readonly #coalescer: Coalescer<Run> | null;
   readonly #purge: Purge | null;
+  #leading: Backend;
 
   constructor(config: Config, surroundings: BackendSurroundings) {
-    const { idempotencyTable, idempotencyKeepMs, database } = config;
+    const { idempotencyTable, idempotencyKeepMs, database, candidates } = config;
     const { log } = surroundings;
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
     const ledger = table === null ? null : new Ledger(table, log);
+    const coalescer = config.coalesce ? new Coalescer<Run>() : null;
+    const contextOf = ({ pool, control, pipeline }: Backend): RunContext => ({
+      pool,
+      control,
+      pipeline,
+      coalescer,
+    });
     this.config = config;
-    const backend = new Backend(config, surroundings);
-    this.backends = [backend];
-    this.leading = backend;
-    this.#coalescer = config.coalesce ? new Coalescer<Run>() : null;
-    const { pool, control, pipeline } = backend;
-    this.executor = new Executor({ pool, control, pipeline, coalescer: this.#coalescer, ledger });
-    this.#purge = table === null ? null : new Purge(pool, table, idempotencyKeepMs, log);
+    this.#coalescer = coalescer;
+    if (candidates.length === 1) {
+      const backend = new Backend(config, candidates[0], surroundings, null);
+      this.servers = null;
+      this.backends = [backend];
+      this.executor = new Executor(launchOn(contextOf(backend)), ledger);
+    } else {
+      this.servers = new Servers(config, surroundings, contextOf);
+      this.backends = this.servers.backends;
+      this.executor = new Executor(launchAmong(this.servers), ledger);
+    }
+    this.#leading = this.backends[0] as Backend;
+    const poolOf = () => (this.servers === null ? this.leading.pool : this.servers.primary?.pool);
+    this.#purge = table === null ? null : new Purge(poolOf, table, idempotencyKeepMs, log);
   }
 
   start(): void {
     for (const backend of this.backends) backend.start();
+    this.servers?.start();
     this.#purge?.start();
+  }
+
+  /** Whose word counts where one must be asked: who takes writes, or did last. */
+  get leading(): Backend {
+    this.#leading = this.servers?.primary ?? this.#leading;
+    return this.#leading;
   }
 
   /** Requests that were answered by the execution of another one. */
@@ -48,12 +72,12 @@ export class Section {
 
   /** The latest answer to whether the section can be served. */
   get readiness(): ReadyAnswer {
-    return this.leading.readiness.answer;
+    return this.servers?.readiness ?? this.leading.readiness.answer;
   }
 
   /** Resolves with whether the section can be served; never rejects, never takes longer than a second. */
-  askReady(): Promise<ReadyAnswer> {
-    return this.leading.readiness.ask();
+  async askReady(): Promise<ReadyAnswer> {
+    return this.servers?.readiness ?? this.leading.readiness.ask();
   }
 
   /** A statement through another worker may have changed tables. */
@@ -73,6 +97,7 @@ export class Section {
 
   /** Closes what is idle, and resolves when nothing is open any more. */
   async close(): Promise<void> {
+    this.servers?.close();
     await Promise.all(this.backends.map((backend) => backend.close()));
   }
 }

@@ -20,6 +20,7 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
       open: async () =>
         ({ connection: { isLost: false, watch: ignore }, place: -1 }) as unknown as Session,
       onOpened: () => onOpened(pool),
+      mayLend: null,
       onRelease: ignore,
       log,
     },

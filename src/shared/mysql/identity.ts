@@ -1,7 +1,7 @@
 // Which server a connection has reached: behind a balancer two connections may reach two.
 // Must not know what depends on the answer.
-import { fetchRows } from '../../shared/mysql/commands.ts';
-import type { Connection } from '../../shared/mysql/connection.ts';
+import { fetchRows } from './commands.ts';
+import type { Connection } from './connection.ts';
 
 /** What tells one server, and one run of it, from another. */
 export type ServerIdentity = {

@@ -1,0 +1,180 @@
+// Asks a server what its part is, by what any account may see, and by what grants let it see besides.
+// Must not know what follows from the answer.
+import { performance } from 'node:perf_hooks';
+import { fetchRows, fetchTable, RefusedError, type Table } from '../mysql/commands.ts';
+import type { Connection } from '../mysql/connection.ts';
+import { fetchIdentity, type ServerIdentity } from '../mysql/identity.ts';
+import { type Position, readMariadbPosition, readMysqlPosition } from './position.ts';
+import type { Following, GaleraNode, GroupMember, ServerView } from './server-view.ts';
+
+/** The variables that are looked at where a server has them; asked by name, which costs a tenth of a SHOW. */
+const wanted = [
+  'server_id',
+  'read_only',
+  'super_read_only',
+  'innodb_read_only',
+  'gtid_binlog_state',
+  'gtid_binlog_pos',
+  'gtid_slave_pos',
+  'gtid_executed',
+  'wsrep_on',
+  'wsrep_reject_queries',
+  'group_replication_group_name',
+  'group_replication_single_primary_mode',
+] as const;
+
+type Variable = (typeof wanted)[number];
+type Values = ReadonlyMap<Variable, string>;
+
+/** How a server tells whom it follows, the first that the account may ask. Null: nothing tells. */
+type StatusQuery = {
+  readonly sql: string;
+  /** The column with the number of the server that is followed; null: only how many there are is told. */
+  readonly column: string | null;
+};
+
+/** What can be asked on one connection; a server or its account that changes gets a new one. */
+export type Questions = {
+  readonly identity: ServerIdentity;
+  readonly variables: readonly Variable[];
+  readonly status: StatusQuery | null;
+  readonly seesGroup: boolean;
+};
+
+/** Needs SLAVE MONITOR (MariaDB), REPLICATION CLIENT (MySQL); the last needs nothing, and only MariaDB knows it. */
+const mariadbStatus: readonly StatusQuery[] = [
+  { sql: 'SHOW ALL SLAVES STATUS', column: 'Master_Server_Id' },
+  { sql: "SHOW GLOBAL STATUS LIKE 'Slaves_running'", column: null },
+];
+const mysqlStatus: readonly StatusQuery[] = [
+  { sql: 'SHOW REPLICA STATUS', column: 'Source_Server_Id' },
+  { sql: 'SHOW SLAVE STATUS', column: 'Master_Server_Id' },
+];
+const memberSql =
+  'SELECT MEMBER_STATE FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid';
+const galeraSql =
+  "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')";
+
+/** What can be asked on this connection. Rejects when it is lost. */
+export async function prepareQuestions(connection: Connection): Promise<Questions> {
+  const names = wanted.map((name) => `'${name}'`).join();
+  const isMariadb = connection.flavour === 'mariadb';
+  const [identity, found, status, seesGroup] = await Promise.all([
+    fetchIdentity(connection),
+    fetchRows(connection, `SHOW GLOBAL VARIABLES WHERE Variable_name IN (${names})`),
+    firstAllowed(connection, isMariadb ? mariadbStatus : mysqlStatus),
+    isAllowed(connection, memberSql),
+  ]);
+  const has = new Set(found.map(([name]) => name));
+  const variables = wanted.filter((name) => has.has(name));
+  return { identity, variables, status, seesGroup };
+}
+
+/** Looks at the server, in as many questions as it takes, sent at once. Rejects when the connection is lost. */
+export async function askView(connection: Connection, questions: Questions): Promise<ServerView> {
+  const askedAt = performance.now();
+  const { identity, variables, status, seesGroup } = questions;
+  const names = variables.map((name) => `@@global.${name}`).join();
+  const [values, rows, galera, member] = await Promise.all([
+    fetchRows(connection, `SELECT ${names}`).then(([row]) => valuesOf(variables, row ?? [])),
+    status === null ? null : fetchTable(connection, status.sql),
+    variables.includes('wsrep_on') ? fetchRows(connection, galeraSql) : null,
+    seesGroup ? fetchRows(connection, memberSql) : null,
+  ]);
+  const node = isOn(values.get('wsrep_on')) ? new Map(galera as [string, string][]) : null;
+  return {
+    identity,
+    number: values.get('server_id') ?? '',
+    version: `${connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL'} ${versionOf(connection)}`,
+    isReadOnly: readOnlyVariables.some((name) => isOn(values.get(name))),
+    following: status === null || rows === null ? { kind: 'unseen' } : followingOf(status, rows),
+    position: node === null ? positionOf(values) : galeraPositionOf(node),
+    galera: node === null ? null : galeraNodeOf(node, values),
+    group: groupOf(values, member?.[0]?.[0] ?? null),
+    askedAt,
+  };
+}
+
+const readOnlyVariables = ['read_only', 'super_read_only', 'innodb_read_only'] as const;
+
+function valuesOf(variables: readonly Variable[], row: readonly (string | null)[]): Values {
+  return new Map(variables.map((name, at) => [name, row[at] ?? '']));
+}
+
+/** What stands before the first sign that is no number's: `10.11.6-MariaDB-0+deb12u1`, or behind MariaDB's old `5.5.5-`. */
+function versionOf({ serverVersion }: Connection): string {
+  return serverVersion.replace(/^5\.5\.5-/, '').split('-')[0] ?? serverVersion;
+}
+
+function followingOf({ column }: StatusQuery, { columns, rows }: Table): Following {
+  if (column === null) {
+    return rows.some(([, running]) => Number(running) > 0)
+      ? { kind: 'somebody', servers: [] }
+      : { kind: 'unseen' };
+  }
+  const [at, channel] = [column, 'Channel_Name'].map((name) => columns.indexOf(name)) as [
+    number,
+    number,
+  ];
+  // What members of a group apply of each other is no following.
+  const sources = rows.filter((row) => !`${row[channel] ?? ''}`.startsWith('group_replication'));
+  return sources.length === 0
+    ? { kind: 'nobody' }
+    : { kind: 'somebody', servers: sources.map((row) => row[at] ?? '') };
+}
+
+function positionOf(values: Values): Position | null {
+  const executed = values.get('gtid_executed');
+  if (executed !== undefined) return readMysqlPosition(executed);
+  return readMariadbPosition({
+    binlogState: values.get('gtid_binlog_state') ?? '',
+    binlogPos: values.get('gtid_binlog_pos') ?? '',
+    slavePos: values.get('gtid_slave_pos') ?? '',
+  });
+}
+
+function galeraPositionOf(status: ReadonlyMap<string, string>): Position {
+  return {
+    kind: 'galera',
+    cluster: status.get('wsrep_cluster_state_uuid') ?? '',
+    committed: BigInt(status.get('wsrep_last_committed') ?? '-1'),
+  };
+}
+
+function galeraNodeOf(status: ReadonlyMap<string, string>, values: Values): GaleraNode {
+  return {
+    isReady: isOn(status.get('wsrep_ready')),
+    state: Number(status.get('wsrep_local_state')),
+    rejectsQueries: (values.get('wsrep_reject_queries') ?? 'NONE') !== 'NONE',
+  };
+}
+
+function groupOf(values: Values, state: string | null): GroupMember | null {
+  const name = values.get('group_replication_group_name') ?? '';
+  if (name === '') return null;
+  const hasSinglePrimary = isOn(values.get('group_replication_single_primary_mode'));
+  return { name, hasSinglePrimary, state };
+}
+
+function isOn(value: string | undefined): boolean {
+  return value === 'ON' || value === '1';
+}
+
+async function firstAllowed(
+  connection: Connection,
+  queries: readonly StatusQuery[],
+): Promise<StatusQuery | null> {
+  for (const query of queries) if (await isAllowed(connection, query.sql)) return query;
+  return null;
+}
+
+/** Whether the server knows the question, and the account may ask it. */
+async function isAllowed(connection: Connection, sql: string): Promise<boolean> {
+  try {
+    await fetchRows(connection, sql);
+    return true;
+  } catch (error) {
+    if (error instanceof RefusedError) return false;
+    throw error;
+  }
+}

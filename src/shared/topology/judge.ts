@@ -1,0 +1,249 @@
+// Who of several candidates takes writes, who may be read from, and why: decided from what all gateways see alike.
+// Pure. Must not know how the candidates are asked, nor who decided what before.
+import { hasAllOf, lastWriter } from './position.ts';
+import type { ServerView } from './server-view.ts';
+
+/** What is known of one candidate. */
+export type Seen =
+  /** The latest look at it, and those before, the youngest first: of two servers no two looks are at one moment. */
+  | {
+      readonly view: ServerView;
+      readonly earlier: readonly ServerView[];
+      /** It could be written to, and another was chosen: alone it needs all that `reference` had. */
+      readonly isPassedOver: boolean;
+    }
+  /** Why it does not count now, and the number (server_id) that it had; null: that was never known. */
+  | { readonly view: null; readonly reason: string; readonly number: string | null };
+
+/** What a candidate may be used for. */
+export type Role = 'primary' | 'replica' | 'unusable';
+
+export type Verdict = { readonly role: Role; readonly reason: string };
+
+/** What is decided of all candidates, in their order. */
+export type Judgement = {
+  readonly verdicts: readonly Verdict[];
+  /** Where writes go; null: nowhere. */
+  readonly primary: number | null;
+  /** Several could be written to, and it cannot be told which should: none is. */
+  readonly isContested: boolean;
+  /** What an operator should know all the same; null: nothing. */
+  readonly warning: string | null;
+};
+
+/** A candidate that counts, with its place among all. */
+type Standing = Extract<Seen, { readonly view: ServerView }> & { readonly at: number };
+
+/** What is decided of those that could be written to. */
+type Choice = Pick<Judgement, 'primary' | 'isContested' | 'warning'> & { readonly reason: string };
+
+const nobody = { primary: null, isContested: false, warning: null } as const;
+/** Of a node of Galera that has all that its cluster has, and says so. */
+const synced = 4;
+
+/**
+ * @param candidates in the order of `host`
+ * @param reference the latest look at the server that was written to last: while there is none now, its replicas are measured by it
+ */
+export function judge(candidates: readonly Seen[], reference: ServerView | null): Judgement {
+  const verdicts: Verdict[] = candidates.map((seen) =>
+    seen.view === null ? unusable(seen.reason) : unusable('not judged'),
+  );
+  const standing = candidates.flatMap((seen, at) => (seen.view === null ? [] : [{ ...seen, at }]));
+  const fit = standing.filter(({ at, view }) => {
+    const reason = whyUnfit(view);
+    if (reason !== null) verdicts[at] = unusable(reason);
+    return reason === null;
+  });
+  const choice = choose(fit.filter((one) => !isPassedOver(one, reference)));
+  const absent = new Set(candidates.flatMap((seen) => (seen.view === null ? [seen.number] : [])));
+  const { primary, isContested, warning } = choice;
+  const source = fit.find(({ at }) => at === primary) ?? null;
+  for (const one of fit) {
+    verdicts[one.at] =
+      one === source
+        ? { role: 'primary', reason: choice.reason }
+        : judgeReplica(one, { source, reference, fit, absent, isContested });
+  }
+  return { verdicts, primary, isContested, warning };
+}
+
+/** Why a node of a cluster, or a member of a group, cannot be used at all; null: it can, or is neither. */
+function whyUnfit({ galera, group }: ServerView): string | null {
+  if (galera !== null) {
+    if (!galera.isReady) return 'the Galera node is not ready (wsrep_ready is OFF)';
+    if (galera.rejectsQueries) return 'the Galera node rejects queries (wsrep_reject_queries)';
+    if (galera.state !== synced) return `the Galera node is not synced (state ${galera.state})`;
+  }
+  if (group !== null && group.state !== null && group.state !== 'ONLINE') {
+    return `the member of the group is ${group.state}`;
+  }
+  return null;
+}
+
+/** A server that was left behind once would take writes that nobody else has: it must have caught up. */
+function isPassedOver(
+  { view, isPassedOver: was }: Standing,
+  reference: ServerView | null,
+): boolean {
+  if (!was || reference === null || reference.number === view.number) return false;
+  if (reference.position === null) return true;
+  return view.position === null || hasAllOf(view.position, reference.position) !== true;
+}
+
+function choose(fit: readonly Standing[]): Choice {
+  const writable = fit.filter(({ view }) => !view.isReadOnly);
+  const nodes = writable.filter(({ view }) => isOneOfMany(view));
+  if (nodes.length > 0 && nodes.length === writable.length) return chooseNode(nodes);
+  const alone = writable.filter(({ view }) => view.following.kind !== 'somebody');
+  const [first, second] = alone;
+  if (first === undefined) return chooseInRing(writable);
+  if (second === undefined) {
+    return { ...nobody, primary: first.at, reason: 'writable, and follows no server' };
+  }
+  return chooseAmong(alone, fit);
+}
+
+/** Whether several of its kind may be written to, and all agree on what was. */
+function isOneOfMany({ galera, group }: ServerView): boolean {
+  return galera !== null || (group !== null && !group.hasSinglePrimary);
+}
+
+/** One writer, though there could be more: conflicts between two would be told to clients. */
+function chooseNode(nodes: readonly Standing[]): Choice {
+  const clusters = new Set(nodes.map(({ view }) => clusterOf(view)));
+  if (clusters.size > 1) return contested('they belong to different clusters');
+  const first = nodes[0] as Standing;
+  return { ...nobody, primary: first.at, reason: 'the first writable node in the order of host' };
+}
+
+function clusterOf({ position, group }: ServerView): string {
+  return position?.kind === 'galera' ? position.cluster : (group?.name ?? '');
+}
+
+/** Those that follow each other on purpose: one of them is written to, as long as all see it alike. */
+function chooseInRing(writable: readonly Standing[]): Choice {
+  const first = writable.find((one) =>
+    writable.some((other) => other !== one && follows(one, other) && follows(other, one)),
+  );
+  if (first === undefined) return { ...nobody, reason: '' };
+  const warning = 'candidates follow each other and can all be written to: the first of host is';
+  return { ...nobody, primary: first.at, warning, reason: 'the first of those in a ring' };
+}
+
+function follows({ view: { following } }: Standing, { view: { number } }: Standing): boolean {
+  return following.kind === 'somebody' && following.servers.includes(number);
+}
+
+/** Several that follow nobody and can be written to. */
+function chooseAmong(alone: readonly Standing[], fit: readonly Standing[]): Choice {
+  const complete = alone.filter((one) =>
+    alone.every((other) => other === one || holdsAllOf(one, other) === true),
+  );
+  const [only, another] = complete;
+  if (only !== undefined && another === undefined) {
+    return settled(only, 'its history has all that the other writable candidates have');
+  }
+  const leaders = (complete.length > 0 ? complete : alone).filter((one) =>
+    fit.some((other) => !alone.includes(other) && follows(other, one)),
+  );
+  const [leader, rival] = leaders;
+  if (leader !== undefined && rival === undefined) {
+    return settled(leader, 'the other candidates follow it');
+  }
+  if (only === undefined || rival !== undefined) {
+    return contested('their histories differ, and it cannot be told whom the others follow');
+  }
+  const writer = complete.find(({ view }) => view.number === writerOf(view));
+  return settled(writer ?? only, 'of several with the same history it was written to last');
+}
+
+function writerOf({ position }: ServerView): string | null {
+  return position === null ? null : lastWriter(position);
+}
+
+function settled({ at }: Standing, reason: string): Choice {
+  const warning = 'several candidates can be written to: set read_only on all but one';
+  return { ...nobody, primary: at, warning, reason };
+}
+
+function contested(reason: string): Choice {
+  return { ...nobody, isContested: true, reason, warning: `two primaries: ${reason}` };
+}
+
+/** Whether one had, at its latest look, all that another had had by then; null: it cannot be told, or not yet. */
+function holdsAllOf(one: Standing, other: Standing): boolean | null {
+  return compare(one.view, [other.view, ...other.earlier]);
+}
+
+function compare(view: ServerView, looks: readonly ServerView[]): boolean | null {
+  const { position, askedAt } = view;
+  if (position === null) return null;
+  const holds = (look: ServerView) => look.position === null || hasAllOf(position, look.position);
+  const [latest] = looks;
+  // What it has now it had all the more before.
+  if (latest !== undefined && holds(latest) === true) return true;
+  const then = looks.find((look) => look.askedAt <= askedAt);
+  return then === undefined ? null : holds(then);
+}
+
+/** What a replica is judged by. */
+type Others = {
+  /** The primary; null: there is none now. */
+  readonly source: Standing | null;
+  readonly reference: ServerView | null;
+  readonly fit: readonly Standing[];
+  /** The numbers of those that do not count now. */
+  readonly absent: ReadonlySet<string | null>;
+  readonly isContested: boolean;
+};
+
+function judgeReplica(
+  one: Standing,
+  { source, reference, fit, absent, isContested }: Others,
+): Verdict {
+  const { view } = one;
+  const isNode = isOneOfMany(view);
+  const { following } = view;
+  if (!isNode && following.kind !== 'somebody') {
+    if (!view.isReadOnly) {
+      return unusable(isContested ? 'one of two primaries' : 'writable beside the primary');
+    }
+    if (following.kind === 'nobody' && view.group === null) {
+      return unusable('read-only, and follows no server');
+    }
+  }
+  const against = source?.view ?? reference;
+  if (against === null) return unusable('there is no primary to compare it with');
+  if (!isNode && !isBehind(one, against, fit, absent)) {
+    return unusable('it follows another server than the primary');
+  }
+  if (view.position === null) return unusable('its position cannot be told: there are no GTIDs');
+  const isContained = compare(against, [view, ...one.earlier]);
+  if (isContained === false && !isNode) return unusable('it holds what the primary lacks');
+  if (isContained === null && source !== null && !isNode) {
+    return unusable('it has not been compared with the primary yet');
+  }
+  return { role: 'replica', reason: isNode ? 'a node beside the writer' : 'follows the primary' };
+}
+
+/** Whether it follows the primary, or somebody who is no candidate, or a candidate that does. */
+function isBehind(
+  one: Standing,
+  primary: ServerView,
+  fit: readonly Standing[],
+  absent: ReadonlySet<string | null>,
+): boolean {
+  const { following } = one.view;
+  if (following.kind !== 'somebody' || following.servers.length === 0) return true;
+  return following.servers.some((server) => {
+    if (server === primary.number) return true;
+    const upstream = fit.find(({ view }) => view.number === server);
+    if (upstream === undefined) return !absent.has(server);
+    return upstream.view.following.kind === 'somebody';
+  });
+}
+
+function unusable(reason: string): Verdict {
+  return { role: 'unusable', reason };
+}

@@ -1,0 +1,114 @@
+// How far a server's history goes, and whether one history has all of another.
+// Pure. Must not know how a position is asked for.
+
+/** A range of transaction numbers; both ends belong to it. */
+type Interval = readonly [first: bigint, last: bigint];
+
+/**
+ * A server's history, as its kind tells it. Sequence numbers alone prove nothing: two servers that were both written to
+ * have the same ones.
+ */
+export type Position =
+  /** Of each domain and server the highest number that is there (gtid_binlog_state, gtid_slave_pos). */
+  | { readonly kind: 'mariadb'; readonly highest: ReadonlyMap<string, bigint>; readonly last: Last }
+  /** Of each source the numbers that are there (gtid_executed). */
+  | { readonly kind: 'mysql'; readonly sets: ReadonlyMap<string, readonly Interval[]> }
+  /** Of one cluster the number that was committed last. */
+  | { readonly kind: 'galera'; readonly cluster: string; readonly committed: bigint };
+
+/** Of each domain the event that came last. */
+type Last = ReadonlyMap<string, { readonly server: string; readonly number: bigint }>;
+
+/** The texts that MariaDB's variables of these names have. */
+export type MariadbPositions = {
+  readonly binlogState: string;
+  readonly binlogPos: string;
+  readonly slavePos: string;
+};
+
+/** Reads what MariaDB says of itself; null: nothing was ever written to its log, nor replicated. */
+export function readMariadbPosition(texts: MariadbPositions): Position | null {
+  const highest = new Map<string, bigint>();
+  for (const { domain, server, number } of [texts.binlogState, texts.slavePos].flatMap(gtidsOf)) {
+    const key = `${domain}-${server}`;
+    if (number > (highest.get(key) ?? -1n)) highest.set(key, number);
+  }
+  const last = new Map(
+    [texts.slavePos, texts.binlogPos]
+      .flatMap(gtidsOf)
+      .map(({ domain, ...event }) => [domain, event] as const),
+  );
+  return highest.size === 0 ? null : { kind: 'mariadb', highest, last };
+}
+
+/** MariaDB's manual, "Global Transaction ID": domain-server-number, comma-separated. */
+function gtidsOf(text: string) {
+  return text
+    .split(',')
+    .map((gtid) => /^\s*(\d+)-(\d+)-(\d+)\s*$/.exec(gtid))
+    .flatMap((found) =>
+      found === null
+        ? []
+        : [{ domain: `${found[1]}`, server: `${found[2]}`, number: BigInt(`${found[3]}`) }],
+    );
+}
+
+/** Reads a set of GTIDs as MySQL writes them: `uuid:1-5:7,uuid:tag:1`; null: it is empty. */
+export function readMysqlPosition(text: string): Position | null {
+  const sets = new Map<string, Interval[]>();
+  for (const part of text.split(',')) {
+    const [uuid = '', ...rest] = part.trim().split(':');
+    let key = uuid;
+    for (const piece of rest) {
+      const range = /^(\d+)(?:-(\d+))?$/.exec(piece);
+      if (range === null) {
+        key = `${uuid}:${piece}`;
+        continue;
+      }
+      const first = BigInt(`${range[1]}`);
+      const interval: Interval = [first, range[2] === undefined ? first : BigInt(range[2])];
+      sets.set(key, [...(sets.get(key) ?? []), interval]);
+    }
+  }
+  return sets.size === 0 ? null : { kind: 'mysql', sets };
+}
+
+/** Whether `one` has everything that `other` has; null: that cannot be told, as they are of different kinds. */
+export function hasAllOf(one: Position, other: Position): boolean | null {
+  if (one.kind === 'mariadb' && other.kind === 'mariadb') {
+    return [...other.highest].every(([key, number]) => (one.highest.get(key) ?? -1n) >= number);
+  }
+  if (one.kind === 'mysql' && other.kind === 'mysql') {
+    return [...other.sets].every(([key, ranges]) =>
+      ranges.every((range) => (one.sets.get(key) ?? []).some((own) => covers(own, range))),
+    );
+  }
+  if (one.kind === 'galera' && other.kind === 'galera') {
+    return one.cluster === other.cluster ? one.committed >= other.committed : null;
+  }
+  return null;
+}
+
+/**
+ * Whether a server that replicates from another has come as far as that one was; null: that cannot be told. A replica without a
+ * log of its own tells only the last event of each domain.
+ */
+export function hasReached(replica: Position, source: Position): boolean | null {
+  if (replica.kind !== 'mariadb' || source.kind !== 'mariadb') return hasAllOf(replica, source);
+  return [...source.last].every(([domain, { server, number }]) => {
+    const own = replica.highest.get(`${domain}-${server}`);
+    const last = replica.last.get(domain);
+    return (own !== undefined && own >= number) || (last !== undefined && last.number >= number);
+  });
+}
+
+/** The server whose event came last in every domain, by MariaDB's number of it; null: there is none, or it is not told. */
+export function lastWriter(position: Position): string | null {
+  if (position.kind !== 'mariadb') return null;
+  const servers = new Set([...position.last.values()].map(({ server }) => server));
+  return servers.size === 1 ? ([...servers][0] ?? null) : null;
+}
+
+function covers([first, last]: Interval, [from, to]: Interval): boolean {
+  return first <= from && to <= last;
+}

@@ -1,0 +1,46 @@
+// What one look at a server tells of its part among the others.
+// Must not know how it is asked, nor what follows from it.
+import type { ServerIdentity } from '../mysql/identity.ts';
+import type { Position } from './position.ts';
+
+/** Whom a server replicates from. `unseen`: the account may not see it, and nothing else tells. */
+export type Following =
+  | { readonly kind: 'nobody' | 'unseen' }
+  | {
+      readonly kind: 'somebody';
+      /** The numbers (server_id) of those it follows; none: the account may not see them. */
+      readonly servers: readonly string[];
+    };
+
+/** A node of a Galera cluster. */
+export type GaleraNode = {
+  readonly isReady: boolean;
+  /** 4 is Synced; the others are on their way there, or away. */
+  readonly state: number;
+  readonly rejectsQueries: boolean;
+};
+
+/** A member of a group of MySQL's Group Replication. */
+export type GroupMember = {
+  readonly name: string;
+  readonly hasSinglePrimary: boolean;
+  /** ONLINE and others; null: the account may not see it. */
+  readonly state: string | null;
+};
+
+/** A server at one moment. */
+export type ServerView = {
+  readonly identity: ServerIdentity;
+  /** Its server_id. */
+  readonly number: string;
+  /** For people: `MariaDB 10.11.6`. */
+  readonly version: string;
+  readonly isReadOnly: boolean;
+  readonly following: Following;
+  /** Null: it has none, or does not tell. */
+  readonly position: Position | null;
+  readonly galera: GaleraNode | null;
+  readonly group: GroupMember | null;
+  /** When the server was asked, by performance.now(): what it says may be younger. */
+  readonly askedAt: number;
+};

@@ -1,0 +1,41 @@
+// Has something run where that may be now: on a section's one server, or on one of several.
+// Must not know what is run.
+import type { Admission } from '../backend/admission.ts';
+import type { Execution } from './execution.ts';
+import type { Router, RouteWish } from './route.ts';
+import { RoutedRun } from './routed-run.ts';
+import type { RunContext } from './run.ts';
+import type { RunEvents } from './run-events.ts';
+import type { RunTimes } from './run-times.ts';
+
+/** Creates what runs on one server. */
+export type CreateRun = (context: RunContext, events: RunEvents) => Execution;
+
+/** A section's servers, as far as whoever has something run needs to know. */
+export type Launcher = {
+  /** The places of those who wait, and are not in the queue of a server's pool. */
+  readonly admission: Admission;
+  /** Creates a run that its owner must start. */
+  readonly launch: (
+    wish: RouteWish,
+    create: CreateRun,
+    events: RunEvents,
+    times: RunTimes,
+  ) => Execution;
+};
+
+/** Where there is one server. */
+export function launchOn(context: RunContext): Launcher {
+  return {
+    admission: context.pool.admission,
+    launch: (_wish, create, events) => create(context, events),
+  };
+}
+
+/** Where there are several. */
+export function launchAmong(router: Router): Launcher {
+  return {
+    admission: router.admission,
+    launch: (wish, create, events, times) => new RoutedRun(router, wish, create, events, times),
+  };
+}

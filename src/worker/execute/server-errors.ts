@@ -1,0 +1,12 @@
+// Errors that tell of the server, not of the statement: it is going, not ready, or does not take writes any more.
+// Must not know what follows.
+
+/** ER_OPTION_PREVENTS_STATEMENT (read_only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE. */
+const refusesWrites = new Set([1290, 1792, 1836]);
+/** ER_UNKNOWN_COM_ERROR (a node of Galera that is not ready), ER_SERVER_SHUTDOWN. */
+const isLeaving = new Set([1047, 1053]);
+
+/** Whether an error tells that the server may have changed its part. @param isReadOnly the request was declared so: that it may not write is its own doing */
+export function tellsOfServer(errno: number, isReadOnly: boolean): boolean {
+  return isLeaving.has(errno) || (refusesWrites.has(errno) && !isReadOnly);
+}

@@ -1,0 +1,205 @@
+// The servers of a section that has several: which of them statements run on now, and who is told when that changes.
+// Must not know how statements are run, nor how a server is found to be what it is.
+import type { Config } from '../../shared/settings/config.ts';
+import type { Role } from '../../shared/topology/judge.ts';
+import { Admission } from '../backend/admission.ts';
+import type { ReadyAnswer } from '../backend/readiness.ts';
+import type { RunEnd, Unrouted } from '../execute/outcome.ts';
+import type { Route, Routed, Router, RouteWish } from '../execute/route.ts';
+import type { RunContext } from '../execute/run.ts';
+import { tellsOfServer } from '../execute/server-errors.ts';
+import { IndexedSet } from '../indexed-set.ts';
+import { type Standing, Topology } from '../topology/topology.ts';
+import { type Accepts, Backend, type BackendSurroundings } from './backend.ts';
+
+/** One of them, as a route. */
+class Server implements Route {
+  readonly backend: Backend;
+  readonly context: RunContext;
+  /** What runs on it, or waits in its queue. */
+  readonly running = new IndexedSet<Routed>();
+  readonly #looks: () => number;
+
+  constructor(backend: Backend, context: RunContext, looks: () => number) {
+    this.backend = backend;
+    this.context = context;
+    this.#looks = looks;
+  }
+
+  get looks(): number {
+    return this.#looks();
+  }
+
+  /** How much it has to do: sessions at work, and who waits for one. */
+  get load(): number {
+    const { busy, waiting } = this.backend.pool.observations();
+    return busy + waiting;
+  }
+}
+
+/** The servers of one section. Whoever creates them starts and closes them. */
+export class Servers implements Router {
+  readonly admission: Admission;
+  readonly mostWaitMs: number | null;
+  readonly backends: readonly Backend[];
+  readonly #readsReplicas: boolean;
+  readonly #servers: readonly Server[];
+  readonly #topology: Topology;
+  /** Who takes writes, or did last. */
+  #lastPrimary: Server | null = null;
+  readonly #waiting = new IndexedSet<Routed>();
+  /** Where reads begin to look for the least busy one: of several with as much to do each has its turn. */
+  #turn = 0;
+
+  /** @param contextOf what statements run in on a backend */
+  constructor(
+    config: Config,
+    surroundings: BackendSurroundings,
+    contextOf: (backend: Backend) => RunContext,
+  ) {
+    const { log } = surroundings;
+    const backends = config.candidates.map(
+      (candidate, at) => new Backend(config, candidate, surroundings, this.#acceptsOf(at)),
+    );
+    this.backends = backends;
+    this.admission = new Admission(() => config.queue);
+    this.mostWaitMs = config.failoverWaitMs;
+    this.#readsReplicas = config.reads === 'replicas';
+    this.#topology = new Topology({
+      candidates: backends.map((backend) => ({
+        address: backend.address,
+        connect: (signal) => backend.connect(signal),
+      })),
+      section: config.section,
+      maxLagMs: config.maxLagMs,
+      onLook: () => this.#looked(),
+      log,
+    });
+    this.#servers = backends.map(
+      (backend, at) => new Server(backend, contextOf(backend), () => this.#topology.looksAt(at)),
+    );
+  }
+
+  start(): void {
+    this.#topology.start();
+  }
+
+  close(): void {
+    this.#topology.close();
+  }
+
+  /** Whether a server that one of the backends has reached is the one that was looked at. */
+  #acceptsOf(at: number): Accepts {
+    return {
+      opened: (identity) => this.#topology.confirms(at, identity),
+      kept: (identity) => this.#topology.isKnown(at, identity),
+    };
+  }
+
+  /** Several could take writes, and it cannot be told which should. */
+  get isContested(): boolean {
+    return this.#topology.isContested;
+  }
+
+  standingOf(at: number): Standing {
+    return this.#topology.standingOf(at);
+  }
+
+  /** Whoever takes writes; null: nobody. */
+  get primary(): Backend | null {
+    return this.#primary?.backend ?? null;
+  }
+
+  /** What each of them is, in the order of `host`. */
+  get roles(): readonly Role[] {
+    return this.#servers.map((_server, at) => this.standingOf(at).role);
+  }
+
+  /** Whether any of them can serve. */
+  get readiness(): ReadyAnswer {
+    if (this.roles.some((role) => role !== 'unusable')) return { isReady: true };
+    const code = this.#topology.isComplete ? 'NO_SERVER' : 'STARTING';
+    return { isReady: false, code, errno: null };
+  }
+
+  get whyNone(): Unrouted {
+    return this.#topology.isContested ? 'two primaries' : 'no primary';
+  }
+
+  choose({ isReadOnly }: RouteWish, isAvoided: (route: Route) => boolean): Route | null {
+    const replica = isReadOnly && this.#readsReplicas ? this.#chooseReplica(isAvoided) : null;
+    if (replica !== null) return replica;
+    const primary = this.#primary;
+    return primary === null || isAvoided(primary) ? null : primary;
+  }
+
+  remember(routed: Routed, route: Route | null): void {
+    this.forget(routed);
+    if (route === null) this.#waiting.add(routed);
+    else (route as Server).running.add(routed);
+  }
+
+  forget(routed: Routed): void {
+    if (this.#waiting.delete(routed)) return;
+    for (const { running } of this.#servers) if (running.delete(routed)) return;
+  }
+
+  ended(route: Route, end: RunEnd, { isReadOnly }: RouteWish): void {
+    const isLost = end.kind === 'lost';
+    const isUnreached = 'reason' in end && end.reason === 'database unreachable';
+    const errno = end.kind === 'answered' ? (end.failure?.error.errno ?? 0) : 0;
+    if (!isLost && !isUnreached && !tellsOfServer(errno, isReadOnly)) return;
+    this.#topology.suspect(this.#servers.indexOf(route as Server));
+  }
+
+  get #primary(): Server | null {
+    const at = this.#topology.primary;
+    return at === null ? null : (this.#servers[at] as Server);
+  }
+
+  #chooseReplica(isAvoided: (route: Route) => boolean): Server | null {
+    const count = this.#servers.length;
+    this.#turn = (this.#turn + 1) % count;
+    let best: Server | null = null;
+    for (let step = 0; step < count; step += 1) {
+      const at = (this.#turn + step) % count;
+      const server = this.#servers[at] as Server;
+      if (!this.#topology.isReadable(at) || isAvoided(server)) continue;
+      if (best === null || server.load < best.load) best = server;
+    }
+    return best;
+  }
+
+  /** Those who wait may go on now; those on a server that cannot be used any more leave it. */
+  #looked(): void {
+    this.#succeed();
+    for (const [at, { running }] of this.#servers.entries()) {
+      const { role } = this.standingOf(at);
+      if (role === 'primary') continue;
+      for (const routed of running) {
+        if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveRoute();
+      }
+    }
+    for (const routed of this.#waiting) routed.reconsider();
+  }
+
+  /**
+   * Another one takes writes. Of the one before nothing is believed any more: a server that was frozen goes on with what it had been
+   * sent, and would be sent COMMIT. Where it follows the new one, it answers as it did.
+   */
+  #succeed(): void {
+    const next = this.#primary;
+    const before = this.#lastPrimary;
+    if (next === null || next === before) return;
+    this.#lastPrimary = next;
+    if (before === null) return;
+    const { role } = this.standingOf(this.#servers.indexOf(before));
+    if (role !== 'unusable') return;
+    before.backend.pool.sever(new Error('another server has become the primary'));
+  }
+
+  /** On a replica only what was declared read-only is left; and not where it lags. */
+  #mayStay(routed: Routed, at: number): boolean {
+    return routed.isReadOnly && this.#topology.isReadable(at);
+  }
+}

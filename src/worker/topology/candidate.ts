@@ -1,0 +1,64 @@
+// What is known of one candidate: its last looks, whether it counts, how far it is behind.
+// Must not know the other candidates.
+import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Seen, Verdict } from '../../shared/topology/judge.ts';
+import type { ServerView } from '../../shared/topology/server-view.ts';
+
+/** A server that had been gone counts again after so many looks. */
+const looksToReturn = 3;
+/** Of two servers no two looks are at one moment: a few before the latest are kept to compare. */
+const keptLooks = 4;
+
+/** One candidate. */
+export class Candidate {
+  /** Null: there is none yet. */
+  verdict: Verdict | null = null;
+  /** How often its role has changed. */
+  changes = 0;
+  /** How far it is behind the primary, in ms, at its latest look; null: it is no replica, or that cannot be told. */
+  lagMs: number | null = null;
+  /** It could be written to, and another was chosen: alone it is not trusted before it has what that one had. */
+  isPassedOver = false;
+  /** The latest first. */
+  #looks: readonly ServerView[] = [];
+  #failure: ConnectFailure | null = null;
+  /** Looks since it had been gone. */
+  #returned = looksToReturn;
+
+  /** Whether it has been looked at, well or not. */
+  get isAsked(): boolean {
+    return this.#looks.length > 0 || this.#failure !== null;
+  }
+
+  /** The latest look; null: it was never seen. It may be gone since. */
+  get view(): ServerView | null {
+    return this.#looks[0] ?? null;
+  }
+
+  get seen(): Seen {
+    const [view, ...earlier] = this.#looks;
+    const number = view?.number ?? null;
+    if (this.#failure !== null) return { view: null, reason: this.#failure.reason, number };
+    if (view === undefined) return { view: null, reason: 'not asked yet', number };
+    if (this.#returned < looksToReturn) {
+      const reason = `it had been gone, and counts after ${looksToReturn} looks`;
+      return { view: null, reason, number };
+    }
+    return { view, earlier, isPassedOver: this.isPassedOver };
+  }
+
+  noteLook(view: ServerView): void {
+    const before = this.view;
+    const isOther = before !== null && before.identity.name !== view.identity.name;
+    this.#looks = [view, ...(isOther ? [] : this.#looks)].slice(0, keptLooks);
+    // What was never seen has not been gone.
+    if (this.#failure !== null && before !== null) this.#returned = 0;
+    this.#failure = null;
+    this.#returned += 1;
+    if (view.following.kind === 'somebody') this.isPassedOver = false;
+  }
+
+  noteFailure(failure: ConnectFailure): void {
+    this.#failure = failure;
+  }
+}

@@ -1,0 +1,132 @@
+// Looks at one candidate again and again, on a connection of its own, and tells what it saw or why it saw nothing.
+// Must not know the other candidates, nor what follows.
+import { performance } from 'node:perf_hooks';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { askView, prepareQuestions, type Questions } from '../../shared/topology/ask-view.ts';
+import type { ServerView } from '../../shared/topology/server-view.ts';
+import { prepare } from '../backend/bounded.ts';
+
+/** Connecting, if need be, and all answers. */
+const boundMs = 1_000;
+/** A timer that comes so late tells of this process, not of the server: it has one turn more. */
+const lateMs = 200;
+/** Two looks have a pause of so much at least, however often somebody asks for one. */
+const leastPauseMs = 50;
+
+/** Who is told. */
+export interface ProbeEvents {
+  seen(view: ServerView): void;
+  unseen(failure: ConnectFailure): void;
+  /** How long to wait until the next look, in ms. */
+  readonly intervalMs: number;
+}
+
+/** What is asked on one connection. */
+type Open = { readonly connection: Connection; readonly questions: Questions };
+
+/** A candidate's probe. Whoever creates it starts and closes it. */
+export class Prober {
+  readonly #connect: (signal: AbortSignal) => Promise<Connection>;
+  readonly #events: ProbeEvents;
+  readonly #closing = new AbortController();
+  #open: Open | null = null;
+  #isProbing = false;
+  #isWanted = false;
+  #lastAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(connect: (signal: AbortSignal) => Promise<Connection>, events: ProbeEvents) {
+    this.#connect = connect;
+    this.#events = events;
+  }
+
+  start(): void {
+    void this.#probe();
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('the probe is closing'));
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#drop();
+  }
+
+  /**
+   * Looks as soon as may be: somebody has seen something that does not fit.
+   * @param anew on a new connection, whose name is resolved anew
+   */
+  hurry(anew = false): void {
+    if (anew) this.#drop();
+    this.#isWanted = true;
+    if (!this.#isProbing) this.#probeIn(this.#lastAt + leastPauseMs - performance.now());
+  }
+
+  #probeIn(ms: number): void {
+    if (this.#closing.signal.aborted) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#probe(), Math.max(0, ms));
+  }
+
+  async #probe(): Promise<void> {
+    this.#isProbing = true;
+    this.#isWanted = false;
+    try {
+      const view = await this.#lookWithin(boundMs);
+      if (!this.#closing.signal.aborted) this.#events.seen(view);
+    } catch (error) {
+      this.#drop();
+      if (!this.#closing.signal.aborted) this.#events.unseen(describeConnectFailure(error));
+    }
+    this.#lastAt = performance.now();
+    this.#isProbing = false;
+    this.#probeIn(this.#isWanted ? leastPauseMs : this.#events.intervalMs);
+  }
+
+  async #lookWithin(ms: number): Promise<ServerView> {
+    const bound = new AbortController();
+    const end = () => bound.abort(this.#closing.signal.reason);
+    const dueAt = performance.now() + ms;
+    const timer = setTimeout(async () => {
+      if (performance.now() - dueAt > lateMs) await turn();
+      bound.abort(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }));
+    }, ms);
+    this.#closing.signal.addEventListener('abort', end, { once: true });
+    try {
+      if (this.#closing.signal.aborted) end();
+      return await this.#look(bound.signal);
+    } catch (error) {
+      throw bound.signal.aborted ? bound.signal.reason : error;
+    } finally {
+      clearTimeout(timer);
+      this.#closing.signal.removeEventListener('abort', end);
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<ServerView> {
+    const open = this.#open ?? (await this.#reopen(signal));
+    const { connection, questions } = open;
+    return prepare(connection, signal, () => askView(connection, questions));
+  }
+
+  async #reopen(signal: AbortSignal): Promise<Open> {
+    const connection = await this.#connect(signal);
+    const questions = await prepare(connection, signal, () => prepareQuestions(connection));
+    this.#open = { connection, questions };
+    connection.watch(() => this.#lost(connection));
+    return this.#open;
+  }
+
+  /** Not asked for between two looks: the server has gone, or is about to. */
+  #lost(connection: Connection): void {
+    if (this.#open?.connection !== connection) return;
+    this.#open = null;
+    if (!this.#closing.signal.aborted && !this.#isProbing) this.hurry();
+  }
+
+  #drop(): void {
+    const open = this.#open;
+    this.#open = null;
+    open?.connection.destroy(new Error('the probe was given up'));
+  }
+}

@@ -1,0 +1,215 @@
+// The servers of one section: looked at all the time, judged together; who takes writes, who may be read from.
+// Must not know pools, nor requests.
+import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
+import type { Log } from '../../shared/process/log.ts';
+import { judge, type Verdict } from '../../shared/topology/judge.ts';
+import type { ServerView } from '../../shared/topology/server-view.ts';
+import { Candidate } from './candidate.ts';
+import { LagTracker } from './lag.ts';
+import { Prober } from './prober.ts';
+
+/** One of `host`. */
+export type CandidateSettings = {
+  /** Its name in logs and metrics. */
+  readonly address: string;
+  /** Opens a connection of the probe's own. */
+  readonly connect: (signal: AbortSignal) => Promise<Connection>;
+};
+
+export type TopologySettings = {
+  /** In the order of `host`. */
+  readonly candidates: readonly CandidateSettings[];
+  readonly section: string;
+  /** A replica that is behind by more is not read from. */
+  readonly maxLagMs: number;
+  /** Called after each look: roles may have changed. */
+  readonly onLook: () => void;
+  readonly log: Log;
+};
+
+/** What is told of a candidate. */
+export type Standing = Verdict & {
+  /** Changes of its role so far. */
+  readonly changes: number;
+  /** How far it is behind; null: that does not apply, or cannot be told. */
+  readonly lagMs: number | null;
+};
+
+const notJudged: Verdict = { role: 'unusable', reason: 'not asked yet' };
+const usualMs = 1_000;
+/** While nobody takes writes. */
+const urgentMs = 200;
+
+/** The topology of one section, as one worker sees it. Whoever creates it starts and closes it. */
+export class Topology {
+  /** The place of whoever takes writes in the order of `host`; null: nobody does. */
+  primary: number | null = null;
+  /** Several could take writes, and it cannot be told which should. */
+  isContested = false;
+  readonly #settings: TopologySettings;
+  readonly #candidates: readonly Candidate[];
+  readonly #looks: number[];
+  readonly #probers: readonly Prober[];
+  readonly #lag = new LagTracker();
+  /** The latest look at whoever takes writes, or did last. */
+  #reference: ServerView | null = null;
+  #warning: string | null = null;
+
+  constructor(settings: TopologySettings) {
+    this.#settings = settings;
+    this.#candidates = settings.candidates.map(() => new Candidate());
+    this.#looks = settings.candidates.map(() => 0);
+    this.#probers = settings.candidates.map(({ connect }, at) => this.#createProber(connect, at));
+  }
+
+  start(): void {
+    for (const prober of this.#probers) prober.start();
+  }
+
+  close(): void {
+    for (const prober of this.#probers) prober.close();
+  }
+
+  /** How often it has been looked at, well or not. */
+  looksAt(at: number): number {
+    return this.#looks[at] as number;
+  }
+
+  standingOf(at: number): Standing {
+    const { verdict, lagMs, changes } = this.#candidates[at] as Candidate;
+    return { ...(verdict ?? notJudged), lagMs, changes };
+  }
+
+  /** Whether reads may go there beside the primary. */
+  isReadable(at: number): boolean {
+    const { role, lagMs } = this.standingOf(at);
+    return role === 'replica' && lagMs !== null && lagMs <= this.#settings.maxLagMs;
+  }
+
+  /** Somebody has seen something that does not fit: it is looked at now. */
+  suspect(at: number): void {
+    this.#probers[at]?.hurry();
+  }
+
+  /** Whether all of them have been looked at. */
+  get isComplete(): boolean {
+    return this.#candidates.every(({ isAsked }) => isAsked);
+  }
+
+  /** Whether this is the server that was looked at last, or none was. */
+  isKnown(at: number, identity: ServerIdentity): boolean {
+    const view = this.#candidates[at]?.view ?? null;
+    return view === null || isSameServer(view.identity, identity);
+  }
+
+  /** The same; else it is looked at anew, whatever stands behind its name now. */
+  confirms(at: number, identity: ServerIdentity): boolean {
+    const isSame = this.isKnown(at, identity);
+    if (!isSame) this.#probers[at]?.hurry(true);
+    return isSame;
+  }
+
+  #createProber(connect: CandidateSettings['connect'], at: number): Prober {
+    const seen = (view: ServerView) => {
+      this.#candidates[at]?.noteLook(view);
+      this.#judge(at);
+    };
+    const unseen = (failure: ConnectFailure) => {
+      this.#candidates[at]?.noteFailure(failure);
+      this.#judge(at);
+    };
+    const interval = () => (this.primary === null ? urgentMs : usualMs);
+    return new Prober(connect, {
+      seen,
+      unseen,
+      get intervalMs() {
+        return interval();
+      },
+    });
+  }
+
+  #judge(looked: number): void {
+    this.#looks[looked] = this.looksAt(looked) + 1;
+    // Of those that are not known yet one might be the better one.
+    if (this.isComplete) {
+      const judged = judge(
+        this.#candidates.map(({ seen }) => seen),
+        this.#reference,
+      );
+      this.#setPrimary(judged.primary);
+      this.isContested = judged.isContested;
+      for (const [at, verdict] of judged.verdicts.entries()) this.#setVerdict(at, verdict);
+      this.#tellWarning(judged.warning, judged.isContested);
+    }
+    this.#settings.onLook();
+  }
+
+  #setPrimary(at: number | null): void {
+    if (at !== null && at !== this.primary) {
+      const view = this.#candidates[at]?.view ?? null;
+      // The same server, after a while without any, goes on with its history.
+      if (view?.identity.name !== this.#reference?.identity.name) this.#lag.clear();
+    }
+    this.primary = at;
+    const view = at === null ? null : (this.#candidates[at]?.view ?? null);
+    if (view === null) return;
+    this.#reference = view;
+    if (view.position !== null) this.#lag.note(view.askedAt, view.position);
+  }
+
+  #setVerdict(at: number, verdict: Verdict): void {
+    const candidate = this.#candidates[at] as Candidate;
+    const { address } = this.#settings.candidates[at] as CandidateSettings;
+    const wasReadable = this.isReadable(at);
+    const before = candidate.verdict?.role ?? 'unknown';
+    candidate.verdict = verdict;
+    candidate.lagMs = verdict.role === 'replica' ? this.#lagOf(candidate) : null;
+    this.#notePassedOver(candidate);
+    const place = { section: this.#settings.section, backend: address };
+    if (before !== verdict.role) {
+      candidate.changes += 1;
+      const { log } = this.#settings;
+      const tell = verdict.role === 'unusable' ? log.warn : log.info;
+      tell('a server changed its role', {
+        ...place,
+        role: verdict.role,
+        was: before,
+        reason: verdict.reason,
+      });
+    } else if (verdict.role === 'replica' && wasReadable !== this.isReadable(at)) {
+      this.#tellLag(place, candidate.lagMs);
+    }
+  }
+
+  #tellLag(place: Readonly<Record<string, string>>, lagMs: number | null): void {
+    const { log, maxLagMs } = this.#settings;
+    if (lagMs !== null && lagMs <= maxLagMs) log.info('a replica has caught up', place);
+    else log.warn('a replica is left out of reads', { ...place, lag_ms: lagMs ?? 'unknown' });
+  }
+
+  #lagOf({ view }: Candidate): number | null {
+    if (view === null || view.position === null) return null;
+    const lag = this.#lag.lagOf(view.position, view.askedAt);
+    return lag === null ? null : Math.round(lag);
+  }
+
+  #notePassedOver(candidate: Candidate): void {
+    const { view, verdict } = candidate;
+    if (verdict?.role === 'primary') candidate.isPassedOver = false;
+    if (view === null || this.primary === null || verdict?.role !== 'unusable') return;
+    const isNode = view.galera !== null || view.group !== null;
+    if (!view.isReadOnly && view.following.kind !== 'somebody' && !isNode) {
+      candidate.isPassedOver = true;
+    }
+  }
+
+  #tellWarning(warning: string | null, isContested: boolean): void {
+    if (warning === this.#warning) return;
+    this.#warning = warning;
+    const { log, section } = this.#settings;
+    if (warning === null) log.info('it is clear again which server takes writes', { section });
+    else (isContested ? log.error : log.warn)(warning, { section });
+  }
+}
