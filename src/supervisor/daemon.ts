@@ -18,7 +18,7 @@ process.once('message', (order: ToDaemon) => {
 });
 tell({ kind: 'ready' });
 
-async function run({ sections, address, bootBoundMs }: ToDaemon): Promise<void> {
+async function run({ sections, address, outlives, bootBoundMs }: ToDaemon): Promise<void> {
   const [config] = sections;
   process.title = `dbhttpd: supervisor ${config.section}`;
   const log = openLog({ path: config.log }, config.logLevel, `${process.pid}`, 'at once');
@@ -30,7 +30,7 @@ async function run({ sections, address, bootBoundMs }: ToDaemon): Promise<void> 
   const supervision = supervise({
     sections,
     claim: inheritClaim(inherited.claim),
-    listener: { fd: inherited.listener, address, close },
+    listener: { fd: inherited.listener, address, outlives, close },
     log,
     logTo: 'file',
     bootBoundMs,

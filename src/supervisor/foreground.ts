@@ -7,14 +7,18 @@ import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';
 
-/** Runs until it is stopped; the exit status of the instance, or of a start that failed. */
-export async function runInForeground(target: Target, env: Environment): Promise<ExitCode> {
+/** Runs until it is stopped, on the socket of `activation` if there is one; the exit status of the instance, or of a start that failed. */
+export async function runInForeground(
+  target: Target,
+  env: Environment,
+  activation: string | null,
+): Promise<ExitCode> {
   process.umask(0o027);
   // A signal before there is anything to drain ends the start.
   const abort = () => process.exit(exitCodes.ok);
   process.on('SIGTERM', abort);
   process.on('SIGINT', abort);
-  const prepared = await prepare(target, env, 'stderr');
+  const prepared = await prepare(target, env, activation, 'stderr');
   if (!prepared.ok) return prepared.exitCode;
   const { log } = prepared;
   const bootBoundMs = prepared.remainingMs();

@@ -12,6 +12,8 @@ export const inherited = { claim: 4, listener: 5 } as const;
 export type ToDaemon = {
   readonly sections: Sections;
   readonly address: ListenAddress;
+  /** The socket was itself inherited (socket activation), and stays when the instance goes. */
+  readonly outlives: boolean;
   /** How long its workers may take to listen. */
   readonly bootBoundMs: number;
 };

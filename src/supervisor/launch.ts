@@ -12,9 +12,16 @@ import { prepare, withoutSecrets } from './prepare.ts';
 /** What is left of a start's time for the launcher, so that the supervisor tells the reason where it is known. */
 const reportMarginMs = 1000;
 
-/** Starts the instance of the first section; resolves when every worker listens, or the start has failed. */
-export async function launch(target: Target, env: Environment): Promise<ExitCode> {
-  const prepared = await prepare(target, env, 'file');
+/**
+ * Starts the instance of the first section, on the socket of `activation` if there is one; resolves when every worker
+ * listens, or the start has failed.
+ */
+export async function launch(
+  target: Target,
+  env: Environment,
+  activation: string | null,
+): Promise<ExitCode> {
+  const prepared = await prepare(target, env, activation, 'file');
   if (!prepared.ok) return prepared.exitCode;
   const { sections, log, claim, listener, remainingMs } = prepared;
   const entry = new URL('./daemon.js', import.meta.url).pathname;
@@ -31,6 +38,7 @@ export async function launch(target: Target, env: Environment): Promise<ExitCode
   const order = (): ToDaemon => ({
     sections,
     address: listener.address,
+    outlives: listener.outlives,
     bootBoundMs: remainingMs() - reportMarginMs,
   });
   const exitCode = await report(child, order, remainingMs(), log);

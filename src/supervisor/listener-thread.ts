@@ -4,7 +4,7 @@ import { chmodSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { backlog, descriptorOf } from '../shared/process/listening-socket.ts';
-import type { ThreadOrder, ThreadReport } from './listener.ts';
+import { gateStates, type ThreadOrder, type ThreadReport } from './listener.ts';
 
 const { address, mode, gate } = workerData as ThreadOrder;
 const report = (message: ThreadReport) => parentPort?.postMessage(message);
@@ -36,6 +36,9 @@ function hold(): void {
   const bound = server.address();
   const port = bound !== null && typeof bound === 'object' ? bound.port : null;
   report({ ok: true, fd: descriptorOf(server), port });
-  Atomics.wait(new Int32Array(gate), 0, 0);
+  const state = new Int32Array(gate);
+  Atomics.wait(state, 0, gateStates.held);
   server.close();
+  Atomics.store(state, 0, gateStates.closed);
+  Atomics.notify(state, 0);
 }

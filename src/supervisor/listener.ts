@@ -9,7 +9,9 @@ import type { ListenAddress } from '../shared/settings/listen-address.ts';
 export type Listener = {
   readonly fd: number;
   readonly address: ListenAddress;
-  /** Closes this process's copy. */
+  /** It belongs to whoever passed it on (socket activation): it stays, with its name, when the instance goes. */
+  readonly outlives: boolean;
+  /** Closes this process's copy before it returns. Idempotent. */
   readonly close: () => void;
 };
 
@@ -30,6 +32,11 @@ export type ThreadOrder = {
   readonly gate: SharedArrayBuffer;
 };
 
+/** What stands in the thread's gate. */
+export const gateStates = { held: 0, toBeClosed: 1, closed: 2 } as const;
+
+const closeBoundMs = 1000;
+
 /** Binds and listens; the reason is the system's (EADDRINUSE, EADDRNOTAVAIL, EACCES). */
 export async function bindListener(address: ListenAddress, mode: number): Promise<Bound> {
   if (address.kind === 'unix' && (await isTaken(address.path)))
@@ -47,14 +54,19 @@ export async function bindListener(address: ListenAddress, mode: number): Promis
   });
   thread.unref();
   if (!report.ok) return report;
-  const open = new Int32Array(gate);
+  const state = new Int32Array(gate);
   const close = () => {
-    Atomics.store(open, 0, 1);
-    Atomics.notify(open, 0);
+    if (
+      Atomics.compareExchange(state, 0, gateStates.held, gateStates.toBeClosed) !== gateStates.held
+    )
+      return;
+    Atomics.notify(state, 0);
+    // Who closes last takes what nobody has accepted with it: the workers must, who look for that.
+    Atomics.wait(state, 0, gateStates.toBeClosed, closeBoundMs);
   };
   const bound =
     address.kind === 'tcp' ? { ...address, port: report.port ?? address.port } : address;
-  return { ok: true, listener: { fd: report.fd, address: bound, close } };
+  return { ok: true, listener: { fd: report.fd, address: bound, outlives: false, close } };
 }
 
 /** True when somebody answers on the path, or when it is no socket; a dead socket's name is free. */
@@ -73,11 +85,11 @@ export async function isTaken(path: string): Promise<boolean> {
 }
 
 /**
- * Remembers the name of a unix socket that has just been bound. What is returned takes it away, so that a client is
+ * Remembers the name of a unix socket that the instance has just bound itself. What is returned takes it away, so that a client is
  * refused and not left waiting, but never the name that another has put in its place.
  */
-export function rememberSocketName(address: ListenAddress): () => void {
-  if (address.kind === 'tcp') return () => {};
+export function rememberSocketName({ address, outlives }: Listener): () => void {
+  if (address.kind === 'tcp' || outlives) return () => {};
   const { path } = address;
   const inode = inodeOf(path);
   return () => {

@@ -4,6 +4,7 @@
 import '../shared/process/no-inspector.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
 import { version } from '../shared/process/version.ts';
+import { takeActivation } from './activation.ts';
 import { parseArguments, usage } from './arguments.ts';
 
 const command = parseArguments(process.argv.slice(2));
@@ -26,19 +27,21 @@ switch (command.kind) {
   }
   case 'foreground': {
     const { runInForeground } = await import('./foreground.ts');
+    const activation = takeActivation(process.env, process.pid);
     const env = { ...process.env };
     // Workers inherit this process's environment, and have no need of these.
     delete process.env.DBHTTPD_PASSWORD;
     delete process.env.DBHTTPD_TOKEN;
-    process.exit(await runInForeground(command, env));
+    process.exit(await runInForeground(command, env, activation));
     break;
   }
   case 'start': {
     // A start is silent: neither the runtime's warnings nor a mistake of ours may speak.
     process.removeAllListeners('warning');
     process.on('uncaughtException', () => process.exit(exitCodes.unavailable));
+    const activation = takeActivation(process.env, process.pid);
     const { launch } = await import('./launch.ts');
-    process.exit(await launch(command, process.env));
+    process.exit(await launch(command, process.env, activation));
     break;
   }
   default:

@@ -17,7 +17,8 @@ import {
   makeDefaultDirectory,
   type Place,
 } from '../shared/settings/default-paths.ts';
-import { formatListenAddress } from '../shared/settings/listen-address.ts';
+import { formatListenAddress, isLocal } from '../shared/settings/listen-address.ts';
+import { adoptListener } from './activation.ts';
 import { type Claim, claimInstance } from './claim.ts';
 import { type Bound, bindListener, type Listener } from './listener.ts';
 import { endOrphans } from './orphans.ts';
@@ -45,10 +46,14 @@ const startBoundMs = 15_000;
 
 const failed = (exitCode: ExitCode): Prepared => ({ ok: false, exitCode });
 
-/** Reads, opens, claims and binds, in this order: of many simultaneous starts, one gets past the claim. */
+/**
+ * Reads, opens, claims and binds, in this order: of many simultaneous starts, one gets past the claim. `activation`: the
+ * sockets that this process was passed, in the place of `listen`.
+ */
 export async function prepare(
   target: Target,
   env: Environment,
+  activation: string | null,
   logTo: LogDestination,
 ): Promise<Prepared> {
   const place = currentPlace();
@@ -65,8 +70,8 @@ export async function prepare(
     complain(own, ...loaded.faults.map(formatFault));
     return failed(exitCodes.configInvalid);
   }
-  const { sections } = loaded;
-  const [config] = sections;
+  let { sections } = loaded;
+  const [config, ...others] = sections;
   let log: OwnedLog;
   try {
     if (logTo === 'file') makeDefaultDirectory(dirname(config.log), place);
@@ -84,8 +89,10 @@ export async function prepare(
   const claimed = await claim(config, place, log);
   if (!claimed.ok) return failed(claimed.exitCode);
   const deadline = performance.now() + startBoundMs;
-  const listener = await listen(config, log);
-  if (listener === null) return failed(exitCodes.unavailable);
+  await clearOrphans(config, log);
+  const listener = activation === null ? await listen(config, log) : adopt(activation, config, log);
+  if (typeof listener === 'number') return failed(listener);
+  sections = [Object.freeze({ ...config, listen: listener.address }), ...others];
   const remainingMs = () => Math.max(0, deadline - performance.now());
   return { ok: true, sections, log, claim: claimed.claim, listener, remainingMs };
 }
@@ -121,13 +128,34 @@ async function claim({ pidfile }: Config, place: Place, log: Log): Promise<Claim
   }
 }
 
-async function listen(config: Config, log: Log): Promise<Listener | null> {
-  // Workers of a supervisor that was killed may still hold the address, and database connections.
-  const ended = await endOrphans(config.pidfile);
+/** Workers of a supervisor that was killed may still hold the address, and database connections. */
+async function clearOrphans({ pidfile }: Config, log: Log): Promise<void> {
+  const ended = await endOrphans(pidfile);
   if (ended.length > 0) log.warn('ended orphaned workers', { pids: ended.join(',') });
+}
+
+async function listen(config: Config, log: Log): Promise<Listener | ExitCode> {
   const bound: Bound = await bindListener(config.listen, config.listenMode);
   if (bound.ok) return bound.listener;
   const address = formatListenAddress(config.listen);
   log.error('cannot listen', { address, reason: bound.reason });
-  return null;
+  return exitCodes.unavailable;
+}
+
+/** Whoever passed the socket on chose its address; who may ask was decided for that of `listen`. */
+function adopt(activation: string, config: Config, log: Log): Listener | ExitCode {
+  const adopted = adoptListener(activation);
+  if (!adopted.ok) {
+    log.error('cannot serve the inherited socket', { reason: adopted.reason });
+    return exitCodes.unavailable;
+  }
+  const { listener } = adopted;
+  const address = formatListenAddress(listener.address);
+  if (isLocal(config.listen) && !isLocal(listener.address)) {
+    const reason = 'it is beyond loopback, and `listen` is not: name its address there';
+    log.error('cannot serve the inherited socket', { address, reason });
+    return exitCodes.configInvalid;
+  }
+  log.info('serves an inherited socket: `listen` is not bound', { address });
+  return listener;
 }

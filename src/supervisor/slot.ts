@@ -18,6 +18,8 @@ export type Making = {
   readonly log: Log;
   readonly logTo: LogDestination;
   readonly marks: Marks;
+  /** The listening socket is somebody else's, and outlives the instance. */
+  readonly socketStays: boolean;
   /** The code that the supervisor runs. */
   readonly build: string;
 };
@@ -65,7 +67,7 @@ const mostBootTicks = 15;
 
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
-  const { log, logTo, marks } = making;
+  const { log, logTo, marks, socketStays } = making;
   let { sections } = making;
   let workerProcess: WorkerProcess | null = null;
   let heartbeat: Heartbeat | null = null;
@@ -86,7 +88,9 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
         workerProcess?.send(
-          isDraining ? { kind: 'drain' } : { kind: 'boot', sections, slot: number, logTo },
+          isDraining
+            ? { kind: 'drain', socketStays }
+            : { kind: 'boot', sections, slot: number, logTo },
         );
         return;
       case 'listening':
@@ -200,7 +204,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     drain: () => {
       isDraining = true;
       clearTimeout(refill);
-      workerProcess?.send({ kind: 'drain' });
+      workerProcess?.send({ kind: 'drain', socketStays });
     },
     kill: () => {
       clearTimeout(refill);

@@ -56,7 +56,15 @@ export function supervise(instance: Instance): Supervision {
   const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(pidfile));
-  const workers = createWorkers({ sections, log, logTo, marks, build: readBuild() }, log.lost);
+  const making = {
+    sections,
+    log,
+    logTo,
+    marks,
+    socketStays: listener.outlives,
+    build: readBuild(),
+  };
+  const workers = createWorkers(making, log.lost);
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
 
@@ -131,7 +139,7 @@ async function publishNames(
   phase: () => Phase,
   boundMs: number,
 ): Promise<{ readonly release: () => void } | null> {
-  const removeSocketName = rememberSocketName(listener.address);
+  const removeSocketName = rememberSocketName(listener);
   const tellPhase = (): HolderPhase => {
     const kind = phase();
     return kind === 'starting' || kind === 'running' ? { kind } : { kind: 'leaving', boundMs };

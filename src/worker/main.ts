@@ -40,9 +40,10 @@ process.on('exit', () => {
 process.on('uncaughtException', (error) => crash('uncaught exception', error));
 process.on('unhandledRejection', (error) => crash('unhandled rejection', error));
 process.on('disconnect', () => process.exit(crashStatus));
-// Sent to the whole group by a terminal or a service manager: the same as the supervisor's word.
-process.on('SIGTERM', drain);
-process.on('SIGINT', drain);
+// Sent to the whole group by a terminal or a service manager: the same as the supervisor's word. Sent to this worker alone:
+// the socket stays with the others.
+process.on('SIGTERM', () => drain(true));
+process.on('SIGINT', () => drain(true));
 // A hangup of the whole group: what it asks for is read by the supervisor alone, which then tells.
 process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
@@ -57,7 +58,7 @@ function receive(message: ToWorker): void {
       boot(message.sections, message.slot, message.logTo);
       return;
     case 'drain':
-      drain();
+      drain(message.socketStays);
       return;
     case 'reopen logs':
       reopenLogs();
@@ -154,13 +155,12 @@ function fail(error: unknown): void {
   );
 }
 
-function drain(): void {
+function drain(socketStays: boolean): void {
   if (running === null) end(exitCodes.ok);
   if (running.isDraining) return;
   running.isDraining = true;
-  const drained = running.service.drain();
-  // Closed in this very turn: from here on a successor may bind the address.
-  tell({ kind: 'closed' });
+  // Once it is closed a successor may bind the address.
+  const drained = running.service.drain(socketStays, () => tell({ kind: 'closed' }));
   drained.then(
     () => report(null, () => end(exitCodes.ok)),
     (error: unknown) => crash('draining failed', error),

@@ -56,8 +56,11 @@ export type Service = {
   readonly settle: () => Promise<void>;
   /** Uses them for connections and requests from now on. */
   readonly renew: (credentials: readonly [Credentials, ...Credentials[]]) => void;
-  /** Closes the listener before it returns, finishes what is in flight, closes the pool. Resolves when nothing is left. */
-  readonly drain: () => Promise<void>;
+  /**
+   * Accepts what the kernel holds (unless the socket stays), closes the listener (`onClosed`), finishes what is in flight,
+   * closes the pool. Resolves when nothing is left.
+   */
+  readonly drain: (socketStays: boolean, onClosed: () => void) => Promise<void>;
 };
 
 /** What one read from MySQL may bring, and 16 KiB. */
@@ -170,7 +173,7 @@ export function createService({
       tokenGuard.replace(tokens);
       if (httpsTexts !== null) replaceKeyPair(http.server, httpsTexts);
     },
-    drain: async () => {
+    drain: async (socketStays, onClosed) => {
       draining = true;
       const reads = setTimeout(() => {
         for (const exchange of live) exchange.endForStop();
@@ -179,7 +182,7 @@ export function createService({
         () => http.destroyConnections(),
         Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs,
       );
-      const lastReplyLeft = http.drain(idleGraceMs);
+      const lastReplyLeft = http.drain(idleGraceMs, socketStays, onClosed);
       // A successor opens connections of its own from now on.
       for (const { section } of served) section.keepNothingIdle();
       await lastReplyLeft;

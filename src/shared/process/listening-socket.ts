@@ -7,7 +7,7 @@ export const backlog = 4096;
 
 // Legacy names in Node's net.js, unchanged since 0.6; @types/node does not have them.
 type Bare = {
-  readonly _handle: { readonly fd?: number } | null;
+  readonly _handle: { readonly fd?: number; listen?(backlog: number): number } | null;
   readonly _listen2?: (address: null, port: null, type: null, backlog: number, fd: number) => void;
 };
 
@@ -40,4 +40,12 @@ export function listenOn(server: Server, fd: number, kind: 'tcp' | 'unix'): void
     throw new Error(`Node ${process.version} does not let a worker listen on a unix socket`);
   }
   bare._listen2(null, null, null, backlog, fd);
+}
+
+/**
+ * Changes how many connections the kernel keeps for a listening server, one more than `most`, by listen(2) on a socket that
+ * listens already (listen(2), Linux). False where node offers no way; nothing that is documented does.
+ */
+export function limitBacklog(server: Server, most: number): boolean {
+  return (server as unknown as Bare)._handle?.listen?.(most) === 0;
 }

@@ -19,8 +19,8 @@ export type ToWorker =
       readonly slot: number;
       readonly logTo: LogDestination;
     }
-  /** Close the listener, confirm, finish what is in flight, end. */
-  | { readonly kind: 'drain' }
+  /** Close the listener, confirm, finish what is in flight, end. `socketStays`: somebody else's socket outlives the instance. */
+  | { readonly kind: 'drain'; readonly socketStays: boolean }
   | { readonly kind: 'reopen logs' }
   | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
   /** Tables may have changed: a statement through another worker may have done it. */

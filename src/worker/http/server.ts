@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../reply/failure.ts';
+import { whenBacklogIsEmpty } from './backlog.ts';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
 import { sendFailure } from './failure.ts';
@@ -54,11 +55,24 @@ export type HttpServer = {
   readonly connections: () => { readonly open: number; readonly refused: number };
   /** Bytes of requests that have not been read to their end, of all clients together. */
   readonly heldBytes: () => number;
-  /** Stops listening; resolves when the last connection is gone. Idle ones get `idleGraceMs` more. */
-  readonly drain: (idleGraceMs: number) => Promise<void>;
+  /**
+   * Stops listening as soon as the kernel holds no connection that nobody has accepted, at once where the socket stays with
+   * others, and then calls `onClosed`; resolves when the last connection is gone. Idle ones get `idleGraceMs` more.
+   */
+  readonly drain: (
+    idleGraceMs: number,
+    socketStays: boolean,
+    onClosed: () => void,
+  ) => Promise<void>;
   /** Ends all connections at once. */
   readonly destroyConnections: () => void;
 };
+
+/**
+ * closing: accepts what the kernel holds, and begins no request meanwhile, so that it gets to the end of it. draining:
+ * accepts nobody, and the connections that are left end with their next reply. Only ever forward.
+ */
+type Phase = 'serving' | 'closing' | 'draining';
 
 /**
  * Creates the server. Each request reaches `handle` after those before it on its connection were answered.
@@ -82,7 +96,7 @@ export function createHttpServer(
     },
     internals,
   );
-  let draining = false;
+  let phase: Phase = 'serving';
   let inFlight = 0;
   let refused = 0;
 
@@ -100,6 +114,8 @@ export function createHttpServer(
   server.on(connected, (socket: Socket) => {
     const isBeyondLimit = clients.size >= connections.served;
     clients.open(socket, isBeyondLimit);
+    // Node has it begin to read in a tick that comes before this one.
+    if (phase === 'closing') process.nextTick(() => phase === 'closing' && socket.pause());
     if (!isBeyondLimit) return;
     refused += 1;
     endWithin(socket, timeouts.beyondLimitMs);
@@ -116,7 +132,7 @@ export function createHttpServer(
     const { request, response } = exchange;
     client.begin(exchange);
     inFlight += 1;
-    const isLast = draining && !client.intake.hasWhole;
+    const isLast = phase !== 'serving' && !client.intake.hasWhole;
     if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
       response.shouldKeepAlive = false;
     }
@@ -193,19 +209,27 @@ export function createHttpServer(
     refuseInTurn(client, syntaxFailure(error));
   });
 
-  const drain = (idleGraceMs: number): Promise<void> => {
-    draining = true;
-    for (const { current, intake } of clients) {
-      if (current !== null && !intake.hasWhole) current.response.shouldKeepAlive = false;
+  const drain: HttpServer['drain'] = (idleGraceMs, socketStays, onClosed) => {
+    phase = 'closing';
+    for (const { current, intake, socket } of clients) {
+      if (current === null) socket.pause();
+      else if (!intake.hasWhole) current.response.shouldKeepAlive = false;
     }
     // Again and again: what looked like a request behind another may have been a part of its body.
     const grace = setInterval(() => server.closeIdleConnections(), idleGraceMs);
     return new Promise((resolve) => {
-      // Not http's own close, which ends idle connections at once.
-      NetServer.prototype.close.call(server, () => {
-        clearInterval(grace);
-        resolve();
-      });
+      const close = () => {
+        // Not http's own close, which ends idle connections at once.
+        NetServer.prototype.close.call(server, () => {
+          clearInterval(grace);
+          resolve();
+        });
+        phase = 'draining';
+        for (const { isBusy, socket } of clients) if (!isBusy) socket.resume();
+        onClosed();
+      };
+      if (socketStays) close();
+      else whenBacklogIsEmpty(server, close);
     });
   };
 

@@ -72,7 +72,7 @@ test('a stop does not wait for a client whose request came after it, its body in
   await accepted;
   const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
   try {
-    const drained = http.drain(500);
+    const drained = http.drain(500, false, () => {});
     client.send(`${head}2\r\n{}\r\n0\r\n\r\n`);
     await eventually('it is there', () => replies.length === 1);
     await pause(1_000);
