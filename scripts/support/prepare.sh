@@ -64,6 +64,14 @@ has_mariadbd() {
   PATH="$PATH:/usr/sbin:/usr/local/sbin:/usr/libexec" command -v mariadbd >/dev/null
 }
 
+has_haproxy() {
+  PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v haproxy >/dev/null
+}
+
+has_nginx() {
+  PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v nginx >/dev/null
+}
+
 build() {
   say '- build'
   run_npm run --silent build || fail 'the build failed'

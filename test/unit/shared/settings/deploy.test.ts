@@ -18,6 +18,7 @@ import {
 } from '../../../../src/shared/settings/default-paths.ts';
 import { parseArguments } from '../../../../src/supervisor/arguments.ts';
 import { accessLogPath } from '../../../../src/worker/observe/access-log.ts';
+import { checkSettings, deployedSettings, hasHaproxy } from '../../../support/haproxy.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-deploy-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -63,6 +64,52 @@ for (const unit of units) {
     assert.ok(prevented.length > 0 && prevented.every((status) => known.has(status)));
   });
 }
+
+test('the socket unit is accepted by systemd beside its service, and hands over one socket', (t) => {
+  const service = read(`systemd/${units[0]}`).replace('/usr/bin/dbhttpd', '/bin/true');
+  const socket = read('systemd/dbhttpd@.socket');
+  writeFileSync(join(directory, 'dbhttpd@world.service'), service);
+  const copy = join(directory, 'dbhttpd@world.socket');
+  writeFileSync(copy, socket);
+  assert.equal(socket.match(/^ListenStream=/gm)?.length, 1);
+  assert.match(socket, /^Accept=no$/m);
+  const { error, status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', copy], {
+    encoding: 'utf8',
+  });
+  if (error !== undefined) return t.skip('systemd-analyze is not installed');
+  assert.equal(stderr.replace(/^.*(Failed to (connect|open)|SO_PASSCRED).*$/gm, '').trim(), '');
+  assert.equal(status, 0);
+});
+
+test("haproxy's settings are accepted by haproxy, and send nothing twice", (t) => {
+  const text = readFileSync(deployedSettings, 'utf8');
+  assert.deepEqual(text.match(/^ *retry-on .*$/gm), ['    retry-on conn-failure']);
+  assert.match(text, /^ *option httpchk GET \/readyz$/m);
+  if (!hasHaproxy()) return t.skip('haproxy is not installed');
+  assert.equal(checkSettings(deployedSettings), '');
+});
+
+test("nginx's settings are accepted by nginx, send no write twice, and stream", (t) => {
+  const text = read('nginx/dbhttpd.conf');
+  assert.deepEqual(text.match(/^ *proxy_next_upstream .*$/gm), [
+    '        proxy_next_upstream error;',
+  ]);
+  assert.match(text, /^ *proxy_buffering off;$/m);
+  const main = join(directory, 'nginx.conf');
+  const included = join(process.cwd(), 'deploy/nginx/dbhttpd.conf');
+  const pid = join(directory, 'nginx.pid');
+  writeFileSync(
+    main,
+    `pid ${pid}; error_log stderr; events {} http { access_log off; include ${included}; }`,
+  );
+  const { error, status, stderr } = spawnSync('nginx', ['-t', '-p', directory, '-c', main], {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` },
+  });
+  if (error !== undefined) return t.skip('nginx is not installed');
+  assert.equal(status, 0, stderr);
+  assert.doesNotMatch(stderr, /\[(?:warn|emerg)\]/);
+});
 
 test('both units are hardened alike', () => {
   const hardening = (unit: string) =>
