@@ -57,8 +57,8 @@ export type Slot = {
   readonly renew: (credentials: SectionCredentials) => void;
   /** One second has passed: ping, or end a worker that hangs. */
   readonly tick: () => void;
-  /** Lets the worker finish and gives up a planned refill. */
-  readonly drain: () => void;
+  /** Lets the worker finish and gives up a planned refill. `socketStays`: others hold the listening socket. */
+  readonly drain: (socketStays: boolean) => void;
   /** Ends the worker and gives up a planned refill. */
   readonly kill: () => void;
 };
@@ -67,7 +67,7 @@ const mostBootTicks = 15;
 
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
-  const { log, logTo, marks, socketStays } = making;
+  const { log, logTo, marks } = making;
   let { sections } = making;
   let workerProcess: WorkerProcess | null = null;
   let heartbeat: Heartbeat | null = null;
@@ -76,7 +76,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
   let forks = 0;
   let history = noHistory;
   let refill: NodeJS.Timeout | undefined;
-  let isDraining = false;
+  let order: (ToWorker & { readonly kind: 'drain' }) | null = null;
   let requestsLost = 0;
   let lastReport = { inFlight: 0, at: 0 };
   let isClosed = false;
@@ -87,11 +87,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       case 'ready':
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
-        workerProcess?.send(
-          isDraining
-            ? { kind: 'drain', socketStays }
-            : { kind: 'boot', sections, slot: number, logTo },
-        );
+        workerProcess?.send(order ?? { kind: 'boot', sections, slot: number, logTo });
         return;
       case 'listening':
         listeningSince = performance.now();
@@ -192,19 +188,19 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     tick: () => {
       if (workerProcess === null) return;
       bootTicks += 1;
-      const order = heartbeat?.tick();
-      if (order?.kind === 'ping') return workerProcess.send(order);
-      if (order === undefined && bootTicks <= mostBootTicks) return;
-      log.error(order === undefined ? 'a worker does not get ready' : 'a worker hangs', {
+      const due = heartbeat?.tick();
+      if (due?.kind === 'ping') return workerProcess.send(due);
+      if (due === undefined && bootTicks <= mostBootTicks) return;
+      log.error(due === undefined ? 'a worker does not get ready' : 'a worker hangs', {
         slot: number,
         pid: workerProcess.pid ?? 0,
       });
       workerProcess.kill();
     },
-    drain: () => {
-      isDraining = true;
+    drain: (socketStays) => {
+      order = { kind: 'drain', socketStays };
       clearTimeout(refill);
-      workerProcess?.send({ kind: 'drain', socketStays });
+      workerProcess?.send(order);
     },
     kill: () => {
       clearTimeout(refill);

@@ -42,6 +42,8 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   let lastScrapeId = 0;
   let scraping: Promise<string> | null = null;
   let isEnding = false;
+  /** Told to drain when all others have closed. */
+  let last: Slot | null = null;
   let concludeBoot: ((boot: Boot) => void) | null = null;
   let onGone = () => {};
   let onClosed = () => {};
@@ -60,7 +62,16 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     if (collection?.awaited.size === 0) collection.finish();
   };
 
+  /** Only who closes last has to see to it that nobody is left in the kernel's queue: the others leave it to that one. */
+  const drainLast = () => {
+    if (last === null || !slots.every((slot) => slot === last || slot.isClosed())) return;
+    const slot = last;
+    last = null;
+    slot.drain(making.socketStays);
+  };
+
   const tellIfEnded = () => {
+    drainLast();
     if (slots.every((slot) => slot.isClosed())) onClosed();
     if (slots.every((slot) => slot.isEmpty())) onGone();
   };
@@ -143,7 +154,8 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
       new Promise((resolve) => {
         isEnding = true;
         onClosed = resolve;
-        for (const slot of slots) slot.drain();
+        last = slots.find((slot) => slot.isListening() && !slot.isSilent()) ?? slots[0] ?? null;
+        for (const slot of slots) if (slot !== last) slot.drain(true);
         tellIfEnded();
       }),
     kill: () => {
