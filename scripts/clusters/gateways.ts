@@ -1,12 +1,11 @@
 // scripts/cluster gateways: three gateways behind haproxy, restarted in turn under load, again and again.
 // Must not know the gateway's code.
-// Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line.
+// Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { inspect, parseArgs } from 'node:util';
 import { startDatabase } from '../../test/support/mariadb.ts';
-import { signal } from '../../test/support/processes.ts';
 import { rollGateways } from '../../test/support/rolling-restart.ts';
-import { openRunDirectory, survivors } from '../support/survivors.ts';
-import { renderVerdicts, type Verdict } from '../support/verdicts.ts';
+import { runToVerdicts } from '../support/verdict-run.ts';
+import type { Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster gateways [--rounds <n>]    (20)
 
@@ -33,33 +32,20 @@ function readRounds(): number | 'help' | null {
   }
 }
 
-async function run(rounds: number): Promise<number> {
-  const directory = openRunDirectory('dbhttpd-cluster-');
-  setTimeout(() => {
-    say('this run hangs, and is ended');
-    process.exit(1);
-  }, longestMs(rounds)).unref();
+async function run(rounds: number): Promise<readonly Verdict[]> {
   const database = await startDatabase({ own: true });
   const { restarts, requests, failed, wrong } = await rollGateways(database, rounds, say);
   await database.stop();
-  const left = await survivors(directory);
-  for (const { pid } of left) signal(pid, 'SIGKILL');
+  say(`${restarts} restarts, ${requests} requests`);
   const told = (promise: string, found: readonly string[]): Verdict => ({
     promise,
     kept: found.length === 0,
     found: found.length === 0 ? '' : `${found.length}: ${found.slice(0, 5).join(' | ')}`,
   });
-  say(`${restarts} restarts, ${requests} requests`);
-  const verdicts = [
+  return [
     told('every request succeeds while gateways are restarted', failed),
     told('every acknowledged write is there, and none is there twice', wrong),
-    told(
-      'no process outlives the run',
-      left.map(({ pid, command }) => `${pid} ${command}`),
-    ),
   ];
-  say(renderVerdicts(verdicts));
-  return verdicts.every(({ kept }) => kept === true) ? 0 : 1;
 }
 
 const rounds = readRounds();
@@ -69,9 +55,9 @@ if (rounds === 'help') {
   process.stderr.write(help);
   process.exitCode = 64;
 } else {
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
   try {
-    process.exitCode = await run(rounds);
+    const bounds = { prefix: 'dbhttpd-cluster-', longestMs: longestMs(rounds) };
+    process.exitCode = await runToVerdicts(bounds, () => run(rounds), say);
   } catch (error) {
     process.stderr.write(`${inspect(error)}\n`);
     process.exit(1);
