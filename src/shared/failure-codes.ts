@@ -222,6 +222,17 @@ export const failures = {
       '`idempotency_table` is missing, or not what it must be; the log and `--check` say why',
     repeat: 'yes',
   },
+  TOKEN_LOST: {
+    status: 409,
+    meaning:
+      'what `X-Consistency-Token` stands for was lost in a failover; without the token the request is answered',
+    repeat: 'changed',
+  },
+  CONSISTENCY_TOKEN: {
+    status: 400,
+    meaning: '`X-Consistency-Token` is none that a gateway of this kind, with this key, has given',
+    repeat: 'changed',
+  },
   IDEMPOTENCY_KEY_REUSED: {
     status: 422,
     meaning: 'the `Idempotency-Key` was used before, for another request',

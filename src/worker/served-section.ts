@@ -3,6 +3,7 @@
 
 import type { Log } from '../shared/process/log.ts';
 import type { Sample } from '../shared/process/metrics.ts';
+import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
 import { backendSamples, standingSamples } from './observe/backend-samples.ts';
@@ -35,11 +36,14 @@ export class ServedSection implements Served {
     const onGivenUp = (count: number) => {
       metrics.readersGivenUp += count;
     };
+    const tokens = section.servers === null ? noTokens : createTokens(null);
     this.config = section.config;
     this.section = section;
     this.#metrics = metrics;
     this.context = {
       executor: section.executor,
+      tokens,
+      seenHeaders: section.servers === null ? null : tokens.headers,
       catalogue: () => section.leading.catalogue,
       live,
       buffers,

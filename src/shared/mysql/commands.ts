@@ -136,6 +136,27 @@ function settle(done: () => void, failed: (error: Error) => void): QueryEvents {
   };
 }
 
+/** A statement of which the first row is wanted, to be sent with others. @param answered called once; null: there is none, for whatever reason */
+export function firstRowCommand(
+  sql: string,
+  columns: ColumnCache,
+  answered: (row: readonly (string | null)[] | null) => void,
+): Command {
+  let first: readonly (string | null)[] | null = null;
+  const row: ResultSink['row'] = (bytes, start, end) => {
+    first ??= cellsOf(bytes, start, end);
+  };
+  return new QueryCommand(
+    sql,
+    columns,
+    { ...discardResults, row },
+    {
+      answered: (_flagsClean, error) => answered(error === null ? first : null),
+      lost: () => answered(null),
+    },
+  );
+}
+
 /** Sends commands in one write. Resolves when all have succeeded, rejects with the first failure. */
 export function runTogether(
   connection: Connection,

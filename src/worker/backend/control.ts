@@ -105,6 +105,14 @@ export class Control {
       : 'the control connection is to another server';
   }
 
+  /** Asks something of the server beside the pool's sessions, within a second; null: it could not be asked. Never rejects. */
+  async ask<Answer>(work: (connection: Connection) => Promise<Answer>): Promise<Answer | null> {
+    const connection = this.#connection;
+    if (connection === null) return null;
+    const answer = work(connection);
+    return (await this.#within(connection, answer)) ? answer : null;
+  }
+
   /**
    * Ends what is left of a session whose connection is gone, now or when the same server is reached again: until the server
    * notices by itself, it holds its locks. Numbers of connections are not given twice in one run of a server.

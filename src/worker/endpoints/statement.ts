@@ -10,6 +10,7 @@ import type { Statement } from '../execute/preparation.ts';
 import { noEffects } from '../execute/statement-effects.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import type { RowModule } from '../reply/row-module.ts';
+import type { Tokens } from './consistency.ts';
 
 /** What of a section's settings decides about statements. */
 export type StatementSettings = Pick<
@@ -23,6 +24,7 @@ export type SqlContext = {
   readonly rowModule: RowModule | null;
   /** The section's name as JSON in ASCII, as it stands in replies. */
   readonly sectionJson: string;
+  readonly tokens: Tokens;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */

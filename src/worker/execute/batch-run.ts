@@ -6,10 +6,10 @@ import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults } from '../../shared/mysql/query.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
-import type { Control } from '../backend/control.ts';
-import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
+import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
+import type { Token } from '../consistency/token.ts';
 import type { Attempt } from '../ledger/attempt.ts';
 import type { Batch } from './batch.ts';
 import {
@@ -26,13 +26,23 @@ import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-te
 import type { Execution } from './execution.ts';
 import type { Outcome, RunEnd, StopReason } from './outcome.ts';
 import { makeReady } from './preparation.ts';
+import type { RunContext } from './run.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { type Answered, SessionLease, type Undone } from './session-lease.ts';
 import { areUndoable } from './undoable-tables.ts';
 
 /** What all batches of a worker share. */
-export type BatchContext = { readonly pool: Pool; readonly control: Control };
+export type BatchContext = Pick<RunContext, 'pool' | 'control' | 'consistency'>;
+
+/** What is to be run. */
+export type BatchWork = {
+  readonly batch: Batch;
+  /** Null: the batch has no key. */
+  readonly attempt: Attempt | null;
+  /** What the client has seen before; null: it does not say. */
+  readonly after: Token | null;
+};
 
 /**
  *     created ──> queued ──> preparing ──> working ──> committing ──> ended
@@ -41,7 +51,15 @@ export type BatchContext = { readonly pool: Pool; readonly control: Control };
  *                                 session    undoing <─────┘            │
  *                                            └──────────────────────────┘
  */
-type Phase = 'created' | 'queued' | 'preparing' | 'working' | 'undoing' | 'committing' | 'ended';
+type Phase =
+  | 'created'
+  | 'queued'
+  | 'preparing'
+  | 'working'
+  | 'undoing'
+  | 'committing'
+  | 'looking'
+  | 'ended';
 
 const activities: Readonly<Record<Phase, Activity>> = {
   created: 'waiting',
@@ -50,6 +68,7 @@ const activities: Readonly<Record<Phase, Activity>> = {
   working: 'working',
   undoing: 'working',
   committing: 'working',
+  looking: 'working',
   ended: 'over',
 };
 
@@ -81,19 +100,20 @@ export class BatchRun implements Execution, Waiter {
   #wasSent = false;
   /** Whether the savepoint must be there, if nothing has ended the transaction. */
   #hasSavepoint = false;
-  /** Null: the batch has no key. */
   readonly #attempt: Attempt | null;
+  readonly #after: Token | null;
+  #isUnverified = false;
   #hasKey = false;
   #hasSentCommit = false;
 
   constructor(
     context: BatchContext,
-    batch: Batch,
+    { batch, attempt, after }: BatchWork,
     events: RunEvents,
     times: RunTimes,
-    attempt: Attempt | null,
   ) {
     this.#attempt = attempt;
+    this.#after = after;
     this.#context = context;
     this.#batch = batch;
     this.#events = events;
@@ -156,6 +176,7 @@ export class BatchRun implements Execution, Waiter {
         this.#end({ kind: 'stopped', reason });
         this.#interrupt(reason);
         break;
+      case 'looking':
       case 'ended':
         break;
       default:
@@ -170,6 +191,10 @@ export class BatchRun implements Execution, Waiter {
 
   /** The results are small, and what is expected of them counts in any case. */
   abandonResults(): void {}
+
+  seeNow(): Promise<Seen> {
+    return Promise.resolve(nothingSeen);
+  }
 
   // What the pool says.
 
@@ -218,13 +243,29 @@ export class BatchRun implements Execution, Waiter {
       if (!(await this.#makeReady(lease))) return;
       const end = await this.#perform(session);
       isClean = end?.kind === 'answered' && end.failure === null && this.#leavesClean(lease);
-      if (end !== null) this.#end(end);
+      if (end !== null) {
+        await this.#look(session);
+        this.#end(end);
+      }
     } catch (cause) {
       session.connection.destroy(new Error('a batch ended in an exception', { cause }));
       this.#end({ kind: 'faulted', isSent: this.#wasSent, cause });
     }
     lease.end();
     pool.release(session, lease.isLost ? 'broken' : isClean ? 'clean' : 'unclean');
+  }
+
+  /** Once the end is known, and before it is told: what the batch has seen at most. No stop counts any more. */
+  async #look(session: Session): Promise<void> {
+    const { consistency } = this.#context;
+    if (consistency === null || this.#phase === 'ended') return;
+    this.#enter('looking');
+    this.#lease?.boundWhatFollows();
+    const { connection } = session;
+    const { sql } = consistency.questionOn(connection);
+    const rows = await fetchRows(connection, sql).catch(() => []);
+    const seen = consistency.seenOn(session, rows[0] ?? null, this.#after, false);
+    this.#events.seen(this.#isUnverified ? { ...seen, isVerified: false } : seen);
   }
 
   /** Flags and text must both say so. */
@@ -299,6 +340,10 @@ export class BatchRun implements Execution, Waiter {
         const fault = { kind: 'not undoable' } as const;
         return { kind: 'batch failed', fault, statement: null, outcome: 'not_executed' };
       }
+      const arrival = await this.#arrive(session);
+      if (arrival === 'lost') return { kind: 'token lost', isRead: false };
+      if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
+      this.#isUnverified = arrival === 'unverified';
       await this.#attempt?.endPredecessor(session);
       const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
       return isKept ? null : { kind: 'key refused', reason: 'no table' };
@@ -309,6 +354,14 @@ export class BatchRun implements Execution, Waiter {
       this.#attempt.ledger.refused(error.errno);
       return { kind: 'key refused', reason: 'no table' };
     }
+  }
+
+  /** A batch that only reads is asked behind it whether its server has lost what the client has seen: here all are asked before. */
+  async #arrive(session: Session): Promise<Arrival> {
+    const { consistency } = this.#context;
+    const after = this.#after;
+    const mustAsk = after !== null && consistency?.needsArrival(after, false) === true;
+    return mustAsk ? consistency.arrive(session, after) : 'ready';
   }
 
   /** Waiting for a key is no rerun; a conflict at COMMIT may be one about the key, so that looking once more is free. */
@@ -334,8 +387,10 @@ export class BatchRun implements Execution, Waiter {
       return true;
     }
     const row = entry.parseRow(rows);
-    if (row !== null) this.#conclude(true, () => attempt.keyTaken(row));
-    else if (this.#stopReason !== null) this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
+    if (row !== null) {
+      await this.#look(this.#held.session);
+      this.#conclude(true, () => attempt.keyTaken(row));
+    } else if (this.#stopReason !== null) this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
     return !this.#isUnder('undoing');
   }
 

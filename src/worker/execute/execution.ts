@@ -1,5 +1,6 @@
 // What whoever asked for statements to be run may do with them while they are.
 // Must not know how they are run.
+import type { Seen } from '../consistency/consistency.ts';
 import type { StopReason } from './outcome.ts';
 
 /** Statements on their way to a known end. Whoever created it starts it, and may stop it at any time. */
@@ -13,6 +14,8 @@ export interface Execution {
   resume(): void;
   /** Lets the statements run to their end though nobody wants the results any more. */
   abandonResults(): void;
+  /** Of rows that are under way: what they have seen, at most. Never rejects. */
+  seeNow(): Promise<Seen>;
   /** Whether MySQL may have got the statements. */
   readonly isSent: boolean;
   /** Whether a stop leaves nothing behind that somebody had begun: else they run to their end without their client. */

@@ -1,5 +1,6 @@
 // From statements to a known outcome: the one place where it is decided how they are run.
 // Must not know requests or replies.
+import type { Token } from '../consistency/token.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Batch } from './batch.ts';
 import { BatchRun } from './batch-run.ts';
@@ -30,18 +31,22 @@ export class Executor {
     this.#ledger = ledger;
   }
 
-  /** Creates a run that its owner must start. @param times kept by the run */
-  create(work: Work, events: RunEvents, times: RunTimes): Execution {
+  /**
+   * Creates a run that its owner must start.
+   * @param after what the client has seen before; null: it does not say
+   * @param times kept by the run
+   */
+  create(work: Work, after: Token | null, events: RunEvents, times: RunTimes): Execution {
     const key = isBatch(work) ? work.key : null;
     if (isBatch(work) && key !== null) {
       if (this.#ledger === null) throw new Error('a key came where there is no table of keys');
-      return new KeyedRun(this.#launcher, this.#ledger, { batch: work, key }, events, times);
+      return new KeyedRun(this.#launcher, this.#ledger, { batch: work, key, after }, events, times);
     }
     const create: CreateRun = (context, to) =>
       isBatch(work)
-        ? new BatchRun(context, work, to, times, null)
-        : new Run(context, work, to, times);
-    const wish = { isReadOnly: work.isReadOnly, hasKey: false };
+        ? new BatchRun(context, { batch: work, attempt: null, after }, to, times)
+        : new Run(context, work, to, times, after);
+    const wish = { isReadOnly: work.isReadOnly, hasKey: false, after, needsPrimary: false };
     return this.#launcher.launch(wish, create, events, times);
   }
 }

@@ -4,6 +4,8 @@
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { Control } from '../backend/control.ts';
+import { nothingSeen, type Seen } from '../consistency/consistency.ts';
+import type { Token } from '../consistency/token.ts';
 import { Attempt, type AttemptEvents } from '../ledger/attempt.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KeptRow } from '../ledger/ledger-entry.ts';
@@ -12,7 +14,6 @@ import { BatchRun } from './batch-run.ts';
 import type { Execution } from './execution.ts';
 import type { CreateRun, Launcher } from './launcher.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
-import type { RouteWish } from './route.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 
@@ -27,13 +28,19 @@ type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
 /** Connections may be lost so often while the statements run: one of them may be what ends the server. Around COMMIT nobody counts. */
 const mostLosses = 3;
 
-const wish: RouteWish = { isReadOnly: false, hasKey: true };
+/** What is to be run, and what the client has seen before; null: it does not say. */
+export type KeyedWork = {
+  readonly batch: Batch;
+  readonly key: BatchKey;
+  readonly after: Token | null;
+};
 
 /** A batch with a key on its way. */
 export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   readonly #context: Launcher;
   readonly #ledger: Ledger;
   readonly #key: BatchKey;
+  readonly #after: Token | null;
   readonly #batch: Batch;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
@@ -62,7 +69,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   constructor(
     context: Launcher,
     ledger: Ledger,
-    { batch, key }: { readonly batch: Batch; readonly key: BatchKey },
+    { batch, key, after }: KeyedWork,
     events: RunEvents,
     times: RunTimes,
   ) {
@@ -70,6 +77,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#ledger = ledger;
     this.#batch = batch;
     this.#key = key;
+    this.#after = after;
     this.#events = events;
     this.#times = times;
     this.#until = performance.now() + key.timeoutMs;
@@ -123,6 +131,14 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
 
   abandonResults(): void {}
 
+  seeNow(): Promise<Seen> {
+    return Promise.resolve(nothingSeen);
+  }
+
+  seen(seen: Seen): void {
+    this.#events.seen(seen);
+  }
+
   get sink(): RunSink {
     return this.#events.sink;
   }
@@ -167,10 +183,16 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#attempts.add(attempt.entry.attempt);
     this.#run = null;
     const create: CreateRun = (context, events) => {
-      this.#run = new BatchRun(context, batch, events, this.#times, attempt);
+      this.#run = new BatchRun(
+        context,
+        { batch, attempt, after: this.#after },
+        events,
+        this.#times,
+      );
       this.#control = context.control;
       return this.#run;
     };
+    const wish = { isReadOnly: false, hasKey: true, after: this.#after, needsPrimary: false };
     this.#execution = this.#context.launch(wish, create, this, this.#times);
     this.#execution.start();
   }

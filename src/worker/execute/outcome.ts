@@ -23,8 +23,8 @@ export type Answer = {
   readonly facts: ServerFacts | null;
 };
 
-/** Why there is no server to run on, where a section has several. */
-export type Unrouted = 'no primary' | 'two primaries';
+/** Why there is no server to run on, where a section has several; `behind`: those there are do not show what the client has seen. */
+export type Unrouted = 'no primary' | 'two primaries' | 'behind';
 
 /** What became of the statements. */
 export type RunEnd =
@@ -49,6 +49,8 @@ export type RunEnd =
   | { readonly kind: 'batch stopped'; readonly reason: StopReason; readonly outcome: Outcome }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
+  /** What the client has seen before is there no more, provably: nothing was executed, or only read. */
+  | { readonly kind: 'token lost'; readonly isRead: boolean }
   /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
   | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | Unrouted | 'lost' }
   /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */

@@ -5,6 +5,7 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Pipeline } from './pipeline.ts';
 import {
+  type Look,
   type PipelinedStatement,
   type PipelineSession,
   pipelineLimitMs,
@@ -29,7 +30,7 @@ export interface PipelineClient extends ResultSink {
   /** Bytes made of the results so far. */
   readonly resultBytes: number;
   /** From here on the read may have run. */
-  pipelineWrote(now: number): void;
+  pipelineWrote(now: number, look: Look | null): void;
   /** @param isTrusted whether the answer is one: not that of a limit, nor a refusal because it writes */
   pipelineAnswered(error: ServerError | null, isTrusted: boolean): void;
   /** The answer is not wanted here any more, or not to be had; it is READ ONLY and may be run elsewhere. */
@@ -79,9 +80,9 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
     this.#pipeline.latencies.ban(this.#read.shape, performance.now());
   }
 
-  written(now: number): void {
+  written(now: number, look: Look | null): void {
     this.#isWritten = true;
-    this.#client?.pipelineWrote(now);
+    this.#client?.pipelineWrote(now, look);
   }
 
   expelled(): void {

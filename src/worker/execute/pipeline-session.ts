@@ -1,9 +1,11 @@
 // One session of the pipeline: statements written together, answered in order, ended by the server itself.
 // Must not know which statements belong here, nor replies.
 import { performance } from 'node:perf_hooks';
-import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
+import { firstRowCommand, runTogether, statementCommand } from '../../shared/mysql/commands.ts';
+import type { Command } from '../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../shared/mysql/query.ts';
 import type { Session } from '../backend/session.ts';
+import type { Consistency } from '../consistency/consistency.ts';
 import { staleAfterMs } from './preparation.ts';
 
 /** So many are written together: behind a slow one they cannot be called back. */
@@ -22,11 +24,18 @@ const limitingTimeoutMs = 1_000;
 const longestSql = 8 * 1024;
 const mostBytesPerCharacter = 3;
 
+/** What is asked behind all that is written together: an upper bound of what any of it saw. */
+export type Look = {
+  readonly session: Session;
+  /** Called once, behind the answers; null: there is none. */
+  readonly watch: (told: (row: readonly (string | null)[] | null) => void) => void;
+};
+
 /** A statement in the pipeline. */
 export interface PipelinedStatement {
   readonly command: QueryCommand;
-  /** It is about to be written: from here on it may have run. */
-  written(now: number): void;
+  /** It is about to be written: from here on it may have run. @param look null: nothing is asked behind it */
+  written(now: number, look: Look | null): void;
   /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
   expelled(): void;
 }
@@ -40,12 +49,15 @@ export class PipelineSession {
   isSpoiled = false;
   /** When the last answer ended, or the first of a batch was written; performance.now(). */
   headSince = performance.now();
+  readonly #consistency: Consistency | null;
   readonly #outstanding: PipelinedStatement[] = [];
   #waiting: PipelinedStatement[] = [];
   #silentLooks = 0;
 
-  constructor(session: Session) {
+  /** @param consistency null: nothing is asked behind what is written */
+  constructor(session: Session, consistency: Consistency | null) {
     this.session = session;
+    this.#consistency = consistency;
   }
 
   /** Whether statements wait to be written, and nothing is in their way. */
@@ -139,13 +151,17 @@ export class PipelineSession {
   flush(now: number): void {
     if (!this.isDue) return;
     const batch = this.#takeBatch();
+    const asked = this.#consistency === null ? null : createLook(this.session, this.#consistency);
     this.headSince = now;
     if (!this.session.connection.isLost) {
-      for (const statement of batch) statement.written(now);
+      const look = asked?.look ?? null;
+      for (const statement of batch) statement.written(now, look);
     }
     this.#outstanding.push(...batch);
     this.session.isFresh = false;
-    this.session.connection.sendTogether(batch.map(({ command }) => command));
+    const commands: Command[] = batch.map(({ command }) => command);
+    if (asked !== null) commands.push(asked.command);
+    this.session.connection.sendTogether(commands);
   }
 
   #takeBatch(): readonly PipelinedStatement[] {
@@ -162,6 +178,17 @@ export class PipelineSession {
     this.headSince = now;
     return ms;
   }
+}
+
+function createLook(session: Session, consistency: Consistency) {
+  const watchers: ((row: readonly (string | null)[] | null) => void)[] = [];
+  const { connection } = session;
+  const { sql } = consistency.questionOn(connection);
+  const command = firstRowCommand(sql, connection.columns, (row) => {
+    for (const told of watchers) told(row);
+  });
+  const look: Look = { session, watch: (told) => void watchers.push(told) };
+  return { command, look };
 }
 
 /**

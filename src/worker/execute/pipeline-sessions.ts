@@ -3,6 +3,7 @@
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
+import type { Consistency } from '../consistency/consistency.ts';
 import { limitStatements, PipelineSession } from './pipeline-session.ts';
 
 /** Whoever wants the sessions, and gives them back to the pool. */
@@ -16,11 +17,18 @@ export class PipelineSessions {
   opening = 0;
   readonly #pool: Pool;
   readonly #events: PipelineSessionEvents;
+  readonly #consistency: Consistency | null;
   readonly #log: Log;
   #isClosed = false;
 
-  constructor(pool: Pool, events: PipelineSessionEvents, log: Log) {
+  constructor(
+    pool: Pool,
+    events: PipelineSessionEvents,
+    consistency: Consistency | null,
+    log: Log,
+  ) {
     this.#pool = pool;
+    this.#consistency = consistency;
     this.#events = events;
     this.#log = log;
   }
@@ -58,7 +66,7 @@ export class PipelineSessions {
     try {
       await limitStatements(session);
       if (this.#isClosed) this.#pool.release(session, 'unclean');
-      else this.#events.admitted(new PipelineSession(session));
+      else this.#events.admitted(new PipelineSession(session, this.#consistency));
     } catch {
       this.#log.warn('a session could not be prepared for pipelining');
       this.#pool.release(session, 'broken');

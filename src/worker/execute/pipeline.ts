@@ -4,6 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
+import type { Consistency } from '../consistency/consistency.ts';
 import { LatencyTracker } from './latency-tracker.ts';
 import { heldUpMs, type PipelinedStatement, type PipelineSession } from './pipeline-session.ts';
 import { type PipelineSessionEvents, PipelineSessions } from './pipeline-sessions.ts';
@@ -44,11 +45,14 @@ export class Pipeline implements PipelineSessionEvents {
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
 
-  /** @param onWriter told when a statement of the pipeline tried to write: what it names is not what it was thought to be */
-  constructor(pool: Pool, onWriter: () => void, log: Log) {
+  /**
+   * @param onWriter told when a statement of the pipeline tried to write: what it names is not what it was thought to be
+   * @param consistency null: nobody asks what reads have seen
+   */
+  constructor(pool: Pool, onWriter: () => void, consistency: Consistency | null, log: Log) {
     this.#pool = pool;
     this.noteWriter = onWriter;
-    this.#source = new PipelineSessions(pool, this, log);
+    this.#source = new PipelineSessions(pool, this, consistency, log);
   }
 
   observations(): PipelineObservations {

@@ -1,6 +1,7 @@
 // Where among a section's servers statements are run: what whoever runs them is told, and asks.
 // Must not know how a server is chosen.
 import type { Admission } from '../backend/admission.ts';
+import type { Token } from '../consistency/token.ts';
 import type { Indexed } from '../indexed-set.ts';
 import type { RunEnd, Unrouted } from './outcome.ts';
 import type { RunContext } from './run.ts';
@@ -11,6 +12,10 @@ export type RouteWish = {
   readonly isReadOnly: boolean;
   /** It has a key: what was rolled back may be run once more elsewhere. */
   readonly hasKey: boolean;
+  /** What the client has seen before: where, is asked first. Null: it does not say. */
+  readonly after: Token | null;
+  /** A replica did not show what the client has seen: the primary is asked. */
+  readonly needsPrimary: boolean;
 };
 
 /** One server, as something that runs there knows it. */

@@ -1,5 +1,6 @@
 // Statements on their way among several servers: begun where they may run, and begun anew elsewhere where that is safe.
 // Must not know how they are run, nor how a server is chosen.
+import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Execution } from './execution.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
 import type { Route, Routed, Router, RouteWish } from './route.ts';
@@ -25,7 +26,7 @@ const mostFailures = 1;
 export class RoutedRun implements Execution, RunEvents, Routed {
   index = -1;
   readonly #router: Router;
-  readonly #wish: RouteWish;
+  #wish: RouteWish;
   readonly #create: CreateRun;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
@@ -101,6 +102,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#run?.resume();
   }
 
+  seeNow(): Promise<Seen> {
+    return this.#run?.seeNow() ?? Promise.resolve(nothingSeen);
+  }
+
   abandonResults(): void {
     this.#run?.abandonResults();
   }
@@ -121,6 +126,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     run.stop('stopping');
   }
 
+  seen(seen: Seen): void {
+    this.#events.seen(seen);
+  }
+
   // What the run says.
 
   runEnded(end: RunEnd): void {
@@ -139,6 +148,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
       return;
     }
     if (!isMoving) this.#noteFailure(route);
+    if ('reason' in end && end.reason === 'behind')
+      this.#wish = { ...this.#wish, needsPrimary: true };
     this.#run = null;
     this.#seek();
   }
@@ -153,7 +164,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if ((this.#failures?.get(route)?.count ?? 0) >= mostFailures) return false;
     switch (end.kind) {
       case 'not executed':
-        return end.reason === 'database unreachable';
+        return end.reason === 'database unreachable' || end.reason === 'behind';
       case 'lost':
         return isReadOnly;
       case 'cut short':

@@ -2,6 +2,7 @@
 // Must not know how statements are run, nor what is made of results.
 import type { Column } from '../../shared/mysql/packets.ts';
 import type { ResultSink } from '../../shared/mysql/query.ts';
+import type { Seen } from '../consistency/consistency.ts';
 import type { RunEnd } from './outcome.ts';
 
 /** What a sink has made of all results, none of which has left; the bytes are valid during the call only. */
@@ -39,6 +40,8 @@ export interface RunSink extends ResultSink {
 /** Whoever asks for a run. */
 export interface RunEvents {
   readonly sink: RunSink;
+  /** Where a section has several servers: what the client has seen now, at most. Called before the end, or not at all. */
+  seen(seen: Seen): void;
   /** Called exactly once. What it throws must not be left to the run, whose session others wait for. */
   runEnded(end: RunEnd): void;
 }

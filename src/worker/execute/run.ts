@@ -2,6 +2,7 @@
 // pipeline, or sent on a session of their own. Sent once, but for a read whose READ ONLY run in the pipeline was cut short.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import { performance } from 'node:perf_hooks';
+import { firstRowCommand } from '../../shared/mysql/commands.ts';
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultNote } from '../../shared/mysql/query.ts';
@@ -11,11 +12,19 @@ import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
+import {
+  type Arrival,
+  type Consistency,
+  nothingSeen,
+  type Seen,
+} from '../consistency/consistency.ts';
+import type { Token } from '../consistency/token.ts';
 import type { Coalescer } from './coalescer.ts';
 import type { Execution } from './execution.ts';
 import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline-entry.ts';
+import type { Look } from './pipeline-session.ts';
 import { makeReady, needsPreparation, type Statement } from './preparation.ts';
 import type { RunEvents } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
@@ -28,6 +37,8 @@ export type RunContext = {
   readonly control: Control;
   /** Null: every statement runs on a session of its own. */
   readonly pipeline: Pipeline | null;
+  /** Null: it is the only server, and nobody asks what was seen there. */
+  readonly consistency: Consistency | null;
   /** Null: every request has its statements run, whatever others ask for. */
   readonly coalescer: Coalescer<Run> | null;
 };
@@ -63,6 +74,16 @@ const activities: Readonly<Record<Phase, Activity>> = {
   ended: 'over',
 };
 
+type Row = readonly (string | null)[] | null;
+
+const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
+const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
+
+/** A server that cannot tell is used, and its reply says so. */
+function mayRunAfter(arrival: Arrival): boolean {
+  return arrival === 'ready' || arrival === 'unverified';
+}
+
 /** What those have who share nothing: never written to. */
 const nobody: Run[] = [];
 
@@ -72,6 +93,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   readonly #statement: Statement;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
+  /** What the client has seen before; null: it does not say. */
+  readonly #after: Token | null;
   #phase: Phase = 'created';
   /** Whether it has a place of the admission for itself, beside those in the pool's queue. */
   #hasPlace = false;
@@ -84,11 +107,30 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #session: Session | null = null;
   #command: QueryCommand | null = null;
   #mayTryAnother = true;
+  /** What is asked behind what the pipeline has written; null: nothing. */
+  #look: Look | null = null;
+  /** Something is asked behind the statement, whose own answer is kept until then. */
+  #isAsking = false;
+  #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
+  #isTokenLost = false;
+  /** The server could not tell whether it shows what the client has seen. */
+  #isUnverified = false;
+  #seen: Seen | null = null;
   /** Set when the run was stopped while its session was being prepared. */
   #preparingUntil: NodeJS.Timeout | undefined;
 
-  /** @param times kept by this run until it has ended */
-  constructor(context: RunContext, statement: Statement, events: RunEvents, times: RunTimes) {
+  /**
+   * @param times kept by this run until it has ended
+   * @param after what the client has seen before; null: it does not say
+   */
+  constructor(
+    context: RunContext,
+    statement: Statement,
+    events: RunEvents,
+    times: RunTimes,
+    after: Token | null,
+  ) {
+    this.#after = after;
     this.#context = context;
     this.#statement = statement;
     this.#events = events;
@@ -100,7 +142,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     this.#times.enter('waiting');
     const { coalescer } = this.#context;
     const { coalescingKey: key, effects } = this.#statement;
-    if (coalescer !== null && key !== null && effects.isRepeatable()) {
+    const mayShare = coalescer !== null && key !== null && this.#after === null;
+    if (mayShare && effects.isRepeatable()) {
       const leader = coalescer.leaderOf(key);
       if (leader === undefined) coalescer.open(key, this);
       else if (this.#context.pool.admission.admit()) {
@@ -158,6 +201,13 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   /** Lets the statements run to their end though nobody wants the results any more. */
+  seeNow(): Promise<Seen> {
+    const { consistency, control } = this.#context;
+    if (consistency === null) return Promise.resolve(nothingSeen);
+    const seen = control.ask((connection) => consistency.seenNow(connection, this.#after));
+    return seen.then((found) => found ?? nothingSeen);
+  }
+
   abandonResults(): void {
     void this.#command?.discardResults();
     this.resume();
@@ -184,8 +234,9 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     return this.#events.sink.totalBytes;
   }
 
-  pipelineWrote(now: number): void {
+  pipelineWrote(now: number, look: Look | null): void {
     this.#wasWritten = true;
+    this.#look = look;
     this.#close();
     this.#enter('pipelined', now);
   }
@@ -198,7 +249,17 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     if (!isTrusted && this.#moveOutside()) return;
     const results = this.#entry?.command.results ?? [];
     this.#entry = null;
-    this.#end({ kind: 'answered', failure: this.#failureOf(error, results, false), facts: null });
+    const failure = this.#failureOf(error, results, false);
+    const look = this.#look;
+    if (look === null) this.#end({ kind: 'answered', failure, facts: null });
+    else look.watch((row) => this.#looked(look.session, row, failure));
+  }
+
+  /** Read in the pipeline: what is asked behind it bounds what it saw. */
+  #looked(session: Session, row: Row, failure: StatementFailure | null): void {
+    if (this.#phase !== 'pipelined') return;
+    const isLost = this.#tellSeen(session, row, false);
+    this.#end(isLost ? tokenLost : { kind: 'answered', failure, facts: null });
   }
 
   pipelineLost(): void {
@@ -242,6 +303,32 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   answered(flagsClean: boolean, error: ServerError | null): void {
     if (this.#phase !== 'running') return;
+    if (this.#isAsking) this.#answer = { flagsClean, error };
+    else this.#proceed(flagsClean, error);
+  }
+
+  /** What was asked behind the statement has its answer. */
+  #asked(row: Row): void {
+    const answer = this.#answer;
+    if (this.#phase !== 'running' || answer === null) return;
+    const results = this.#command?.results ?? [];
+    const isWriteAlone = results.length === 1 && results[0]?.isResultSet === false;
+    this.#isTokenLost = this.#tellSeen(this.#session as Session, row, isWriteAlone);
+    this.#proceed(answer.flagsClean, answer.error);
+  }
+
+  /** Returns whether what the client has seen before is gone. */
+  #tellSeen(session: Session, row: Row, isWriteAlone: boolean): boolean {
+    const { consistency } = this.#context;
+    if (consistency === null) return false;
+    const found = consistency.seenOn(session, row, this.#after, isWriteAlone);
+    const seen = this.#isUnverified ? { ...found, isVerified: false } : found;
+    this.#seen = seen;
+    this.#events.seen(seen);
+    return seen.isLost && this.#statement.isRead;
+  }
+
+  #proceed(flagsClean: boolean, error: ServerError | null): void {
     const { rollbackOnError, asksServer } = this.#statement;
     if (error === null ? asksServer : rollbackOnError) void this.#askMore(flagsClean, error);
     else this.#finish(flagsClean, error, null);
@@ -277,7 +364,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #findPlace(): PipelineEntry | null {
     const { pipeline } = this.#context;
     const { sql, shape, effects } = this.#statement;
-    if (pipeline === null || shape === null || sql === null) return null;
+    if (pipeline === null || shape === null || sql === null || this.#needsArrival()) return null;
     const place = pipeline.placeFor(shape, sql.length, performance.now());
     if (place === null || !effects.isHarmless()) return null;
     if (place.isDeep && !this.#takePlace()) return null;
@@ -327,7 +414,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     const now = performance.now();
     this.#enter('preparing', now);
     const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
-    if (needsPreparation(session, this.#statement, needsFresh, now)) {
+    if (this.#needsArrival() || needsPreparation(session, this.#statement, needsFresh, now)) {
       void this.#prepare(session, needsFresh);
     } else {
       this.#send(session);
@@ -340,16 +427,41 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   async #prepare(session: Session, needsFresh: boolean): Promise<void> {
     const { pool } = this.#context;
+    let arrival: Arrival = 'ready';
     try {
-      await makeReady(pool, session, this.#statement.isReadOnly, needsFresh);
+      if (this.#needsArrival()) arrival = await this.#arrive(session);
+      this.#isUnverified = arrival === 'unverified';
+      if (mayRunAfter(arrival)) {
+        await makeReady(pool, session, this.#statement.isReadOnly, needsFresh);
+      }
     } catch {
       this.#tryAnother(session);
       return;
     } finally {
       clearTimeout(this.#preparingUntil);
     }
-    if (this.#phase === 'preparing') this.#sendPrepared(session);
+    if (this.#phase === 'preparing' && mayRunAfter(arrival)) this.#sendPrepared(session);
+    else if (this.#phase === 'preparing') this.#turnBack(session, arrival);
     else pool.release(session, session.isFresh ? 'clean' : 'unclean');
+  }
+
+  #needsArrival(): boolean {
+    const { consistency } = this.#context;
+    if (consistency === null || this.#after === null) return false;
+    return consistency.needsArrival(this.#after, this.#statement.isRead);
+  }
+
+  #arrive(session: Session): Promise<Arrival> {
+    return (this.#context.consistency as Consistency).arrive(session, this.#after as Token);
+  }
+
+  /** The server does not show what the client has seen: nothing was sent. */
+  #turnBack(session: Session, arrival: Arrival): void {
+    try {
+      this.#end(arrival === 'lost' ? { kind: 'token lost', isRead: false } : behind);
+    } finally {
+      this.#context.pool.release(session, session.isFresh ? 'clean' : 'unclean');
+    }
   }
 
   #sendPrepared(session: Session): void {
@@ -401,7 +513,15 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     session.isFresh = false;
     this.#command = command;
     effects.sent();
-    connection.send(command);
+    const { consistency } = this.#context;
+    if (consistency === null) {
+      connection.send(command);
+      return;
+    }
+    this.#isAsking = true;
+    const { sql: question } = consistency.questionOn(connection);
+    const ask = firstRowCommand(question, connection.columns, (row) => this.#asked(row));
+    connection.sendTogether([command, ask]);
   }
 
   /** What is asked on the session between the statements' end and its release. */
@@ -429,7 +549,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
       pipeline?.latencies.noteOutside(shape, this.#times.workedMs, this.resultBytes);
     }
     try {
-      this.#end({ kind: 'answered', failure, facts });
+      this.#end(this.#isTokenLost ? tokenLost : { kind: 'answered', failure, facts });
     } finally {
       session.connection.resume();
       pool.release(session, isClean ? 'clean' : 'unclean');
@@ -533,6 +653,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #answeredBy(leader: Run, answer: Answer): void {
     if (this.#phase !== 'following') return;
     this.#times.shareWork(leader.#times.workedMs);
+    if (leader.#seen !== null) this.#events.seen(leader.#seen);
     if (this.#context.coalescer !== null) this.#context.coalescer.coalesced += 1;
     this.#end(answer);
   }

@@ -2,6 +2,8 @@
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
+import type { Seen } from '../consistency/consistency.ts';
+import type { Token } from '../consistency/token.ts';
 import type { Execution } from '../execute/execution.ts';
 import { type Executor, isBatch, type Work } from '../execute/executor.ts';
 import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
@@ -21,7 +23,7 @@ import { endWithFault } from './internal-fault.ts';
 import type { Attended, OutgoingReply } from './outgoing-reply.ts';
 import { ReplyTransport, serverTiming } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
-import { faultedOutcome, runFailure } from './run-failure.ts';
+import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
 import { type ReaderEvents, SlowReader } from './slow-reader.ts';
 import type { StalledReaders } from './stalled-readers.ts';
 
@@ -36,6 +38,8 @@ export type ExchangeContext = {
   /** The exchanges that are not over. */
   readonly live: IndexedSet<Exchange>;
   readonly observe: Observe;
+  /** Where the section has several servers: how what was seen is told. Null: it is not. */
+  readonly seenHeaders: SeenHeaders | null;
 };
 
 /** What one exchange is asked to do. */
@@ -44,6 +48,8 @@ export type ExchangeRequest = {
   readonly timeoutMs: number;
   readonly record: RequestRecord;
   readonly format: FormatChoice;
+  /** What the client has seen before, by its token; null: it has none. */
+  readonly after: Token | null;
   /** Whether the reply may be compressed. */
   readonly mayCompress?: boolean;
 };
@@ -69,6 +75,9 @@ export class Exchange
   #refusal: Failure | null = null;
   #over = false;
   #isTold = false;
+  /** Null: nothing has been seen. */
+  #seen: Seen | null = null;
+  #isSeenTold = false;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
     const { work, record, format, timeoutMs, mayCompress = false } = request;
@@ -79,9 +88,10 @@ export class Exchange
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // What a batch has done is not known before its end.
     const holdBytes = isBatch(work) ? Number.POSITIVE_INFINITY : context.holdBytes;
-    this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head);
+    const onFull = context.seenHeaders === null ? null : () => this.#replyIsFull();
+    this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
-    this.#run = context.executor.create(work, this, this.#times);
+    this.#run = context.executor.create(work, request.after, this, this.#times);
     this.#reader = new SlowReader(response, this, context.stalledReaders);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
@@ -169,6 +179,42 @@ export class Exchange
     }
   }
 
+  seen(seen: Seen): void {
+    this.#seen = seen;
+  }
+
+  /** What its rows have seen stands in the head: it is asked for before the first of them leaves. */
+  #replyIsFull(): void {
+    this.#run.pause();
+    void this.#run.seeNow().then((seen) => {
+      if (this.#over) return;
+      try {
+        this.#beginWith(seen);
+      } catch (cause) {
+        this.#faulted(cause);
+      }
+    });
+  }
+
+  #beginWith(seen: Seen): void {
+    if (seen.isLost) {
+      this.replyRefused(tokenLost);
+      return;
+    }
+    this.#seen = seen;
+    this.#tellSeen();
+    this.#writer.open();
+    if (!this.#isCompressing && !this.#reader.isWaiting) this.#run.resume();
+  }
+
+  /** Once, and before the head leaves. */
+  #tellSeen(): void {
+    const { seenHeaders } = this.#context;
+    if (seenHeaders === null || this.#isSeenTold || this.#response.headersSent) return;
+    this.#isSeenTold = true;
+    this.#response.addHeaders(seenHeaders(this.#seen, this.#request.after));
+  }
+
   runEnded(end: RunEnd): void {
     if (this.#over) return;
     try {
@@ -209,6 +255,7 @@ export class Exchange
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
+    this.#tellSeen();
     if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
@@ -292,6 +339,9 @@ export class Exchange
     this.#request.record.statementsEnded(summary);
   }
 }
+
+/** Tells what was seen, and what had been before, as headers. */
+export type SeenHeaders = (seen: Seen | null, after: Token | null) => readonly string[];
 
 const wasExecuted = 'The statement was executed all the same.';
 

@@ -45,6 +45,8 @@ export function runFailure(
       return keyUnknown(end);
     case 'key refused':
       return keyFailures[end.reason];
+    case 'token lost':
+      return { ...tokenLost, outcome: end.isRead ? 'failed' : 'not_executed' };
     default:
       return end satisfies never;
   }
@@ -79,6 +81,7 @@ function keyUnasked(reason: KeyUnknown['reason']): StopCause {
     case 'database unreachable':
     case 'no primary':
     case 'two primaries':
+    case 'behind':
       return unreached(reason);
     default:
       return stops[reason];
@@ -106,6 +109,12 @@ const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['rea
   },
 };
 
+/** What is told of a token whose position is there no more. */
+export const tokenLost = refusal(
+  'TOKEN_LOST',
+  'What the client has seen before is there no more: it was lost when another server became the primary.',
+);
+
 /** What may have become of the statements of a request that an exception ended. */
 export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
   if (!isSent) return 'not_executed';
@@ -121,6 +130,7 @@ const refusals = {
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
   'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
+  behind: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'],
   'two primaries': [
     'TWO_PRIMARIES',
     'Several servers could be written to, and it cannot be told which should be.',

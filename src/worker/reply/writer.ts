@@ -36,9 +36,21 @@ export class ReplyWriter {
   #sentBytes = 0;
   readonly #buffers: BufferPool;
   readonly #transport: Transport;
+  readonly #holdBytes: number;
+  /** Called instead of committing, once; null: nothing is in the way. */
+  #onFull: (() => void) | null;
   #limit: number;
 
-  constructor(buffers: BufferPool, holdBytes: number, transport: Transport, head: ReplyHead) {
+  /** @param onFull called when the reply has outgrown what is held back: all is held from then on, until `open` */
+  constructor(
+    buffers: BufferPool,
+    holdBytes: number,
+    transport: Transport,
+    head: ReplyHead,
+    onFull: (() => void) | null = null,
+  ) {
+    this.#holdBytes = holdBytes;
+    this.#onFull = onFull;
     this.head = head;
     this.#buffers = buffers;
     this.#transport = transport;
@@ -63,8 +75,21 @@ export class ReplyWriter {
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;
     if (this.bytes === nothing) this.bytes = this.#buffers.acquire();
-    else if (this.length > this.#limit) this.#flush();
-    else this.#grow();
+    else if (this.length <= this.#limit) this.#grow();
+    else if (this.#onFull === null) this.#flush();
+    else this.#close(this.#onFull);
+  }
+
+  /** What was in the way is over: the reply may be committed. */
+  open(): void {
+    this.#limit = this.#holdBytes;
+  }
+
+  #close(onFull: () => void): void {
+    this.#onFull = null;
+    this.#limit = Number.POSITIVE_INFINITY;
+    this.#grow();
+    onFull();
   }
 
   /** Takes back what was written after `length` was `mark`. Only before the reply is committed. */

@@ -18,6 +18,7 @@ import { Reachability } from '../backend/reachability.ts';
 import { Readiness } from '../backend/readiness.ts';
 import { prepareSession, type Session } from '../backend/session.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
+import { Consistency, type ServerPart } from '../consistency/consistency.ts';
 import { Pipeline, type PipelineObservations } from '../execute/pipeline.ts';
 
 /** What a backend needs of its worker. */
@@ -35,6 +36,13 @@ export type Accepts = {
   readonly opened: (identity: ServerIdentity) => boolean;
   /** Asked of a session before it is lent once more. */
   readonly kept: (identity: ServerIdentity) => boolean;
+};
+
+/** What is known of a backend as one of several. */
+export type Among = {
+  readonly accepts: Accepts;
+  /** What it is now; null: that is not known. */
+  readonly part: () => ServerPart | null;
 };
 
 /** What a backend holds now, and what it has done so far. */
@@ -59,6 +67,8 @@ export class Backend {
   readonly pipeline: Pipeline | null;
   readonly catalogue: Catalogue;
   readonly readiness: Readiness;
+  /** Null: it is alone, and always shows what it showed. */
+  readonly consistency: Consistency | null;
   readonly #config: Config;
   readonly #candidate: Candidate;
   readonly #accepts: Accepts | null;
@@ -68,16 +78,17 @@ export class Backend {
   readonly #drainRate = new DrainRate(performance.now());
   #settings: ConnectionSettings;
 
-  /** @param accepts null: whatever is reached is meant */
+  /** @param among what is known of it as one of several; null: it is alone, and whatever is reached is meant */
   constructor(
     config: Config,
     candidate: Candidate,
     { arena, tellTablesChanged, log }: BackendSurroundings,
-    accepts: Accepts | null,
+    among: Among | null,
   ) {
     this.#config = config;
     this.#candidate = candidate;
-    this.#accepts = accepts;
+    this.#accepts = among?.accepts ?? null;
+    this.consistency = among === null ? null : new Consistency(among.part);
     this.#arena = arena;
     this.#settings = connectionSettings(config, this.#candidate, arena);
     this.address = formatCandidate(this.#candidate);
@@ -88,7 +99,7 @@ export class Backend {
         queue: config.queue,
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
-        mayLend: accepts === null ? null : ({ identity }) => accepts.kept(identity),
+        mayLend: among === null ? null : ({ identity }) => among.accepts.kept(identity),
         onRelease: () => this.#drainRate.note(performance.now()),
         log,
       },
@@ -98,7 +109,7 @@ export class Backend {
     this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
     this.pipeline =
       config.pool >= leastPoolForPipeline
-        ? new Pipeline(this.pool, () => this.catalogue.outdate(), log)
+        ? new Pipeline(this.pool, () => this.catalogue.outdate(), this.consistency, log)
         : null;
     this.readiness = new Readiness(
       (signal) => this.connect(signal),

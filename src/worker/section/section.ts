@@ -30,11 +30,12 @@ export class Section {
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
     const ledger = table === null ? null : new Ledger(table, log);
     const coalescer = config.coalesce ? new Coalescer<Run>() : null;
-    const contextOf = ({ pool, control, pipeline }: Backend): RunContext => ({
+    const contextOf = ({ pool, control, pipeline, consistency }: Backend): RunContext => ({
       pool,
       control,
       pipeline,
       coalescer,
+      consistency,
     });
     this.config = config;
     this.#coalescer = coalescer;

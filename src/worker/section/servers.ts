@@ -4,6 +4,7 @@ import type { Config } from '../../shared/settings/config.ts';
 import type { Role } from '../../shared/topology/judge.ts';
 import { Admission } from '../backend/admission.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
+import type { Token } from '../consistency/token.ts';
 import type { RunEnd, Unrouted } from '../execute/outcome.ts';
 import type { Route, Routed, Router, RouteWish } from '../execute/route.ts';
 import type { RunContext } from '../execute/run.ts';
@@ -59,7 +60,11 @@ export class Servers implements Router {
   ) {
     const { log } = surroundings;
     const backends = config.candidates.map(
-      (candidate, at) => new Backend(config, candidate, surroundings, this.#acceptsOf(at)),
+      (candidate, at) =>
+        new Backend(config, candidate, surroundings, {
+          accepts: this.#acceptsOf(at),
+          part: () => this.#topology.partOf(at),
+        }),
     );
     this.backends = backends;
     this.admission = new Admission(() => config.queue);
@@ -126,8 +131,11 @@ export class Servers implements Router {
     return this.#topology.isContested ? 'two primaries' : 'no primary';
   }
 
-  choose({ isReadOnly }: RouteWish, isAvoided: (route: Route) => boolean): Route | null {
-    const replica = isReadOnly && this.#readsReplicas ? this.#chooseReplica(isAvoided) : null;
+  choose(wish: RouteWish, isAvoided: (route: Route) => boolean): Route | null {
+    const mayBeReplica = wish.isReadOnly && this.#readsReplicas && !wish.needsPrimary;
+    const seenOn = mayBeReplica && wish.after !== null ? this.#chooseSeen(wish.after) : null;
+    if (seenOn !== null && !isAvoided(seenOn)) return seenOn;
+    const replica = mayBeReplica ? this.#chooseReplica(isAvoided) : null;
     if (replica !== null) return replica;
     const primary = this.#primary;
     return primary === null || isAvoided(primary) ? null : primary;
@@ -155,6 +163,15 @@ export class Servers implements Router {
   get #primary(): Server | null {
     const at = this.#topology.primary;
     return at === null ? null : (this.#servers[at] as Server);
+  }
+
+  /** The server that the client has seen, while it may be read from: it shows what it showed, and nothing need be waited for. */
+  #chooseSeen({ server }: Token): Server | null {
+    const at = this.#servers.findIndex((_one, index) => {
+      return this.#topology.partOf(index)?.name === server;
+    });
+    const mayServe = at >= 0 && (at === this.#topology.primary || this.#topology.isReadable(at));
+    return mayServe ? (this.#servers[at] as Server) : null;
   }
 
   #chooseReplica(isAvoided: (route: Route) => boolean): Server | null {

@@ -1,8 +1,10 @@
 // What is known of one candidate: its last looks, whether it counts, how far it is behind.
 // Must not know the other candidates.
+import { createHash } from 'node:crypto';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Seen, Verdict } from '../../shared/topology/judge.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
+import type { ServerPart } from '../consistency/consistency.ts';
 
 /** A server that had been gone counts again after so many looks. */
 const looksToReturn = 3;
@@ -13,6 +15,8 @@ const keptLooks = 4;
 export class Candidate {
   /** Null: there is none yet. */
   verdict: Verdict | null = null;
+  /** What it is, for those who hold it against what clients have seen; null: it was never seen. */
+  part: ServerPart | null = null;
   /** How often its role has changed. */
   changes = 0;
   /** How far it is behind the primary, in ms, at its latest look; null: it is no replica, or that cannot be told. */
@@ -58,7 +62,22 @@ export class Candidate {
     if (view.following.kind === 'somebody') this.isPassedOver = false;
   }
 
+  /** To be told after each look. */
+  noteRole(isPrimary: boolean): void {
+    const { view } = this;
+    if (view === null) return;
+    const { name, startedAt } = view.identity;
+    const run = `${name} ${startedAt}`;
+    if (this.part?.run === run && this.part.isPrimary === isPrimary) return;
+    this.part = { name: hide(name), run, isPrimary, isNode: view.galera !== null };
+  }
+
   noteFailure(failure: ConnectFailure): void {
     this.#failure = failure;
   }
+}
+
+/** Clients get it in their tokens, and have no need to know hosts. The same by all gateways. */
+function hide(name: string): string {
+  return createHash('sha256').update(name).digest('base64url').slice(0, 12);
 }

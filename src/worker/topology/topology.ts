@@ -6,6 +6,7 @@ import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.t
 import type { Log } from '../../shared/process/log.ts';
 import { judge, type Verdict } from '../../shared/topology/judge.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
+import type { ServerPart } from '../consistency/consistency.ts';
 import { Candidate } from './candidate.ts';
 import { LagTracker } from './lag.ts';
 import { Prober } from './prober.ts';
@@ -88,6 +89,11 @@ export class Topology {
     return role === 'replica' && lagMs !== null && lagMs <= this.#settings.maxLagMs;
   }
 
+  /** What it is now, as its latest look says; null: it was never seen. */
+  partOf(at: number): ServerPart | null {
+    return (this.#candidates[at] as Candidate).part;
+  }
+
   /** Somebody has seen something that does not fit: it is looked at now. */
   suspect(at: number): void {
     this.#probers[at]?.hurry();
@@ -153,6 +159,7 @@ export class Topology {
       if (view?.identity.name !== this.#reference?.identity.name) this.#lag.clear();
     }
     this.primary = at;
+    for (const [place, candidate] of this.#candidates.entries()) candidate.noteRole(place === at);
     const view = at === null ? null : (this.#candidates[at]?.view ?? null);
     if (view === null) return;
     this.#reference = view;

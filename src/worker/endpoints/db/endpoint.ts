@@ -107,12 +107,17 @@ function answerRequest(
     sendFailure(response, decided.failure, record.requestId);
     return;
   }
+  const after = context.tokens.decode(response.req.headers);
+  if (after !== null && 'code' in after) {
+    sendFailure(response, after, record.requestId);
+    return;
+  }
   const { statement } = decided;
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
   const format = chooseDbFormat(options, extrasOf(config, request));
-  new Exchange(context, { work: statement, timeoutMs, record, format }, response).start();
+  new Exchange(context, { work: statement, timeoutMs, record, format, after }, response).start();
 }
 
 /** What a request to /db wants to have run. Replies with more than the results are nobody else's. */

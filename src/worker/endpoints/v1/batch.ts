@@ -83,6 +83,11 @@ function answer(
     sendFailure(response, decided.failure, record.requestId);
     return;
   }
+  const after = context.tokens.decode(response.req.headers);
+  if (after !== null && 'code' in after) {
+    sendFailure(response, after, record.requestId);
+    return;
+  }
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const work = { ...decided.batch, key: key === null ? null : { ...key, timeoutMs } };
@@ -103,5 +108,5 @@ function answer(
     isDryRun: false,
     rowBounds: key === null ? null : new RowBounds(),
   });
-  new Exchange(context, { work, timeoutMs, record, format, mayCompress }, response).start();
+  new Exchange(context, { work, timeoutMs, record, format, mayCompress, after }, response).start();
 }

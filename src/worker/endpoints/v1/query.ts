@@ -123,6 +123,11 @@ function answer(
     sendFailure(response, decided.failure, record.requestId);
     return;
   }
+  const after = context.tokens.decode(response.req.headers);
+  if (after !== null && 'code' in after) {
+    sendFailure(response, after, record.requestId);
+    return;
+  }
   const { statement } = decided;
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
@@ -144,7 +149,7 @@ function answer(
     isDryRun: request.isDryRun,
     rowBounds: key === null ? null : new RowBounds(),
   });
-  const wish = { work, timeoutMs, record, format, mayCompress };
+  const wish = { work, timeoutMs, record, format, mayCompress, after };
   new Exchange(context, wish, response).start();
 }
 

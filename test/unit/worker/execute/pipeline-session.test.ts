@@ -21,7 +21,7 @@ function create() {
     sendTogether: (commands: readonly Command[]) => void writes.push(commands.length),
   };
   const session = { connection, commandLimitBytes: 1 << 20, isFresh: true } as unknown as Session;
-  const place = new PipelineSession(session);
+  const place = new PipelineSession(session, null);
   const expelled: number[] = [];
   const written: number[] = [];
   const add = (from: number, count: number): PipelinedStatement[] =>

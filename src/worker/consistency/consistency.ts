@@ -1,0 +1,246 @@
+// What one server shows, held against what a client has seen: waits until it shows as much, and tells what was seen then.
+// Must not know requests, nor the other servers.
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { formatSets, uniteSets } from '../../shared/topology/gtid-sets.ts';
+import type { Session } from '../backend/session.ts';
+import { type Answer, type Question, questionFor } from './question.ts';
+import { formatEvents, type MariadbEvents, type SeenPosition, type Token } from './token.ts';
+
+/** What is known of the server now. */
+export type ServerPart = {
+  /** Its name for itself. */
+  readonly name: string;
+  /** Tells one run of it from another: in a crash it may have lost something. */
+  readonly run: string;
+  /** Whether it takes writes: what is to be seen there is there, or never will be. */
+  readonly isPrimary: boolean;
+  /** A node of a Galera cluster. */
+  readonly isNode: boolean;
+};
+
+/**
+ * Whether a server shows what a client has seen. `behind`: not within a second, another one may. `lost`: it is there no more, provably.
+ * `unverified`: it cannot be told.
+ */
+export type Arrival = 'ready' | 'behind' | 'lost' | 'unverified';
+
+/** What a client has seen after a statement, at most. */
+export type Seen = {
+  /** Null: that cannot be told. */
+  readonly token: Token | null;
+  /** What it had seen before is there no more, provably. */
+  readonly isLost: boolean;
+  /** Whether it is certain that the statement saw at least what its client had seen, and the token bounds what it saw. */
+  readonly isVerified: boolean;
+};
+
+/** What was seen cannot be told. */
+export const nothingSeen: Seen = { token: null, isLost: false, isVerified: false };
+
+const mostWaitMs = 1_000;
+const pollMs = 1;
+/** Group commits after which the storage engine shows what was in the log before them. */
+const laterCommits = 3;
+/** ER_LOCK_WAIT_TIMEOUT: Galera's word for a position that was not reached in time. */
+const notReached = 1205;
+const progressSql =
+  "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_group_commits', 'Rpl_semi_sync_master_wait_sessions')";
+
+/** One server's consistency, as one worker knows it. */
+export class Consistency {
+  readonly #part: () => ServerPart | null;
+  /** The latest word on what one run of the server has, and what of it is shown for certain: the log may be ahead of the engine. */
+  #known: { readonly run: string; readonly answer: Answer; visible: MariadbEvents } | null = null;
+  readonly #last = new WeakMap<Session, Answer>();
+
+  /** @param part what the server is now; null: that is not known */
+  constructor(part: () => ServerPart | null) {
+    this.#part = part;
+  }
+
+  /** What is to be asked in the same write as a statement, behind it. */
+  questionOn(connection: Connection): Question {
+    return questionFor(connection, this.#part()?.isNode === true);
+  }
+
+  /** Whether something must be waited for, or asked, before a statement runs there. */
+  needsArrival({ server, position }: Token, isRead: boolean): boolean {
+    const part = this.#part();
+    if (part === null || part.name !== server) return true;
+    // The same server shows what it showed. Whether it has lost it is told behind a read, and must be known before a write.
+    return !isRead && !this.#isKnownToHave(part, position);
+  }
+
+  /**
+   * Waits until the session's server shows what the client has seen, a second at most. Outside of any transaction. Rejects when the
+   * connection is lost.
+   */
+  async arrive({ connection }: Session, { server, position }: Token): Promise<Arrival> {
+    const part = this.#part();
+    if (part === null) return 'behind';
+    const isSame = part.name === server;
+    if ((isSame || part.isPrimary) && !this.#isKnownToHave(part, position)) {
+      const answer = await this.#ask(connection, part);
+      const has = answer?.has(position) ?? null;
+      if (has === false) return 'lost';
+      if (has === null && position.kind === 'mariadb') return 'unverified';
+    }
+    if (isSame) return 'ready';
+    const arrival = await this.#wait(connection, part, position);
+    return arrival === 'behind' && part.isPrimary ? 'unverified' : arrival;
+  }
+
+  /** What a client has seen after a statement on a session. @param row the answer to the question; null: there was none */
+  seenOn(
+    session: Session,
+    row: readonly (string | null)[] | null,
+    before: Token | null,
+    isWriteAlone: boolean,
+  ): Seen {
+    const part = this.#part();
+    if (part === null || row === null) return nothingSeen;
+    const last = this.#last.get(session) ?? null;
+    const answer = this.questionOn(session.connection).read(row, last);
+    if (answer === null) return nothingSeen;
+    this.#last.set(session, answer);
+    this.#note(part, answer);
+    if (last !== null && answer.ownWrite !== null) this.#noteVisible(part, answer.ownWrite);
+    const own = isWriteAlone && last !== null ? answer.ownWrite : null;
+    return describeSeen(part, answer, own ?? answer.position, before);
+  }
+
+  /** The same, asked on a connection beside it while the statement's rows are under way: its snapshot is older. */
+  async seenNow(connection: Connection, before: Token | null): Promise<Seen> {
+    const part = this.#part();
+    const answer = part === null ? null : await this.#ask(connection, part);
+    if (part === null || answer === null) return nothingSeen;
+    return describeSeen(part, answer, answer.position, before);
+  }
+
+  #isKnownToHave({ run }: ServerPart, position: SeenPosition): boolean {
+    return this.#known?.run === run && this.#known.answer.has(position) === true;
+  }
+
+  async #ask(connection: Connection, part: ServerPart): Promise<Answer | null> {
+    const question = this.questionOn(connection);
+    const [row] = await fetchRows(connection, question.sql);
+    const answer = row === undefined ? null : question.read(row, null);
+    if (answer !== null) this.#note(part, answer);
+    return answer;
+  }
+
+  #note({ run }: ServerPart, answer: Answer): void {
+    const visible = this.#known?.run === run ? this.#known.visible : new Map();
+    this.#known = { run, answer, visible };
+  }
+
+  #noteVisible({ run }: ServerPart, position: SeenPosition): void {
+    if (this.#known?.run !== run || position.kind !== 'mariadb') return;
+    this.#known.visible = new Map([...this.#known.visible, ...position.events]);
+  }
+
+  #wait(connection: Connection, part: ServerPart, position: SeenPosition): Promise<Arrival> {
+    switch (position.kind) {
+      case 'mariadb':
+        return part.isPrimary
+          ? this.#waitForEngine(connection, part, position)
+          : askToWait(connection, `SELECT MASTER_GTID_WAIT('${formatEvents(position.events)}', 1)`);
+      case 'mysql': {
+        const all = formatSets(uniteSets(position.executed, position.owned));
+        return askToWait(connection, `SELECT WAIT_FOR_EXECUTED_GTID_SET('${all}', 1)`);
+      }
+      case 'galera': {
+        const gtid = `${position.cluster}:${position.committed}`;
+        return askToWait(connection, `SELECT 0 * WSREP_SYNC_WAIT_UPTO_GTID('${gtid}', 1)`);
+      }
+      default:
+        return position satisfies never;
+    }
+  }
+
+  /**
+   * A primary of MariaDB: what is in its log may not be shown yet (with semi-synchronous replication replicas show it earlier), and
+   * MASTER_GTID_WAIT never succeeds there. Shown it is three group commits later, or when nobody commits.
+   */
+  async #waitForEngine(
+    connection: Connection,
+    part: ServerPart,
+    position: Extract<SeenPosition, { kind: 'mariadb' }>,
+  ): Promise<Arrival> {
+    if (this.#isVisible(part, position.events)) return 'ready';
+    const until = performance.now() + mostWaitMs;
+    const first = await fetchProgress(connection);
+    for (let before = first; performance.now() < until; ) {
+      await pause(pollMs);
+      const now = await fetchProgress(connection);
+      const isQuiet = now.commits === before.commits && now.waiting === 0 && before.waiting === 0;
+      if (isQuiet || now.commits >= first.commits + laterCommits) {
+        this.#noteVisible(part, position);
+        return 'ready';
+      }
+      before = now;
+    }
+    return 'behind';
+  }
+
+  /** In one domain what has a lower number was there before. */
+  #isVisible({ run }: ServerPart, events: MariadbEvents): boolean {
+    const known = this.#known;
+    if (known?.run !== run) return false;
+    return [...events].every(
+      ([domain, { number }]) => (known.visible.get(domain)?.number ?? -1n) >= number,
+    );
+  }
+}
+
+async function fetchProgress(connection: Connection) {
+  const status = new Map(
+    (await fetchRows(connection, progressSql)).map(([name, value]) => [name, Number(value)]),
+  );
+  return {
+    commits: status.get('Binlog_group_commits') ?? 0,
+    waiting: status.get('Rpl_semi_sync_master_wait_sessions') ?? 0,
+  };
+}
+
+/** 0: reached. Other numbers: not in time; a server that does not replicate, or does not know the function, refuses. */
+async function askToWait(connection: Connection, sql: string): Promise<Arrival> {
+  try {
+    const [row] = await fetchRows(connection, sql);
+    return row?.[0] === '0' ? 'ready' : 'behind';
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    return error.errno === notReached ? 'behind' : 'unverified';
+  }
+}
+
+function describeSeen(
+  { name }: ServerPart,
+  answer: Answer,
+  position: SeenPosition | null,
+  before: Token | null,
+): Seen {
+  const has = before === null ? true : answer.has(before.position);
+  if (has === false) return { token: null, isLost: true, isVerified: true };
+  if (position === null) return nothingSeen;
+  const merged = before === null ? position : mergeSeen(before.position, position);
+  return { token: { server: name, position: merged }, isLost: false, isVerified: has === true };
+}
+
+/** Both; the later one is of a server that has the earlier, as far as is known. */
+function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
+  if (earlier.kind === 'mariadb' && later.kind === 'mariadb') {
+    return { kind: 'mariadb', events: new Map([...earlier.events, ...later.events]) };
+  }
+  if (earlier.kind === 'mysql' && later.kind === 'mysql') {
+    const executed = uniteSets(earlier.executed, later.executed);
+    return { kind: 'mysql', executed, owned: uniteSets(earlier.owned, later.owned) };
+  }
+  if (earlier.kind === 'galera' && later.kind === 'galera') {
+    return earlier.committed > later.committed ? earlier : later;
+  }
+  return later;
+}
