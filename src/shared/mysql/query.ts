@@ -139,9 +139,10 @@ export class QueryCommand implements Command {
     }
   }
 
-  /** Whether one of the answers so far has said that the session's state was changed. */
-  get hasChangedState(): boolean {
-    return this.#stateChanged;
+  /** Whether the last answer has said that no transaction is open, and autocommit on. */
+  get isSettled(): boolean {
+    const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
+    return settled === serverStatus.autocommit;
   }
 
   #headerPacket(bytes: Buffer, start: number, end: number): boolean {
@@ -224,8 +225,7 @@ export class QueryCommand implements Command {
   }
 
   #end(error: ServerError | null): void {
-    const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
-    const flagsClean = error === null && !this.#stateChanged && settled === serverStatus.autocommit;
+    const flagsClean = error === null && !this.#stateChanged && this.isSettled;
     this.#isOver = true;
     this.#events.answered(flagsClean, error);
     this.#onOver?.();

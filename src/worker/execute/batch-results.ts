@@ -5,6 +5,7 @@ import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/pac
 import type { ResultSink } from '../../shared/mysql/query.ts';
 import type { Batch, BatchFault } from './batch.ts';
 import type { Piece } from './batch-texts.ts';
+import type { LeaseSink } from './session-lease.ts';
 
 /** Who wants to know how far a text has come. */
 export interface TextEvents {
@@ -19,7 +20,9 @@ export interface TextEvents {
 const mostHeldBytes = 16 * 1024 * 1024;
 
 /** Takes the results of one text. */
-export class TextResults implements ResultSink {
+export class TextResults implements LeaseSink {
+  /** Whether a statement of the client's has; MySQL calls START TRANSACTION and SAVEPOINT changes too. */
+  hasChangedState = false;
   /** The first thing that speaks against the transaction, or against what was expected of a statement, and of which. */
   fault: { readonly fault: BatchFault; readonly step: number } | null = null;
   readonly #batch: Batch;
@@ -93,6 +96,7 @@ export class TextResults implements ResultSink {
   }
 
   #look(status: number, of: 'row_count' | 'affected_rows', count: number | bigint): void {
+    if ((status & serverStatus.stateChanged) !== 0) this.hasChangedState = true;
     const step = this.current.step ?? 0;
     const isOpen = (status & serverStatus.inTransaction) !== 0;
     if (this.#batch.isAtomic && !isOpen) this.fault ??= { fault: { kind: 'ended' }, step };

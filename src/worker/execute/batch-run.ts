@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import { discardResults } from '../../shared/mysql/query.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
@@ -29,7 +28,7 @@ import { makeReady } from './preparation.ts';
 import type { RunContext } from './run.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
-import { type Answered, SessionLease, type Undone } from './session-lease.ts';
+import { type Answered, ofTransaction, SessionLease, type Undone } from './session-lease.ts';
 import { areUndoable } from './undoable-tables.ts';
 
 /** What all batches of a worker share. */
@@ -473,7 +472,7 @@ export class BatchRun implements Execution, Waiter {
     const giveUp = () => connection.destroy(new Error('COMMIT has no answer'));
     const timer =
       this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.commitTimeoutMs);
-    const answered = await this.#held.ask('COMMIT', discardResults);
+    const answered = await this.#held.ask('COMMIT', ofTransaction);
     clearTimeout(timer);
     return answered;
   }

@@ -2,7 +2,7 @@
 // Must not know what they are, nor what follows from their answers.
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { QueryCommand, type ResultSink } from '../../shared/mysql/query.ts';
+import { discardResults, QueryCommand, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Control } from '../backend/control.ts';
 import { killStatement, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
@@ -13,10 +13,14 @@ export type Answered =
   | {
       readonly kind: 'answered';
       readonly error: ServerError | null;
-      /** No transaction is open behind it, and it has changed nothing in the session, as far as the server's flags tell. */
-      readonly flagsClean: boolean;
     }
   | { readonly kind: 'lost' };
+
+/** Takes the results of a text, and tells whether one of its statements has changed what outlives the transaction. */
+export type LeaseSink = ResultSink & { readonly hasChangedState: boolean };
+
+/** Of COMMIT, which changes nothing that outlives the transaction, though MySQL's flags call it a change (seen on 9.7). */
+export const ofTransaction: LeaseSink = { ...discardResults, hasChangedState: false };
 
 /**
  * What became of a transaction that was ended. `no proof`: it was another one than had been begun, or none. `partial`: tables
@@ -58,19 +62,19 @@ export class SessionLease {
   }
 
   /** Sends a text and resolves when its last answer has come. Nothing is sent after an interruption. Never rejects. */
-  async ask(sql: string, sink: ResultSink): Promise<Answered> {
+  async ask(sql: string, sink: LeaseSink): Promise<Answered> {
     const { command, answer } = this.#createCommand(sql, sink);
-    if (this.#isInterrupted) return { kind: 'answered', error: null, flagsClean: false };
+    if (this.#isInterrupted) return { kind: 'answered', error: null };
     if (isTooLarge(command.packet, this.session)) {
-      return { kind: 'answered', error: packetTooLarge, flagsClean: false };
+      return { kind: 'answered', error: packetTooLarge };
     }
     this.#onSend();
     this.#answer = answer;
     this.session.connection.send(command);
     const answered = await answer;
     this.#answer = null;
-    this.#hasChangedState ||= command.hasChangedState;
-    this.#endsClean = answered.kind === 'answered' && answered.flagsClean;
+    this.#hasChangedState ||= sink.hasChangedState;
+    this.#endsClean = answered.kind === 'answered' && answered.error === null && command.isSettled;
     await this.#killing;
     return this.isLost ? { kind: 'lost' } : answered;
   }
@@ -132,7 +136,7 @@ export class SessionLease {
   #createCommand(sql: string, sink: ResultSink) {
     const { promise, resolve } = createAnswer();
     const command = new QueryCommand(sql, this.session.connection.columns, sink, {
-      answered: (flagsClean, error) => resolve({ kind: 'answered', error, flagsClean }),
+      answered: (_flagsClean, error) => resolve({ kind: 'answered', error }),
       lost: () => resolve({ kind: 'lost' }),
     });
     return { command, answer: promise };
