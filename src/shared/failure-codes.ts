@@ -111,7 +111,11 @@ export const failures = {
     repeat: 'changed',
   },
   NO_SQL: { status: 400, meaning: 'neither SQL nor anything else is asked for', repeat: 'changed' },
-  WRONG_SERVER: { status: 400, meaning: '`SERVER` names another section', repeat: 'changed' },
+  WRONG_SERVER: {
+    status: 400,
+    meaning: '`SERVER` or `section` names none of the sections that are served',
+    repeat: 'changed',
+  },
   IDEMPOTENCY_OFF: {
     status: 400,
     meaning:

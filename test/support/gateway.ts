@@ -44,6 +44,10 @@ export async function startGateway(wish: {
   readonly overSocket?: string;
   readonly settings?: Settings;
   readonly section?: string;
+  /** Sections that are served beside it (-m), by their names; `settings` are added to each one's database and account. */
+  readonly beside?: Readonly<
+    Record<string, { readonly database: Target; readonly settings?: Settings }>
+  >;
   readonly env?: Readonly<Record<string, string>>;
   /** The command's entry file; this checkout's own where it is not given. */
   readonly command?: string;
@@ -56,21 +60,27 @@ export async function startGateway(wish: {
   const logfile = String(wish.settings?.log ?? path('log'));
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
   const settings: Settings = {
-    database: wish.database.name,
+    ...accountOf(wish.database),
     ...(wish.overSocket === undefined ? addressOf(wish.database) : { socket: wish.overSocket }),
-    user: wish.database.user,
-    password: wish.database.password,
     listen: '127.0.0.1:0',
     workers: 2,
     pidfile,
     log: logfile,
     ...wish.settings,
   };
-  writeFileSync(configPath, formatSection(section, settings), { mode: 0o600 });
+  const beside = Object.entries(wish.beside ?? {});
+  const sections = [
+    formatSection(section, settings),
+    ...beside.map(([name, { database, settings: own }]) =>
+      formatSection(name, { ...accountOf(database), ...addressOf(database), ...own }),
+    ),
+  ];
+  writeFileSync(configPath, sections.join('\n'), { mode: 0o600 });
+  const names = beside.length === 0 ? [] : ['-m', beside.map(([name]) => name).join(':')];
 
   try {
     const started = await run(
-      [wish.command ?? entry, '-c', configPath, '-s', section],
+      [wish.command ?? entry, '-c', configPath, '-s', section, ...names],
       wish.env ?? {},
     );
     if (existsSync(pidfile)) pid = Number(readFileSync(pidfile, 'utf8'));
@@ -100,6 +110,10 @@ export async function startGateway(wish: {
     workspace.remove();
     throw error;
   }
+}
+
+function accountOf({ name, user, password }: Target): Settings {
+  return { database: name, user, ...(password === '' ? {} : { password }) };
 }
 
 function addressOf({ host, port }: Target): Settings {

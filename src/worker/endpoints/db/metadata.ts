@@ -16,7 +16,7 @@ const help: Readonly<Record<string, string>> = {
   READ_ONLY: 'in(boolean): run in a read-only transaction, and only what can be read-only',
   NUMBERS: 'in("string"): exact numbers as JSON strings',
   ROLLBACK_ON_ERROR: 'in(boolean): roll back on an error, and say so',
-  SERVER: 'in(string): must be the name of this section',
+  SERVER: 'in(string): the section that is meant; without it the first',
   STAT: 'in(boolean) out(string): mysql_stat()',
   CLIENT_INFO: 'in(boolean) out(string): mysql_get_client_info()',
   HOST_INFO: 'in(boolean) out(string): mysql_get_host_info()',

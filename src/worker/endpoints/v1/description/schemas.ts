@@ -67,7 +67,7 @@ const fields: Readonly<Record<string, Schema>> = {
     default: 'value',
     description: 'JSON columns as values or as their text.',
   },
-  section: { ...text, description: 'Must be the section that is served here.' },
+  section: { ...text, description: 'The section that is meant; without this the first.' },
 };
 
 /** The schema of a request of which these fields are taken. Throws where one of them is not described. */
