@@ -1,5 +1,6 @@
 // Who of several candidates takes writes, who may be read from, and why: decided from what all gateways see alike.
 // Pure. Must not know how the candidates are asked, nor who decided what before.
+import { isSameServer } from '../mysql/identity.ts';
 import { hasAllOf, lastWriter } from './position.ts';
 import type { ServerView } from './server-view.ts';
 
@@ -50,12 +51,12 @@ export function judge(candidates: readonly Seen[], reference: ServerView | null)
     seen.view === null ? unusable(seen.reason) : unusable('not judged'),
   );
   const standing = candidates.flatMap((seen, at) => (seen.view === null ? [] : [{ ...seen, at }]));
-  const fit = standing.filter(({ at, view }) => {
-    const reason = whyUnfit(view);
-    if (reason !== null) verdicts[at] = unusable(reason);
+  const fit = standing.filter((one) => {
+    const reason = whyUnfit(one.view) ?? whyDoubled(one, standing);
+    if (reason !== null) verdicts[one.at] = unusable(reason);
     return reason === null;
   });
-  const choice = choose(fit.filter((one) => !isPassedOver(one, reference)));
+  const choice = refuseLeftBehind(choose(fit), fit, reference);
   const absent = new Set(candidates.flatMap((seen) => (seen.view === null ? [seen.number] : [])));
   const { primary, isContested, warning } = choice;
   const source = fit.find(({ at }) => at === primary) ?? null;
@@ -81,27 +82,52 @@ function whyUnfit({ galera, group }: ServerView): string | null {
   return null;
 }
 
-/** A server that was left behind once would take writes that nobody else has: it must have caught up. */
-function isPassedOver(
-  { view, isPassedOver: was }: Standing,
+/** One server by two names is one server: as two it would contest itself. */
+function whyDoubled({ at, view }: Standing, standing: readonly Standing[]): string | null {
+  const first = standing.find((one) => isSameServer(one.view.identity, view.identity));
+  return first === undefined || first.at === at ? null : 'the same server as one before it in host';
+}
+
+/**
+ * A server that was left behind once would take writes that nobody else has: alone it must have caught up. One that others follow was
+ * chosen by its operator.
+ */
+function refuseLeftBehind(
+  choice: Choice,
+  fit: readonly Standing[],
   reference: ServerView | null,
-): boolean {
-  if (!was || reference === null || reference.number === view.number) return false;
-  if (reference.position === null) return true;
-  return view.position === null || hasAllOf(view.position, reference.position) !== true;
+): Choice {
+  const chosen = fit.find(({ at }) => at === choice.primary);
+  if (chosen === undefined || reference === null || !isLeftBehind(chosen, reference)) return choice;
+  const isAlone = fit.every(
+    (one) =>
+      one === chosen || !((!one.view.isReadOnly && followsNobody(one)) || follows(one, chosen)),
+  );
+  return isAlone ? { ...nobody, reason: '' } : choice;
+}
+
+function isLeftBehind({ view, isPassedOver }: Standing, reference: ServerView): boolean {
+  if (!isPassedOver || reference.identity.name === view.identity.name) return false;
+  if (reference.position === null || view.position === null) return true;
+  return hasAllOf(view.position, reference.position) !== true;
 }
 
 function choose(fit: readonly Standing[]): Choice {
   const writable = fit.filter(({ view }) => !view.isReadOnly);
   const nodes = writable.filter(({ view }) => isOneOfMany(view));
   if (nodes.length > 0 && nodes.length === writable.length) return chooseNode(nodes);
-  const alone = writable.filter(({ view }) => view.following.kind !== 'somebody');
+  const alone = writable.filter(followsNobody);
   const [first, second] = alone;
-  if (first === undefined) return chooseInRing(writable);
+  if (first === undefined) return chooseInRing(writable, fit);
   if (second === undefined) {
     return { ...nobody, primary: first.at, reason: 'writable, and follows no server' };
   }
   return chooseAmong(alone, fit);
+}
+
+/** As far as the account may see it. */
+function followsNobody({ view }: Standing): boolean {
+  return view.following.kind !== 'somebody';
 }
 
 /** Whether several of its kind may be written to, and all agree on what was. */
@@ -121,18 +147,30 @@ function clusterOf({ position, group }: ServerView): string {
   return position?.kind === 'galera' ? position.cluster : (group?.name ?? '');
 }
 
-/** Those that follow each other on purpose: one of them is written to, as long as all see it alike. */
-function chooseInRing(writable: readonly Standing[]): Choice {
-  const first = writable.find((one) =>
-    writable.some((other) => other !== one && follows(one, other) && follows(other, one)),
-  );
+/** Servers that follow each other do so on purpose: one that is writable is written to, as long as all see it alike. */
+function chooseInRing(writable: readonly Standing[], fit: readonly Standing[]): Choice {
+  const [first, second] = writable.filter((one) => isUpstream(one, one, fit));
   if (first === undefined) return { ...nobody, reason: '' };
+  if (second === undefined) {
+    return { ...nobody, primary: first.at, reason: 'the only writable one of those in a ring' };
+  }
   const warning = 'candidates follow each other and can all be written to: the first of host is';
   return { ...nobody, primary: first.at, warning, reason: 'the first of those in a ring' };
 }
 
 function follows({ view: { following } }: Standing, { view: { number } }: Standing): boolean {
   return following.kind === 'somebody' && following.servers.includes(number);
+}
+
+/** Whether what is written to `source` comes to `one`, through others where need be. */
+function isUpstream(source: Standing, one: Standing, fit: readonly Standing[]): boolean {
+  const asked = new Set<Standing>();
+  const comesTo = (other: Standing): boolean => {
+    if (asked.has(other)) return false;
+    asked.add(other);
+    return fit.some((next) => follows(other, next) && (next === source || comesTo(next)));
+  };
+  return comesTo(one);
 }
 
 /** Several that follow nobody and can be written to. */
@@ -144,8 +182,9 @@ function chooseAmong(alone: readonly Standing[], fit: readonly Standing[]): Choi
   if (only !== undefined && another === undefined) {
     return settled(only, 'its history has all that the other writable candidates have');
   }
+  const others = fit.filter((other) => !alone.includes(other));
   const leaders = (complete.length > 0 ? complete : alone).filter((one) =>
-    fit.some((other) => !alone.includes(other) && follows(other, one)),
+    others.some((other) => follows(other, one) || isFedBy(other, one, alone)),
   );
   const [leader, rival] = leaders;
   if (leader !== undefined && rival === undefined) {
@@ -156,6 +195,14 @@ function chooseAmong(alone: readonly Standing[], fit: readonly Standing[]): Choi
   }
   const writer = complete.find(({ view }) => view.number === writerOf(view));
   return settled(writer ?? only, 'of several with the same history it was written to last');
+}
+
+/** Whom a replica follows that may not be seen is told by what it has: all of that one of them had, and not each of the rivals. */
+function isFedBy(other: Standing, source: Standing, alone: readonly Standing[]): boolean {
+  const { following } = other.view;
+  if (following.kind !== 'somebody' || following.servers.length > 0) return false;
+  const lacksIt = (rival: Standing) => rival === source || holdsAllOf(rival, other) === false;
+  return holdsAllOf(source, other) === true && alone.every(lacksIt);
 }
 
 function writerOf({ position }: ServerView): string | null {
@@ -207,7 +254,7 @@ function judgeReplica(
   const { following } = view;
   if (!isNode && following.kind !== 'somebody') {
     if (!view.isReadOnly) {
-      return unusable(isContested ? 'one of two primaries' : 'writable beside the primary');
+      return unusable(whyNotWritten(source, isContested));
     }
     if (following.kind === 'nobody' && view.group === null) {
       return unusable('read-only, and follows no server');
@@ -215,7 +262,7 @@ function judgeReplica(
   }
   const against = source?.view ?? reference;
   if (against === null) return unusable('there is no primary to compare it with');
-  if (!isNode && !isBehind(one, against, fit, absent)) {
+  if (!isNode && !isBehind(one, against, fit, absent, [])) {
     return unusable('it follows another server than the primary');
   }
   if (view.position === null) return unusable('its position cannot be told: there are no GTIDs');
@@ -227,20 +274,29 @@ function judgeReplica(
   return { role: 'replica', reason: isNode ? 'a node beside the writer' : 'follows the primary' };
 }
 
-/** Whether it follows the primary, or somebody who is no candidate, or a candidate that does. */
+function whyNotWritten(source: Standing | null, isContested: boolean): string {
+  if (isContested) return 'one of two primaries';
+  if (source !== null) return 'writable beside the primary';
+  return 'writable, but was left behind: it lacks what the primary before it had';
+}
+
+/** Whether it follows the primary, or somebody who is no candidate, or a candidate of whom the same is true. */
 function isBehind(
   one: Standing,
   primary: ServerView,
   fit: readonly Standing[],
   absent: ReadonlySet<string | null>,
+  below: readonly Standing[],
 ): boolean {
   const { following } = one.view;
-  if (following.kind !== 'somebody' || following.servers.length === 0) return true;
+  if (following.kind !== 'somebody') return below.length === 0;
+  if (following.servers.length === 0) return true;
   return following.servers.some((server) => {
     if (server === primary.number) return true;
     const upstream = fit.find(({ view }) => view.number === server);
     if (upstream === undefined) return !absent.has(server);
-    return upstream.view.following.kind === 'somebody';
+    if (below.includes(upstream)) return false;
+    return isBehind(upstream, primary, fit, absent, [...below, one]);
   });
 }
 

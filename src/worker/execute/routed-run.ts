@@ -2,7 +2,7 @@
 // Must not know how they are run, nor how a server is chosen.
 import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Execution } from './execution.ts';
-import type { RunEnd, StopReason } from './outcome.ts';
+import type { RunEnd, StopReason, Unrouted } from './outcome.ts';
 import type { Route, Routed, Router, RouteWish } from './route.ts';
 import type { RunContext } from './run.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
@@ -211,7 +211,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#times.enter('waiting');
     this.#hasPlace = this.#router.admission.admit();
     if (!this.#hasPlace) {
-      this.#end({ kind: 'not executed', reason: 'queue full' });
+      this.#end(this.#unserved('queue full'));
       return;
     }
     this.#router.remember(this, null);
@@ -230,9 +230,11 @@ export class RoutedRun implements Execution, RunEvents, Routed {
 
   /** It waits for a server: that is the reason, where its time is over. What was read before has changed nothing. */
   #unrouted(reason: StopReason): RunEnd {
-    const why = reason === 'deadline' ? this.#router.whyNone : reason;
-    if (!this.#wasSent) return { kind: 'not executed', reason: why };
-    return { kind: 'cut short', reason: why };
+    return this.#unserved(reason === 'deadline' ? this.#router.whyNone : reason);
+  }
+
+  #unserved(reason: StopReason | Unrouted | 'queue full'): RunEnd {
+    return { kind: this.#wasSent ? 'cut short' : 'not executed', reason };
   }
 
   #end(end: RunEnd): void {

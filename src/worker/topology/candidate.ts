@@ -9,7 +9,9 @@ import type { ServerPart } from '../consistency/consistency.ts';
 /** A server that had been gone counts again after so many looks. */
 const looksToReturn = 3;
 /** Of two servers no two looks are at one moment: a few before the latest are kept to compare. */
-const keptLooks = 4;
+const keptLooks = 5;
+/** They have so much between them at least, in ms: where looks are hurried, they still go back as far as another's latest. */
+const leastGapMs = 400;
 
 /** One candidate. */
 export class Candidate {
@@ -54,7 +56,8 @@ export class Candidate {
   noteLook(view: ServerView): void {
     const before = this.view;
     const isOther = before !== null && before.identity.name !== view.identity.name;
-    this.#looks = [view, ...(isOther ? [] : this.#looks)].slice(0, keptLooks);
+    if (isOther) this.isPassedOver = false;
+    this.#looks = [view, ...(isOther ? [] : thinOut(this.#looks))].slice(0, keptLooks);
     // What was never seen has not been gone.
     if (this.#failure !== null && before !== null) this.#returned = 0;
     this.#failure = null;
@@ -80,4 +83,12 @@ export class Candidate {
 /** Clients get it in their tokens, and have no need to know hosts. The same by all gateways. */
 function hide(name: string): string {
   return createHash('sha256').update(name).digest('base64url').slice(0, 12);
+}
+
+/** Without the latest, where it came too soon behind the one before. */
+function thinOut(looks: readonly ServerView[]): readonly ServerView[] {
+  const [latest, before] = looks;
+  const isSoon =
+    latest !== undefined && before !== undefined && latest.askedAt - before.askedAt < leastGapMs;
+  return isSoon ? looks.slice(1) : looks;
 }

@@ -4,7 +4,7 @@ import { hasReached, type Position } from '../../shared/topology/position.ts';
 
 type Sample = { readonly at: number; readonly position: Position };
 
-/** So many are remembered; of more, every second of the older ones is left out. */
+/** So many are remembered; of more, each two of the older ones become one: a great lag is told too great, never too small. */
 const mostSamples = 512;
 
 /** The positions that one primary had, with the times at which it was asked. */
@@ -23,7 +23,7 @@ export class LagTracker {
     this.#samples.push({ at, position });
     if (this.#samples.length > mostSamples) {
       const young = this.#samples.splice(mostSamples / 2);
-      this.#samples = [...this.#samples.filter((_sample, index) => index % 2 === 0), ...young];
+      this.#samples = [...pairUp(this.#samples), ...young];
     }
   }
 
@@ -42,4 +42,13 @@ export class LagTracker {
     const missing = this.#samples[low];
     return missing === undefined ? 0 : Math.max(0, now - missing.at);
   }
+}
+
+/** Whoever lacks the later position may lack the earlier one: it is as old as that. */
+function pairUp(samples: readonly Sample[]): Sample[] {
+  return samples.flatMap(({ at }, index) =>
+    index % 2 === 1
+      ? []
+      : [{ at, position: (samples[index + 1] ?? samples[index])?.position as Position }],
+  );
 }

@@ -34,6 +34,8 @@ export class Prober {
   #open: Open | null = null;
   #isProbing = false;
   #isWanted = false;
+  /** The look that is under way is the last one on its connection: it is not cut off, which would count as a failure. */
+  #isOutdated = false;
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
 
@@ -57,8 +59,9 @@ export class Prober {
    * @param anew on a new connection, whose name is resolved anew
    */
   hurry(anew = false): void {
-    if (anew) this.#drop();
     this.#isWanted = true;
+    if (this.#isProbing) this.#isOutdated ||= anew;
+    else if (anew) this.#drop();
     if (!this.#isProbing) this.#probeIn(this.#lastAt + leastPauseMs - performance.now());
   }
 
@@ -71,13 +74,13 @@ export class Prober {
   async #probe(): Promise<void> {
     this.#isProbing = true;
     this.#isWanted = false;
-    try {
-      const view = await this.#lookWithin(boundMs);
-      if (!this.#closing.signal.aborted) this.#events.seen(view);
-    } catch (error) {
-      this.#drop();
-      if (!this.#closing.signal.aborted) this.#events.unseen(describeConnectFailure(error));
-    }
+    const look = await this.#lookWithin(boundMs).catch(describeConnectFailure);
+    const isSeen = 'askedAt' in look;
+    if (!isSeen || this.#isOutdated) this.#drop();
+    this.#isOutdated = false;
+    if (this.#closing.signal.aborted) return;
+    if (isSeen) this.#events.seen(look);
+    else this.#events.unseen(look);
     this.#lastAt = performance.now();
     this.#isProbing = false;
     this.#probeIn(this.#isWanted ? leastPauseMs : this.#events.intervalMs);

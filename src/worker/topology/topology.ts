@@ -153,15 +153,12 @@ export class Topology {
   }
 
   #setPrimary(at: number | null): void {
-    if (at !== null && at !== this.primary) {
-      const view = this.#candidates[at]?.view ?? null;
-      // The same server, after a while without any, goes on with its history.
-      if (view?.identity.name !== this.#reference?.identity.name) this.#lag.clear();
-    }
     this.primary = at;
     for (const [place, candidate] of this.#candidates.entries()) candidate.noteRole(place === at);
     const view = at === null ? null : (this.#candidates[at]?.view ?? null);
     if (view === null) return;
+    // The same server, after a while without any, goes on with its history.
+    if (view.identity.name !== this.#reference?.identity.name) this.#lag.clear();
     this.#reference = view;
     if (view.position !== null) this.#lag.note(view.askedAt, view.position);
   }

@@ -1,0 +1,269 @@
+// Who is written to, who is read from, and why: every rule, on made-up looks.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
+import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
+import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
+import { createMember, createNode, createView } from '../../../support/server-views.ts';
+
+const seen = (view: ServerView, earlier: readonly ServerView[] = []): Seen => ({
+  view,
+  earlier,
+  isPassedOver: false,
+});
+const passedOver = (view: ServerView): Seen => ({ view, earlier: [], isPassedOver: true });
+const gone = (number: string | null = null): Seen => ({
+  view: null,
+  reason: 'ECONNREFUSED',
+  number,
+});
+
+function judged(candidates: readonly (ServerView | Seen)[], reference: ServerView | null = null) {
+  const all = candidates.map((one) => ('identity' in one ? seen(one) : one));
+  const { verdicts, ...choice } = judge(all, reference);
+  const reasons = verdicts.map(({ reason }) => reason);
+  return { ...choice, roles: verdicts.map(({ role }) => role).join(' '), reasons };
+}
+
+const primary = createView('1', { state: '0-1-10' });
+const replica = (number: string, more: Parameters<typeof createView>[1] = {}) =>
+  createView(number, { follows: ['1'], state: '0-1-10', ...more });
+
+test('who follows nobody and is writable is the primary, wherever it stands; who follows it is a replica', () => {
+  const found = judged([replica('2'), primary, replica('3')]);
+  assert.deepEqual(
+    [found.primary, found.roles, found.warning],
+    [1, 'replica primary replica', null],
+  );
+  assert.deepEqual(found.reasons, [
+    'follows the primary',
+    'writable, and follows no server',
+    'follows the primary',
+  ]);
+});
+
+test('a replica is a replica though read_only is off, also while there is no primary', () => {
+  const writable = replica('2', { isReadOnly: false });
+  assert.equal(judged([primary, writable]).roles, 'primary replica');
+  assert.equal(judged([gone('1'), writable], primary).primary, null);
+  assert.equal(judged([gone('1'), writable], primary).roles, 'unusable replica');
+});
+
+test('a read-only server that follows nobody is neither', () => {
+  const found = judged([createView('1', { isReadOnly: true, state: '0-1-1' }), gone()]);
+  assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
+  assert.deepEqual(found.reasons, ['read-only, and follows no server', 'ECONNREFUSED']);
+});
+
+test('without a primary, and with none before, nobody is read from', () => {
+  const found = judged([gone(), replica('2')]);
+  assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
+});
+
+test('a replica of a former primary is not one of the new primary, unless through one that is', () => {
+  const promoted = createView('2', { state: '0-1-10,0-2-11' });
+  const stale = judged([gone('1'), promoted, replica('3')]);
+  assert.equal(stale.roles, 'unusable primary unusable');
+  assert.equal(stale.reasons[2], 'it follows another server than the primary');
+  const chain = judged([primary, replica('2'), replica('3', { follows: ['2'] })]);
+  assert.equal(chain.roles, 'primary replica replica');
+  const stranded = judged([gone('1'), promoted, replica('3'), replica('4', { follows: ['3'] })]);
+  assert.equal(stranded.roles, 'unusable primary unusable unusable');
+});
+
+test('whom a replica follows may be unknown: a server that is no candidate, or one that the account may not see', () => {
+  assert.equal(judged([primary, replica('2', { follows: ['99'] })]).roles, 'primary replica');
+  assert.equal(judged([primary, replica('2', { follows: [] })]).roles, 'primary replica');
+  const unseen = replica('2', { following: { kind: 'unseen' } });
+  assert.equal(judged([primary, unseen]).roles, 'primary replica');
+});
+
+test('a replica that holds what the primary lacks serves ghosts: it is not used', () => {
+  const holder = replica('3', { state: '0-1-11' });
+  const found = judged([createView('2', { state: '0-1-10,0-2-11' }), holder]);
+  assert.equal(found.roles, 'primary unusable');
+  const same = judged([primary, replica('3', { state: '0-1-10,0-3-1' })]);
+  assert.equal(same.reasons[1], 'it holds what the primary lacks');
+});
+
+test('a replica that was looked at later than the primary is compared by an earlier look', () => {
+  const ahead = replica('2', { state: '0-1-12', askedAt: 100 });
+  const then = replica('2', { state: '0-1-9', askedAt: -100 });
+  assert.equal(judged([primary, seen(ahead, [then])]).roles, 'primary replica');
+  const unknown = judged([primary, seen(ahead)]);
+  assert.equal(unknown.reasons[1], 'it has not been compared with the primary yet');
+  const ghost = replica('2', { state: '0-1-11', askedAt: -100 });
+  assert.equal(judged([primary, seen(ahead, [ghost])]).roles, 'primary unusable');
+});
+
+test('without a primary its replicas go on, measured by what it had', () => {
+  const found = judged([gone('1'), replica('2'), replica('3', { state: '0-1-10,0-3-1' })], primary);
+  assert.equal(found.roles, 'unusable replica unusable');
+  assert.equal(found.reasons[2], 'it holds what the primary lacks');
+});
+
+test('servers that follow each other: the first writable one of host, with a warning where there are two', () => {
+  const two = createView('2', { follows: ['3'], isReadOnly: false, state: '0-1-10' });
+  const three = createView('3', { follows: ['2'], isReadOnly: false, state: '0-1-10' });
+  const found = judged([three, two]);
+  assert.deepEqual([found.primary, found.roles], [0, 'primary replica']);
+  assert.match(found.warning ?? '', /follow each other/);
+  const passive = judged([{ ...three, isReadOnly: true }, two]);
+  assert.deepEqual([passive.primary, passive.warning], [1, null]);
+  const four = createView('4', { follows: ['5'], isReadOnly: false, state: '0-1-10' });
+  const five = createView('5', { follows: ['6'], isReadOnly: false, state: '0-1-10' });
+  const six = createView('6', { follows: ['4'], isReadOnly: false, state: '0-1-10' });
+  assert.equal(judged([four, five, six]).roles, 'primary replica replica');
+});
+
+test('of two writable servers the one whose history has all of the other one', () => {
+  const found = judged([primary, createView('2', { state: '0-1-10,0-2-11' })]);
+  assert.deepEqual([found.primary, found.roles, found.isContested], [1, 'unusable primary', false]);
+  assert.match(found.warning ?? '', /set read_only on all but one/);
+  assert.equal(found.reasons[0], 'writable beside the primary');
+});
+
+const former = createView('1', { state: '0-1-12' });
+const promoted = createView('2', { state: '0-1-10,0-2-11' });
+
+test('of two that diverged the one that the others follow, and else neither', () => {
+  const third = createView('3', { follows: ['2'], state: '0-1-10,0-2-11' });
+  const found = judged([former, promoted, third]);
+  assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
+  const alone = judged([former, promoted]);
+  assert.deepEqual([alone.primary, alone.isContested], [null, true]);
+  assert.match(alone.warning ?? '', /two primaries/);
+  assert.deepEqual(alone.reasons, ['one of two primaries', 'one of two primaries']);
+  const each = judged([
+    former,
+    promoted,
+    third,
+    createView('4', { follows: ['1'], state: '0-1-9' }),
+  ]);
+  assert.equal(each.isContested, true);
+});
+
+test('whom the others follow is told by what they have, where the account may not see it', () => {
+  const blind = (state: string) => createView('3', { follows: [], state });
+  assert.equal(judged([former, promoted, blind('0-1-10,0-2-11')]).primary, 1);
+  assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
+  assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
+});
+
+test('all gateways decide alike: neither the order of looks nor who was written to before counts', () => {
+  const views = [former, promoted, createView('3', { follows: ['2'], state: '0-1-10,0-2-11' })];
+  for (const reference of [null, former, promoted]) {
+    assert.equal(judged(views, reference).primary, 1);
+    assert.equal(judged(views.map(passedOver), reference).primary, 1);
+    assert.equal(judged([former, promoted].map(passedOver), reference).isContested, true);
+  }
+});
+
+test('of two with the same history the one that others follow, else the one that wrote last', () => {
+  const state = '0-1-10,0-2-11';
+  const [one, two] = [createView('1', { state }), createView('2', { state })];
+  assert.equal(judged([one, two]).primary, 1);
+  assert.equal(judged([one, two, createView('3', { follows: ['1'], state })]).primary, 0);
+});
+
+test('a server that was left behind is not written to when it is alone, before it has caught up', () => {
+  const found = judged([passedOver(former), gone('2')], promoted);
+  assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
+  assert.match(found.reasons[0] ?? '', /left behind/);
+  const caughtUp = createView('1', { state: '0-1-12,0-2-11' });
+  assert.equal(judged([passedOver(caughtUp), gone('2')], promoted).primary, 0);
+  assert.equal(judged([passedOver(former), gone('2')], null).primary, 0, 'nothing is known');
+  assert.equal(judged([passedOver(promoted), gone('1')], promoted).primary, 0, 'it is the same');
+});
+
+test('one server by two names does not contest itself', () => {
+  const found = judged([primary, { ...primary, askedAt: 3 }, replica('2')]);
+  assert.deepEqual([found.primary, found.roles], [0, 'primary unusable replica']);
+  assert.equal(found.reasons[1], 'the same server as one before it in host');
+});
+
+test('an account that sees nothing: a writable replica is told from the primary by what both have', () => {
+  const unseen = (number: string, last: number) =>
+    createView(number, {
+      following: { kind: 'unseen' },
+      position: readMysqlPosition(`a:1-${last}`),
+    });
+  const found = judged([unseen('2', 8), unseen('1', 10)]);
+  assert.deepEqual([found.primary, found.roles], [1, 'unusable primary']);
+});
+
+test('Galera: the first usable node of host is the writer, the others are read from', () => {
+  const found = judged([createNode('3'), createNode('1'), createNode('2')]);
+  assert.deepEqual([found.primary, found.roles], [0, 'primary replica replica']);
+  assert.equal(found.warning, null);
+});
+
+for (const [what, node] of [
+  ['is not ready', { isReady: false }],
+  ['is desynced', { state: 2 }],
+  ['rejects queries', { rejectsQueries: true }],
+] as const) {
+  test(`Galera: a node that ${what} is neither written to nor read from`, () => {
+    const found = judged([createNode('1', { node }), createNode('2'), createNode('3', { node })]);
+    assert.equal(found.roles, 'unusable primary unusable');
+    assert.match(found.reasons[0] ?? '', /the Galera node/);
+  });
+}
+
+test('Galera: read-only nodes are read from; two clusters contest each other; a position apart does not', () => {
+  assert.equal(judged([createNode('1', { isReadOnly: true }), createNode('2')]).primary, 1);
+  assert.equal(judged([createNode('1'), createNode('2', { cluster: 'other' })]).isContested, true);
+  const found = judged([createNode('1', { committed: 5n }), createNode('2', { committed: 9n })]);
+  assert.equal(found.roles, 'primary replica');
+});
+
+test('a group with one primary: the writable member; another state than ONLINE is not used', () => {
+  const second = createMember('2', {}, { isReadOnly: true });
+  assert.equal(judged([second, createMember('1', {})]).roles, 'replica primary');
+  const joining = createMember('3', { state: 'RECOVERING' }, { isReadOnly: true });
+  const found = judged([createMember('1', {}), joining]);
+  assert.equal(found.roles, 'primary unusable');
+  assert.equal(found.reasons[1], 'the member of the group is RECOVERING');
+  const unseen = createMember('2', { state: null }, { isReadOnly: true });
+  assert.equal(judged([createMember('1', { state: null }), unseen]).roles, 'primary replica');
+});
+
+test('a group with many primaries has one writer: the first of host', () => {
+  const many = { hasSinglePrimary: false };
+  const found = judged([
+    createMember('1', { ...many, state: 'ERROR' }),
+    createMember('2', many),
+    createMember('3', many),
+  ]);
+  assert.equal(found.roles, 'unusable primary replica');
+});
+
+test('there is one primary at most, and each verdict has a reason', () => {
+  const state = fc.constantFrom('', '0-1-10', '0-1-12', '0-1-10,0-2-11', '0-1-12,0-2-11');
+  const follows = fc.constantFrom(undefined, [], ['1'], ['2'], ['3'], ['99']);
+  const one = (number: string) =>
+    fc.oneof(
+      fc.constant(gone(number)),
+      fc
+        .tuple(state, follows, fc.boolean(), fc.integer({ min: -5, max: 5 }), fc.boolean())
+        .map(([its, followed, isReadOnly, askedAt, isPassedOver]): Seen => {
+          const wish = followed === undefined ? {} : { follows: followed };
+          const view = createView(number, { state: its, ...wish, isReadOnly, askedAt });
+          return { view, earlier: [], isPassedOver };
+        }),
+    );
+  const all = fc.tuple(one('1'), one('2'), one('3'));
+  fc.assert(
+    fc.property(all, fc.constantFrom(null, primary, promoted), (candidates, reference) => {
+      const found = judge(candidates, reference);
+      const writers = found.verdicts.flatMap(({ role }, at) => (role === 'primary' ? [at] : []));
+      assert.deepEqual(writers, found.primary === null ? [] : [found.primary]);
+      assert.ok(found.verdicts.every(({ reason }) => reason !== '' && reason !== 'not judged'));
+      if (found.isContested) assert.equal(found.primary, null);
+      const chosen = candidates[found.primary ?? -1];
+      if (chosen !== undefined) assert.equal(chosen.view?.isReadOnly, false);
+    }),
+    { numRuns: 2_000 },
+  );
+});
