@@ -271,7 +271,16 @@ function judgeReplica(
   if (isContained === null && source !== null && !isNode) {
     return unusable('it has not been compared with the primary yet');
   }
-  return { role: 'replica', reason: isNode ? 'a node beside the writer' : 'follows the primary' };
+  return {
+    role: 'replica',
+    reason: isNode ? 'a node beside the writer' : whyReplica(view, against),
+  };
+}
+
+function whyReplica({ identity, following }: ServerView, primary: ServerView): string {
+  if (following.kind === 'somebody') return 'follows the primary';
+  if (identity.name === primary.identity.name) return 'the primary before, read-only now';
+  return 'read-only, and holds nothing that the primary lacks';
 }
 
 function whyNotWritten(source: Standing | null, isContested: boolean): string {

@@ -2,6 +2,7 @@
 // Must not know the other candidates, nor what follows.
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
+import { quit } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { askView, prepareQuestions, type Questions } from '../../shared/topology/ask-view.ts';
@@ -21,10 +22,19 @@ export interface ProbeEvents {
   unseen(failure: ConnectFailure): void;
   /** How long to wait until the next look, in ms. */
   readonly intervalMs: number;
+  /** Whether the server is not what was hoped for: its name may lead to another one meanwhile. */
+  readonly isDoubtful: boolean;
 }
 
+/** While there is doubt, a connection is as old as this at most: names are resolved anew for each. */
+const doubtfulMs = 1_000;
+
 /** What is asked on one connection. */
-type Open = { readonly connection: Connection; readonly questions: Questions };
+type Open = {
+  readonly connection: Connection;
+  readonly questions: Questions;
+  readonly openedAt: number;
+};
 
 /** A candidate's probe. Whoever creates it starts and closes it. */
 export class Prober {
@@ -107,16 +117,30 @@ export class Prober {
   }
 
   async #look(signal: AbortSignal): Promise<ServerView> {
-    const open = this.#open ?? (await this.#reopen(signal));
-    const { connection, questions } = open;
+    const { connection, questions } = await this.#choose(signal);
     return prepare(connection, signal, () => askView(connection, questions));
+  }
+
+  /** The connection that is there, or a new one. One that is only renewed stays where that fails: the server may be full. */
+  async #choose(signal: AbortSignal): Promise<Open> {
+    const former = this.#open;
+    const isOld = former !== null && performance.now() - former.openedAt > doubtfulMs;
+    if (former !== null && !(isOld && this.#events.isDoubtful)) return former;
+    try {
+      return await this.#reopen(signal);
+    } catch (error) {
+      if (former === null || this.#open !== former || signal.aborted) throw error;
+      return former;
+    }
   }
 
   async #reopen(signal: AbortSignal): Promise<Open> {
     const connection = await this.#connect(signal);
     const questions = await prepare(connection, signal, () => prepareQuestions(connection));
-    this.#open = { connection, questions };
+    const former = this.#open;
+    this.#open = { connection, questions, openedAt: performance.now() };
     connection.watch(() => this.#lost(connection));
+    if (former !== null) quit(former.connection);
     return this.#open;
   }
 

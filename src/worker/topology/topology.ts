@@ -127,11 +127,15 @@ export class Topology {
       this.#judge(at);
     };
     const interval = () => (this.primary === null ? urgentMs : usualMs);
+    const isDoubtful = () => this.primary === null || this.standingOf(at).role === 'unusable';
     return new Prober(connect, {
       seen,
       unseen,
       get intervalMs() {
         return interval();
+      },
+      get isDoubtful() {
+        return isDoubtful();
       },
     });
   }
