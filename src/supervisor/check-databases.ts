@@ -4,11 +4,14 @@ import { type LedgerTable, parseLedgerTable } from '../shared/ledger/ledger-tabl
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Candidate, candidateKey, formatCandidate } from '../shared/settings/candidates.ts';
 import type { Config, Sections } from '../shared/settings/config.ts';
+import { type Judgement, judge, type Seen, type Verdict } from '../shared/topology/judge.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
+import { describeReplication, findRoleSpots, type Part } from './role-spots.ts';
 import {
   type Asked,
   askLedger,
   askServer,
+  askViewAgain,
   type ServerFacts,
   type Unanswered,
 } from './server-facts.ts';
@@ -23,6 +26,10 @@ type Answer = {
   readonly asked: Asked<ServerFacts>;
   /** Of its table of idempotency keys, where this is the server that was asked for it. */
   readonly ledger: Asked<LedgerFacts> | null;
+  /** What it is used for; null: its section has no other server. */
+  readonly verdict: Verdict | null;
+  /** What is wrong with the servers of the section together, where this is the one to tell it at. */
+  readonly warning: string | null;
 };
 
 /** The table of idempotency keys that a section is to have, if any. */
@@ -57,19 +64,48 @@ function nameOf({ section, candidate }: Answer): string {
 }
 
 async function askSection(section: Config): Promise<readonly Answer[]> {
-  const answers = await Promise.all(
-    section.candidates.map(async (candidate): Promise<Answer> => {
-      return { section, candidate, asked: await askServer(section, candidate), ledger: null };
-    }),
-  );
+  const { candidates } = section;
+  const asked = await Promise.all(candidates.map((candidate) => askServer(section, candidate)));
+  const judged = candidates.length === 1 ? null : await judgeSection(section, asked);
+  const isServed = (one: Asked<ServerFacts>) => one.ok;
+  const answers = candidates.map((candidate, at): Answer => {
+    const isFirst = at === asked.findIndex(isServed);
+    return {
+      section,
+      candidate,
+      asked: asked[at] as Asked<ServerFacts>,
+      ledger: null,
+      verdict: judged?.verdicts[at] ?? null,
+      warning: isFirst && judged !== null ? warningOf(judged) : null,
+    };
+  });
   const table = ledgerOf(section);
-  const keeper = findKeeper(answers);
+  const keeper = answers[judged?.primary ?? -1] ?? findKeeper(answers);
   if (table === null || keeper === undefined) return answers;
   const ledger = await askLedger(section, keeper.candidate, table);
   return answers.map((answer) => (answer === keeper ? { ...answer, ledger } : answer));
 }
 
-/** Where the table is looked at: the first that takes writes; where none does, the first that answers. */
+/** As a worker judges them that has just been started. */
+async function judgeSection(
+  section: Config,
+  asked: readonly Asked<ServerFacts>[],
+): Promise<Judgement> {
+  const seen = section.candidates.map(async (candidate, at): Promise<Seen> => {
+    const first = asked[at] as Asked<ServerFacts>;
+    const again = first.ok ? await askViewAgain(section, candidate) : first;
+    if (!again.ok) return { view: null, reason: again.failure.reason, number: null };
+    const part = first.ok ? first.facts.part : null;
+    return { view: again.facts, earlier: part === null ? [] : [part.view], isPassedOver: false };
+  });
+  return judge(await Promise.all(seen), null);
+}
+
+function warningOf({ primary, warning }: Judgement): string | null {
+  return warning ?? (primary === null ? 'none of the servers of the section takes writes' : null);
+}
+
+/** Where the table is looked at when nobody takes writes: the first that answers, better one that is writable. */
 function findKeeper(answers: readonly Answer[]): Answer | undefined {
   const isWritable = ({ asked }: Answer) => asked.ok && !asked.facts.isReadOnly;
   return answers.find(isWritable) ?? answers.find(({ asked }) => asked.ok);
@@ -118,7 +154,7 @@ function describeFailure(
 
 /** One server of a section, in lines: what it is, and what it must admit. */
 function describeCandidate(
-  { section, candidate, asked, ledger }: Answer,
+  { section, candidate, asked, ledger, verdict, warning }: Answer,
   sections: Sections,
 ): readonly string[] {
   if (!asked.ok) return [`warning: ${describeFailure(section, candidate, asked.failure)}`];
@@ -130,14 +166,26 @@ function describeCandidate(
   const ledgerWarnings = ledger?.ok === true ? ledger.facts.warnings : [];
   return [
     `server: ${facts.flavour} ${facts.version}`,
+    ...describePart(verdict, facts.part),
     `connections: ${describeConnections(sharing)} = ${total.needed}` +
       ` of max_connections ${facts.maxConnections}${ownLimit(facts)}`,
     `restart: up to ${total.overlap} more while an old instance finishes what is in flight` +
       ` = ${total.needed + total.overlap}`,
-    ...[...facts.blindSpots, ...ledgerWarnings].map((spot) => `warning: ${spot}`),
+    ...[
+      ...(warning === null ? [] : [warning]),
+      ...(facts.part === null ? [] : findRoleSpots(facts.part)),
+      ...facts.blindSpots,
+      ...ledgerWarnings,
+    ].map((spot) => `warning: ${spot}`),
     ...warnOf('the server', facts.maxConnections, total),
     ...warnOf('the account', facts.maxUserConnections, ofAccount),
   ];
+}
+
+/** How far a replica is behind is known to a gateway only, which has asked the primary for a while. */
+function describePart(verdict: Verdict | null, part: Part | null): readonly string[] {
+  if (verdict === null || part === null) return [];
+  return [`role: ${verdict.role} (${verdict.reason})`, `replicates: ${describeReplication(part)}`];
 }
 
 /** Connections to one server: of all gateways, and how many more while one of them is started anew. */
@@ -145,10 +193,10 @@ type Budget = { readonly needed: number; readonly overlap: number };
 
 function budgetOf(sections: readonly Config[]): Budget {
   let [needed, overlap] = [0, 0];
-  for (const { gateways, workers, pool } of sections) {
+  for (const { gateways, workers, pool, candidates } of sections) {
     needed += gateways * workers * (pool + 2);
-    // Idle connections and probes close as the old instance begins to drain.
-    overlap += workers * (pool + 1);
+    // Idle connections close as the old instance begins to drain; a probe too, but where it looks for the primary.
+    overlap += workers * (pool + (candidates.length > 1 ? 2 : 1));
   }
   return { needed, overlap };
 }

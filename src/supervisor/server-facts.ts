@@ -8,8 +8,11 @@ import type { Connection } from '../shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../shared/mysql/open-connection.ts';
 import type { Candidate } from '../shared/settings/candidates.ts';
 import type { Config } from '../shared/settings/config.ts';
+import { askView, prepareQuestions } from '../shared/topology/ask-view.ts';
+import type { ServerView } from '../shared/topology/server-view.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
 import { fetchLedgerFacts, type LedgerFacts } from './ledger-facts.ts';
+import type { Part } from './role-spots.ts';
 
 /** What a server says of itself. */
 export type ServerFacts = {
@@ -24,6 +27,8 @@ export type ServerFacts = {
   readonly blindSpots: readonly string[];
   /** As its global variable says it: whether it takes writes is more than that. */
   readonly isReadOnly: boolean;
+  /** What it says of its part among several; null: its section has no other. */
+  readonly part: Part | null;
 };
 
 /** What the server said, or why it could not be asked. */
@@ -39,6 +44,13 @@ const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT
 /** What kind of server it is; see `ask`. */
 export function askServer(config: Config, candidate: Candidate): Promise<Asked<ServerFacts>> {
   return ask(config, candidate, (connection) => fetchFacts(connection, config));
+}
+
+/** One more look at a server: two of them are not seen at one moment, and are compared by what each had before; see `ask`. */
+export function askViewAgain(config: Config, candidate: Candidate): Promise<Asked<ServerView>> {
+  return ask(config, candidate, async (connection) =>
+    askView(connection, await prepareQuestions(connection)),
+  );
 }
 
 /** What a server's table of idempotency keys is like; see `ask`. */
@@ -92,7 +104,14 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     initSqlProblem: await tryOut(connection, initStatements(config)),
     blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
     isReadOnly: readOnly === '1',
+    part: config.candidates.length === 1 ? null : await fetchPart(connection, sight),
   };
+}
+
+async function fetchPart(connection: Connection, sight: Sight | null): Promise<Part> {
+  const questions = await prepareQuestions(connection);
+  const view = await askView(connection, questions);
+  return { view, questions, account: sight?.account ?? null, grants: sight?.grants ?? [] };
 }
 
 const hiddenViewsQuery = `

@@ -57,7 +57,10 @@ test('a server that cannot be reached is a warning beside one that can, and 69 w
   const unreachable = `database unreachable: ${closed}: ECONNREFUSED`;
   assert.ok(stdout.includes(`\n\n[world] ${closed}\nwarning: ${unreachable}\n`), stdout);
   const [, found = ''] = stdout.split(`\n\n[world] ${server}\n`);
-  assert.match(found, /^server: (MariaDB|MySQL) \d+\.\d+.*\nconnections: 2 workers x .* = 10 of/);
+  assert.match(
+    found,
+    /^server: (MariaDB|MySQL) \d+\.\d+.*\nrole: primary .*\nreplicates: .*\nconnections: 2 workers x .* = 10 of/,
+  );
 
   const none = await check(create({ host: `${closed}, 127.0.0.1:2` }), '-s', 'world');
   assert.equal(none.status, 69);
@@ -85,10 +88,12 @@ test('connections to a server are those of all gateways and of all sections that
     `3 gateways x 2 workers x (${pool} pool + 1 control + 1 probe) [${name}]`;
   for (const name of ['world', 'city']) {
     const [, found = ''] = stdout.split(`\n\n[${name}] ${server}\n`);
-    const [, connections = '', restart = ''] = found.split('\n');
+    const lines = found.split('\n');
+    const at = lines.findIndex((line) => line.startsWith('connections: '));
+    const [connections = '', restart = ''] = lines.slice(at);
     const sum = `connections: ${each(3, 'world')} + ${each(5, 'city')} = 72 of max_connections `;
     assert.ok(connections.startsWith(sum), stdout);
-    assert.match(restart, /^restart: up to 20 more .* = 92$/);
+    assert.match(restart, /^restart: up to 22 more .* = 94$/);
   }
 });
 
