@@ -391,6 +391,12 @@ export const mysqlFailures: readonly MysqlFailure[] = [
   { errno: 1412, status: 422, meaning: 'the table has changed since the snapshot', repeat: 'yes' },
   { errno: 1927, status: 422, meaning: 'somebody else killed the connection', repeat: 'read' },
   { errno: 3101, status: 422, meaning: 'a conflict in a replication group', repeat: 'yes' },
+  {
+    errno: 1180,
+    status: 422,
+    meaning: 'COMMIT failed, and the statement may stand all the same: `unknown`',
+    repeat: 'no',
+  },
   { errno: 3572, status: 422, meaning: 'a row is locked, under NOWAIT', repeat: 'yes' },
 ];
 

@@ -122,3 +122,33 @@ test('after a refusal the service is back as soon as the database is', async () 
   resultsOf(await ask('select 1'));
   assert.equal(await ids(), '4');
 });
+
+test('of a statement whose COMMIT failed nobody knows what became of it, and a batch is rolled back', async () => {
+  // As a node of Galera answers that loses its quorum meanwhile: it may stand all the same.
+  await database.query(`
+    create table uncertain (id int primary key) engine = InnoDB;
+    create trigger commit_fails before insert on uncertain for each row
+      signal sqlstate 'HY000' set mysql_errno = 1180, message_text = 'Got error 6 during COMMIT'`);
+  const sql = 'insert into uncertain values (1)';
+  const alone = (await ask(sql)).json<Record<string, unknown>>();
+  assert.deepEqual([alone.MYSQL_ERRNO, alone.OUTCOME], [1180, 'unknown']);
+  const second = (await ask(`insert into t values (1); ${sql}`)).json<Record<string, unknown>>();
+  assert.deepEqual([second.MYSQL_ERRNO, second.OUTCOME], [1180, 'partial']);
+  const undone = await gateway.dbPost({
+    SQL: `begin; insert into t values (2); ${sql}`,
+    ROLLBACK_ON_ERROR: true,
+  });
+  assert.equal(undone.json<{ OUTCOME: string }>().OUTCOME, 'partial');
+  const told = async (path: string, body: object) => {
+    const { status, json } = await gateway.post(path, body);
+    const { code, outcome, retryable } = json<Record<string, unknown>>();
+    return [status, code, outcome, retryable];
+  };
+  const unknown = [422, 'ER_ERROR_DURING_COMMIT', 'unknown', false];
+  assert.deepEqual(await told('/v1/query', { sql }), unknown);
+  assert.deepEqual(await told('/v1/batch', { statements: [{ sql }], atomic: false }), unknown);
+  // Within a transaction it is no COMMIT's, and all is undone.
+  const [, , outcome] = await told('/v1/batch', { statements: [{ sql }] });
+  assert.equal(outcome, 'rolled_back');
+  assert.equal(await ids(), '1');
+});

@@ -231,7 +231,9 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
     answered: (_flagsClean: boolean, error: ServerError | null) => {
       const statement = command.results.length;
       const failure =
-        error === null ? null : { error, statement, mayBePartial: false, rolledBack: false };
+        error === null
+          ? null
+          : { error, statement, mayBePartial: false, isUnknown: false, rolledBack: false };
       reply.finish({ kind: 'answered', failure, facts: null });
     },
     lost: (reason: Error) => {

@@ -3,6 +3,7 @@
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { BatchFault } from './batch.ts';
 import type { Outcome, RunEnd, StopReason } from './outcome.ts';
+import { leavesUnknown } from './statement-failure.ts';
 
 /** What has come between. */
 export type Break =
@@ -59,6 +60,7 @@ export function isOfCall(broken: Break): boolean {
 export function outcomeWithoutTransaction(broken: Break): Outcome {
   if (broken.kind === 'stopped') return 'unknown';
   const isFirst = broken.kind === 'refused' && broken.step === 0;
+  if (isFirst && leavesUnknown(broken.error)) return 'unknown';
   return isFirst && !isOfCall(broken) ? 'failed' : 'partial';
 }
 
@@ -74,6 +76,7 @@ export function describeBreak(
         error: broken.error,
         statement: broken.step ?? 0,
         mayBePartial: broken.isCall,
+        isUnknown: outcome === 'unknown',
         rolledBack: outcome === 'rolled_back',
         batch: { outcome, isAround: broken.step === null },
       };

@@ -13,6 +13,8 @@ export type StatementFailure = {
   readonly statement: number;
   /** Whether it may have applied a part of itself all the same, as a CALL may. */
   readonly mayBePartial: boolean;
+  /** Whether the server could not tell what became of it: it may stand, whole. */
+  readonly isUnknown: boolean;
   /** After a ROLLBACK: whether it has undone all that was done before. */
   readonly rolledBack: boolean;
   /** Where it was one of a batch: what became of all of it. */
@@ -28,6 +30,13 @@ export type BatchFailure = {
 
 /** ER_PARSE_ERROR: the statement was not run, whatever its first word is. */
 const syntaxError = 1064;
+/** ER_ERROR_DURING_COMMIT: a node of Galera that loses its quorum meanwhile says so also of what the cluster applies in the end. */
+const errorDuringCommit = 1180;
+
+/** Whether an error leaves open what became of its statement. */
+export function leavesUnknown({ errno }: ServerError): boolean {
+  return errno === errorDuringCommit;
+}
 
 /**
  * @param results the complete results before the failure
@@ -47,6 +56,7 @@ export function describeFailure(
   }));
   const statement = map.next(false);
   const verb = error.errno === syntaxError ? '' : (statements[statement]?.verb ?? '');
-  const rolledBack = isRolledBack && rollbackUndoesAll(applied, verb);
-  return { error, statement, mayBePartial: mayFailInPart(verb), rolledBack };
+  const isUnknown = leavesUnknown(error);
+  const rolledBack = isRolledBack && !isUnknown && rollbackUndoesAll(applied, verb);
+  return { error, statement, mayBePartial: mayFailInPart(verb), isUnknown, rolledBack };
 }

@@ -204,12 +204,14 @@ class DbReply implements Format {
     this.#isArray = false;
   }
 
-  #writeFailure({ error, statement, rolledBack }: StatementFailure): void {
+  #writeFailure({ error, statement, isUnknown, rolledBack }: StatementFailure): void {
     this.#writeKey('MYSQL_ERRNO', String(error.errno));
     this.#writeKey('MYSQL_ERROR', JSON.stringify(error.message));
     if (statement > 0) {
       this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
       this.#writeKey('STATEMENT', String(statement));
+    } else if (isUnknown) {
+      this.#writeKey('OUTCOME', '"unknown"');
     }
     this.#writeMember(this.#options.serverKey);
   }

@@ -77,10 +77,10 @@ export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
 /** What is told of an error of MySQL's. */
 export function describeFailure(
   { isReadOnly, isRead }: V1ReplyOptions,
-  { error, mayBePartial, batch }: StatementFailure,
+  { error, mayBePartial, isUnknown, batch }: StatementFailure,
 ): Problem {
-  const alone = mayBePartial && !isReadOnly ? 'partial' : 'failed';
-  const outcome = batch?.outcome ?? alone;
+  const alone = isUnknown ? 'unknown' : mayBePartial ? 'partial' : 'failed';
+  const outcome = batch?.outcome ?? (isReadOnly ? 'failed' : alone);
   return describeRefused(error, { outcome, isReadOnly, isRead });
 }
 
