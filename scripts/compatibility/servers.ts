@@ -34,7 +34,7 @@ export async function installServer(
   const root = join(cache, product.name);
   if (!existsSync(root)) {
     say(`- ${product.name}: packages of ${product.suite}`);
-    await unpack(product, root);
+    await unpackPackages(product.suite, [product.package], root);
   }
   const version = await readVersion(openServerRoot(root));
   if (version.startsWith(product.version)) return { version, root };
@@ -48,19 +48,24 @@ async function readVersion(program: ServerProgram): Promise<string> {
   return /Ver (\d+\.\d+\.\d+)/.exec(said)?.[1] ?? 'unknown';
 }
 
-async function unpack(product: Product, root: string): Promise<void> {
+/** Unpacks packages of a release of Debian, and all that they need, into a folder that is not there yet. Takes a minute or two. */
+export async function unpackPackages(
+  suite: string,
+  packages: readonly string[],
+  root: string,
+): Promise<void> {
   const work = `${root}.work`;
   rmSync(work, { recursive: true, force: true });
   for (const folder of ['root', 'packages', 'lists/partial', 'archives/partial']) {
     mkdirSync(join(work, folder), { recursive: true });
   }
-  const configuration = writeConfiguration(work, product.suite);
+  const configuration = writeConfiguration(work, suite);
   const apt = (...args: string[]) =>
     run('apt-get', ['-q', '-c', configuration, ...args], join(work, 'packages'));
   await apt('update');
-  const plan = await apt('-s', 'install', product.package);
-  const packages = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');
-  await apt('download', ...packages);
+  const plan = await apt('-s', 'install', ...packages);
+  const needed = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');
+  await apt('download', ...needed);
   for (const name of readdirSync(join(work, 'packages'))) {
     await run('dpkg-deb', ['-x', join(work, 'packages', name), join(work, 'root')], work);
   }

@@ -18,12 +18,18 @@ export async function launchServer(server: {
   readonly files: ServerFiles;
   readonly port: number;
   readonly tied: boolean;
+  /** Where the server finds programs that it runs; this process's own PATH unless given. */
+  readonly path?: string;
 }): Promise<ChildProcess> {
-  const { files, port, tied } = server;
+  const { files, port, tied, path = process.env.PATH } = server;
   const tie = tied && existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL'] : [];
   const [command = '', ...args] = [...tie, ...server.program.command, ...server.args];
   const log = openSync(files.log, 'w');
-  const child = spawn(command, args, { stdio: ['ignore', log, log], detached: !tied });
+  const child = spawn(command, args, {
+    stdio: ['ignore', log, log],
+    detached: !tied,
+    env: { ...process.env, PATH: path },
+  });
   closeSync(log);
   child.unref();
   try {

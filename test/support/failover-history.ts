@@ -6,14 +6,21 @@ import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledg
 import { eventually } from './eventually.ts';
 import { type FailoverFound, type FailoverJudgement, judgeFailover } from './failover-judge.ts';
 import { bringBack, failOver, type Strike } from './failover-strikes.ts';
-import { drawWay, idOf, repeat, type Write, writeRow, writtenTable } from './failover-writes.ts';
+import { idOf, writtenTable } from './failover-writes.ts';
+import {
+  askAgain,
+  countAll,
+  countRows,
+  isIdle,
+  isWrite,
+  startWriting,
+  type Writing,
+} from './failover-writing.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { Settings } from './ini-text.ts';
-import { createRandom } from './random.ts';
 import { type ReplicatedSet, startReplication } from './replication.ts';
 import type { ReplicationServer } from './replication-server.ts';
-import { describe, isSuccess } from './told.ts';
 
 /** What is to happen. */
 export type FailoverPlan = {
@@ -40,17 +47,8 @@ export type FailoverHistory = FailoverJudgement & {
   readonly counts: ReadonlyMap<string, number>;
 };
 
-/** So many writes succeed before the strike, after the promotion, and after the return. */
-const enoughWrites = 100;
-/** A gateway that serves nothing any more is judged then. */
-const mostSilenceMs = 30_000;
 /** A server that had been gone is looked at three times, once a second, before it counts: so long it must not be written to at least. */
 const returnMs = 4_000;
-/** Clients rest between two writes, so that a round is thousands of them and not more. */
-const restMs = 5;
-/** So many of the last writes with a key from before the failover are asked for again after it. */
-const repeatedWrites = 100;
-
 /** Starts what is needed, makes the history, ends all that was started. */
 export async function makeFailoverHistory(plan: FailoverPlan): Promise<FailoverHistory> {
   const { replicas, semiSync } = plan;
@@ -93,71 +91,29 @@ async function play(
   gateway: Gateway,
   floating: FaultProxy,
 ) {
-  const random = createRandom(plan.seed);
-  const writes: Write[] = [];
-  let lastId = 0;
-  let isOver = false;
-  const client = async () => {
-    while (!isOver) {
-      lastId += 1;
-      writes.push(await writeRow(gateway, lastId, drawWay(random)));
-      await pause(restMs);
-    }
+  const writing = startWriting([gateway], plan);
+  const direct = async () => {
+    await writing.succeed(0);
+    if (plan.losing) await lose(set, writing);
+    const { struckMs, promotedMs, former } = await failOver(set, plan.how, plan.afterMs);
+    // Connections to the former primary end when its address is another's.
+    floating.cutAll();
+    await writing.succeed(promotedMs).catch(() => undefined);
+    const returnedMs = former === null ? null : await bringBack(former);
+    const before = former?.link.statements.length ?? 0;
+    if (former !== null) await pause(returnMs);
+    const sent = former?.link.statements.slice(before).filter(isWrite) ?? [];
+    const isLossless = plan.semiSync || plan.how === 'read-only' || former === null;
+    return { failover: { struckMs, promotedMs, returnedMs, isLossless }, former, sent };
   };
-  const director = async () => {
-    try {
-      await succeed(writes, 0);
-      if (plan.losing) await lose(set, writes);
-      const { struckMs, promotedMs, former } = await failOver(set, plan.how, plan.afterMs);
-      // Connections to the former primary end when its address is another's.
-      floating.cutAll();
-      await succeed(writes, promotedMs).catch(() => undefined);
-      const returnedMs = former === null ? null : await bringBack(former);
-      const before = former?.link.statements.length ?? 0;
-      if (former !== null) await pause(returnMs);
-      const sent = former?.link.statements.slice(before).filter(isWrite) ?? [];
-      const isLossless = plan.semiSync || plan.how === 'read-only' || former === null;
-      return { failover: { struckMs, promotedMs, returnedMs, isLossless }, former, sent };
-    } finally {
-      isOver = true;
-    }
-  };
-  const clients = Array.from({ length: plan.clients }, client);
-  const [run] = await Promise.all([director(), ...clients]);
-  return { ...run, writes: await askAgain(gateway, writes, run.failover.struckMs) };
+  const run = await direct().finally(() => writing.end());
+  return { ...run, writes: await askAgain(gateway, writing.writes, run.failover.struckMs) };
 }
 
 /** Writes go on, and no replica hears of them. */
-async function lose(set: ReplicatedSet, writes: readonly Write[]): Promise<void> {
+async function lose(set: ReplicatedSet, writing: Writing): Promise<void> {
   for (const server of set.replicas()) await server.query('stop slave io_thread');
-  await succeed(writes, performance.now());
-}
-
-const isWrite = (statement: string) => /^\s*(insert|update|delete|commit)\b/i.test(statement);
-
-/** Resolves when so many writes that ended after this moment have succeeded. */
-async function succeed(writes: readonly Write[], fromMs: number): Promise<void> {
-  const isEnough = () => {
-    const ended = writes.filter(({ told }) =>
-      told.some((one) => isSuccess(one) && one.toMs >= fromMs),
-    );
-    return ended.length >= enoughWrites;
-  };
-  await eventually('writes succeed', isEnough, { timeoutMs: mostSilenceMs, everyMs: 20 });
-}
-
-/** What was told with a key before the failover can be asked for afterwards: it is there, or is written now. */
-async function askAgain(
-  gateway: Gateway,
-  writes: readonly Write[],
-  struckMs: number,
-): Promise<Write[]> {
-  const isOld = ({ way, told }: Write) =>
-    way === 'batch with key' && told.every(({ toMs }) => toMs <= struckMs);
-  const last = new Set(writes.filter(isOld).slice(-repeatedWrites));
-  const asked: Write[] = [];
-  for (const write of last) asked.push(await repeat(gateway, write));
-  return [...writes.filter((write) => !last.has(write)), ...asked];
+  await writing.succeed(performance.now());
 }
 
 /** With no gateway between, once the servers have nothing left to do. */
@@ -176,25 +132,4 @@ async function look(
     former: former === null ? null : await countRows(former),
     keys: kept.map(({ reply }) => idOf(String(reply))),
   };
-}
-
-async function isIdle(server: ReplicationServer): Promise<boolean> {
-  const busy = await server.query(
-    "select id from information_schema.processlist where db = database() and id <> connection_id() and command <> 'Sleep'",
-  );
-  return busy.length === 0;
-}
-
-async function countRows(server: ReplicationServer): Promise<ReadonlyMap<number, number>> {
-  const rows = await server.query('select id, count(*) as n from written group by id');
-  return new Map(rows.map(({ id, n }) => [Number(id), Number(n)]));
-}
-
-function countAll(writes: readonly Write[]): ReadonlyMap<string, number> {
-  const counts = new Map([['writes', writes.length]]);
-  for (const told of writes.flatMap((write) => write.told)) {
-    const what = describe(told);
-    counts.set(what, (counts.get(what) ?? 0) + 1);
-  }
-  return counts;
 }

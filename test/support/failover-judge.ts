@@ -22,6 +22,8 @@ export type Failover = {
   readonly struckMs: number;
   /** When a server could be written to again. */
   readonly promotedMs: number;
+  /** When the last change of the writer was over, where there are several: failures until then are excused. `promotedMs` unless given. */
+  readonly settledMs?: number;
   /** When the former primary could be written to again; null: it was not brought back. */
   readonly returnedMs: number | null;
   /** Nothing may be lost with the former primary: it had stopped taking writes, or waited for a replica with each. */
@@ -152,9 +154,10 @@ function judgeRepetitions(write: Write): Breach[] {
   return isTold ? wrong : [...wrong, breachOf('told', explain(write, 'no success'))];
 }
 
-function judgeTold(write: Write, told: Told, { struckMs, promotedMs }: Failover): Breach[] {
+function judgeTold(write: Write, told: Told, failover: Failover): Breach[] {
   if (isSuccess(told)) return [];
-  const isAround = told.toMs >= struckMs && told.fromMs <= promotedMs + serviceMs;
+  const { struckMs, promotedMs, settledMs = promotedMs } = failover;
+  const isAround = told.toMs >= struckMs && told.fromMs <= settledMs + serviceMs;
   const isKnown = told.kind === 'reply' && (isDenial(told) || told.outcome === 'unknown');
   if (isAround && isKnown) return [];
   const after = `${Math.round(told.fromMs - promotedMs)} ms after the promotion: ${describe(told)}`;

@@ -66,10 +66,10 @@ function send(
   way: Way,
   options: { readonly headers: Readonly<Record<string, string>>; readonly timeoutMs: number },
 ): Promise<Reply> {
-  const statement = { sql: 'insert into written values (?)', params: [id] };
+  const statement = { sql: 'insert into written (id) values (?)', params: [id] };
   switch (way) {
     case '/db':
-      return dbPost({ SQL: `insert into written values (${id})` }, options);
+      return dbPost({ SQL: `insert into written (id) values (${id})` }, options);
     case '/v1/query':
       return post('/v1/query', statement, options);
     case 'batch with key': {

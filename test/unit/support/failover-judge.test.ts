@@ -124,6 +124,9 @@ test('a failure that the failover does not explain is seen', () => {
     assert.deepEqual(broken([write(1, [denied('not_executed', fromMs)])], there([])), ['excused']);
   }
   assert.deepEqual(broken([write(1, [denied('partial')])], there([])), ['excused']);
+  const back = [write(1, [unknown(8_900)])];
+  assert.deepEqual(broken(back, there([]), { settledMs: 7_000 }), []);
+  assert.deepEqual(broken(back, there([]), { settledMs: 6_800 }), ['excused']);
 });
 
 test('with a key, one that is never told, a key without its row, and another reply than the first are seen', () => {

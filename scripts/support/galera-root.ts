@@ -1,0 +1,58 @@
+// A folder with all that nodes of Galera are run by: the server, the library that replicates, and programs that copy a node's data to another one.
+// Must not know how nodes are configured.
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { unpackPackages } from '../compatibility/servers.ts';
+import { openServerRoot, type ServerProgram } from './private-server.ts';
+
+export type GaleraPrograms = {
+  readonly server: ServerProgram;
+  /** wsrep_provider. */
+  readonly provider: string;
+  /** PATH for the server, which runs scripts that run programs. */
+  readonly path: string;
+};
+
+/** The release of Debian that has MariaDB 10.11 with Galera 4. */
+const suite = 'bookworm';
+const packages = ['mariadb-server', 'galera-4', 'rsync', 'lsof'];
+/** What the scripts run of the folder's own: by the folder's loader and libraries, as the server itself. */
+const wrapped = ['rsync', 'my_print_defaults', 'lsof'];
+
+/** Makes sure that the folder is there, and opens it. Takes a minute the first time. Throws where the packages cannot be had. */
+export async function installGalera(root: string): Promise<GaleraPrograms> {
+  if (!existsSync(root)) {
+    const unfinished = `${root}.unfinished`;
+    mkdirSync(join(root, '..'), { recursive: true });
+    await unpackPackages(suite, packages, unfinished);
+    // What is written into it names its place.
+    renameSync(unfinished, root);
+    wrapPrograms(root);
+  }
+  const provider = join(root, 'usr/lib/galera/libgalera_smm.so');
+  if (!existsSync(provider)) throw new Error(`no Galera in ${root}: delete it to fetch it anew`);
+  const path = `${join(root, 'usr/bin')}:${process.env.PATH}`;
+  return { server: openServerRoot(root), provider, path };
+}
+
+/** The server looks for them beside its scripts before it looks at PATH. */
+function wrapPrograms(root: string): void {
+  const [loader = '', ...libraries] = openServerRoot(root).command.slice(0, -1);
+  const loaders = join(root, 'loaders');
+  mkdirSync(loaders);
+  for (const name of wrapped) {
+    const program = join(root, 'usr/bin', name);
+    renameSync(program, `${program}.real`);
+    // The scripts look for a process by its name, which is that of the file that was begun with.
+    symlinkSync(loader, join(loaders, name));
+    const command = [join(loaders, name), ...libraries, `${program}.real`].join(' ');
+    writeFileSync(program, `#!/bin/sh\n${prepare(name)}exec ${command} "$@"\n`, { mode: 0o755 });
+  }
+}
+
+/** As root rsync's daemon would act as nobody, who may not write a node's data. */
+function prepare(name: string): string {
+  if (name !== 'rsync') return '';
+  const asOneself = '--dparam=uid=$(id -u) --dparam=gid=$(id -g)';
+  return `case " $* " in *" --daemon "*) set -- "$@" ${asOneself};; esac\n`;
+}
