@@ -50,8 +50,9 @@ const mysqlStatus: readonly StatusQuery[] = [
   { sql: 'SHOW REPLICA STATUS', column: 'Source_Server_Id' },
   { sql: 'SHOW SLAVE STATUS', column: 'Master_Server_Id' },
 ];
+/** Its own state, and how many of the others it hears of: a member without a majority calls itself ONLINE for as long as it is let. */
 const memberSql =
-  'SELECT MEMBER_STATE FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid';
+  "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), SUM(MEMBER_STATE <> 'UNREACHABLE'), COUNT(*) FROM performance_schema.replication_group_members";
 const galeraSql =
   "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')";
 
@@ -90,7 +91,7 @@ export async function askView(connection: Connection, questions: Questions): Pro
     following: status === null || rows === null ? { kind: 'unseen' } : followingOf(status, rows),
     position: node === null ? positionOf(values) : galeraPositionOf(node),
     galera: node === null ? null : galeraNodeOf(node, values),
-    group: groupOf(values, member?.[0]?.[0] ?? null),
+    group: groupOf(values, member?.[0] ?? null),
     askedAt,
   };
 }
@@ -149,11 +150,13 @@ function galeraNodeOf(status: ReadonlyMap<string, string>, values: Values): Gale
   };
 }
 
-function groupOf(values: Values, state: string | null): GroupMember | null {
+function groupOf(values: Values, told: readonly (string | null)[] | null): GroupMember | null {
   const name = values.get('group_replication_group_name') ?? '';
   if (name === '') return null;
   const hasSinglePrimary = isOn(values.get('group_replication_single_primary_mode'));
-  return { name, hasSinglePrimary, state };
+  const [state = null, heard, all] = told ?? [];
+  const hasMajority = told === null ? null : 2 * Number(heard) > Number(all);
+  return { name, hasSinglePrimary, state, hasMajority };
 }
 
 function isOn(value: string | undefined): boolean {

@@ -1,0 +1,46 @@
+// A member of a group that has lost its majority is not used, whatever it says of itself.
+// Must not ask any server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
+import type { GroupMember, ServerView } from '../../../../src/shared/topology/server-view.ts';
+
+function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): Seen {
+  const group = { name: 'g', hasSinglePrimary: true, state: 'ONLINE', hasMajority: true, ...told };
+  const view: ServerView = {
+    identity: { name: `h:1/${number}`, startedAt: 0 },
+    number,
+    version: 'MySQL 9.7.4',
+    isReadOnly,
+    following: { kind: 'unseen' },
+    position: { kind: 'mysql', sets: new Map([['u', [[1n, 5n]]]]) },
+    galera: null,
+    group,
+    askedAt: 0,
+  };
+  return { view, earlier: [], isPassedOver: false };
+}
+
+const rolesOf = (...members: readonly Seen[]) =>
+  judge(members, null).verdicts.map(({ role }) => role);
+
+test('a primary without a majority is not written to, and nobody takes its place who has none either', () => {
+  const alone = { hasMajority: false };
+  assert.deepEqual(rolesOf(member('1', false, {}), member('2', true, {})), ['primary', 'replica']);
+  assert.deepEqual(rolesOf(member('1', false, alone), member('2', true, alone)), [
+    'unusable',
+    'unusable',
+  ]);
+  // The others have elected another one, and it has not noticed yet.
+  assert.deepEqual(rolesOf(member('1', false, alone), member('2', false, {})), [
+    'unusable',
+    'primary',
+  ]);
+  const [verdict] = judge([member('1', false, alone)], null).verdicts;
+  assert.equal(verdict?.reason, 'the member has lost the majority of its group');
+});
+
+test('an account that may not see the group’s members uses a member as it finds it', () => {
+  const unseen = { state: null, hasMajority: null };
+  assert.deepEqual(rolesOf(member('1', false, unseen)), ['primary']);
+});
