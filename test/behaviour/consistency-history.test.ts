@@ -9,7 +9,9 @@ const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
 const plan = { seed, reads: 4_000, mostMs: 10_000, semiSync: false };
 
 for (const semiSync of [false, true]) {
-  const primary = semiSync ? 'a primary that waits for a replica' : 'a primary that waits for nobody';
+  const primary = semiSync
+    ? 'a primary that waits for a replica'
+    : 'a primary that waits for nobody';
   test(`with a token nothing older is seen, before ${primary}`, async (t) => {
     if (!replicationHere(t)) return;
     const history = await makeConsistencyHistory({ ...plan, semiSync, withTokens: true });

@@ -29,7 +29,10 @@ export type ReadingWay = (typeof readingWays)[number];
 const writingWays = ['/db', '/v1/query', 'batch', 'batch with key'] as const;
 
 /** A token, and what its bearer has seen by it: a reply to it must not show less. */
-export type Carried = { readonly token: string | null; readonly floor: ReadonlyMap<number, number> };
+export type Carried = {
+  readonly token: string | null;
+  readonly floor: ReadonlyMap<number, number>;
+};
 
 export const nothingCarried: Carried = { token: null, floor: new Map() };
 
@@ -70,20 +73,24 @@ export function createAsker(): Asker {
           ...(key === undefined ? {} : { 'Idempotency-Key': key }),
         };
         const signal = AbortSignal.timeout(timeoutMs);
-        const outgoing = request(`${url}${path}`, { method, agent, headers, signal }, (incoming) => {
-          const chunks: Buffer[] = [];
-          incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-          incoming.once('error', reject);
-          incoming.once('end', () => {
-            const told = incoming.headers['x-consistency-token'];
-            resolve({
-              status: incoming.statusCode ?? 0,
-              token: typeof told === 'string' ? told : null,
-              isUnverified: incoming.headers['x-consistency'] === 'unverified',
-              text: Buffer.concat(chunks).toString(),
+        const outgoing = request(
+          `${url}${path}`,
+          { method, agent, headers, signal },
+          (incoming) => {
+            const chunks: Buffer[] = [];
+            incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+            incoming.once('error', reject);
+            incoming.once('end', () => {
+              const told = incoming.headers['x-consistency-token'];
+              resolve({
+                status: incoming.statusCode ?? 0,
+                token: typeof told === 'string' ? told : null,
+                isUnverified: incoming.headers['x-consistency'] === 'unverified',
+                text: Buffer.concat(chunks).toString(),
+              });
             });
-          });
-        });
+          },
+        );
         outgoing.once('error', reject);
         outgoing.end(JSON.stringify(body));
       }),
@@ -130,7 +137,8 @@ export function write(
   { token, random, key }: { token: string | null; random: () => number; key: string },
 ): Promise<ConsistentReply> {
   const sql = `update counters set n = n + 1 where id = ${id}`;
-  const ask = (path: string, body: object) => asker.send(url, { method: 'POST', path, body, token });
+  const ask = (path: string, body: object) =>
+    asker.send(url, { method: 'POST', path, body, token });
   const way = pick(random, writingWays);
   switch (way) {
     case '/db':

@@ -61,7 +61,7 @@ export function createMember(
 ): ServerView {
   return createView(number, {
     position: { kind: 'mysql', sets: new Map([['g', [[1n, 10n]]]]) },
-    group: { name: 'g', hasSinglePrimary: true, state: 'ONLINE', ...member },
+    group: { name: 'g', hasSinglePrimary: true, state: 'ONLINE', hasMajority: true, ...member },
     ...wish,
   });
 }
