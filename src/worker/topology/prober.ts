@@ -22,12 +22,9 @@ export interface ProbeEvents {
   unseen(failure: ConnectFailure): void;
   /** How long to wait until the next look, in ms. */
   readonly intervalMs: number;
-  /** Whether the server is not what was hoped for: its name may lead to another one meanwhile. */
-  readonly isDoubtful: boolean;
+  /** How old a connection may be, in ms, before another one is opened: its name may lead to another server meanwhile. */
+  readonly mostAgeMs: number;
 }
-
-/** While there is doubt, a connection is as old as this at most: names are resolved anew for each. */
-const doubtfulMs = 1_000;
 
 /** What is asked on one connection. */
 type Open = {
@@ -124,8 +121,8 @@ export class Prober {
   /** The connection that is there, or a new one. One that is only renewed stays where that fails: the server may be full. */
   async #choose(signal: AbortSignal): Promise<Open> {
     const former = this.#open;
-    const isOld = former !== null && performance.now() - former.openedAt > doubtfulMs;
-    if (former !== null && !(isOld && this.#events.isDoubtful)) return former;
+    const ageMs = former === null ? 0 : performance.now() - former.openedAt;
+    if (former !== null && ageMs <= this.#events.mostAgeMs) return former;
     try {
       return await this.#reopen(signal);
     } catch (error) {

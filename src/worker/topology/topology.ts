@@ -42,6 +42,9 @@ const notJudged: Verdict = { role: 'unusable', reason: 'not asked yet' };
 const usualMs = 1_000;
 /** While nobody takes writes. */
 const urgentMs = 200;
+/** So old a probe's connection may be: while nobody takes writes, and of a server that cannot be used. */
+const doubtfulMs = 1_000;
+const uselessMs = 10_000;
 
 /** The topology of one section, as one worker sees it. Whoever creates it starts and closes it. */
 export class Topology {
@@ -127,15 +130,18 @@ export class Topology {
       this.#judge(at);
     };
     const interval = () => (this.primary === null ? urgentMs : usualMs);
-    const isDoubtful = () => this.primary === null || this.standingOf(at).role === 'unusable';
+    const mostAge = () => {
+      if (this.primary === null) return doubtfulMs;
+      return this.standingOf(at).role === 'unusable' ? uselessMs : Number.POSITIVE_INFINITY;
+    };
     return new Prober(connect, {
       seen,
       unseen,
       get intervalMs() {
         return interval();
       },
-      get isDoubtful() {
-        return isDoubtful();
+      get mostAgeMs() {
+        return mostAge();
       },
     });
   }
