@@ -2,10 +2,13 @@
 // Pure; time comes from outside. Needs no clock of a server's, no grant, and no Seconds_Behind_Master, which is 0 while a primary is frozen.
 import { hasReached, type Position } from '../../shared/topology/position.ts';
 
-type Sample = { readonly at: number; readonly position: Position };
+/** `until`: where several have become one, when the last of them was asked for. */
+type Sample = { readonly at: number; readonly until: number; readonly position: Position };
 
-/** So many are remembered; of more, each two of the older ones become one: a great lag is told too great, never too small. */
+/** When there are more, those that are close beside each other for their age become one. */
 const mostSamples = 512;
+/** A great lag is told too great by this part of it at most, and never too small. */
+const precision = 1 / 16;
 
 /** The positions that one primary had, with the times at which it was asked. */
 export class LagTracker {
@@ -20,11 +23,8 @@ export class LagTracker {
   note(at: number, position: Position): void {
     const last = this.#samples.at(-1);
     if (last !== undefined && hasReached(last.position, position) === true) return;
-    this.#samples.push({ at, position });
-    if (this.#samples.length > mostSamples) {
-      const young = this.#samples.splice(mostSamples / 2);
-      this.#samples = [...pairUp(this.#samples), ...young];
-    }
+    this.#samples.push({ at, until: at, position });
+    if (this.#samples.length > mostSamples) this.#samples = thinOut(this.#samples, at);
   }
 
   /** The lag in ms of a replica with this position; null: it cannot be told, as nothing is known to compare it with. */
@@ -44,11 +44,16 @@ export class LagTracker {
   }
 }
 
-/** Whoever lacks the later position may lack the earlier one: it is as old as that. */
-function pairUp(samples: readonly Sample[]): Sample[] {
-  return samples.flatMap(({ at }, index) =>
-    index % 2 === 1
-      ? []
-      : [{ at, position: (samples[index + 1] ?? samples[index])?.position as Position }],
-  );
+/** Of those that become one the earliest time counts: whoever lacks the latest position may lack the earliest one. */
+function thinOut(samples: readonly Sample[], now: number): Sample[] {
+  const kept: Sample[] = [];
+  for (const sample of samples) {
+    const before = kept.at(-1);
+    if (before !== undefined && sample.until - before.at <= (now - sample.until) * precision) {
+      kept[kept.length - 1] = { ...sample, at: before.at };
+    } else {
+      kept.push(sample);
+    }
+  }
+  return kept;
 }
