@@ -1,8 +1,6 @@
 // How far a server's history goes, and whether one history has all of another.
 // Pure. Must not know how a position is asked for.
-
-/** A range of transaction numbers; both ends belong to it. */
-type Interval = readonly [first: bigint, last: bigint];
+import { type GtidSets, holdsSets, parseSets } from './gtid-sets.ts';
 
 /**
  * A server's history, as its kind tells it. Sequence numbers alone prove nothing: two servers that were both written to
@@ -12,7 +10,7 @@ export type Position =
   /** Of each domain and server the highest number that is there (gtid_binlog_state, gtid_slave_pos). */
   | { readonly kind: 'mariadb'; readonly highest: ReadonlyMap<string, bigint>; readonly last: Last }
   /** Of each source the numbers that are there (gtid_executed). */
-  | { readonly kind: 'mysql'; readonly sets: ReadonlyMap<string, readonly Interval[]> }
+  | { readonly kind: 'mysql'; readonly sets: GtidSets }
   /** Of one cluster the number that was committed last. */
   | { readonly kind: 'galera'; readonly cluster: string; readonly committed: bigint };
 
@@ -53,24 +51,10 @@ function gtidsOf(text: string) {
     );
 }
 
-/** Reads a set of GTIDs as MySQL writes them: `uuid:1-5:7,uuid:tag:1`; null: it is empty. */
+/** Reads gtid_executed; null: it is empty, or no such set. */
 export function readMysqlPosition(text: string): Position | null {
-  const sets = new Map<string, Interval[]>();
-  for (const part of text.split(',')) {
-    const [uuid = '', ...rest] = part.trim().split(':');
-    let key = uuid;
-    for (const piece of rest) {
-      const range = /^(\d+)(?:-(\d+))?$/.exec(piece);
-      if (range === null) {
-        key = `${uuid}:${piece}`;
-        continue;
-      }
-      const first = BigInt(`${range[1]}`);
-      const interval: Interval = [first, range[2] === undefined ? first : BigInt(range[2])];
-      sets.set(key, [...(sets.get(key) ?? []), interval]);
-    }
-  }
-  return sets.size === 0 ? null : { kind: 'mysql', sets };
+  const sets = parseSets(text);
+  return sets === null || sets.size === 0 ? null : { kind: 'mysql', sets };
 }
 
 /** Whether `one` has everything that `other` has; null: that cannot be told, as they are of different kinds. */
@@ -78,11 +62,7 @@ export function hasAllOf(one: Position, other: Position): boolean | null {
   if (one.kind === 'mariadb' && other.kind === 'mariadb') {
     return [...other.highest].every(([key, number]) => (one.highest.get(key) ?? -1n) >= number);
   }
-  if (one.kind === 'mysql' && other.kind === 'mysql') {
-    return [...other.sets].every(([key, ranges]) =>
-      ranges.every((range) => (one.sets.get(key) ?? []).some((own) => covers(own, range))),
-    );
-  }
+  if (one.kind === 'mysql' && other.kind === 'mysql') return holdsSets(one.sets, other.sets);
   if (one.kind === 'galera' && other.kind === 'galera') {
     return one.cluster === other.cluster ? one.committed >= other.committed : null;
   }
@@ -107,8 +87,4 @@ export function lastWriter(position: Position): string | null {
   if (position.kind !== 'mariadb') return null;
   const servers = new Set([...position.last.values()].map(({ server }) => server));
   return servers.size === 1 ? ([...servers][0] ?? null) : null;
-}
-
-function covers([first, last]: Interval, [from, to]: Interval): boolean {
-  return first <= from && to <= last;
 }

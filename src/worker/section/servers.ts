@@ -189,30 +189,35 @@ export class Servers implements Router {
 
   /** Those who wait may go on now; those on a server that cannot be used any more leave it. */
   #looked(): void {
-    this.#succeed();
+    this.#noteSuccession();
     for (const [at, { running }] of this.#servers.entries()) {
       const { role } = this.standingOf(at);
       if (role === 'primary') continue;
       for (const routed of running) {
         if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveRoute();
       }
+      if (role === 'unusable') this.#severWrites(at);
     }
     for (const routed of this.#waiting) routed.reconsider();
   }
 
-  /**
-   * Another one takes writes. Of the one before nothing is believed any more: a server that was frozen goes on with what it had been
-   * sent, and would be sent COMMIT. Where it follows the new one, it answers as it did.
-   */
-  #succeed(): void {
+  /** What its tables are is asked anew of a server that takes writes from now on. */
+  #noteSuccession(): void {
     const next = this.#primary;
-    const before = this.#lastPrimary;
-    if (next === null || next === before) return;
+    if (next === null || next === this.#lastPrimary) return;
+    if (this.#lastPrimary !== null) next.backend.catalogue.outdate();
     this.#lastPrimary = next;
-    if (before === null) return;
-    const { role } = this.standingOf(this.#servers.indexOf(before));
-    if (role !== 'unusable') return;
-    before.backend.pool.sever(new Error('another server has become the primary'));
+  }
+
+  /**
+   * Another one takes writes: of this one nothing is believed any more. A server that was frozen goes on with what it had been sent, and
+   * would be sent COMMIT. A node of a cluster that still answers is left to end them: the cluster has the last word on each.
+   */
+  #severWrites(at: number): void {
+    const { backend, running } = this.#servers[at] as Server;
+    const hasWrites = [...running].some(({ isReadOnly }) => !isReadOnly);
+    if (this.#primary === null || !hasWrites || this.#topology.isLivingNode(at)) return;
+    backend.pool.sever(new Error('another server has become the primary'));
   }
 
   /** On a replica only what was declared read-only is left; and not where it lags. */

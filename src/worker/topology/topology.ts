@@ -97,6 +97,12 @@ export class Topology {
     return (this.#candidates[at] as Candidate).part;
   }
 
+  /** Whether it is a node of a Galera cluster, and answered when it was looked at last. */
+  isLivingNode(at: number): boolean {
+    const { part, seen } = this.#candidates[at] as Candidate;
+    return part?.isNode === true && seen.view !== null;
+  }
+
   /** Somebody has seen something that does not fit: it is looked at now. */
   suspect(at: number): void {
     this.#probers[at]?.hurry();

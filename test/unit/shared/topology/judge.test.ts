@@ -187,7 +187,7 @@ test('an account that sees nothing: a writable replica is told from the primary 
   const unseen = (number: string, last: number) =>
     createView(number, {
       following: { kind: 'unseen' },
-      position: readMysqlPosition(`a:1-${last}`),
+      position: readMysqlPosition(`00000000-0000-0000-0000-00000000000a:1-${last}`),
     });
   const found = judged([unseen('2', 8), unseen('1', 10)]);
   assert.deepEqual([found.primary, found.roles], [1, 'unusable primary']);

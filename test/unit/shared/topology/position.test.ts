@@ -13,7 +13,13 @@ import {
 
 const mariadb = (binlogState: string, { binlogPos = binlogState, slavePos = '' } = {}) =>
   readMariadbPosition({ binlogState, binlogPos, slavePos }) as Position;
-const mysql = (text: string) => readMysqlPosition(text) as Position;
+/** Sources by short names, which become UUIDs. */
+const mysql = (text: string) => readMysqlPosition(text.split(',').map(withUuid).join()) as Position;
+const withUuid = (part: string) => {
+  const [name = '', ...rest] = part.trim().split(':');
+  const digits = Buffer.from(name).toString('hex').padStart(12, '0').slice(-12);
+  return [`00000000-0000-0000-0000-${digits}`, ...rest].join(':');
+};
 
 const number = fc.integer({ min: 1, max: 4 });
 const anyMariadb = fc
