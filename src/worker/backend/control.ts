@@ -105,10 +105,14 @@ export class Control {
       : 'the control connection is to another server';
   }
 
-  /** Asks something of the server beside the pool's sessions, within a second; null: it could not be asked. Never rejects. */
-  async ask<Answer>(work: (connection: Connection) => Promise<Answer>): Promise<Answer | null> {
+  /** Asks something of the server beside a session on it, within a second; null: it could not be asked. Never rejects. */
+  async ask<Answer>(
+    identity: ServerIdentity,
+    work: (connection: Connection) => Promise<Answer>,
+  ): Promise<Answer | null> {
     const connection = this.#connection;
-    if (connection === null) return null;
+    const isThere = this.#identity !== null && isSameServer(this.#identity, identity);
+    if (connection === null || !isThere) return null;
     const answer = work(connection);
     return (await this.#within(connection, answer)) ? answer : null;
   }

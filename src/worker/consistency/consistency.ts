@@ -31,19 +31,30 @@ export type Arrival = 'ready' | 'behind' | 'lost' | 'unverified';
 export type Seen = {
   /** Null: that cannot be told. */
   readonly token: Token | null;
-  /** What it had seen before is there no more, provably. */
-  readonly isLost: boolean;
+  /**
+   * Whether something of what it had seen before is missing here. `behind`: a replica may still get it; `lost`: whoever takes writes does not
+   * have it, provably.
+   */
+  readonly missing: 'nothing' | 'behind' | 'lost';
   /** Whether it is certain that the statement saw at least what its client had seen, and the token bounds what it saw. */
   readonly isVerified: boolean;
 };
 
 /** What was seen cannot be told. */
-export const nothingSeen: Seen = { token: null, isLost: false, isVerified: false };
+export const nothingSeen: Seen = { token: null, missing: 'nothing', isVerified: false };
+
+/** The same, where the server could not tell whether it shows what the client had seen: another time none is believed to show both. */
+export function unverified(seen: Seen): Seen {
+  const { token } = seen;
+  return { ...seen, token: token === null ? null : { ...token, server: '' }, isVerified: false };
+}
 
 const mostWaitMs = 1_000;
 const pollMs = 1;
 /** Group commits after which the storage engine shows what was in the log before them. */
 const laterCommits = 3;
+/** Polls, one after the other, between which nobody committed. */
+const enoughQuiet = 2;
 /** ER_LOCK_WAIT_TIMEOUT: Galera's word for a position that was not reached in time. */
 const notReached = 1205;
 const progressSql =
@@ -101,15 +112,21 @@ export class Consistency {
     isWriteAlone: boolean,
   ): Seen {
     const part = this.#part();
-    if (part === null || row === null) return nothingSeen;
     const last = this.#last.get(session) ?? null;
-    const answer = this.questionOn(session.connection).read(row, last);
-    if (answer === null) return nothingSeen;
+    const { connection } = session;
+    const answer = row === null ? null : this.questionOn(connection).read(row, last);
+    this.#last.delete(session);
+    if (part === null || answer === null) return nothingSeen;
     this.#last.set(session, answer);
     this.#note(part, answer);
     if (last !== null && answer.ownWrite !== null) this.#noteVisible(part, answer.ownWrite);
     const own = isWriteAlone && last !== null ? answer.ownWrite : null;
     return describeSeen(part, answer, own ?? answer.position, before);
+  }
+
+  /** What the session does now is nobody's any more: a later write is not to be taken for another one. */
+  forget(session: Session): void {
+    this.#last.delete(session);
   }
 
   /** The same, asked on a connection beside it while the statement's rows are under way: its snapshot is older. */
@@ -173,11 +190,13 @@ export class Consistency {
     if (this.#isVisible(part, position.events)) return 'ready';
     const until = performance.now() + mostWaitMs;
     const first = await fetchProgress(connection);
+    let quietPolls = 0;
     for (let before = first; performance.now() < until; ) {
       await pause(pollMs);
       const now = await fetchProgress(connection);
       const isQuiet = now.commits === before.commits && now.waiting === 0 && before.waiting === 0;
-      if (isQuiet || now.commits >= first.commits + laterCommits) {
+      quietPolls = isQuiet ? quietPolls + 1 : 0;
+      if (quietPolls === enoughQuiet || now.commits >= first.commits + laterCommits) {
         this.#noteVisible(part, position);
         return 'ready';
       }
@@ -218,16 +237,22 @@ async function askToWait(connection: Connection, sql: string): Promise<Arrival> 
 }
 
 function describeSeen(
-  { name }: ServerPart,
+  { name, isPrimary }: ServerPart,
   answer: Answer,
   position: SeenPosition | null,
   before: Token | null,
 ): Seen {
   const has = before === null ? true : answer.has(before.position);
-  if (has === false) return { token: null, isLost: true, isVerified: true };
+  if (has === false) {
+    return { token: null, missing: isPrimary ? 'lost' : 'behind', isVerified: false };
+  }
   if (position === null) return nothingSeen;
   const merged = before === null ? position : mergeSeen(before.position, position);
-  return { token: { server: name, position: merged }, isLost: false, isVerified: has === true };
+  const seen = { token: { server: name, position: merged }, missing: 'nothing' } as const;
+  // What is still on its way at the server that has shown it may come to nothing, and is shown there as it was.
+  return has === true || (before?.server === name && position.kind === 'mysql')
+    ? { ...seen, isVerified: true }
+    : unverified({ ...seen, isVerified: false });
 }
 
 /** Both; the later one is of a server that has the earlier, as far as is known. */
@@ -240,7 +265,8 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
     return { kind: 'mysql', executed, owned: uniteSets(earlier.owned, later.owned) };
   }
   if (earlier.kind === 'galera' && later.kind === 'galera') {
-    return earlier.committed > later.committed ? earlier : later;
+    const isEarlierMore = earlier.cluster === later.cluster && earlier.committed > later.committed;
+    return isEarlierMore ? earlier : later;
   }
   return later;
 }

@@ -1,5 +1,5 @@
 // What is asked of a server behind a statement, in the same write: how far its history goes, as an upper bound of what the statement saw.
-// Must not know requests. The ways that do not bound it (gtid_slave_pos, gtid_executed alone, a position asked before) are in docs/several-servers.md.
+// Must not know requests. The ways that do not bound it (gtid_slave_pos, gtid_executed alone, a position asked before) are in docs/consistency.md.
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { type GtidSets, holdsSets, parseSets, uniteSets } from '../../shared/topology/gtid-sets.ts';
 import { type MariadbEvents, parseEvents, type SeenPosition } from './token.ts';
@@ -33,7 +33,8 @@ const mariadb: Question = {
     if (events === null || highest === null || events.size === 0) return null;
     const lastOwn = last ?? '';
     const isOwn = lastOwn !== '' && lastOwn !== (before?.lastOwn ?? '');
-    const own = isOwn ? parseEvents(lastOwn) : null;
+    // It is after all that it saw in its own domain, and says nothing of others.
+    const own = isOwn && events.size === 1 ? parseEvents(lastOwn) : null;
     return {
       position: { kind: 'mariadb', events },
       ownWrite: own === null ? null : { kind: 'mariadb', events: own },

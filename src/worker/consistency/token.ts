@@ -24,6 +24,7 @@ export type Token = {
 };
 
 const version = '1';
+const base64url = /^[\w-]+$/;
 const mostCharacters = 4096;
 const macBytes = 16;
 const letters = { mariadb: 'm', mysql: 's', galera: 'g' } as const;
@@ -40,7 +41,7 @@ export function encodeToken({ server, position }: Token, key: Buffer | null): st
 export function decodeToken(text: string, key: Buffer | null): Token | null {
   if (text.length > mostCharacters) return null;
   const [found, payload = '', mac = '', ...rest] = text.split('.');
-  if (found !== version || rest.length > 0) return null;
+  if (found !== version || !base64url.test(payload) || rest.length > 0) return null;
   if (key !== null && !isSigned(`${found}.${payload}`, mac, key)) return null;
   try {
     const fields: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());

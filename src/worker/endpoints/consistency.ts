@@ -1,6 +1,5 @@
 // X-Consistency-Token on requests and replies of sections that have several servers.
 // Must not know how a server is held against a token.
-import type { Seen } from '../consistency/consistency.ts';
 import { decodeToken, encodeToken, type Token } from '../consistency/token.ts';
 import type { SeenHeaders } from '../http/exchange.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
@@ -26,19 +25,17 @@ export function createTokens(key: Buffer | null): Tokens {
       return (typeof text === 'string' ? decodeToken(text, key) : null) ?? malformed;
     },
     headers: (seen, after) => {
-      const token = seen === null ? after : seen.token;
-      const text = token === null ? null : encodeToken(token, key);
-      const isUnverified = seen !== null && (!seen.isVerified || text === null);
+      // Where it cannot be told what was seen now, what had been seen before still was.
+      const known = seen?.token ?? null;
+      const told = known === null ? null : encodeToken(known, key);
+      const text = told ?? (after === null ? null : encodeToken(after, key));
+      const isUnverified = seen !== null && (!seen.isVerified || told === null);
       return [
         ...(text === null ? [] : ['X-Consistency-Token', text]),
-        ...(isUnverified && !isLost(seen) ? ['X-Consistency', 'unverified'] : []),
+        ...(isUnverified ? ['X-Consistency', 'unverified'] : []),
       ];
     },
   };
-}
-
-function isLost(seen: Seen): boolean {
-  return seen.isLost;
 }
 
 /** Where a section has one server, it shows what it showed. */

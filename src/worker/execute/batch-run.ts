@@ -7,7 +7,7 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
+import { type Arrival, nothingSeen, type Seen, unverified } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Attempt } from '../ledger/attempt.ts';
 import type { Batch } from './batch.ts';
@@ -264,7 +264,7 @@ export class BatchRun implements Execution, Waiter {
     const { sql } = consistency.questionOn(connection);
     const rows = await fetchRows(connection, sql).catch(() => []);
     const seen = consistency.seenOn(session, rows[0] ?? null, this.#after, false);
-    this.#events.seen(this.#isUnverified ? { ...seen, isVerified: false } : seen);
+    this.#events.seen(this.#isUnverified ? unverified(seen) : seen);
   }
 
   /** Flags and text must both say so. */

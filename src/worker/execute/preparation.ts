@@ -15,6 +15,8 @@ export type Statement = {
   readonly isRead: boolean;
   /** What the tables that it names may do beside. What else is said of it holds where that is harmless. */
   readonly effects: StatementEffects;
+  /** One read without locks: all of its rows are of the moment at which it began. */
+  readonly seesOneMoment: boolean;
   /** It reads what an earlier statement may have left in the session. */
   readonly needsFreshSession: boolean;
   /** It cannot have changed the session, as far as its text tells; the server's flags must agree. */

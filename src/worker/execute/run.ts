@@ -17,6 +17,7 @@ import {
   type Consistency,
   nothingSeen,
   type Seen,
+  unverified,
 } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Coalescer } from './coalescer.ts';
@@ -78,6 +79,8 @@ type Row = readonly (string | null)[] | null;
 
 const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
 const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
+/** What the statement's answer is worth where the server lacks something. */
+const lacks = { nothing: null, behind, lost: tokenLost } as const;
 
 /** A server that cannot tell is used, and its reply says so. */
 function mayRunAfter(arrival: Arrival): boolean {
@@ -112,7 +115,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** Something is asked behind the statement, whose own answer is kept until then. */
   #isAsking = false;
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
-  #isTokenLost = false;
+  /** Why the answer does not count: the server lacks what the client has seen. */
+  #lack: RunEnd | null = null;
   /** The server could not tell whether it shows what the client has seen. */
   #isUnverified = false;
   #seen: Seen | null = null;
@@ -200,14 +204,23 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     if (this.#phase === 'running') this.#session?.connection.resume();
   }
 
-  /** Lets the statements run to their end though nobody wants the results any more. */
-  seeNow(): Promise<Seen> {
+  /** Of rows that are read at several moments, and of what is not committed yet, nothing is known before the end. */
+  async seeNow(): Promise<Seen> {
     const { consistency, control } = this.#context;
-    if (consistency === null) return Promise.resolve(nothingSeen);
-    const seen = control.ask((connection) => consistency.seenNow(connection, this.#after));
-    return seen.then((found) => found ?? nothingSeen);
+    const { seesOneMoment, effects } = this.#statement;
+    const session = this.#session;
+    if (consistency === null || session === null) return nothingSeen;
+    const seen = await control.ask(session.identity, (connection) =>
+      consistency.seenNow(connection, this.#after),
+    );
+    if (seen === null) return nothingSeen;
+    this.#lack = lacks[seen.missing];
+    if (seen.missing === 'behind') this.abandonResults();
+    const isBound = seesOneMoment && effects.isHarmless() && !this.#isUnverified;
+    return isBound ? seen : unverified(seen);
   }
 
+  /** Lets the statements run to their end though nobody wants the results any more. */
   abandonResults(): void {
     void this.#command?.discardResults();
     this.resume();
@@ -258,8 +271,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** Read in the pipeline: what is asked behind it bounds what it saw. */
   #looked(session: Session, row: Row, failure: StatementFailure | null): void {
     if (this.#phase !== 'pipelined') return;
-    const isLost = this.#tellSeen(session, row, false);
-    this.#end(isLost ? tokenLost : { kind: 'answered', failure, facts: null });
+    this.#tellSeen(session, row, false);
+    this.#end(this.#lack ?? { kind: 'answered', failure, facts: null });
   }
 
   pipelineLost(): void {
@@ -310,22 +323,25 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** What was asked behind the statement has its answer. */
   #asked(row: Row): void {
     const answer = this.#answer;
-    if (this.#phase !== 'running' || answer === null) return;
+    if (this.#phase !== 'running' || answer === null) {
+      this.#context.consistency?.forget(this.#session as Session);
+      return;
+    }
     const results = this.#command?.results ?? [];
     const isWriteAlone = results.length === 1 && results[0]?.isResultSet === false;
-    this.#isTokenLost = this.#tellSeen(this.#session as Session, row, isWriteAlone);
+    this.#tellSeen(this.#session as Session, row, isWriteAlone);
     this.#proceed(answer.flagsClean, answer.error);
   }
 
-  /** Returns whether what the client has seen before is gone. */
-  #tellSeen(session: Session, row: Row, isWriteAlone: boolean): boolean {
+  #tellSeen(session: Session, row: Row, isWriteAlone: boolean): void {
     const { consistency } = this.#context;
-    if (consistency === null) return false;
+    if (consistency === null) return;
     const found = consistency.seenOn(session, row, this.#after, isWriteAlone);
-    const seen = this.#isUnverified ? { ...found, isVerified: false } : found;
+    const seen = this.#isUnverified ? unverified(found) : found;
+    const { isRead, isReadOnly } = this.#statement;
     this.#seen = seen;
     this.#events.seen(seen);
-    return seen.isLost && this.#statement.isRead;
+    if (isRead || isReadOnly) this.#lack = lacks[seen.missing];
   }
 
   #proceed(flagsClean: boolean, error: ServerError | null): void {
@@ -549,7 +565,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
       pipeline?.latencies.noteOutside(shape, this.#times.workedMs, this.resultBytes);
     }
     try {
-      this.#end(this.#isTokenLost ? tokenLost : { kind: 'answered', failure, facts });
+      this.#end(this.#lack ?? { kind: 'answered', failure, facts });
     } finally {
       session.connection.resume();
       pool.release(session, isClean ? 'clean' : 'unclean');

@@ -78,6 +78,8 @@ export class Exchange
   /** Null: nothing has been seen. */
   #seen: Seen | null = null;
   #isSeenTold = false;
+  /** How often the reply was full: when it was begun anew, what the first rows have seen is nobody's. */
+  #timesFull = 0;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
     const { work, record, format, timeoutMs, mayCompress = false } = request;
@@ -185,9 +187,11 @@ export class Exchange
 
   /** What its rows have seen stands in the head: it is asked for before the first of them leaves. */
   #replyIsFull(): void {
+    this.#timesFull += 1;
+    const time = this.#timesFull;
     this.#run.pause();
     void this.#run.seeNow().then((seen) => {
-      if (this.#over) return;
+      if (this.#over || time !== this.#timesFull || !this.#writer.isFull) return;
       try {
         this.#beginWith(seen);
       } catch (cause) {
@@ -197,10 +201,9 @@ export class Exchange
   }
 
   #beginWith(seen: Seen): void {
-    if (seen.isLost) {
-      this.replyRefused(tokenLost);
-      return;
-    }
+    if (seen.missing === 'lost') this.replyRefused(tokenLost);
+    // It has not begun: whoever runs it has it begun elsewhere.
+    if (seen.missing !== 'nothing') return;
     this.#seen = seen;
     this.#tellSeen();
     this.#writer.open();
@@ -255,7 +258,7 @@ export class Exchange
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
-    this.#tellSeen();
+    if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#tellSeen();
     if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));

@@ -37,7 +37,7 @@ export class ReplyWriter {
   readonly #buffers: BufferPool;
   readonly #transport: Transport;
   readonly #holdBytes: number;
-  /** Called instead of committing, once; null: nothing is in the way. */
+  /** Called instead of committing; null: nothing is in the way. */
   #onFull: (() => void) | null;
   #limit: number;
 
@@ -66,6 +66,11 @@ export class ReplyWriter {
     return this.committed ? 0 : Math.max(0, this.#limit - this.length);
   }
 
+  /** Whether it has outgrown what is held back, and waits to be opened. */
+  get isFull(): boolean {
+    return !this.committed && this.length > this.#holdBytes;
+  }
+
   /** Beyond this length the next `reserve` sends what is there. */
   get fullLength(): number {
     return this.#limit;
@@ -80,13 +85,14 @@ export class ReplyWriter {
     else this.#close(this.#onFull);
   }
 
-  /** What was in the way is over: the reply may be committed. */
+  /** What was in the way is over: a reply that is full is committed now. Not while something is written. */
   open(): void {
+    this.#onFull = null;
     this.#limit = this.#holdBytes;
+    if (this.isFull) this.#flush();
   }
 
   #close(onFull: () => void): void {
-    this.#onFull = null;
     this.#limit = Number.POSITIVE_INFINITY;
     this.#grow();
     onFull();
@@ -95,6 +101,8 @@ export class ReplyWriter {
   /** Takes back what was written after `length` was `mark`. Only before the reply is committed. */
   rollback(mark: number): void {
     this.length = mark;
+    // Begun anew it may be full once more, with something else.
+    if (!this.committed && mark <= this.#holdBytes) this.#limit = this.#holdBytes;
   }
 
   /** Ends the reply. Nothing may be written afterwards. */

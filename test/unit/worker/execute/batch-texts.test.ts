@@ -18,6 +18,7 @@ function stepOf(sql: string, expect: Expectation | null = null) {
     sql,
     isRead: false,
     effects: noEffects,
+    seesOneMoment: false,
     needsFreshSession: false,
     leavesSessionClean: false,
     isReadOnly: false,
