@@ -36,7 +36,9 @@ export class ServedSection implements Served {
     const onGivenUp = (count: number) => {
       metrics.readersGivenUp += count;
     };
-    const tokens = section.servers === null ? noTokens : createTokens(null);
+    const { sessionKey } = section.config;
+    const key = sessionKey === null ? null : Buffer.from(sessionKey, 'base64');
+    const tokens = section.servers === null ? noTokens : createTokens(key);
     this.config = section.config;
     this.section = section;
     this.#metrics = metrics;

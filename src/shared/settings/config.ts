@@ -35,6 +35,8 @@ type Composed = {
   readonly password: string;
   readonly workers: number;
   readonly tokens: readonly string[];
+  /** What stood in `session_key_file`, in base64; null: not set. */
+  readonly sessionKey: string | null;
   /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
   readonly tlsTexts: TlsTexts;
   /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
@@ -76,6 +78,7 @@ export type Surroundings = {
   /** From the environment or password_file, in this order; null: neither. */
   readonly password: string | null;
   readonly tokens: readonly string[] | null;
+  readonly sessionKey: string | null;
   readonly tlsTexts: TlsTexts | null;
   readonly httpsTexts: KeyPair | null;
   readonly credentialFiles: CredentialFiles;
@@ -143,6 +146,7 @@ export function composeConfig(
     password: around.password ?? values.password ?? '',
     workers: values.workers ?? around.workers,
     tokens: Object.freeze([...tokens]),
+    sessionKey: around.sessionKey,
     tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
     httpsTexts: around.httpsTexts,
     credentialFiles: around.credentialFiles,

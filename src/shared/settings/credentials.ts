@@ -159,7 +159,7 @@ function readCredential(
 }
 
 /** A pipe or a terminal would keep us waiting for whoever writes to it. @throws the system's error */
-function readRegularFile(path: string): { readonly bytes: Buffer; readonly stats: Stats } {
+export function readRegularFile(path: string): { readonly bytes: Buffer; readonly stats: Stats } {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const stats = fstatSync(fd);

@@ -108,6 +108,7 @@ const fields = {
   multi_statements: 'multiStatements',
   idempotency_table: 'idempotencyTable',
   idempotency_keep: 'idempotencyKeepMs',
+  session_key_file: 'sessionKeyFile',
   https_cert: 'httpsCert',
   https_key: 'httpsKey',
   insecure: 'insecure',

@@ -205,6 +205,13 @@ export const options = {
     ofInstance: true,
     meaning: 'file that holds tokens, one a line',
   },
+  session_key_file: {
+    type: path,
+    initial: null,
+    ofInstance: true,
+    meaning:
+      'file that holds a key of at least 32 bytes, the same for all gateways: it signs consistency tokens. Read at the start only',
+  },
   https_cert: {
     type: path,
     initial: null,

@@ -22,6 +22,7 @@ import { logDirectory, type Place, runDirectory } from './default-paths.ts';
 import { readSection, type TextFault } from './ini-section.ts';
 import { isOfInstance, type OptionKey, options } from './options.ts';
 import { processorCount } from './processor-count.ts';
+import { readSessionKey } from './session-key.ts';
 
 /** The file that all sections stand in. */
 export type ConfigFile = { readonly path: string; readonly text: string; readonly stats: Stats };
@@ -76,12 +77,15 @@ export function loadInstance(
   const files = credentialFiles(values, env);
   const { found, faults } = readCredentials(files);
   const tokens = env.DBHTTPD_TOKEN === undefined ? null : parseTokens(env.DBHTTPD_TOKEN);
+  const { session_key_file: keyFile } = values;
+  const key = keyFile === null ? null : readSessionKey(keyFile);
   const around: Surroundings = {
     section: name,
     configPath: file.path,
     credentialFiles: files,
     password: env.DBHTTPD_PASSWORD ?? found.password,
     tokens: tokens ?? found.tokens,
+    sessionKey: key?.ok === true ? key.key : null,
     tlsTexts: found.tlsTexts,
     httpsTexts: found.httpsTexts,
     workers: Math.min(processorCount(), mostWorkers),
@@ -90,6 +94,7 @@ export function loadInstance(
   };
   const additions = [
     ...faults,
+    ...(key?.ok === false ? [{ key: 'session_key_file', problem: key.problem } as const] : []),
     ...findNoTokens(tokens),
     ...findOpenSecrets(file.stats, values),
     ...findBadPlaces(values),
