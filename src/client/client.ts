@@ -32,6 +32,7 @@ import {
 } from './results.ts';
 import { type RetryPolicy, withRetries } from './retries.ts';
 import { isInLines, readRows, type StreamEnd } from './row-stream.ts';
+import { Seen } from './seen.ts';
 import { type Fragment, isTemplate, renderTemplate, sql } from './template.ts';
 import {
   type BegunReply,
@@ -57,7 +58,7 @@ export type {
   StreamEnd,
   StreamOptions,
 };
-export { DbhttpdError, sql };
+export { DbhttpdError, Seen, sql };
 
 /** What `query` resolves to. */
 export type QueryResult<Row> = AllResults<Row> & {
@@ -236,6 +237,7 @@ function toSent(path: string, body: string, options: QueryOptions): Sent {
     accept: 'application/json',
     isReadOnly: options.readOnly === true,
     idempotencyKey: keyOf(options),
+    seen: options.seen ?? null,
     signal: options.signal ?? null,
   };
 }

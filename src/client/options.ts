@@ -2,6 +2,7 @@
 // Must not know statements or results.
 import type { Layout } from './results.ts';
 import { defaultRetries, type RetryPolicy } from './retries.ts';
+import type { Seen } from './seen.ts';
 
 /** What every request may choose. */
 type CommonOptions = {
@@ -21,6 +22,8 @@ type CommonOptions = {
    */
   readonly idempotencyKey?: string | true | null | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Whose reads it is: they see at least what was seen before with the same one, and own writes. */
+  readonly seen?: Seen | undefined;
   /** Bounds of what is sent again by itself; false: nothing is. */
   readonly retry?: Partial<RetryPolicy> | false | undefined;
 };
@@ -64,6 +67,7 @@ const commonNames: NamesOf<CommonOptions> = {
   json: true,
   idempotencyKey: true,
   signal: true,
+  seen: true,
   retry: true,
 };
 

@@ -1,6 +1,7 @@
 // One request to the gateway and its whole reply, by fetch; every way in which that can fail is a DbhttpdError.
 // Must not know what is asked.
 import { DbhttpdError, type ErrorFacts, type Outcome, outcomes } from './error.ts';
+import type { Seen } from './seen.ts';
 
 /** Where the gateway is, and who asks. */
 export type Connection = {
@@ -19,6 +20,8 @@ export type Sent = {
   /** Whether it can have changed anything. */
   readonly isReadOnly: boolean;
   readonly idempotencyKey: string | null;
+  /** Null: nobody asks what was seen. */
+  readonly seen: Seen | null;
   readonly signal: AbortSignal | null;
 };
 
@@ -52,8 +55,8 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
   };
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (sent.idempotencyKey !== null) headers['Idempotency-Key'] = sent.idempotencyKey;
-  try {
-    return await fetch(`${url}${sent.path}`, {
+  const send = () =>
+    fetch(`${url}${sent.path}`, {
       method: 'POST',
       headers,
       body: sent.body,
@@ -61,6 +64,8 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
       redirect: 'manual',
       signal: sent.signal,
     });
+  try {
+    return await (sent.seen === null ? send() : sent.seen.carry(headers, send));
   } catch (cause) {
     throw interrupted(sent, 'FETCH_FAILED', 'The request had no reply', null, cause);
   }

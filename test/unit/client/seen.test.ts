@@ -1,0 +1,74 @@
+// `Seen` of dbhttpd/client: the token of each reply goes with the next request, and requests at once go in turn.
+// Must not need a gateway: a fetch that is made up tells what was sent. consistency-tokens.test.ts has the real one.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect, type DbhttpdError, Seen } from '../../../src/client/client.ts';
+
+type Told = { readonly status?: number; readonly token?: string; readonly isUnverified?: boolean };
+
+/** A gateway that answers in this order; `sent` has the token of each request. */
+function answering(...replies: readonly Told[]) {
+  const sent: (string | null)[] = [];
+  const fetchOne: typeof fetch = async (_url, init) => {
+    const { status = 200, token, isUnverified } = replies[sent.length] ?? {};
+    sent.push(new Headers(init?.headers).get('x-consistency-token'));
+    await new Promise((resolve) => setImmediate(resolve));
+    const headers: Record<string, string> = { 'Content-Type': 'application/json' };
+    if (token !== undefined) headers['X-Consistency-Token'] = token;
+    if (isUnverified) headers['X-Consistency'] = 'unverified';
+    const body =
+      status === 200
+        ? { section: 's', request_id: 'r', columns: [], rows: [], row_count: 0, truncated: false }
+        : { code: 'TOKEN_LOST', outcome: 'not_executed', detail: 'lost', retryable: false };
+    return new Response(JSON.stringify(body), { status, headers });
+  };
+  return { sent, db: connect({ url: 'http://gateway', fetch: fetchOne }) };
+}
+
+test('each request carries the latest token, and one that has no token in its reply keeps it', async () => {
+  const { sent, db } = answering({ token: 'a' }, {}, { token: 'b', isUnverified: true }, {});
+  const seen = new Seen();
+  const verified: boolean[] = [];
+  for (let count = 0; count < 4; count += 1) {
+    await db.with({ seen }).query('select 1');
+    verified.push(seen.isVerified);
+  }
+  assert.deepEqual(sent, [null, 'a', 'a', 'b']);
+  assert.deepEqual(verified, [true, true, false, true]);
+  assert.equal(seen.token, 'b');
+});
+
+test('requests at once go in turn, so that the last token covers them all', async () => {
+  const { sent, db } = answering({ token: 'a' }, { token: 'b' }, { token: 'c' });
+  const mine = db.with({ seen: new Seen('begin') });
+  await Promise.all([
+    mine.query('select 1'),
+    mine.batch([]).catch(() => undefined),
+    mine.query('select 3'),
+  ]);
+  assert.deepEqual(sent, ['begin', 'a', 'b']);
+});
+
+test('who has none sends none, and does not wait', async () => {
+  const { sent, db } = answering({ token: 'a' }, { token: 'b' });
+  await Promise.all([db.query('select 1'), db.with({ seen: new Seen() }).query('select 2')]);
+  assert.deepEqual(sent, [null, null]);
+});
+
+test('what was lost is an error, keeps the token, and can be forgotten', async () => {
+  const { sent, db } = answering({ token: 'a' }, { status: 409 }, {});
+  const seen = new Seen();
+  await db.query('select 1', [], { seen });
+  await assert.rejects(
+    db.query('select 1', [], { seen }),
+    ({ code, retryable }: DbhttpdError) => code === 'TOKEN_LOST' && !retryable,
+  );
+  assert.equal(seen.token, 'a');
+  seen.forget();
+  await db.query('select 1', [], { seen });
+  assert.deepEqual(sent, [null, 'a', null]);
+});
+
+test('a text that can be no header is a TypeError', () => {
+  assert.throws(() => new Seen('a\r\nb'), TypeError);
+});
