@@ -44,6 +44,23 @@ const keyParameter = {
   description:
     'Of a write: the same key with the same request is executed once, and every repetition gets the first reply.',
 };
+const tokenParameter = {
+  name: 'X-Consistency-Token',
+  in: 'header',
+  schema: { type: 'string', minLength: 1, maxLength: 4096 },
+  description:
+    'The token of an earlier reply: what is read shows at least what that one showed, and what was written by then.',
+};
+const seenHeaders = {
+  'X-Consistency-Token': {
+    schema: { type: 'string', maxLength: 4096 },
+    description: 'Where the section has several servers: what has been seen, for later requests.',
+  },
+  'X-Consistency': {
+    schema: { const: 'unverified' },
+    description: 'It cannot be told whether the reply shows all that had been seen before.',
+  },
+};
 const replayedHeader = {
   'Idempotency-Replayed': {
     schema: { const: 'true' },
@@ -99,7 +116,7 @@ function describeQuery(): Schema {
     summary: 'Runs one statement.',
     description:
       'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
-    parameters: [keyParameter],
+    parameters: [keyParameter, tokenParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('QueryRequest') } },
@@ -107,7 +124,7 @@ function describeQuery(): Schema {
     responses: {
       '200': {
         description: 'What the statement has answered.',
-        headers: { ...requestIdHeader, ...replayedHeader },
+        headers: { ...requestIdHeader, ...seenHeaders, ...replayedHeader },
         content: {
           'application/json': {
             schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
@@ -124,7 +141,7 @@ function describeBatch(): Schema {
   return {
     operationId: 'batch',
     summary: 'Runs several statements in one transaction.',
-    parameters: [keyParameter],
+    parameters: [keyParameter, tokenParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('BatchRequest') } },
@@ -132,7 +149,7 @@ function describeBatch(): Schema {
     responses: {
       '200': {
         description: 'All of it counts.',
-        headers: { ...requestIdHeader, ...replayedHeader },
+        headers: { ...requestIdHeader, ...seenHeaders, ...replayedHeader },
         content: { 'application/json': { schema: refer('Batch') } },
       },
       ...describeFailures(),
@@ -164,7 +181,11 @@ function describeFailures(): Schema {
 function describeFailure(status: number, meanings: readonly string[]): Schema {
   return {
     description: meanings.join(' '),
-    headers: status === 503 ? { ...requestIdHeader, ...retryAfterHeader } : requestIdHeader,
+    headers: {
+      ...requestIdHeader,
+      ...seenHeaders,
+      ...(status === 503 ? retryAfterHeader : {}),
+    },
     content: {
       'application/problem+json': { schema: refer('Problem') },
       ...(beforeItsPath.has(status) ? { 'application/json': { schema: refer('Refusal') } } : {}),
