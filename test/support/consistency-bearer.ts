@@ -32,9 +32,11 @@ const writingWays = ['/db', '/v1/query', 'batch', 'batch with key'] as const;
 export type Carried = {
   readonly token: string | null;
   readonly floor: ReadonlyMap<number, number>;
+  /** The gateway whose replica has shown it; null: it was the primary, or nothing has been seen. */
+  readonly replicaOf: string | null;
 };
 
-export const nothingCarried: Carried = { token: null, floor: new Map() };
+export const nothingCarried: Carried = { token: null, floor: new Map(), replicaOf: null };
 
 /** What a reply was. */
 export type ConsistentReply = {

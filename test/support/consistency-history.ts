@@ -25,16 +25,14 @@ import type { ReplicationServer } from './replication-server.ts';
 /** What is to happen. */
 export type ConsistencyPlan = {
   readonly seed: number;
-  /** So many reads, all readers together. */
+  /** So many reads with tokens, all readers together; before them a tenth as many without. */
   readonly reads: number;
   /** However few they are until then. */
   readonly mostMs: number;
   readonly semiSync: boolean;
-  /** False: nobody sends a token, and what is older is what there is without one. */
-  readonly withTokens: boolean;
 };
 
-/** What has happened. */
+/** What has happened while everybody sent tokens, or nobody did. */
 export type ConsistencyHistory = {
   /** Replies that showed less than their bearers had seen. */
   readonly older: readonly string[];
@@ -43,32 +41,51 @@ export type ConsistencyHistory = {
   readonly reads: number;
   /** Reads that could tell something: their bearer had seen something before. */
   readonly judged: number;
+  /** Of those, the ones by another replica than the one that had been seen, and the ones by the primary after a replica. */
+  readonly moved: { readonly toReplica: number; readonly toPrimary: number };
   readonly counts: ReadonlyMap<string, number>;
 };
 
 const writers = 4;
-const readers = 8;
+const readers = 12;
 /** Writers that no gateway sees: the log is always ahead of somebody. */
 const strangers = 2;
-/** Of a reader's steps so many take over what a writer hands it. */
-const handover = 0.1;
+/** Whoever has seen the primary is answered there from then on: a reader begins anew after so many reads there, and elsewhere, on average. */
+const readsOfLife = { onPrimary: 1.5, elsewhere: 12 } as const;
+/** Of readers so many begin with what somebody hands them. */
+const handover = 0.2;
+/** Of a reader's reads so many may be the primary's. */
+const plainShare = 0.2;
 /** Long replies cost much. */
 const longShare = 0.06;
-const lagMs = { least: 30, most: 400 } as const;
-const shortWays = readingWays.filter((way) => !way.startsWith('long'));
-const longWays = readingWays.filter((way) => way.startsWith('long'));
+const lagMs = { least: 20, most: 250, between: 1_200 } as const;
+const declaredWays: readonly ReadingWay[] = ['/db READ_ONLY', '/v1/query read_only', 'QUERY'];
+const longDeclaredWays: readonly ReadingWay[] = ['long /db READ_ONLY'];
+const plainWays = readingWays.filter(
+  (way) => ![...declaredWays, ...longDeclaredWays].includes(way) && !way.startsWith('long'),
+);
+const longPlainWays: readonly ReadingWay[] = ['long /v1/query'];
 
-/** Starts what is needed, makes the history, ends all that was started. */
-export async function makeConsistencyHistory(plan: ConsistencyPlan): Promise<ConsistencyHistory> {
+const shareWithout = 0.1;
+const longestShareWithout = 0.2;
+
+/** Starts what is needed, makes the histories, ends all that was started. */
+export async function makeConsistencyHistories(
+  plan: ConsistencyPlan,
+): Promise<{ readonly without: ConsistencyHistory; readonly withTokens: ConsistencyHistory }> {
   const set = await startReplication({ semiSync: plan.semiSync });
   const gateways: Gateway[] = [];
   try {
     await prepare(set);
-    // One knows all, the other one replica alone: whoever hops must be moved.
-    for (const servers of [set.servers, [set.servers[0], set.servers[2]]]) {
-      gateways.push(await startOver(set, servers as readonly ReplicationServer[]));
+    // Each knows one replica alone: whoever hops is moved to another server.
+    for (const replica of set.replicas()) {
+      gateways.push(await startOver(set, [set.primary(), replica]));
     }
-    return await new Play(plan, set, gateways).run();
+    const { seed, reads, mostMs } = plan;
+    const short = { reads: reads * shareWithout, mostMs: mostMs * longestShareWithout };
+    const without = await new Play({ seed, ...short, sendsTokens: false }, set, gateways).run();
+    const play = new Play({ seed, reads, mostMs, sendsTokens: true }, set, gateways);
+    return { without, withTokens: await play.run() };
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await set.stop();
@@ -93,8 +110,12 @@ function startOver(set: ReplicatedSet, servers: readonly ReplicationServer[]): P
   });
 }
 
+type PlayPlan = Pick<ConsistencyPlan, 'seed' | 'reads' | 'mostMs'> & {
+  readonly sendsTokens: boolean;
+};
+
 class Play {
-  readonly #plan: ConsistencyPlan;
+  readonly #plan: PlayPlan;
   readonly #set: ReplicatedSet;
   readonly #gateways: readonly Gateway[];
   readonly #random: () => number;
@@ -104,9 +125,11 @@ class Play {
   readonly #counts = new Map<string, number>();
   #reads = 0;
   #judged = 0;
+  #toReplica = 0;
+  #toPrimary = 0;
   #isOver = false;
 
-  constructor(plan: ConsistencyPlan, set: ReplicatedSet, gateways: readonly Gateway[]) {
+  constructor(plan: PlayPlan, set: ReplicatedSet, gateways: readonly Gateway[]) {
     this.#plan = plan;
     this.#set = set;
     this.#gateways = gateways;
@@ -129,6 +152,7 @@ class Play {
       strange: this.#strange,
       reads: this.#reads,
       judged: this.#judged,
+      moved: { toReplica: this.#toReplica, toPrimary: this.#toPrimary },
       counts: this.#counts,
     };
   }
@@ -145,13 +169,13 @@ class Play {
   async #writer(id: number): Promise<void> {
     const asker = createAsker();
     let carried = nothingCarried;
-    for (let n = 1; !this.#isOver; n += 1) {
-      const token = this.#plan.withTokens ? carried.token : null;
-      const key = `${id}-${n}`;
+    for (let n = 1 + (await this.#lastOf(id)); !this.#isOver; n += 1) {
+      const token = this.#plan.sendsTokens ? carried.token : null;
+      const key = `${this.#plan.sendsTokens}-${id}-${n}`;
       const reply = await write(asker, this.#url, id, { token, random: this.#random, key });
       if (reply.status !== 200) throw new Error(`a write: ${reply.status} ${reply.text}`);
       const floor = mostOf(carried.floor, new Map([[id, n]]));
-      carried = { token: reply.token ?? carried.token, floor };
+      carried = { token: reply.token ?? carried.token, floor, replicaOf: null };
       this.#note('write', reply);
       carried = await this.#readOnce(asker, carried);
       this.#handed.set(id, carried);
@@ -160,15 +184,27 @@ class Play {
     asker.end();
   }
 
+  async #lastOf(id: number): Promise<number> {
+    const rows = await this.#set.primary().query('select n from counters where id = ?', [id]);
+    return Number(rows[0]?.n);
+  }
+
   async #reader(): Promise<void> {
     const asker = createAsker();
     let carried = nothingCarried;
     while (!this.#isOver) {
-      const other = this.#handed.get(1 + Math.floor(this.#random() * writers));
-      if (other !== undefined && this.#random() < handover) carried = other;
       carried = await this.#readOnce(asker, carried);
+      if (this.#random() < handover) this.#handed.set(0, carried);
+      const { onPrimary, elsewhere } = readsOfLife;
+      const reads = carried.replicaOf === null ? onPrimary : elsewhere;
+      if (this.#random() < 1 / reads) carried = this.#begin();
     }
     asker.end();
+  }
+
+  #begin(): Carried {
+    const giver = Math.floor(this.#random() * (writers + 1));
+    return (this.#random() < handover ? this.#handed.get(giver) : null) ?? nothingCarried;
   }
 
   async #stranger(id: number): Promise<void> {
@@ -186,15 +222,18 @@ class Play {
       await this.#set.lag(replica, at === 0 ? 'stopped' : 'locked');
       await pause(lagMs.least + this.#random() * (lagMs.most - lagMs.least));
       await this.#set.lag(replica, null);
-      await pause(this.#random() * lagMs.most);
+      await pause(this.#random() * lagMs.between);
     }
   }
 
   async #readOnce(asker: ReturnType<typeof createAsker>, before: Carried): Promise<Carried> {
     const isLong = this.#random() < longShare;
-    const way: ReadingWay = pick(this.#random, isLong ? longWays : shortWays);
-    const token = this.#plan.withTokens ? before.token : null;
-    const reply = await read(asker, this.#url, way, token);
+    const isPlain = this.#random() < plainShare;
+    const [short, long] = isPlain ? [plainWays, longPlainWays] : [declaredWays, longDeclaredWays];
+    const way = pick(this.#random, isLong ? long : short);
+    const token = this.#plan.sendsTokens ? before.token : null;
+    const url = this.#url;
+    const reply = await read(asker, url, way, token);
     this.#reads += 1;
     if (this.#reads >= this.#plan.reads) this.#end();
     this.#note(way, reply);
@@ -204,13 +243,17 @@ class Play {
     }
     const seen = countersIn(reply.text);
     if (before.floor.size > 0) this.#judged += 1;
+    const { replicaOf } = before;
+    if (replicaOf !== null && isPlain) this.#toPrimary += 1;
+    if (replicaOf !== null && replicaOf !== url && !isPlain) this.#toReplica += 1;
     const older = olderThan(before.floor, seen);
     if (older.length > 0 && !reply.isUnverified) {
       const text = `${way}: ${older.join(', ')}; sent ${explain(token)}, told ${explain(reply.token)}`;
       this.#older.push(text);
     }
     const floor = reply.isUnverified ? before.floor : mostOf(before.floor, seen);
-    return { token: reply.token ?? before.token, floor };
+    const isOfReplica = !isPlain && (before.token === null || replicaOf !== null);
+    return { token: reply.token ?? before.token, floor, replicaOf: isOfReplica ? url : null };
   }
 
   #note(way: string, { status, token, isUnverified }: ConsistentReply): void {

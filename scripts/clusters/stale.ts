@@ -1,0 +1,125 @@
+// scripts/cluster stale: reads over a MariaDB primary and two replicas that lag unequally, through two gateways, without the consistency token
+// and with it; how many saw less than had been seen before.
+// Must not know how a history is made or judged.
+// Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
+import { inspect, parseArgs } from 'node:util';
+import {
+  type ConsistencyHistory,
+  makeConsistencyHistories,
+} from '../../test/support/consistency-history.ts';
+import { runToVerdicts } from '../support/verdict-run.ts';
+import { Findings, type Verdict } from '../support/verdicts.ts';
+
+const help = `Usage: scripts/cluster stale [--reads <n>] [--minutes <n>] [--semi-sync] [--seed <n>]
+
+So many reads (100000) with X-Consistency-Token, after a tenth as many without: by /db, /v1/query, QUERY, batches and long replies, over two gateways
+that know different replicas, under writes. Each reply is held against what its request's bearer had seen, or been handed.
+
+  --minutes    it ends after so many at the latest (30), with the reads there are
+  --semi-sync  the primary waits for a replica with each write, and shows it later than the replica (AFTER_SYNC)
+  --seed       decides who reads what, where, and when replicas lag; it is printed
+`;
+
+const promises = {
+  never: 'with a token no reply shows less than its bearer had seen',
+  contract: 'no reply but those in the contract',
+  proven: 'where the server can prove it, no reply is called unverified: 1 of 1000 at most',
+} as const;
+
+const mostSeed = 999_999;
+const mostReads = 10_000_000;
+const mostMinutes = 600;
+const mostUnverified = 1 / 1000;
+/** Servers and gateways begin and end. */
+const aroundMs = 120_000;
+const minuteMs = 60_000;
+
+type Order = {
+  readonly reads: number;
+  readonly minutes: number;
+  readonly semiSync: boolean;
+  readonly seed: number;
+};
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Reads argv (without node and script); a string says what is wrong with it; null: help is wanted. */
+function parseOrder(argv: readonly string[]): Order | string | null {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      reads: { type: 'string', default: '100000' },
+      minutes: { type: 'string', default: '30' },
+      'semi-sync': { type: 'boolean', default: false },
+      seed: { type: 'string', default: String(1 + (Date.now() % mostSeed)) },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return null;
+  const isCount = (text: string, most: number) =>
+    /^\d+$/.test(text) && Number(text) > 0 && Number(text) <= most;
+  if (!isCount(values.reads, mostReads)) return `--reads wants a number from 1 to ${mostReads}`;
+  if (!isCount(values.minutes, mostMinutes)) {
+    return `--minutes wants a number from 1 to ${mostMinutes}`;
+  }
+  if (!isCount(values.seed, mostSeed)) return `--seed wants a number from 1 to ${mostSeed}`;
+  return {
+    reads: Number(values.reads),
+    minutes: Number(values.minutes),
+    semiSync: values['semi-sync'],
+    seed: Number(values.seed),
+  };
+}
+
+async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
+  say(`seed ${plan.seed}`);
+  const mostMs = minutes * minuteMs;
+  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs });
+  say(describeHistory('without tokens', without));
+  say(describeHistory('with tokens', withTokens));
+  const findings = new Findings(Object.values(promises));
+  for (const example of withTokens.older) findings.breach(promises.never, example);
+  for (const example of [...without.strange, ...withTokens.strange]) {
+    findings.breach(promises.contract, example);
+  }
+  const unverified = withTokens.counts.get('200 unverified') ?? 0;
+  if (unverified > withTokens.reads * mostUnverified) {
+    findings.breach(promises.proven, `${unverified} of ${withTokens.reads}`);
+  }
+  return findings.verdicts();
+}
+
+function describeHistory(name: string, history: ConsistencyHistory): string {
+  const { older, judged, moved, counts } = history;
+  const told = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
+  const { toReplica, toPrimary } = moved;
+  return `${name}: ${older.length} of ${judged} older than what had been seen; ${toReplica} moved to another replica, ${toPrimary} to the primary (${told})`;
+}
+
+function readOrder(): Order | string | null {
+  try {
+    return parseOrder(process.argv.slice(2));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('ERR_PARSE_ARGS')) return message;
+    throw error;
+  }
+}
+
+async function main(): Promise<number> {
+  const order = readOrder();
+  if (order === null || typeof order === 'string') {
+    const out = order === null ? process.stdout : process.stderr;
+    out.write(order === null ? help : `${order}\n\n${help}`);
+    return order === null ? 0 : 64;
+  }
+  const longestMs = order.minutes * minuteMs * 2 + aroundMs;
+  return runToVerdicts({ prefix: 'dbhttpd-stale-', longestMs }, () => runHistories(order), say);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${inspect(error)}\n`);
+  process.exit(1);
+}
