@@ -27,9 +27,9 @@ async function findTarget() {
   const { parseArguments } = await import('./dist/src/supervisor/arguments.js');
   const { parseEntries } = await import('./dist/src/shared/settings/config.js');
   const { readSection } = await import('./dist/src/shared/settings/ini-section.js');
-  const { configPath, section } = parseArguments(commandLine());
+  const { configPath, sections } = parseArguments(commandLine());
   const { values } = parseEntries(
-    readSection(readFileSync(configPath, 'utf8'), section, () => true),
+    readSection(readFileSync(configPath, 'utf8'), sections[0], () => true),
   );
   const { listen, https_cert: certificate } = values;
   const isTls = certificate !== null;
