@@ -138,8 +138,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     const isMoving = this.#isMoving;
     this.#isMoving = false;
     this.#router.ended(route, end, this.#wish);
-    if (this.#stopReason !== null && 'reason' in end && end.kind !== 'key refused') {
-      this.#end({ ...end, reason: this.#stopReason } as RunEnd);
+    if (this.#stopReason !== null) {
+      // Stopped while it moved: it is not begun again, its time is over.
+      const hasReason = 'reason' in end && end.kind !== 'key refused';
+      this.#end(hasReason ? ({ ...end, reason: this.#stopReason } as RunEnd) : end);
       return;
     }
     const mayGoOn = isMoving ? this.#mayMove(end) : this.#mayRunElsewhere(end, route);
