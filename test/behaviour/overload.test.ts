@@ -40,15 +40,18 @@ test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics
       if (reply.status === 503) await pause(1500);
     }
   };
-  const connections: RawConnection[] = [];
-  while (connections.length < crowd) {
-    connections.push(
-      ...(await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)))),
-    );
-  }
-  const clients = connections.map(press);
   const paths = ['/livez', '/readyz', '/metrics'];
-  const probed = await probe({ port: gateway.port, paths, rounds: 12 });
+  const probing = probe({ port: gateway.port, paths, rounds: 16 });
+  const connections: RawConnection[] = [];
+  const clients: Promise<void>[] = [];
+  // Each asks as soon as it is there: all of them in one instant would measure how fast a worker's first two thousand
+  // requests are compiled.
+  while (connections.length < crowd) {
+    const come = await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)));
+    connections.push(...come);
+    clients.push(...come.map(press));
+  }
+  const probed = await probing;
   pressing = false;
   await Promise.all(clients);
   for (const { socket } of connections) socket.destroy();
