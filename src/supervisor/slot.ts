@@ -1,10 +1,18 @@
 // One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
 // Must not know the other slots, nor the instance's phase: whoever has them all decides whether to fill it again.
 
+import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
-import type { LogDestination, ToSupervisor, ToWorker } from '../shared/process/messages.ts';
+import type {
+  LogDestination,
+  SupervisorCalls,
+  ToSupervisor,
+  ToWorker,
+  WorkerCalls,
+} from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
+import { whereThrown } from '../shared/process/where-thrown.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import { type SectionCredentials, withCredentials } from '../shared/settings/credentials.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
@@ -30,9 +38,10 @@ export type SlotEvents = {
   /** Its worker listens no more. */
   readonly onClosed: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;
-  readonly onSnapshot: (slot: number, snapshot: Snapshot, scrapeId: number | null) => void;
+  readonly onReport: (slot: number, snapshot: Snapshot) => void;
   readonly onTablesChanged: (slot: number) => void;
-  readonly onScrape: (reply: (text: string) => void) => void;
+  /** Who answers what its workers ask. */
+  readonly answerers: Answerers<SupervisorCalls>;
   /** The slot is empty; `delayMs`: how long the policy wants it to stay so. */
   readonly onEmpty: (slot: Slot, delayMs: number) => void;
 };
@@ -53,6 +62,8 @@ export type Slot = {
   /** Requests that were in flight when a worker died, by its last report. */
   readonly requestsLost: () => number;
   readonly send: (message: ToWorker) => void;
+  /** Asks its worker; null: it has not answered in time, or is gone. */
+  readonly ask: Caller<WorkerCalls>['ask'];
   /** Hands them to the worker, and to those that come after it. */
   readonly renew: (credentials: SectionCredentials) => void;
   /** One second has passed: ping, or end a worker that hangs. */
@@ -64,12 +75,15 @@ export type Slot = {
 };
 
 const mostBootTicks = 15;
+/** Whoever asks for metrics is answered within 1 s, though a worker hangs: this leaves time to render and to travel. */
+const answerBoundMs = 700;
 
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
   const { log, logTo, marks } = making;
   let { sections } = making;
   let workerProcess: WorkerProcess | null = null;
+  const caller = new Caller<WorkerCalls>((call) => workerProcess?.send(call), answerBoundMs);
   let heartbeat: Heartbeat | null = null;
   let listeningSince: number | null = null;
   let bootTicks = 0;
@@ -108,16 +122,24 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       case 'tables changed':
         events.onTablesChanged(number);
         return;
-      case 'snapshot':
+      case 'report':
         lastReport = { inFlight: inFlightOf(message.snapshot), at: performance.now() };
-        events.onSnapshot(number, message.snapshot, message.scrapeId);
+        events.onReport(number, message.snapshot);
         return;
-      case 'scrape': {
+      case 'call': {
         const asker = workerProcess;
-        const { requestId } = message;
-        events.onScrape((text) => asker?.send({ kind: 'exposition', requestId, text }));
+        void answerCall(
+          events.answerers,
+          message,
+          (answer) => asker?.send(answer),
+          (name, cause) =>
+            log.error('a question was not answered', { name, thrown: whereThrown(cause) }),
+        );
         return;
       }
+      case 'answer':
+        caller.answered(message);
+        return;
       default:
         message satisfies never;
     }
@@ -140,6 +162,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     const decision = decideRestart({ servedMs }, history, Math.random());
     history = decision.history;
     workerProcess = null;
+    caller.abandon();
     runsOtherCode = false;
     heartbeat = null;
     listeningSince = null;
@@ -180,6 +203,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     runsOtherCode: () => runsOtherCode,
     requestsLost: () => requestsLost,
     send: (message) => workerProcess?.send(message),
+    ask: (name, asked) => caller.ask(name, asked),
     renew: (credentials) => {
       // Before its `boot` a worker cannot be told, and needs not be: that message will hold them.
       sections = withCredentials(sections, credentials);

@@ -3,6 +3,7 @@
 
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { LogFields } from '../shared/process/log.ts';
+import type { WorkerCalls } from '../shared/process/messages.ts';
 import type { SectionCredentials } from '../shared/settings/credentials.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
@@ -29,8 +30,6 @@ export type Workers = {
   readonly renew: (credentials: SectionCredentials) => void;
 };
 
-// A scrape is answered within 1 s, a worker that hangs included: this leaves time to render and to travel.
-const collectBoundMs = 700;
 const tickMs = 1000;
 
 /** Creates the workers of an instance, its slots still empty. */
@@ -38,8 +37,6 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   const { sections, log } = making;
   const [config] = sections;
   const totals = createTotals(config.section);
-  const collections = new Map<number, { awaited: Set<number>; finish: () => void }>();
-  let lastScrapeId = 0;
   let scraping: Promise<string> | null = null;
   let isEnding = false;
   /** Told to drain when all others have closed. */
@@ -54,12 +51,6 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   const conclude = (boot: Boot) => {
     concludeBoot?.(boot);
     concludeBoot = null;
-  };
-
-  const answered = (slot: number, scrapeId: number) => {
-    const collection = collections.get(scrapeId);
-    collection?.awaited.delete(slot);
-    if (collection?.awaited.size === 0) collection.finish();
   };
 
   /** Only who closes last has to see to it that nobody is left in the kernel's queue: the others leave it to that one. */
@@ -78,7 +69,6 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
 
   const onEmpty = (slot: Slot, delayMs: number) => {
     totals.retire(slot.number);
-    for (const scrapeId of collections.keys()) answered(slot.number, scrapeId);
     if (isEnding) {
       tellIfEnded();
       return;
@@ -93,24 +83,8 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   };
 
   const collect = async (): Promise<string> => {
-    lastScrapeId += 1;
-    const scrapeId = lastScrapeId;
-    const listening = slots.filter((slot) => slot.isListening());
-    const silent = listening.filter((slot) => slot.isSilent());
-    const asked = listening.filter((slot) => !slot.isSilent());
-    const awaited = new Set(asked.map((slot) => slot.number));
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, collectBoundMs);
-      const finish = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      collections.set(scrapeId, { awaited, finish });
-      for (const slot of asked) slot.send({ kind: 'collect', scrapeId });
-      if (asked.length === 0) finish();
-    });
-    collections.delete(scrapeId);
-    return totals.render(stateOf(slots, silent.length + awaited.size, logLinesLost()));
+    const silent = await askAll(slots, 'report', null);
+    return totals.render(stateOf(slots, silent, logLinesLost()));
   };
 
   const slots = Array.from({ length: config.workers }, (_, number) =>
@@ -122,19 +96,18 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
         if (isEnding) tellIfEnded();
       },
       onFailed: (exitCode, reason) => conclude({ kind: 'failed', exitCode, reason }),
-      onSnapshot: (slot, snapshot, scrapeId) => {
-        totals.update(slot, snapshot);
-        if (scrapeId !== null) answered(slot, scrapeId);
-      },
+      onReport: (slot, snapshot) => totals.update(slot, snapshot),
       onTablesChanged: (number) => {
         for (const slot of slots) if (slot.number !== number) slot.send({ kind: 'tables changed' });
       },
-      onScrape: (reply) => {
-        // Scrapes at one time share one collection.
-        scraping ??= collect().finally(() => {
-          scraping = null;
-        });
-        scraping.then(reply, (error: Error) => log.error('no metrics', { reason: error.message }));
+      answerers: {
+        metrics: () => {
+          // Scrapes at one time share one collection.
+          scraping ??= collect().finally(() => {
+            scraping = null;
+          });
+          return scraping;
+        },
       },
       onEmpty,
     }),
@@ -172,6 +145,23 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
       for (const slot of slots) slot.renew(credentials);
     },
   };
+}
+
+/** Asks every worker that listens; resolves with how many of them have not answered in time. */
+async function askAll<Name extends keyof WorkerCalls>(
+  slots: readonly Slot[],
+  name: Name,
+  asked: WorkerCalls[Name]['asked'],
+): Promise<number> {
+  const listening = slots.filter((slot) => slot.isListening());
+  const answers = await Promise.all(
+    listening.map(async (slot) => {
+      const answer = slot.isSilent() ? null : await slot.ask(name, asked);
+      // One that died meanwhile is not silent.
+      return answer !== null || !slot.isListening();
+    }),
+  );
+  return answers.filter((isAnswered) => !isAnswered).length;
 }
 
 function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {

@@ -4,20 +4,23 @@ import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
 import { performance } from 'node:perf_hooks';
 import { readBuild } from '../shared/process/build.ts';
+import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { listenOn } from '../shared/process/listening-socket.ts';
 import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
 import {
   inheritedSocket,
   type LogDestination,
+  type SupervisorCalls,
   type ToSupervisor,
   type ToWorker,
+  type WorkerCalls,
 } from '../shared/process/messages.ts';
 import type { Sample, Snapshot } from '../shared/process/metrics.ts';
+import { whereThrown } from '../shared/process/where-thrown.ts';
 import type { Config, Sections } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
-import { createScrapes, type Scrapes } from './scrapes.ts';
 import { createService, type Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -25,12 +28,21 @@ type Running = {
   readonly service: Service;
   readonly log: OwnedLog;
   readonly accessLog: AccessLog | null;
-  readonly scrapes: Scrapes;
   isDraining: boolean;
 };
 
 const crashStatus = 70;
-const snapshotMs = 1000;
+const reportMs = 1000;
+/** Beyond it whoever scrapes is told that there are no metrics: he waits for a second at most. */
+const answerBoundMs = 950;
+const supervisor = new Caller<SupervisorCalls>(tell, answerBoundMs);
+const answerers: Answerers<WorkerCalls> = {
+  report: async (): Promise<true> => {
+    await running?.service.settle();
+    report();
+    return true;
+  },
+};
 let running: Running | null = null;
 
 process.on('exit', () => {
@@ -72,11 +84,13 @@ function receive(message: ToWorker): void {
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });
       return;
-    case 'collect':
-      void running?.service.settle().then(() => report(message.scrapeId));
+    case 'call':
+      void answerCall(answerers, message, tell, (name, cause) =>
+        running?.log.error('a question was not answered', { name, thrown: whereThrown(cause) }),
+      );
       return;
-    case 'exposition':
-      running?.scrapes.answer(message.requestId, message.text);
+    case 'answer':
+      supervisor.answered(message);
       return;
     default:
       message satisfies never;
@@ -99,19 +113,18 @@ function boot(sections: Sections, slot: number, logTo: LogDestination): void {
         },
       );
     }
-    const scrapes = createScrapes((requestId) => tell({ kind: 'scrape', requestId }));
     const accessLog = createAccessLog(config, log, logTo);
     const service = createService({
       sections,
       log,
       internals,
       accessLog,
-      scrape: scrapes.scrape,
+      supervisor,
       tellTablesChanged: () => tell({ kind: 'tables changed' }),
     });
-    running = { service, log, accessLog, scrapes, isDraining: false };
+    running = { service, log, accessLog, isDraining: false };
     attach(service, log, config.listen.kind);
-    setInterval(() => report(null), snapshotMs).unref();
+    setInterval(report, reportMs).unref();
   } catch (error) {
     fail(error);
   }
@@ -138,7 +151,7 @@ function attach({ server }: Service, log: OwnedLog, kind: 'tcp' | 'unix'): void 
     server.off('error', fail);
     // From here on an error is one connection that could not be accepted (no descriptor left): service goes on.
     server.on('error', (error) => {
-      if (performance.now() - lastTold < snapshotMs) return;
+      if (performance.now() - lastTold < reportMs) return;
       lastTold = performance.now();
       log.warn('cannot accept connections', { reason: error.message });
     });
@@ -162,12 +175,12 @@ function drain(socketStays: boolean): void {
   // Once it is closed a successor may bind the address.
   const drained = running.service.drain(socketStays, () => tell({ kind: 'closed' }));
   drained.then(
-    () => report(null, () => end(exitCodes.ok)),
+    () => report(() => end(exitCodes.ok)),
     (error: unknown) => crash('draining failed', error),
   );
 }
 
-function report(scrapeId: number | null, sent?: () => void): void {
+function report(sent?: () => void): void {
   if (running === null) return;
   const { samples, histograms } = running.service.snapshot();
   const { log, accessLog } = running;
@@ -180,7 +193,7 @@ function report(scrapeId: number | null, sent?: () => void): void {
     },
   ];
   const snapshot: Snapshot = { samples: [...samples, ...own], histograms };
-  tell({ kind: 'snapshot', scrapeId, snapshot }, sent);
+  tell({ kind: 'report', snapshot }, sent);
 }
 
 function tell(message: ToSupervisor, sent: () => void = () => {}): void {

@@ -2,7 +2,9 @@
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
 import type { Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Caller } from '../shared/process/calls.ts';
 import type { Log } from '../shared/process/log.ts';
+import type { SupervisorCalls } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
@@ -40,8 +42,8 @@ export type Surroundings = {
   readonly internals: NodeInternals;
   /** Null: requests are not logged. */
   readonly accessLog: AccessLog | null;
-  /** All workers' metrics as Prometheus text; rejects when the supervisor does not answer in time. */
-  readonly scrape: () => Promise<string>;
+  /** Asks what only the supervisor knows. */
+  readonly supervisor: Caller<SupervisorCalls>;
   /** Tells the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
 };
@@ -80,7 +82,7 @@ export function createService({
   log,
   internals,
   accessLog,
-  scrape,
+  supervisor,
   tellTablesChanged,
 }: Surroundings): Service {
   const [config] = sections;
@@ -118,7 +120,7 @@ export function createService({
   const nextRequestId = createRequestIds();
   const handle = createRouter(
     config,
-    createRoutes(rulesOf[config.compat], { db, query, batch, askReady, scrape }),
+    createRoutes(rulesOf[config.compat], { db, query, batch, askReady, supervisor }),
     tokenGuard.check,
     { namesClients: accessLog !== null, observe },
     nextRequestId,

@@ -2,6 +2,7 @@
 // Must not know how either side acts on it.
 import type { Sections } from '../settings/config.ts';
 import type { SectionCredentials } from '../settings/credentials.ts';
+import type { Answer, Call } from './calls.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Snapshot } from './metrics.ts';
 
@@ -10,6 +11,18 @@ export const inheritedSocket = 4;
 
 /** The section's log file, or stderr when the supervisor runs in the foreground. */
 export type LogDestination = 'file' | 'stderr';
+
+/** What the supervisor asks a worker. */
+export type WorkerCalls = {
+  /** Reports at once; the report comes before the answer. */
+  readonly report: { readonly asked: null; readonly answer: true };
+};
+
+/** What a worker asks the supervisor. */
+export type SupervisorCalls = {
+  /** All workers' metrics as Prometheus text. */
+  readonly metrics: { readonly asked: null; readonly answer: string };
+};
 
 /** From the supervisor to one worker. */
 export type ToWorker =
@@ -26,8 +39,8 @@ export type ToWorker =
   /** Tables may have changed: a statement through another worker may have done it. */
   | { readonly kind: 'tables changed' }
   | { readonly kind: 'ping'; readonly sequence: number }
-  | { readonly kind: 'collect'; readonly scrapeId: number }
-  | { readonly kind: 'exposition'; readonly requestId: number; readonly text: string };
+  | Call<WorkerCalls>
+  | Answer<SupervisorCalls>;
 
 /** From one worker to the supervisor. */
 export type ToSupervisor =
@@ -39,5 +52,7 @@ export type ToSupervisor =
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
   | { readonly kind: 'tables changed' }
   | { readonly kind: 'pong'; readonly sequence: number }
-  | { readonly kind: 'snapshot'; readonly scrapeId: number | null; readonly snapshot: Snapshot }
-  | { readonly kind: 'scrape'; readonly requestId: number };
+  /** What it has to tell each second, and whenever it is asked for. */
+  | { readonly kind: 'report'; readonly snapshot: Snapshot }
+  | Call<SupervisorCalls>
+  | Answer<WorkerCalls>;

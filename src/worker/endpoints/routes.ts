@@ -1,5 +1,7 @@
 // The table of all that is served: path, methods, who may ask, who answers.
 // Must not know how any of them answers.
+import type { Caller } from '../../shared/process/calls.ts';
+import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
@@ -14,8 +16,8 @@ export type Answers = {
   readonly batch: Handler;
   /** Whether this worker can serve what a client needs. */
   readonly askReady: () => Promise<ReadyAnswer>;
-  /** The metrics of all workers as Prometheus text. */
-  readonly scrape: () => Promise<string>;
+  /** Asks what only the supervisor knows. */
+  readonly supervisor: Caller<SupervisorCalls>;
 };
 
 type Line = Omit<Route, 'path' | 'handle'>;
@@ -23,7 +25,7 @@ type Line = Omit<Route, 'path' | 'handle'>;
 /** Creates the table of one worker. */
 export function createRoutes(
   rules: Rules,
-  { db, query, batch, askReady, scrape }: Answers,
+  { db, query, batch, askReady, supervisor }: Answers,
 ): readonly Route[] {
   const sql = {
     methods: ['GET', 'POST'],
@@ -53,7 +55,7 @@ export function createRoutes(
     { ...v1, endpoint: 'v1_batch', path: '/v1/batch', handle: batch },
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
-    { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(scrape) },
+    { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(supervisor) },
     ...(rules.hasHealth ? [health] : []),
   ];
 }

@@ -1,6 +1,8 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
 import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../shared/process/calls.ts';
+import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import { sendFailure } from '../http/failure.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Handler } from '../http/router.ts';
@@ -68,12 +70,12 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
   });
 }
 
-/** @param scrape the metrics of all workers as Prometheus text */
-export function createMetrics(scrape: () => Promise<string>): Handler {
+/** The metrics of all workers as Prometheus text. */
+export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((_request, response, requestId) => {
-    scrape().then(
-      (text) => sendText(response, text, expositionType),
-      () => sendFailure(response, noMetrics, requestId),
-    );
+    void supervisor.ask('metrics', null).then((text) => {
+      if (text === null) sendFailure(response, noMetrics, requestId);
+      else sendText(response, text, expositionType);
+    });
   });
 }
