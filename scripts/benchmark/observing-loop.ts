@@ -60,9 +60,11 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
   record.statementsBegin();
   const summary: ExchangeSummary = {
     requestId: record.requestId,
+    section: 'bench',
     status: 200,
     outcome: 'ok',
     code: null,
+    errno: null,
     wasCut: false,
     clientGone: false,
     isRead: true,

@@ -247,6 +247,11 @@ export const failures = {
     meaning: 'the deadline passed while the statement was running; it was killed',
     repeat: 'outcome',
   },
+  KILLED: {
+    status: 504,
+    meaning: 'somebody ended the request, by `DELETE /v1/requests/{id}` or the console',
+    repeat: 'outcome',
+  },
   CONNECTION_LOST: {
     status: 502,
     meaning: 'the connection was lost after the statement was sent',
@@ -302,7 +307,7 @@ export const failures = {
   },
   NO_METRICS: {
     status: 503,
-    meaning: '`/metrics`: the supervisor did not answer in time',
+    meaning: '`/metrics`, `/v1/stats`, `/v1/requests`: the supervisor did not answer in time',
     repeat: 'yes',
   },
 } as const satisfies Readonly<Record<string, FailureFacts>>;

@@ -10,6 +10,7 @@ import type {
   ToSupervisor,
   ToWorker,
   WorkerCalls,
+  WorkerReport,
 } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
@@ -38,7 +39,7 @@ export type SlotEvents = {
   /** Its worker listens no more. */
   readonly onClosed: () => void;
   readonly onFailed: (exitCode: ExitCode, reason: string) => void;
-  readonly onReport: (slot: number, snapshot: Snapshot) => void;
+  readonly onReport: (slot: number, report: WorkerReport) => void;
   readonly onTablesChanged: (slot: number) => void;
   /** Who answers what its workers ask. */
   readonly answerers: Answerers<SupervisorCalls>;
@@ -51,6 +52,8 @@ export type Slot = {
   readonly number: number;
   readonly fill: () => void;
   readonly fillAfter: (delayMs: number) => void;
+  /** Null: it is empty. */
+  readonly pid: () => number | null;
   readonly isEmpty: () => boolean;
   readonly isListening: () => boolean;
   /** No worker of the slot holds the listening socket any more. */
@@ -123,8 +126,8 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
         events.onTablesChanged(number);
         return;
       case 'report':
-        lastReport = { inFlight: inFlightOf(message.snapshot), at: performance.now() };
-        events.onReport(number, message.snapshot);
+        lastReport = { inFlight: inFlightOf(message.report.snapshot), at: performance.now() };
+        events.onReport(number, message.report);
         return;
       case 'call': {
         const asker = workerProcess;
@@ -195,6 +198,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
     fillAfter: (delayMs) => {
       refill = setTimeout(slot.fill, delayMs);
     },
+    pid: () => workerProcess?.pid ?? null,
     isEmpty: () => workerProcess === null,
     isListening: () => listeningSince !== null,
     isClosed: () => workerProcess === null || isClosed,

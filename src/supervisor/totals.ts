@@ -10,6 +10,7 @@ import {
   workerMetrics,
 } from '../shared/process/metrics.ts';
 import { version } from '../shared/process/version.ts';
+import type { Reported } from './figures.ts';
 
 /** A slot as the supervisor sees it. */
 export type SlotState = {
@@ -27,6 +28,7 @@ export type Totals = {
   readonly update: (slot: number, snapshot: Snapshot) => void;
   /** Adds a dead worker's last counters to its slot's past; its gauges end with it. */
   readonly retire: (slot: number) => void;
+  readonly reported: () => Reported;
   /** Renders everything as Prometheus text. */
   readonly render: (state: SupervisorState) => Promise<string>;
   /** Requests, failures and outcomes since the last rendering: what no scrape has told. */
@@ -59,6 +61,7 @@ export function createTotals(section: string): Totals {
       present.delete(slot);
       past.set(slot, addSnapshots(past.get(slot), countersOf(last)));
     },
+    reported: () => ({ past: [...past.values()], present }),
     render: (state) => {
       const slots = state.slots.map(({ slot }) => ({
         labels: { section, slot: String(slot) },

@@ -3,11 +3,10 @@
 
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { LogFields } from '../shared/process/log.ts';
-import type { WorkerCalls } from '../shared/process/messages.ts';
 import type { SectionCredentials } from '../shared/settings/credentials.ts';
+import { createInside } from './inside.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
-import { createTotals, type SupervisorState } from './totals.ts';
 
 /** How the first boot ended. */
 export type Boot =
@@ -36,8 +35,7 @@ const tickMs = 1000;
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
   const { sections, log } = making;
   const [config] = sections;
-  const totals = createTotals(config.section);
-  let scraping: Promise<string> | null = null;
+  const inside = createInside({ section: config.section, slots: () => slots, logLinesLost });
   let isEnding = false;
   /** Told to drain when all others have closed. */
   let last: Slot | null = null;
@@ -46,7 +44,10 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   let onClosed = () => {};
   const gone = new Promise<void>((resolve) => {
     onGone = resolve;
-  }).finally(() => clearInterval(ticker));
+  }).finally(() => {
+    clearInterval(ticker);
+    inside.close();
+  });
 
   const conclude = (boot: Boot) => {
     concludeBoot?.(boot);
@@ -68,7 +69,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   };
 
   const onEmpty = (slot: Slot, delayMs: number) => {
-    totals.retire(slot.number);
+    inside.retire(slot.number);
     if (isEnding) {
       tellIfEnded();
       return;
@@ -82,11 +83,6 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     slot.fillAfter(delayMs);
   };
 
-  const collect = async (): Promise<string> => {
-    const silent = await askAll(slots, 'report', null);
-    return totals.render(stateOf(slots, silent, logLinesLost()));
-  };
-
   const slots = Array.from({ length: config.workers }, (_, number) =>
     createSlot(number, making, {
       onListening: () => {
@@ -96,19 +92,11 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
         if (isEnding) tellIfEnded();
       },
       onFailed: (exitCode, reason) => conclude({ kind: 'failed', exitCode, reason }),
-      onReport: (slot, snapshot) => totals.update(slot, snapshot),
+      onReport: inside.report,
       onTablesChanged: (number) => {
         for (const slot of slots) if (slot.number !== number) slot.send({ kind: 'tables changed' });
       },
-      answerers: {
-        metrics: () => {
-          // Scrapes at one time share one collection.
-          scraping ??= collect().finally(() => {
-            scraping = null;
-          });
-          return scraping;
-        },
-      },
+      answerers: inside.answerers,
       onEmpty,
     }),
   );
@@ -137,7 +125,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
       tellIfEnded();
     },
     gone,
-    unseen: totals.unseen,
+    unseen: inside.unseen,
     reopenLogs: () => {
       for (const slot of slots) slot.send({ kind: 'reopen logs' });
     },
@@ -145,33 +133,4 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
       for (const slot of slots) slot.renew(credentials);
     },
   };
-}
-
-/** Asks every worker that listens; resolves with how many of them have not answered in time. */
-async function askAll<Name extends keyof WorkerCalls>(
-  slots: readonly Slot[],
-  name: Name,
-  asked: WorkerCalls[Name]['asked'],
-): Promise<number> {
-  const listening = slots.filter((slot) => slot.isListening());
-  const answers = await Promise.all(
-    listening.map(async (slot) => {
-      const answer = slot.isSilent() ? null : await slot.ask(name, asked);
-      // One that died meanwhile is not silent.
-      return answer !== null || !slot.isListening();
-    }),
-  );
-  return answers.filter((isAnswered) => !isAnswered).length;
-}
-
-function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {
-  const states = slots.map((slot) => ({
-    slot: slot.number,
-    isUp: slot.isListening(),
-    restarts: slot.restarts(),
-    runsOtherCode: slot.runsOtherCode(),
-    requestsLost: slot.requestsLost(),
-  }));
-  const startedAt = performance.timeOrigin / 1000;
-  return { slots: states, silent, logLinesLost, startedAt };
 }

@@ -42,6 +42,8 @@ const answerers: Answerers<WorkerCalls> = {
     report();
     return true;
   },
+  requests: () => running?.service.live.tell(performance.now()) ?? { requests: [], omitted: 0 },
+  kill: (id) => ({ isFound: running?.service.live.kill(id) === true }),
 };
 let running: Running | null = null;
 
@@ -193,7 +195,7 @@ function report(sent?: () => void): void {
     },
   ];
   const snapshot: Snapshot = { samples: [...samples, ...own], histograms };
-  tell({ kind: 'report', snapshot }, sent);
+  tell({ kind: 'report', report: { snapshot, errors: running.service.takeErrors() } }, sent);
 }
 
 function tell(message: ToSupervisor, sent: () => void = () => {}): void {

@@ -48,6 +48,7 @@ export class ServedSection implements Served {
       seenHeaders: section.servers === null ? null : tokens.headers,
       catalogue: () => section.leading.catalogue,
       live,
+      section: section.config.section,
       buffers,
       rowModule,
       sectionJson: asciiJson(section.config.section),

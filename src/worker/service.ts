@@ -6,6 +6,7 @@ import type { Caller } from '../shared/process/calls.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
+import type { RecentError } from '../shared/process/recent-errors.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
@@ -19,15 +20,16 @@ import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.t
 import { varyHeaders } from './http/cors.ts';
 import type { Exchange } from './http/exchange.ts';
 import { createTokenGuard } from './http/guard.ts';
+import { LiveExchanges } from './http/live-exchanges.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
-import { IndexedSet } from './indexed-set.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
+import { RecentErrors } from './observe/recent-errors.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
@@ -54,6 +56,10 @@ export type Service = {
   readonly snapshot: () => Snapshot;
   /** A statement through another worker may have changed tables. */
   readonly tablesChanged: () => void;
+  /** The requests that went wrong since it was asked last. */
+  readonly takeErrors: () => readonly RecentError[];
+  /** What is being answered now. */
+  readonly live: Pick<LiveExchanges<Exchange>, 'tell' | 'kill'>;
   /** Looks up what a snapshot tells of the database, within 250 ms: what is not known by then is told next time. */
   readonly settle: () => Promise<void>;
   /** Uses them for connections and requests from now on. */
@@ -89,13 +95,15 @@ export function createService({
   const rowModule = loadRowModule(log, arenaBytes);
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
   const metrics = new WorkerMetrics();
+  const recentErrors = new RecentErrors();
   const noteInLog = createRequestLog(log, config.slowQueryMs);
   const observe: Observe = (observation) => {
     metrics.observe(observation);
+    recentErrors.observe(observation);
     noteInLog(observation);
     accessLog?.observe(observation);
   };
-  const live = new IndexedSet<Exchange>();
+  const live = new LiveExchanges<Exchange>();
   let draining = false;
 
   const shared = {
@@ -163,6 +171,8 @@ export function createService({
         histograms: told.map(({ histogram }) => histogram),
       };
     },
+    live,
+    takeErrors: () => recentErrors.take(),
     settle: async () => {
       await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
     },

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import { occupy, waiting } from '../support/busy-pool.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { exchange } from '../support/http.ts';
@@ -17,7 +18,7 @@ type Operation = { readonly responses: Readonly<Record<string, Answer>> };
 type Document = {
   readonly openapi: string;
   readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, { readonly post: Operation }>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 };
 
@@ -220,7 +221,7 @@ function guarded(): Gateway {
 
 for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/batch': ofBatch })) {
   test(`every status that is listed for ${path} is provoked, and each reply is as it is described`, async () => {
-    const responses = document.paths[path]?.post.responses ?? {};
+    const responses = document.paths[path]?.post?.responses ?? {};
     assert.deepEqual(Object.keys(responses), Object.keys(provocations));
     const told = new Set<string>();
     for (const [status, ways] of Object.entries(provocations)) {
@@ -233,6 +234,50 @@ for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/b
     }
     const listed = Object.values(responses).flatMap(({ content }) => Object.keys(content));
     assert.deepEqual([...told].sort(), [...new Set(listed)].sort());
+  });
+}
+
+const inside = [
+  ['/v1/stats', 'get'],
+  ['/v1/requests', 'get'],
+  ['/v1/requests/{id}', 'delete'],
+] as const;
+
+for (const [path, method] of inside) {
+  test(`every status of ${method} ${path} is provoked, and each reply is as it is described`, async () => {
+    const responses = document.paths[path]?.[method]?.responses ?? {};
+    const runs = guarded().dbPost({ SQL: 'select sleep(1)' });
+    const { requests } = await eventually('it runs', async () => {
+      const reply = await gateway.get('/v1/requests', { headers: authorization });
+      const told = reply.json<{ requests: { id: string }[] }>();
+      return told.requests.length > 0 && told;
+    });
+    const ask = (id = requests[0]?.id ?? '', headers = {}) =>
+      gateway.request(path.replace('{id}', id), {
+        method: method.toUpperCase(),
+        headers: { ...authorization, ...headers },
+      });
+    const hung = async () => {
+      process.kill(gateway.pid, 'SIGSTOP');
+      return ask().finally(() => process.kill(gateway.pid, 'SIGCONT'));
+    };
+    const provocations = {
+      '401': () => ask('', { Authorization: 'Bearer none' }),
+      '403': () => ask('', { 'Sec-Fetch-Site': 'cross-site' }),
+      ...(method === 'delete' && { '404': () => ask('0-0-0') }),
+      '421': () => ask('', { Host: 'elsewhere.example' }),
+      '503': hung,
+      '200': () => ask(),
+    };
+    assert.deepEqual(Object.keys(responses).sort(), Object.keys(provocations).sort());
+    for (const [status, provoke] of Object.entries(provocations)) {
+      const reply = await provoke();
+      assert.equal(reply.status, Number(status), reply.text);
+      const [type = ''] = (reply.headers['content-type'] ?? '').split(';');
+      const schema = responses[status]?.content[type]?.schema ?? { not: {} };
+      assert.equal(check(schema, reply.json()), '', reply.text);
+    }
+    await runs;
   });
 }
 

@@ -2,7 +2,7 @@
 // Must not know who runs them.
 import type { Database } from './mariadb.ts';
 
-/** A gate that is closed. Whoever closed it must open it; what waits goes on at once, all of it. */
+/** A gate that is closed. Whoever closed it must open it; what waits goes on at once, all of it. Opening it again does nothing. */
 export type Gate = {
   /** The SQL of a number that is 0, and known once the gate is open. */
   readonly zero: string;
@@ -19,10 +19,13 @@ export async function closeGate(database: Database, name = 'gate'): Promise<Gate
   const keeper = await database.connect();
   keeper.on('error', () => undefined);
   await keeper.query(`lock tables ${name} write`);
+  let isOpen = false;
   return {
     // What calls SLEEP is never pipelined: there it would end by the pipeline's own limit.
     zero: `(select count(*) + sleep(0) from ${name})`,
     open: async () => {
+      if (isOpen) return;
+      isOpen = true;
       await keeper.query('unlock tables');
       keeper.destroy();
     },

@@ -4,7 +4,10 @@ import type { Sections } from '../settings/config.ts';
 import type { SectionCredentials } from '../settings/credentials.ts';
 import type { Answer, Call } from './calls.ts';
 import type { ExitCode } from './exit-codes.ts';
+import type { LiveRequests, ToldRequests } from './live-requests.ts';
 import type { Snapshot } from './metrics.ts';
+import type { RecentError } from './recent-errors.ts';
+import type { Stats } from './stats.ts';
 
 /** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
 export const inheritedSocket = 4;
@@ -16,12 +19,28 @@ export type LogDestination = 'file' | 'stderr';
 export type WorkerCalls = {
   /** Reports at once; the report comes before the answer. */
   readonly report: { readonly asked: null; readonly answer: true };
+  /** What it is answering now. */
+  readonly requests: { readonly asked: null; readonly answer: LiveRequests };
+  /** Ends one of its requests, by its number there. */
+  readonly kill: { readonly asked: number; readonly answer: { readonly isFound: boolean } };
 };
 
 /** What a worker asks the supervisor. */
 export type SupervisorCalls = {
   /** All workers' metrics as Prometheus text. */
   readonly metrics: { readonly asked: null; readonly answer: string };
+  readonly stats: { readonly asked: null; readonly answer: Stats };
+  /** What all workers are answering now. */
+  readonly requests: { readonly asked: null; readonly answer: ToldRequests };
+  /** Ends one of those requests, by its number in the instance. */
+  readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
+};
+
+/** What a worker has to tell each second, and whenever it is asked for. */
+export type WorkerReport = {
+  readonly snapshot: Snapshot;
+  /** Since the last report. */
+  readonly errors: readonly RecentError[];
 };
 
 /** From the supervisor to one worker. */
@@ -52,7 +71,6 @@ export type ToSupervisor =
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
   | { readonly kind: 'tables changed' }
   | { readonly kind: 'pong'; readonly sequence: number }
-  /** What it has to tell each second, and whenever it is asked for. */
-  | { readonly kind: 'report'; readonly snapshot: Snapshot }
+  | { readonly kind: 'report'; readonly report: WorkerReport }
   | Call<SupervisorCalls>
   | Answer<WorkerCalls>;

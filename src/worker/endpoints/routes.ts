@@ -7,6 +7,7 @@ import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
 import { renderProblem } from '../reply/formats/problem.ts';
 import { createOpenapi } from './v1/description/endpoint.ts';
+import { createKill, createTold, requestsPath } from './v1/inside.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */
@@ -38,6 +39,11 @@ export function createRoutes(
     const methods = ['GET', 'HEAD'];
     return { endpoint, methods, access, isEssential: true, endsConnection: false };
   };
+  const told = (name: 'stats' | 'requests') => ({
+    ...watched(`v1_${name}`, 'guarded'),
+    path: `/v1/${name}`,
+    handle: createTold(supervisor, name),
+  });
   const readyz = { ...watched('readyz', 'open'), path: '/readyz', handle: createReadyz(askReady) };
   const health = { ...watched('health', 'open'), path: '/health', handle: createHealth(askReady) };
   return [
@@ -56,6 +62,14 @@ export function createRoutes(
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(supervisor) },
+    told('stats'),
+    told('requests'),
+    {
+      ...watched('v1_requests', 'guarded'),
+      path: `${requestsPath}/*`,
+      methods: ['DELETE'],
+      handle: createKill(supervisor),
+    },
     ...(rules.hasHealth ? [health] : []),
   ];
 }

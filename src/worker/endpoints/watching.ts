@@ -12,7 +12,8 @@ import { sendText } from './send-text.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-const noMetrics: Failure = {
+/** What is told where only the supervisor knows. */
+export const noAnswer: Failure = {
   ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
   retryAfterSeconds: 1,
 };
@@ -32,8 +33,8 @@ export type SectionAnswer = { readonly ready: boolean; readonly roles?: readonly
 /** The process answers: that is all this says. */
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));
 
-/** No scraper is pinned to a worker that may hang: each reply ends its connection. */
-function watching(
+/** Nobody who watches is pinned to a worker that may hang: each reply ends its connection. */
+export function watching(
   answer: (request: IncomingMessage, response: OutgoingReply, requestId: string) => void,
 ): Handler {
   return (request, response, _head, { requestId }) => {
@@ -74,7 +75,7 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
 export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((_request, response, requestId) => {
     void supervisor.ask('metrics', null).then((text) => {
-      if (text === null) sendFailure(response, noMetrics, requestId);
+      if (text === null) sendFailure(response, noAnswer, requestId);
       else sendText(response, text, expositionType);
     });
   });

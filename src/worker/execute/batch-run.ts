@@ -32,7 +32,7 @@ import { type Answered, ofTransaction, SessionLease, type Undone } from './sessi
 import { areUndoable } from './undoable-tables.ts';
 
 /** What all batches of a worker share. */
-export type BatchContext = Pick<RunContext, 'pool' | 'control' | 'consistency'>;
+export type BatchContext = Pick<RunContext, 'address' | 'pool' | 'control' | 'consistency'>;
 
 /** What is to be run. */
 export type BatchWork = {
@@ -128,6 +128,10 @@ export class BatchRun implements Execution, Waiter {
   }
 
   /** Up to COMMIT a transaction is undone by a stop. */
+  get backend(): string {
+    return this.#context.address;
+  }
+
   get isRevocable(): boolean {
     return this.#batch.isAtomic ? this.#phase !== 'committing' : !this.#wasSent;
   }

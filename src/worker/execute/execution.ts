@@ -20,4 +20,6 @@ export interface Execution {
   readonly isSent: boolean;
   /** Whether a stop leaves nothing behind that somebody had begun: else they run to their end without their client. */
   readonly isRevocable: boolean;
+  /** The server that has the statements, or will have them; null: it is not chosen yet. */
+  readonly backend: string | null;
 }

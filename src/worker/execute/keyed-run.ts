@@ -102,6 +102,10 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     return this.#wasSent || this.#execution?.isSent === true;
   }
 
+  get backend(): string | null {
+    return this.#execution?.backend ?? null;
+  }
+
   /** Once a COMMIT may have been heard, only its end is worth anything. */
   get isRevocable(): boolean {
     return !this.#mayHaveCommitted && this.#run?.isRevocable !== false;

@@ -4,8 +4,14 @@ import type { Refusal } from '../backend/waiter.ts';
 import type { BatchFault } from './batch.ts';
 import type { StatementFailure } from './statement-failure.ts';
 
-/** Why a run was stopped from outside. */
-export type StopReason = 'deadline' | 'client gone' | 'stalled' | 'too large' | 'stopping';
+/** Why a run was stopped from outside; `killed`: somebody asked for that. */
+export type StopReason =
+  | 'deadline'
+  | 'client gone'
+  | 'stalled'
+  | 'too large'
+  | 'killed'
+  | 'stopping';
 
 /** What was asked of the server beside the statements. */
 export type ServerFacts = {

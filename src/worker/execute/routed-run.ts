@@ -65,6 +65,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     return this.#wasSent || this.#run?.isSent === true;
   }
 
+  get backend(): string | null {
+    return this.#run?.backend ?? null;
+  }
+
   get isRevocable(): boolean {
     return this.#run?.isRevocable !== false;
   }

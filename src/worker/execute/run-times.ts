@@ -12,6 +12,11 @@ export class RunTimes {
   #waitedMs = 0;
   #workedMs = 0;
 
+  /** What goes on now. */
+  get activity(): Activity {
+    return this.#activity;
+  }
+
   /** What has been waited so far: for a connection, or for the answer to an identical request. */
   get waitedMs(): number {
     return this.#activity === 'waiting' ? this.#waitedMs + this.#sinceMs : this.#waitedMs;

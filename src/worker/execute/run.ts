@@ -34,6 +34,8 @@ import { describeFailure, type StatementFailure } from './statement-failure.ts';
 
 /** What all runs of a worker share. */
 export type RunContext = {
+  /** The server's name in logs and metrics. */
+  readonly address: string;
   readonly pool: Pool;
   readonly control: Control;
   /** Null: every statement runs on a session of its own. */
@@ -166,6 +168,10 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** What may have been done is not undone by a stop. */
   get isRevocable(): boolean {
     return !this.isSent;
+  }
+
+  get backend(): string {
+    return this.#context.address;
   }
 
   /** Ends the run: withdraws it from where it waits, or kills what runs. */
@@ -677,7 +683,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** What ended the leader alone says nothing about the next one; a stop is for all; else each runs by itself. */
   #endForFollowers(end: RunEnd): void {
     const reason = 'reason' in end ? end.reason : null;
-    if (reason === 'deadline' || reason === 'client gone') {
+    if (reason === 'deadline' || reason === 'client gone' || reason === 'killed') {
       const followers = this.#takeFollowers();
       const [next] = followers;
       if (next === undefined) return;

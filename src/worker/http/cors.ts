@@ -16,7 +16,7 @@ export type Cors = {
 /** Whatever a reply says of itself that a page may want to read; without this it sees a handful of others only. */
 const readable =
   'X-Request-ID, Server-Timing, Retry-After, Allow, WWW-Authenticate, Idempotency-Replayed, X-Consistency-Token, X-Consistency';
-const methods = 'GET, HEAD, POST, QUERY';
+const methods = 'GET, HEAD, POST, QUERY, DELETE';
 /** Beyond what needs no leave. Credentials are not among what is allowed: tokens are sent by the page itself. */
 const sendable = 'Authorization, Content-Type, X-Request-ID, Idempotency-Key, X-Consistency-Token';
 /** Some browsers take two hours at most; an origin that is taken off the list is refused at once all the same. */

@@ -2,6 +2,8 @@
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
+import type { LiveRequest, RequestPhase } from '../../shared/process/live-requests.ts';
+import { digest } from '../../shared/sql/digest.ts';
 import type { Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Execution } from '../execute/execution.ts';
@@ -9,7 +11,6 @@ import { type Executor, isBatch, type Work } from '../execute/executor.ts';
 import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
 import type { RunEvents } from '../execute/run-events.ts';
 import { RunTimes } from '../execute/run-times.ts';
-import type { Indexed, IndexedSet } from '../indexed-set.ts';
 import type { ExchangeSummary } from '../observe/exchange-summary.ts';
 import type { Observe } from '../observe/observation.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
@@ -20,6 +21,7 @@ import { ReplyWriter } from '../reply/writer.ts';
 import { sendFailure } from './failure.ts';
 import { type GzipEvents, GzipTransport } from './gzip-transport.ts';
 import { endWithFault } from './internal-fault.ts';
+import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
 import type { Attended, OutgoingReply } from './outgoing-reply.ts';
 import { ReplyTransport, serverTiming } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
@@ -36,7 +38,9 @@ export type ExchangeContext = {
   readonly retryAfterSeconds: () => number;
   readonly stalledReaders: StalledReaders;
   /** The exchanges that are not over. */
-  readonly live: IndexedSet<Exchange>;
+  readonly live: LiveExchanges<Exchange>;
+  /** The section's name. */
+  readonly section: string;
   readonly observe: Observe;
   /** Where the section has several servers: how what was seen is told. Null: it is not. */
   readonly seenHeaders: SeenHeaders | null;
@@ -56,9 +60,11 @@ export type ExchangeRequest = {
 
 /** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
 export class Exchange
-  implements RunEvents, GzipEvents, Attended, ReaderEvents, FormatEvents, Indexed
+  implements RunEvents, GzipEvents, Attended, ReaderEvents, FormatEvents, LiveExchange
 {
   index = -1;
+  liveId = 0;
+  readonly startedAt = performance.now();
   readonly sink: Format;
   readonly #context: ExchangeContext;
   readonly #request: ExchangeRequest;
@@ -67,7 +73,6 @@ export class Exchange
   readonly #writer: ReplyWriter;
   readonly #run: Execution;
   readonly #reader: SlowReader;
-  readonly #startedAt = performance.now();
   #deadline: NodeJS.Timeout;
   #clientGone = false;
   #isCompressing = false;
@@ -112,6 +117,29 @@ export class Exchange
   /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
   endForStop(): void {
     if (this.#isRead || this.#writer.committed) this.#stop('stopping');
+  }
+
+  kill(): void {
+    this.#stop('killed');
+  }
+
+  describe(now: number): Omit<LiveRequest, 'id'> {
+    const sql = sqlOf(this.#request.work);
+    return {
+      request_id: this.#requestId,
+      age_ms: Math.round(now - this.startedAt),
+      phase: this.#phase,
+      client: this.#response.socket?.remoteAddress ?? null,
+      backend: this.#run.backend,
+      section: this.#context.section,
+      shape: sql === null ? null : digest(sql),
+    };
+  }
+
+  get #phase(): RequestPhase {
+    if (this.#reader.isWaiting) return 'stalled';
+    if (this.#writer.committed) return 'streaming';
+    return this.#times.activity === 'waiting' ? 'waiting' : 'running';
   }
 
   /** A deadline is the moment by which a reply must have begun: what streams may go on. */
@@ -281,7 +309,8 @@ export class Exchange
     else this.#writer.abandon();
     const wasCut = !isEnded && !this.#clientGone;
     if (wasCut) resetConnection(this.#response.socket);
-    this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut);
+    const errno = answer.failure?.error.errno ?? null;
+    this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut, errno);
   }
 
   /** Answers with a failure; a reply that has begun says so in its own way, or is reset, so that no reader takes it for whole. */
@@ -321,12 +350,20 @@ export class Exchange
     return this.#request.record.requestId;
   }
 
-  #tell(status: number, outcome: RequestOutcome, code: FailureCode | null, wasCut: boolean): void {
+  #tell(
+    status: number,
+    outcome: RequestOutcome,
+    code: FailureCode | null,
+    wasCut: boolean,
+    errno: number | null = null,
+  ): void {
     const summary: ExchangeSummary = {
       requestId: this.#requestId,
+      section: this.#context.section,
       status,
       outcome,
       code,
+      errno,
       wasCut,
       clientGone: this.#clientGone,
       isRead: this.#isRead,
@@ -334,7 +371,7 @@ export class Exchange
       bytes: this.#writer.totalBytes,
       queueMs: this.#times.waitedMs,
       databaseMs: this.#times.workedMs,
-      durationMs: performance.now() - this.#startedAt,
+      durationMs: performance.now() - this.startedAt,
       sql: sqlOf(this.#request.work),
     };
     this.#isTold = true;

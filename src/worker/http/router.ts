@@ -24,6 +24,7 @@ export type Handler = (
 
 /** A line of the table. */
 export type Route = {
+  /** With a `*` at its end it stands for one more segment, whatever that is. */
   readonly path: string;
   /** What metrics call it. */
   readonly endpoint: Exclude<Endpoint, 'other'>;
@@ -67,7 +68,7 @@ export function createRouter(
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
   const readHead = createHeadReader(rulesOf[config.compat]);
-  const routeOf = new Map(routes.map((route) => [route.path, route]));
+  const routeOf = createRouteFinder(routes);
   const cors = createCors(config.allowOrigins);
 
   const answer = (
@@ -110,7 +111,7 @@ export function createRouter(
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
     if (cors !== null) response.addHeaders(cors.headersFor(request.headers.origin));
     const read = readHead(request);
-    const route = read.ok ? routeOf.get(read.head.path) : undefined;
+    const route = read.ok ? routeOf(read.head.path) : undefined;
     if (route?.endsConnection === true) endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const endpoint = route?.endpoint ?? 'other';
@@ -129,6 +130,19 @@ export function createRouter(
     }
     return record;
   };
+}
+
+/** Paths that are whole are looked up, and nothing else is done for them. */
+function createRouteFinder(routes: readonly Route[]): (path: string) => Route | undefined {
+  const whole = new Map(routes.map((route) => [route.path, route]));
+  const families = routes.filter(({ path }) => path.endsWith('/*'));
+  const isOf = (path: string, family: string) => {
+    const parent = family.slice(0, -1);
+    return (
+      path.startsWith(parent) && path.length > parent.length && !path.includes('/', parent.length)
+    );
+  };
+  return (path) => whole.get(path) ?? families.find((route) => isOf(path, route.path));
 }
 
 /** A request with its line of the table, if there is one. */

@@ -127,6 +127,7 @@ const refusals = {
   'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
   stopping: ['STOPPING', 'The gateway is stopping.'],
   'client gone': ['CLIENT_GONE', 'The client went away.'],
+  killed: ['KILLED', 'Somebody ended the request.'],
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
   'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
@@ -141,6 +142,7 @@ const refusals = {
 
 function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
   const [code, message] = refusals[reason];
+  if (reason === 'killed') return { ...refusal(code, `${message} Nothing was executed.`) };
   return {
     status: 503,
     code,
@@ -189,6 +191,7 @@ const stops: Readonly<Record<StopReason, StopCause>> = {
     message: 'The gateway stopped while the statement was running.',
   },
   'client gone': { status: 499, code: 'CLIENT_GONE', message: 'The client went away.' },
+  killed: { status: 504, code: 'KILLED', message: 'Somebody ended the request.' },
   stalled: { status: 499, code: 'STALLED', message: 'The reader stalled.' },
 };
 

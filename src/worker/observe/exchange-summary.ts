@@ -5,10 +5,14 @@ import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts'
 /** What is told about an exchange when it is over; times in ms. */
 export type ExchangeSummary = {
   readonly requestId: string;
+  /** The section's name. */
+  readonly section: string;
   readonly status: number;
   readonly outcome: RequestOutcome;
   /** Why it failed; null: it did not, or by MySQL's own error. */
   readonly code: FailureCode | null;
+  /** MySQL's number where it refused a statement; null: it did not. */
+  readonly errno: number | null;
   /** Whether the reply had begun and was reset. */
   readonly wasCut: boolean;
   readonly clientGone: boolean;

@@ -29,6 +29,8 @@ export const endpoints = [
   'v1_query',
   'openapi',
   'v1_batch',
+  'v1_stats',
+  'v1_requests',
   'livez',
   'readyz',
   'health',

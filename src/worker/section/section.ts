@@ -30,12 +30,13 @@ export class Section {
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
     const ledger = table === null ? null : new Ledger(table, log);
     const coalescer = config.coalesce ? new Coalescer<Run>() : null;
-    const contextOf = ({ pool, control, pipeline, consistency }: Backend): RunContext => ({
-      pool,
-      control,
-      pipeline,
+    const contextOf = (backend: Backend): RunContext => ({
+      address: backend.address,
+      pool: backend.pool,
+      control: backend.control,
+      pipeline: backend.pipeline,
       coalescer,
-      consistency,
+      consistency: backend.consistency,
     });
     this.config = config;
     this.#coalescer = coalescer;

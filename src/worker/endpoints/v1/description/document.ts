@@ -12,6 +12,7 @@ import { version } from '../../../../shared/process/version.ts';
 import type { MediaType } from '../accept.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import { queryFields } from '../request.ts';
+import { insidePaths, insideSchemas } from './inside.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
 
 /** What is never told to a request that has found its path on /v1. */
@@ -97,10 +98,12 @@ export function describeV1(): Schema {
     paths: {
       '/v1/query': { post: describeQuery() },
       '/v1/batch': { post: describeBatch() },
+      ...insidePaths,
     },
     components: {
       schemas: {
         ...schemas,
+        ...insideSchemas,
         QueryRequest: describeRequest(queryFields, ['sql']),
         BatchRequest: describeRequest(batchFields, ['statements']),
         BatchStatement: describeRequest(batchStatementFields, ['sql']),

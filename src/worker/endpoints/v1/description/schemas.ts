@@ -86,7 +86,8 @@ export function describeRequest(names: readonly string[], required: readonly str
 }
 
 /** An object of a reply: nothing else stands in it. */
-function closed(properties: Schema, optional: readonly string[] = []): Schema {
+/** An object with these properties and no others. */
+export function closed(properties: Schema, optional: readonly string[] = []): Schema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', properties, required, additionalProperties: false };
 }

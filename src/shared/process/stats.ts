@@ -1,0 +1,77 @@
+// What is told of an instance in one object, for people and the console.
+// Must not know how it is found out.
+import type { RecentError } from './recent-errors.ts';
+
+/** A worker, by its slot. `silent`: it does not answer its supervisor; its figures are its last ones. */
+export type WorkerStats = {
+  readonly slot: number;
+  readonly pid: number | null;
+  readonly state: 'serving' | 'starting' | 'silent' | 'down';
+  readonly restarts: number;
+  readonly runs_other_code: boolean;
+  readonly ready: boolean;
+  /** Why it is not ready. */
+  readonly unready: string | null;
+  readonly requests_in_flight: number;
+  readonly client_connections: number;
+  readonly cpu_seconds: number;
+  readonly memory_bytes: number;
+};
+
+/** A server, as all workers together see and use it. */
+export type BackendStats = {
+  readonly section: string;
+  readonly backend: string;
+  /** What most workers make of it; null: it is alone in its section. */
+  readonly role: string | null;
+  /** The longest that a worker knows of; null: it is not known, or there is none. */
+  readonly lag_seconds: number | null;
+  readonly connections: {
+    readonly busy: number;
+    readonly idle: number;
+    readonly connecting: number;
+    readonly max: number;
+  };
+  readonly waiting: number;
+};
+
+/** What can be seen of the last minutes, the oldest point first. Null: nothing is known of that moment. */
+export type HistoryStats = {
+  readonly interval_seconds: number;
+  /** Seconds since 1970. */
+  readonly at: readonly number[];
+  /** Per second. */
+  readonly outcomes: Readonly<Record<string, readonly (number | null)[]>>;
+  readonly latency_ms: {
+    readonly p50: readonly (number | null)[];
+    readonly p95: readonly (number | null)[];
+    readonly p99: readonly (number | null)[];
+  };
+  readonly connections: {
+    readonly busy: readonly (number | null)[];
+    readonly max: readonly (number | null)[];
+  };
+  readonly waiting: readonly (number | null)[];
+};
+
+/** All of it. */
+export type Stats = {
+  readonly version: string;
+  readonly node: string;
+  /** The instance's name: its first section. */
+  readonly section: string;
+  readonly now: string;
+  readonly started_at: string;
+  readonly ready: boolean;
+  readonly workers: readonly WorkerStats[];
+  readonly backends: readonly BackendStats[];
+  /** Since the start, over all workers there ever were. */
+  readonly totals: {
+    readonly requests: number;
+    readonly outcomes: Readonly<Record<string, number>>;
+    readonly failures: Readonly<Record<string, number>>;
+  };
+  readonly history: HistoryStats;
+  /** The latest first. */
+  readonly errors: readonly (RecentError & { readonly worker: number })[];
+};

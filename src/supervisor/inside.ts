@@ -1,0 +1,142 @@
+// What an instance knows of itself: what its workers report is kept here, and what they ask for people is answered.
+// Must not know how slots are filled, nor how an answer is shown.
+import type { Answerers } from '../shared/process/calls.ts';
+import type { ToldRequests } from '../shared/process/live-requests.ts';
+import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
+import type { Stats } from '../shared/process/stats.ts';
+import { readFigures } from './figures.ts';
+import { History, historyIntervalMs } from './history.ts';
+import { joinRequests, parseRequestName } from './live-requests.ts';
+import { RecentErrors } from './recent-errors.ts';
+import type { Slot } from './slot.ts';
+import { describeInstance } from './stats.ts';
+import { createTotals, type SupervisorState } from './totals.ts';
+
+/** One instance's. */
+export type Inside = {
+  readonly answerers: Answerers<SupervisorCalls>;
+  /** A living worker reports. */
+  readonly report: (slot: number, report: WorkerReport) => void;
+  /** A worker is gone: what it has counted stays. */
+  readonly retire: (slot: number) => void;
+  /** What the workers counted and no scrape has told. */
+  readonly unseen: () => Readonly<Record<string, number>>;
+  readonly close: () => void;
+};
+
+/** What it is told of. */
+export type InsideSources = {
+  /** The instance's name. */
+  readonly section: string;
+  readonly slots: () => readonly Slot[];
+  readonly logLinesLost: () => number;
+};
+
+/** Begins to keep it; the caller must close it. */
+export function createInside({ section, slots, logLinesLost }: InsideSources): Inside {
+  const totals = createTotals(section);
+  const history = new History();
+  const errors = new RecentErrors();
+  const timer = setInterval(
+    () => history.note(readFigures(totals.reported()), Date.now()),
+    historyIntervalMs,
+  );
+  timer.unref();
+
+  const renderMetrics = async (): Promise<string> => {
+    const answers = await askAll(slots(), 'report', null);
+    const silent = answers.filter(({ answer }) => answer === null).length;
+    return totals.render(stateOf(slots(), silent, logLinesLost()));
+  };
+
+  const describe = async (): Promise<Stats> => {
+    // Whether a worker is ready is looked up when it is asked.
+    await askAll(slots(), 'report', null);
+    return describeInstance({
+      section,
+      slots: slots(),
+      reported: totals.reported(),
+      history: history.told(),
+      errors: errors.latest,
+    });
+  };
+
+  const listRequests = async (): Promise<ToldRequests> => {
+    const answers = await askAll(slots(), 'requests', null);
+    return joinRequests(
+      answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, told: answer })),
+    );
+  };
+
+  const kill = async (text: string): Promise<{ readonly isFound: boolean }> => {
+    const name = parseRequestName(text);
+    const slot = slots().find(({ number, pid }) => number === name?.slot && pid() === name.pid);
+    if (name === null || slot === undefined) return { isFound: false };
+    const answer = await slot.ask('kill', name.id);
+    if (answer === null) throw new Error('the worker did not answer in time');
+    return answer;
+  };
+
+  return {
+    answerers: {
+      metrics: sharing(renderMetrics),
+      stats: sharing(describe),
+      requests: sharing(listRequests),
+      kill,
+    },
+    report: (slot, report) => {
+      totals.update(slot, report.snapshot);
+      errors.add(slot, report.errors);
+    },
+    retire: totals.retire,
+    unseen: totals.unseen,
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Those who ask at one time share one answer. */
+function sharing<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let underWay: Promise<Answer> | null = null;
+  return () => {
+    underWay ??= ask().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+type SlotsAnswer<Name extends keyof WorkerCalls> = {
+  readonly slot: Slot;
+  readonly pid: number;
+  /** Null: it has not answered in time. */
+  readonly answer: WorkerCalls[Name]['answer'] | null;
+};
+
+/** Asks every worker that listens, and leaves out who died meanwhile. */
+async function askAll<Name extends keyof WorkerCalls>(
+  slots: readonly Slot[],
+  name: Name,
+  asked: WorkerCalls[Name]['asked'],
+): Promise<readonly SlotsAnswer<Name>[]> {
+  const listening = slots.filter((slot) => slot.isListening());
+  const answers = await Promise.all(
+    listening.map(async (slot) => {
+      const pid = slot.pid() ?? 0;
+      const answer = slot.isSilent() ? null : await slot.ask(name, asked);
+      return { slot, pid, answer };
+    }),
+  );
+  return answers.filter(({ slot, pid, answer }) => answer !== null || slot.pid() === pid);
+}
+
+function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {
+  const states = slots.map((slot) => ({
+    slot: slot.number,
+    isUp: slot.isListening(),
+    restarts: slot.restarts(),
+    runsOtherCode: slot.runsOtherCode(),
+    requestsLost: slot.requestsLost(),
+  }));
+  const startedAt = performance.timeOrigin / 1000;
+  return { slots: states, silent, logLinesLost, startedAt };
+}

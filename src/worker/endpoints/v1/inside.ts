@@ -1,0 +1,42 @@
+// /v1/stats and /v1/requests: what goes on in the whole instance, and the end of what should not.
+// Must not know how the supervisor finds it out.
+import type { Caller } from '../../../shared/process/calls.ts';
+import type { SupervisorCalls } from '../../../shared/process/messages.ts';
+import { sendFailure } from '../../http/failure.ts';
+import type { Handler } from '../../http/router.ts';
+import { refusal } from '../../reply/failure.ts';
+import { jsonType } from '../../reply/head.ts';
+import { sendText } from '../send-text.ts';
+import { noAnswer, watching } from '../watching.ts';
+
+/** Where requests are listed; one of them stands behind it and a slash. */
+export const requestsPath = '/v1/requests';
+
+const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
+
+/** Answers with what the supervisor says, as JSON. */
+export function createTold(
+  supervisor: Caller<SupervisorCalls>,
+  name: 'stats' | 'requests',
+): Handler {
+  return watching((_request, response, requestId) => {
+    void supervisor.ask(name, null).then((told) => {
+      if (told === null) sendFailure(response, noAnswer, requestId);
+      else sendText(response, JSON.stringify(told), jsonType);
+    });
+  });
+}
+
+/** Ends the request whose number stands at the end of the path, whichever worker has it. */
+export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
+  return (request, response, head, record) => {
+    const id = head.path.slice(requestsPath.length + 1);
+    watching((_request, reply, requestId) => {
+      void supervisor.ask('kill', id).then((answer) => {
+        if (answer === null) sendFailure(reply, noAnswer, requestId);
+        else if (!answer.isFound) sendFailure(reply, noRequest, requestId);
+        else sendText(reply, JSON.stringify({ id, killed: true }), jsonType);
+      });
+    })(request, response, head, record);
+  };
+}
