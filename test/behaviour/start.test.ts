@@ -103,27 +103,6 @@ test('a worker that never gets ready fails the start within 15 s and is ended', 
   assert.match(daemon.readLog(), /not every worker listened in time/);
 });
 
-test('of twenty simultaneous starts one lives and nineteen exit 75', async () => {
-  const daemon = create();
-  const finished = await Promise.all(Array.from({ length: 20 }, () => daemon.start()));
-  const statuses = finished.map(({ status }) => status).sort();
-  assert.deepEqual(statuses, [0, ...Array<number>(19).fill(75)]);
-  assert.ok(finished.every(({ stdout, stderr }) => stdout === '' && stderr === ''));
-  assert.ok(isAlive(daemon.pid()));
-});
-
-test('kill and a start at once always end with one running', async () => {
-  const daemon = create();
-  assert.equal((await daemon.start()).status, 0);
-  for (let round = 0; round < 25; round += 1) {
-    const before = daemon.pid();
-    process.kill(before, 'SIGTERM');
-    assert.equal((await daemon.start()).status, 0);
-    assert.notEqual(daemon.pid(), before);
-    assert.ok(isAlive(daemon.pid()));
-  }
-});
-
 test('a stale pidfile is replaced, and the process that it names left alone', async () => {
   const daemon = create();
   writeFileSync(daemon.pidfile, `${process.pid}\n`);
