@@ -43,7 +43,11 @@ const answerers: Answerers<WorkerCalls> = {
     return true;
   },
   requests: () => running?.service.live.tell(performance.now()) ?? { requests: [], omitted: 0 },
-  kill: (id) => ({ isFound: running?.service.live.kill(id) === true }),
+  kill: (id) => {
+    const request = running?.service.live.kill(id) ?? null;
+    if (request !== null) running?.log.info('a request is ended by somebody', { request });
+    return { isFound: request !== null };
+  },
 };
 let running: Running | null = null;
 

@@ -126,7 +126,7 @@ export class Exchange
   describe(now: number): Omit<LiveRequest, 'id'> {
     const sql = sqlOf(this.#request.work);
     return {
-      request_id: this.#requestId,
+      request_id: this.requestId,
       age_ms: Math.round(now - this.startedAt),
       phase: this.#phase,
       client: this.#response.socket?.remoteAddress ?? null,
@@ -275,12 +275,12 @@ export class Exchange
     this.#leave();
     this.#reader.stop();
     const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
-    endWithFault(this.#response, this.#requestId, outcome);
+    endWithFault(this.#response, this.requestId, outcome);
     if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
   }
 
   #noteException(cause: unknown): void {
-    this.#context.observe({ kind: 'exception', cause, requestId: this.#requestId });
+    this.#context.observe({ kind: 'exception', cause, requestId: this.requestId });
   }
 
   #conclude(end: RunEnd): void {
@@ -325,7 +325,7 @@ export class Exchange
     if (!isEnded && !this.#response.destroyed) {
       const timing = ['Server-Timing', serverTiming(this.#times)];
       if (hasBegun) resetConnection(this.#response.socket);
-      else sendFailure(this.#response, failure, this.#requestId, timing);
+      else sendFailure(this.#response, failure, this.requestId, timing);
     }
     this.#tell(failure.status, failure.outcome, failure.code, wasCut);
   }
@@ -346,7 +346,7 @@ export class Exchange
     return work.isReadOnly || (work.isRead && work.effects.isHarmless());
   }
 
-  get #requestId(): string {
+  get requestId(): string {
     return this.#request.record.requestId;
   }
 
@@ -358,7 +358,7 @@ export class Exchange
     errno: number | null = null,
   ): void {
     const summary: ExchangeSummary = {
-      requestId: this.#requestId,
+      requestId: this.requestId,
       section: this.#context.section,
       status,
       outcome,

@@ -13,6 +13,8 @@ export interface LiveExchange extends Indexed {
   liveId: number;
   /** When it began, by performance.now(). */
   readonly startedAt: number;
+  /** What the log calls its request. */
+  readonly requestId: string;
   describe(now: number): Omit<LiveRequest, 'id'>;
   /** Ends its statements for somebody who asked for that. */
   kill(): void;
@@ -45,14 +47,14 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     };
   }
 
-  /** Ends the one with this number; false: there is none any more. */
-  kill(id: number): boolean {
+  /** Ends the one with this number, and returns what the log calls it; null: there is none any more. */
+  kill(id: number): string | null {
     for (const exchange of this.#all) {
       if (exchange.liveId !== id) continue;
       exchange.kill();
-      return true;
+      return exchange.requestId;
     }
-    return false;
+    return null;
   }
 
   /** Most are over before anybody looks: only who is told of has a number. */
