@@ -55,12 +55,14 @@ function createExchange() {
 /** Everything that is told of a point query from its head to its end. */
 function observeRequest({ request, response }: ReturnType<typeof createExchange>): void {
   requests += 1;
-  const head = { requestId: `0123456789ab-${requests}`, endpoint: 'db', path: '/db' } as const;
+  const requestId = `0123456789ab-${requests}`;
+  const head = { requestId, endpoint: 'db', path: '/db', trace: null } as const;
   const record = new RequestRecord(request, response, head, observer);
   record.statementsBegin();
   const summary: ExchangeSummary = {
     requestId: record.requestId,
     section: 'bench',
+    traceId: record.traceId,
     status: 200,
     outcome: 'ok',
     code: null,

@@ -57,6 +57,7 @@ test('tells of a request what was asked, answered, waited for and run', async ()
     outcome: 'ok',
     rows: 2,
     request_id: 'one',
+    trace_id: null,
     user_agent: 'tester/1',
     referer: 'http://a/b',
   });

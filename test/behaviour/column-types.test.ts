@@ -41,7 +41,7 @@ function columnsOf(sql: string): Promise<readonly Column[]> {
     const answered = (_clean: boolean, error: { message: string } | null) =>
       error === null ? resolve(found) : reject(new Error(`${sql}: ${error.message}`));
     const sink = { ...discardResults, columns };
-    connection.send(new QueryCommand(sql, connection.columns, sink, { answered, lost: reject }));
+    connection.send(new QueryCommand(sql, connection, sink, { answered, lost: reject }));
   });
 }
 

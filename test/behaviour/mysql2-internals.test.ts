@@ -29,11 +29,14 @@ test('after the handshake the socket, the thread id and what was negotiated are 
     user,
     password,
     database: name,
-    flags: ['-CLIENT_QUERY_ATTRIBUTES'],
   });
-  await once(connection, 'connect');
   const internals = connection as unknown as Record<string, unknown> & { stream: Socket };
+  const handshake = internals._command as { clientFlags: number; handshake: unknown };
   try {
+    assert.deepEqual([handshake.clientFlags & (1 << 27), handshake.handshake], [1 << 27, null]);
+    await once(connection, 'connect');
+    assert.equal(handshake.handshake, internals._handshakePacket);
+    assert.equal(typeof internals.serverCapabilityFlags, 'number');
     assert.ok(internals.stream instanceof Socket);
     assert.equal(internals.stream.listenerCount('data'), 1);
     assert.equal(typeof internals.threadId, 'number');

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { errorPacket, okPacket, resultSet, toBytes } from './mysql-answer.ts';
-import { createSplitter, type Packet } from './mysql-wire.ts';
+import { createSplitter, type Packet, queryAttributes, readQuery } from './mysql-wire.ts';
 
 /** One connection to the server; over TLS once that has begun. */
 export type FakeClient = {
@@ -13,6 +13,10 @@ export type FakeClient = {
   readonly send: (payloads: readonly Buffer[], sequence: number) => void;
   /** Bytes that the network took of `flood`. */
   flooded: number;
+  /** The capabilities that it asked for: before TLS, where that has begun, and behind it. */
+  readonly asked: number[];
+  /** What it sent once it was in: the payloads of its commands. */
+  readonly commands: Buffer[];
 };
 
 /** What the server does in its own way. */
@@ -25,6 +29,10 @@ export type Misbehaviour = {
   readonly answer?: (client: FakeClient, statement: string) => boolean;
   /** The method named in the greeting. */
   readonly plugin?: string;
+  /** What it calls itself. */
+  readonly version?: string;
+  /** Whether it offers query attributes. */
+  readonly withAttributes?: boolean;
   /** PEM, for TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 };
@@ -50,9 +58,14 @@ const comQuery = 3;
 const scramble = Buffer.alloc(20, 'scramble');
 
 /** The server's first packet. */
-export function greetingPacket(plugin: string, withTls: boolean): Buffer {
+export function greetingPacket(
+  plugin: string,
+  withTls: boolean,
+  { version = '8.0.0-fake', withAttributes = false }: Misbehaviour = {},
+): Buffer {
   const { protocol41, tls, secure, pluginAuth, database, multi } = capabilities;
-  const flags = protocol41 | secure | pluginAuth | database | multi | (withTls ? tls : 0);
+  const more = (withTls ? tls : 0) | (withAttributes ? queryAttributes : 0);
+  const flags = protocol41 | secure | pluginAuth | database | multi | more;
   const bytes = Buffer.alloc(31);
   bytes.writeUInt32LE(7, 0);
   scramble.copy(bytes, 4, 0, 8);
@@ -62,7 +75,7 @@ export function greetingPacket(plugin: string, withTls: boolean): Buffer {
   bytes.writeUInt16LE(flags >>> 16, 18);
   bytes.writeUInt8(21, 20);
   const rest = [scramble.subarray(8), Buffer.from([0]), Buffer.from(`${plugin}\0`)];
-  return Buffer.concat([Buffer.from('\u000a8.0.0-fake\0', 'latin1'), bytes, ...rest]);
+  return Buffer.concat([Buffer.from(`\n${version}\0`, 'latin1'), bytes, ...rest]);
 }
 
 /** Starts it on a port of the loopback address. */
@@ -98,18 +111,25 @@ function serve(raw: Socket, behaviour: () => Misbehaviour): FakeClient {
   const client = {
     socket: raw,
     flooded: 0,
+    asked: [] as number[],
+    commands: [] as Buffer[],
     send: (_payloads: readonly Buffer[], _from: number) => {},
   };
   client.send = (payloads, sequence) => void client.socket.write(toBytes(payloads, sequence));
-  const { greet, plugin = 'mysql_native_password', tls } = behaviour();
+  const greeted = behaviour();
+  const { greet, plugin = 'mysql_native_password', tls } = greeted;
   raw.on('error', () => {});
   const splitter = createSplitter();
   let packets = 0;
   let isIn = false;
   const take = (bytes: Buffer) => {
     for (const packet of splitter.push(bytes)) {
-      if (isIn) command(client, packet, behaviour());
-      else if (tls !== undefined && packet.payload.length === 32) encrypt(tls);
+      if (isIn) {
+        command(client, packet, greeted, behaviour());
+        continue;
+      }
+      if (packets === 0) client.asked.push(packet.payload.readUInt32LE(0));
+      if (tls !== undefined && packet.payload.length === 32) encrypt(tls);
       else isIn = letIn(client, packet, packets++, behaviour());
     }
   };
@@ -124,7 +144,7 @@ function serve(raw: Socket, behaviour: () => Misbehaviour): FakeClient {
     client.socket = secure;
   };
   raw.on('data', take);
-  if (greet === undefined) client.send([greetingPacket(plugin, tls !== undefined)], 0);
+  if (greet === undefined) client.send([greetingPacket(plugin, tls !== undefined, greeted)], 0);
   else greet(client);
   return client;
 }
@@ -143,12 +163,19 @@ function letIn(
   return authenticate(client, packet, before);
 }
 
-function command(client: FakeClient, { payload }: Packet, { answer }: Misbehaviour): void {
+function command(
+  client: FakeClient,
+  { payload }: Packet,
+  { withAttributes = false }: Misbehaviour,
+  { answer }: Misbehaviour,
+): void {
+  client.commands.push(payload);
   if (payload[0] !== comQuery) {
     client.send([okPacket()], 1);
     return;
   }
-  const statement = payload.toString('utf8', 1);
+  const isAsked = ((client.asked.at(-1) ?? 0) & queryAttributes) !== 0;
+  const { statement } = readQuery(payload, withAttributes && isAsked);
   if (answer?.(client, statement) !== true) client.send(usualAnswer(statement), 1);
 }
 

@@ -1,7 +1,7 @@
 // One proxied connection: client's packets are recognised and handed over one by one, faults are done to it.
 // Must not know which fault is due: it asks for each statement.
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
-import { createSplitter, createStatementReader, type Packet } from './mysql-wire.ts';
+import { createSplitter, createStatementReader, type Packet, type Query } from './mysql-wire.ts';
 
 /** What is done to one statement or its reply. `how` the client's connection ends: RST unless `fin`. */
 export type Fault =
@@ -33,7 +33,7 @@ export type Direction = 'to server' | 'from server' | 'both';
 export class FaultLink {
   readonly #client: Socket;
   readonly #server: Socket;
-  readonly #faultFor: (statement: string) => Fault | null;
+  readonly #faultFor: (query: Query) => Fault | null;
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #reader = createStatementReader();
   #reply: ReplyMode = { kind: 'pass' };
@@ -43,11 +43,7 @@ export class FaultLink {
   #frozen: Direction | null = null;
   #lingers = false;
 
-  constructor(
-    client: Socket,
-    upstream: NetConnectOpts,
-    faultFor: (statement: string) => Fault | null,
-  ) {
+  constructor(client: Socket, upstream: NetConnectOpts, faultFor: (query: Query) => Fault | null) {
     this.#client = client;
     this.#faultFor = faultFor;
     this.#server = connect(upstream);
@@ -120,9 +116,9 @@ export class FaultLink {
     while (!this.#delaying) {
       const packet = this.#queue.shift();
       if (packet === undefined) return;
-      const statement = this.#reader.statement(packet);
-      const fault = statement === null ? null : this.#faultFor(statement);
-      if (statement !== null) this.#reply = { kind: 'pass' };
+      const query = this.#reader.query(packet);
+      const fault = query === null ? null : this.#faultFor(query);
+      if (query !== null) this.#reply = { kind: 'pass' };
       if (fault === null) this.#forward(packet.whole);
       else this.#perform(fault, packet);
     }

@@ -4,6 +4,7 @@
 import { createServer, type NetConnectOpts, type Socket } from 'node:net';
 import { eventually } from './eventually.ts';
 import { type Direction, type Fault, FaultLink } from './fault-link.ts';
+import type { Query } from './mysql-wire.ts';
 
 export type { Direction, Fault } from './fault-link.ts';
 
@@ -16,6 +17,8 @@ export type FaultProxy = {
   readonly port: number;
   /** Every statement that came from a client, in order: proof of what was sent, and how often. */
   readonly statements: readonly string[];
+  /** The same with their query attributes. */
+  readonly queries: readonly Query[];
   /** Client connections: all that there were, and those open now. */
   readonly connections: () => { readonly total: number; readonly open: number };
   /** Does `fault` to each statement that matches, at most `times` of them. The oldest rule that fits wins. */
@@ -58,12 +61,15 @@ export async function startFaultProxy(
   const links = new Map<Socket, FaultLink>();
   const rules: ActiveRule[] = [];
   const statements: string[] = [];
+  const queries: Query[] = [];
   let total = 0;
   let partitioned = false;
   let refusing = false;
 
-  const faultFor = (statement: string): Fault | null => {
+  const faultFor = (query: Query): Fault | null => {
+    const { statement } = query;
     statements.push(statement);
+    queries.push(query);
     const rule = rules.find((one) => one.hits < one.times && one.matches(statement));
     if (rule === undefined) return null;
     rule.hits += 1;
@@ -87,6 +93,7 @@ export async function startFaultProxy(
     host: '127.0.0.1',
     port: listening,
     statements,
+    queries,
     connections: () => ({ total, open: links.size }),
     on: (matches, fault, { times = Number.POSITIVE_INFINITY } = {}) => {
       const test = matches instanceof RegExp ? (text: string) => matches.test(text) : matches;

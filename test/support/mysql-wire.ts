@@ -8,8 +8,16 @@ export type Packet = {
   readonly payload: Buffer;
 };
 
+/** A COM_QUERY as the server reads it. */
+export type Query = {
+  readonly statement: string;
+  /** Its query attributes, by name. */
+  readonly attributes: Readonly<Record<string, string>>;
+};
+
 const comQuery = 0x03;
-const queryAttributes = 1 << 27;
+/** CLIENT_QUERY_ATTRIBUTES */
+export const queryAttributes = 1 << 27;
 const tls = 1 << 11;
 
 /** Puts packets together from bytes that come in any pieces. */
@@ -47,8 +55,8 @@ export function createSplitter(): Splitter {
 export type StatementReader = {
   /** To be given what the server sends; the first packet tells what it can do. */
   readonly listen: (bytes: Buffer) => void;
-  /** The statement of a COM_QUERY; null for every other packet. */
-  readonly statement: (packet: Packet) => string | null;
+  /** A COM_QUERY, as far as it stands in its first packet; null for every other packet. */
+  readonly query: (packet: Packet) => Query | null;
   /** Whether the client went over to TLS: nothing can be read from here on. */
   readonly isEncrypted: () => boolean;
 };
@@ -64,7 +72,7 @@ export function createStatementReader(): StatementReader {
     listen: (bytes) => {
       offered ??= offeredCapabilities(bytes.subarray(4));
     },
-    statement: ({ sequence, payload }) => {
+    query: ({ sequence, payload }) => {
       const continued = continues;
       continues = payload.length === 0xffffff;
       if (sequence !== 0 && !greeted) {
@@ -74,12 +82,37 @@ export function createStatementReader(): StatementReader {
         withAttributes = ((offered ?? 0) & capabilities & queryAttributes) !== 0;
       }
       if (sequence !== 0 || continued || payload[0] !== comQuery) return null;
-      // Two bytes where no attribute is set: their number (0) and the number of sets (1).
-      const start = withAttributes && payload[1] === 0 ? 3 : 1;
-      return payload.toString('utf8', start);
+      return readQuery(payload, withAttributes);
     },
     isEncrypted: () => encrypted,
   };
+}
+
+/** Reads a COM_QUERY. @param withAttributes whether query attributes were negotiated: as text, 250 bytes each at most */
+export function readQuery(payload: Buffer, withAttributes: boolean): Query {
+  let position = 1;
+  const byte = () => payload[position++] as number;
+  const text = () => {
+    const length = byte();
+    position += length;
+    return payload.toString('utf8', position - length, position);
+  };
+  const count = withAttributes ? byte() : 0;
+  const sets = withAttributes ? byte() : 1;
+  const names: string[] = [];
+  if (count > 0) {
+    const nulls = byte();
+    const hasTypes = byte();
+    if (count > 8 || nulls !== 0 || hasTypes !== 1) throw new Error('attributes of another kind');
+    while (names.length < count) {
+      const [type, flags] = [byte(), byte()];
+      if (type !== 0xfe || flags !== 0) throw new Error(`an attribute of type ${type}`);
+      names.push(text());
+    }
+  }
+  if (sets !== 1) throw new Error(`${sets} sets of attributes`);
+  const attributes = Object.fromEntries(names.map((name) => [name, text()]));
+  return { statement: payload.toString('utf8', position), attributes };
 }
 
 function offeredCapabilities(greeting: Buffer): number {

@@ -147,6 +147,7 @@ function openLink({ arena }: Way, extended: boolean) {
     threadId: 1,
     serverVersion: '10.11',
     extendedMetadata: extended,
+    hasQueryAttributes: false,
     intake,
     end: () => {},
   });
@@ -169,7 +170,7 @@ function openPrimedLink(way: Way, extended: boolean, answer: Buffer): ReturnType
   };
   for (const [index, bytes] of [answer, toBytes([okPacket()])].entries()) {
     const { connection } = link;
-    connection.send(new QueryCommand('select', connection.columns, discardResults, owner));
+    connection.send(new QueryCommand('select', connection, discardResults, owner));
     link.receive(bytes);
     if (answers !== index + 1 || connection.isLost) return openLink(way, extended);
   }
@@ -240,7 +241,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
       lost = reason;
     },
   };
-  const command = new QueryCommand('select', connection.columns, reply, owner);
+  const command = new QueryCommand('select', connection, reply, owner);
   connection.send(command);
   for (const chunk of whole) receive(chunk);
   const how = transport.how();

@@ -17,13 +17,18 @@ export const commandCodes = {
  * The text is sent as UTF-8, whatever the session's character set is.
  */
 export function encodeCommand(code: number, argument: string): Buffer {
-  const payloadLength = 1 + Buffer.byteLength(argument);
-  if (payloadLength >= mostPayloadBytes) return encodeLongCommand(code, argument);
+  return encodeWithHead(Buffer.from([code]), argument);
+}
+
+/** The same, with all that stands before the argument: the code, and what else a command may have there. */
+export function encodeWithHead(head: Buffer, argument: string): Buffer {
+  const payloadLength = head.length + Buffer.byteLength(argument);
+  if (payloadLength >= mostPayloadBytes) return encodeLong(head, argument);
   const packet = Buffer.allocUnsafe(headerBytes + payloadLength);
   packet.writeUIntLE(payloadLength, 0, 3);
   packet[3] = 0;
-  packet[4] = code;
-  packet.write(argument, headerBytes + 1);
+  head.copy(packet, headerBytes);
+  packet.write(argument, headerBytes + head.length);
   return packet;
 }
 
@@ -41,8 +46,8 @@ function countPackets(packet: Buffer): number {
   return Math.ceil(packet.length / (headerBytes + mostPayloadBytes));
 }
 
-function encodeLongCommand(code: number, argument: string): Buffer {
-  const payload = Buffer.concat([Buffer.from([code]), Buffer.from(argument)]);
+function encodeLong(head: Buffer, argument: string): Buffer {
+  const payload = Buffer.concat([head, Buffer.from(argument)]);
   const pieces: Buffer[] = [];
   for (let start = 0, sequence = 0; start <= payload.length; start += mostPayloadBytes) {
     const piece = payload.subarray(start, start + mostPayloadBytes);

@@ -1,6 +1,5 @@
 // The small commands: those whose answer is one packet, and statements whose rows are not wanted.
 // Must not know the pool or who asks.
-import type { ColumnCache } from './column-cache.ts';
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
 import { type Column, packetMarkers, parseError, type ServerError } from './packets.ts';
@@ -112,7 +111,7 @@ export function readRows(
       take(cellsOf(bytes, start, end));
     };
     const sink = { ...discardResults, columns: describe, row };
-    connection.send(new QueryCommand(sql, connection.columns, sink, settle(resolve, reject)));
+    connection.send(new QueryCommand(sql, connection, sink, settle(resolve, reject)));
   });
 }
 
@@ -125,8 +124,8 @@ export function onePacketCommand(code: number, argument: string): CommandFactory
 }
 
 /** A statement of which only success or failure matters. */
-export function statementCommand(sql: string, columns: ColumnCache): CommandFactory {
-  return (done, failed) => new QueryCommand(sql, columns, discardResults, settle(done, failed));
+export function statementCommand(sql: string, connection: Connection): CommandFactory {
+  return (done, failed) => new QueryCommand(sql, connection, discardResults, settle(done, failed));
 }
 
 function settle(done: () => void, failed: (error: Error) => void): QueryEvents {
@@ -139,7 +138,7 @@ function settle(done: () => void, failed: (error: Error) => void): QueryEvents {
 /** A statement of which the first row is wanted, to be sent with others. @param answered called once; null: there is none, for whatever reason */
 export function firstRowCommand(
   sql: string,
-  columns: ColumnCache,
+  connection: Connection,
   answered: (row: readonly (string | null)[] | null) => void,
 ): Command {
   let first: readonly (string | null)[] | null = null;
@@ -148,7 +147,7 @@ export function firstRowCommand(
   };
   return new QueryCommand(
     sql,
-    columns,
+    connection,
     { ...discardResults, row },
     {
       answered: (_flagsClean, error) => answered(error === null ? first : null),

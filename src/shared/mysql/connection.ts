@@ -32,6 +32,8 @@ export type Established = {
   readonly serverVersion: string;
   /** Whether MariaDB's extended metadata was negotiated. */
   readonly extendedMetadata: boolean;
+  /** Whether query attributes were negotiated. */
+  readonly hasQueryAttributes: boolean;
   /** Where the socket's bytes arrive; null: as its events. */
   readonly intake: Intake | null;
   /** Ends what shook hands. */
@@ -55,6 +57,8 @@ type OnLost = (reason: Error, wasAsked: boolean) => void;
 export class Connection {
   readonly threadId: number;
   readonly serverVersion: string;
+  /** Whether statements are sent with query attributes, if only to say that they have none. */
+  readonly hasQueryAttributes: boolean;
   /** The column definitions of this connection's results. */
   readonly columns: ColumnCache;
   /** The longest cell that the server can send: its max_allowed_packet, once that is known. */
@@ -66,7 +70,9 @@ export class Connection {
   #lostReason: Error | null = null;
   #onLost: OnLost = () => {};
 
-  constructor({ socket, threadId, serverVersion, extendedMetadata, intake, end }: Established) {
+  constructor(established: Established) {
+    const { socket, threadId, serverVersion, extendedMetadata, intake, end } = established;
+    this.hasQueryAttributes = established.hasQueryAttributes;
     this.#socket = socket;
     this.#endHandshake = end;
     this.threadId = threadId;

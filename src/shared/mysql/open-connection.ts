@@ -6,6 +6,7 @@ import { Connection, type Intake } from './connection.ts';
 import { guardHandshake, type HandshakeParser } from './handshake-guard.ts';
 import { connectNamed } from './named-socket.ts';
 import { plainTcpPlugins } from './password-guard.ts';
+import { type HandshakingConnection, keepToOffer } from './query-attributes-offer.ts';
 
 const keepAliveDelayMs = 10_000;
 /** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
@@ -16,16 +17,9 @@ export const leastArenaBytes = arenaHeadroomBytes + 64 * 1024;
 const handshakeCharset = 'UTF8MB4_GENERAL_CI';
 /**
  * The flags that make mysql2 differ from the C client: affected rows would be matched rows,
- * IGNORE_SPACE changes sql_mode, LOCAL_FILES lets a statement read files of this machine, and query
- * attributes would add two bytes to each statement.
+ * IGNORE_SPACE changes sql_mode, and LOCAL_FILES lets a statement read files of this machine.
  */
-const unwantedFlags = [
-  '-FOUND_ROWS',
-  '-IGNORE_SPACE',
-  '-LOCAL_FILES',
-  '-ODBC',
-  '-CLIENT_QUERY_ATTRIBUTES',
-];
+const unwantedFlags = ['-FOUND_ROWS', '-IGNORE_SPACE', '-LOCAL_FILES', '-ODBC'];
 
 /** Where and as whom to connect. */
 export type ConnectionSettings = {
@@ -51,7 +45,7 @@ export type TlsSettings = {
 };
 
 /** What mysql2 keeps to itself, and a test pins: socket, parser, and what the handshake found out. */
-type Mysql2Connection = {
+type Mysql2Connection = HandshakingConnection & {
   readonly stream: Socket;
   packetParser: HandshakeParser;
   readonly threadId: number;
@@ -83,6 +77,7 @@ export function openConnection(
     };
     signal.addEventListener('abort', abort, { once: true });
     guardHandshake(raw, fail);
+    const hasQueryAttributes = keepToOffer(raw);
     raw.on('error', fail);
     raw.once('connect', () => {
       signal.removeEventListener('abort', abort);
@@ -92,6 +87,7 @@ export function openConnection(
           threadId: raw.threadId,
           serverVersion: raw._handshakePacket.serverVersion,
           extendedMetadata: raw._mariadbExtendedMetadata,
+          hasQueryAttributes: hasQueryAttributes(),
           intake,
           end: () => raw.destroy(),
         }),

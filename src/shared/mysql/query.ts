@@ -1,8 +1,7 @@
 // COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
 import type { ColumnCache } from './column-cache.ts';
-import { commandCodes, encodeCommand } from './command-packets.ts';
-import type { Command } from './connection.ts';
+import type { Command, Connection } from './connection.ts';
 import type { PacketsAhead } from './framing.ts';
 import {
   type Column,
@@ -17,6 +16,7 @@ import {
   type ServerError,
   serverStatus,
 } from './packets.ts';
+import { encodeQuery } from './query-attributes.ts';
 import { ServerFault } from './server-fault.ts';
 
 /** Takes the results of one COM_QUERY in the order in which MySQL sends them. */
@@ -84,9 +84,19 @@ export class QueryCommand implements Command {
   #isOver = false;
   #onOver: (() => void) | null = null;
 
-  constructor(sql: string, columns: ColumnCache, sink: ResultSink, events: QueryEvents) {
-    this.packet = encodeCommand(commandCodes.query, sql);
-    this.#columns = columns;
+  /**
+   * @param connection that it is to be sent on
+   * @param traceparent what the server is told of the trace that the statement is part of, where it can be told; null: nothing
+   */
+  constructor(
+    sql: string,
+    connection: Pick<Connection, 'columns' | 'hasQueryAttributes'>,
+    sink: ResultSink,
+    events: QueryEvents,
+    traceparent: string | null = null,
+  ) {
+    this.packet = encodeQuery(sql, connection.hasQueryAttributes, traceparent);
+    this.#columns = connection.columns;
     this.#sink = sink;
     this.#events = events;
   }

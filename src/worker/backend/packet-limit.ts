@@ -5,6 +5,7 @@ import { commandBytes } from '../../shared/mysql/command-packets.ts';
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
+import { queryHeadBytes } from '../../shared/mysql/query-attributes.ts';
 import { ServerFault } from '../../shared/mysql/server-fault.ts';
 
 /**
@@ -42,20 +43,28 @@ export async function fetchCommandLimit(connection: Connection): Promise<number>
   return limit;
 }
 
-/** MariaDB's default; MySQL's is four times that. */
-const usualLimitBytes = 16 * 1024 * 1024;
+/** The longest text of a statement that is not refused on a connection: with what stands before it, it stays below the limit. */
+export function mostTextBytes(
+  commandLimitBytes: number,
+  { hasQueryAttributes }: Pick<Connection, 'hasQueryAttributes'>,
+): number {
+  return commandLimitBytes - 1 - queryHeadBytes(hasQueryAttributes, null);
+}
+
+/** With MariaDB's default; MySQL's is four times that. */
+const usualTextBytes = mostTextBytes(16 * 1024 * 1024, { hasQueryAttributes: true });
 
 /** What a worker knows of its server's limit: the last word that any of its connections has heard. */
 export class PacketLimit {
-  #commandLimitBytes = usualLimitBytes;
+  #mostTextBytes = usualTextBytes;
 
   /** Notes what a connection was told. */
-  note(commandLimitBytes: number): void {
-    this.#commandLimitBytes = commandLimitBytes;
+  note(textBytes: number): void {
+    this.#mostTextBytes = textBytes;
   }
 
-  /** The longest statement that is not refused: with the command's own byte it stays below the limit. */
+  /** The longest statement that is not refused. */
   get mostStatementBytes(): number {
-    return Math.min(this.#commandLimitBytes - 2, constants.MAX_STRING_LENGTH);
+    return Math.min(this.#mostTextBytes, constants.MAX_STRING_LENGTH);
   }
 }

@@ -11,9 +11,11 @@ import {
 } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { fetchIdentity, type ServerIdentity } from '../../shared/mysql/identity.ts';
+import { QueryCommand, type QueryEvents, type ResultSink } from '../../shared/mysql/query.ts';
+import { queryHeadBytes } from '../../shared/mysql/query-attributes.ts';
 import type { Indexed } from '../indexed-set.ts';
 import { prepare } from './bounded.ts';
-import { fetchCommandLimit } from './packet-limit.ts';
+import { fetchCommandLimit, mostTextBytes } from './packet-limit.ts';
 
 /** What every session starts from. */
 export type SessionSettings = {
@@ -39,6 +41,8 @@ export class Session implements Indexed {
   readonly identity: ServerIdentity;
   /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */
   readonly commandLimitBytes: number;
+  /** The longest text of a statement that the server takes. */
+  readonly mostTextBytes: number;
   /** Whether nothing has run since it was prepared or reset. */
   isFresh = true;
   /** When the server was last heard on it (performance.now). */
@@ -56,8 +60,30 @@ export class Session implements Indexed {
     this.connection = connection;
     this.identity = identity;
     this.commandLimitBytes = commandLimitBytes;
+    this.mostTextBytes = mostTextBytes(commandLimitBytes, connection);
     this.#database = database;
     this.#statements = statements;
+  }
+
+  /**
+   * The command of a statement of a request's.
+   * @param traceparent null: the request is part of no trace. Else the server is told of it where it can be, and where no statement
+   *   becomes too long by it
+   */
+  createQuery(
+    sql: string,
+    traceparent: string | null,
+    sink: ResultSink,
+    events: QueryEvents,
+  ): QueryCommand {
+    const told = traceparent !== null && this.#hasRoomFor(traceparent, sql) ? traceparent : null;
+    return new QueryCommand(sql, this.connection, sink, events, told);
+  }
+
+  #hasRoomFor(traceparent: string, sql: string): boolean {
+    const { hasQueryAttributes } = this.connection;
+    const bytes = queryHeadBytes(hasQueryAttributes, traceparent) + Buffer.byteLength(sql);
+    return bytes < this.commandLimitBytes;
   }
 
   /**
@@ -113,5 +139,5 @@ async function fetchRoleStatement(connection: Connection): Promise<readonly stri
 }
 
 function statementCommands(connection: Connection, statements: readonly string[]) {
-  return statements.map((sql) => statementCommand(sql, connection.columns));
+  return statements.map((sql) => statementCommand(sql, connection));
 }

@@ -42,7 +42,7 @@ export function readJsonBody(
 export function readAnyBody(
   request: IncomingMessage,
   response: OutgoingReply,
-  { requestId }: RequestRecord,
+  { requestId, traceId }: RequestRecord,
   { maxRequestBytes, observe }: BodySettings,
   take: (body: Buffer) => void,
 ): void {
@@ -52,7 +52,7 @@ export function readAnyBody(
       try {
         take(body);
       } catch (cause) {
-        observe({ kind: 'exception', cause, requestId });
+        observe({ kind: 'exception', cause, requestId, traceId });
         endWithFault(response, requestId, 'not_executed');
       }
     },

@@ -202,7 +202,9 @@ export class BatchRun implements Execution, Waiter {
   // What the pool says.
 
   granted(session: Session): void {
-    this.#lease = new SessionLease(session, this.#context.control, () => this.#tellSent());
+    const { traceparent } = this.#events;
+    const tellSent = () => this.#tellSent();
+    this.#lease = new SessionLease(session, this.#context.control, tellSent, traceparent);
     this.#enter('preparing');
     void this.#serve(this.#lease);
   }
@@ -316,7 +318,7 @@ export class BatchRun implements Execution, Waiter {
     if (!this.#isUnder('preparing')) return null;
     if (whyNot !== null) return whyNot;
     const insertion = this.#attempt?.entry.insertion ?? null;
-    const texts = writeTexts(this.#batch, this.#savepoint, session.commandLimitBytes, insertion);
+    const texts = writeTexts(this.#batch, this.#savepoint, session.mostTextBytes, insertion);
     for (let retries = 0; ; ) {
       this.#enter('working');
       const broken = (await this.#work(texts)) ?? (await this.#finish());

@@ -147,6 +147,10 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     return this.#events.sink;
   }
 
+  get traceparent(): string | null {
+    return this.#events.traceparent;
+  }
+
   runEnded(end: RunEnd): void {
     const run = this.#run;
     this.#wasSent ||= run?.isSent === true;

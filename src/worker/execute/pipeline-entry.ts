@@ -2,7 +2,7 @@
 // still wants it. Must not know what becomes of the read when the pipeline is no place for it.
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import { QueryCommand, type QueryEvents, type ResultSink } from '../../shared/mysql/query.ts';
+import type { QueryCommand, QueryEvents, ResultSink } from '../../shared/mysql/query.ts';
 import type { Pipeline } from './pipeline.ts';
 import {
   type Look,
@@ -29,6 +29,8 @@ export type QuickRead = {
 export interface PipelineClient extends ResultSink {
   /** Bytes made of the results so far. */
   readonly resultBytes: number;
+  /** What the server is told of the trace that the read is part of; null: nothing. */
+  readonly traceparent: string | null;
   /** From here on the read may have run. */
   pipelineWrote(now: number, look: Look | null): void;
   /** @param isTrusted whether the answer is one: not that of a limit, nor a refusal because it writes */
@@ -53,7 +55,7 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
     this.#place = place;
     this.#read = read;
     this.#client = client;
-    this.command = new QueryCommand(read.sql, place.session.connection.columns, client, this);
+    this.command = place.session.createQuery(read.sql, client.traceparent, client, this);
   }
 
   /** Has it written with others that come about now. */

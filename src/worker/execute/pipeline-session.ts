@@ -105,8 +105,8 @@ export class PipelineSession {
 
   /** Whether it is short enough, for the pipeline and for the server. */
   #takes(sqlLength: number): boolean {
-    const mostBytes = sqlLength * mostBytesPerCharacter + 1;
-    return sqlLength <= longestSql && mostBytes < this.session.commandLimitBytes;
+    const mostBytes = sqlLength * mostBytesPerCharacter;
+    return sqlLength <= longestSql && mostBytes <= this.session.mostTextBytes;
   }
 
   /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
@@ -184,7 +184,7 @@ function createLook(session: Session, consistency: Consistency) {
   const watchers: ((row: readonly (string | null)[] | null) => void)[] = [];
   const { connection } = session;
   const { sql } = consistency.questionOn(connection);
-  const command = firstRowCommand(sql, connection.columns, (row) => {
+  const command = firstRowCommand(sql, connection, (row) => {
     for (const told of watchers) told(row);
   });
   const look: Look = { session, watch: (told) => void watchers.push(told) };
@@ -210,9 +210,7 @@ export async function limitStatements(session: Session): Promise<void> {
   try {
     await runTogether(
       connection,
-      [sql, 'SET SESSION TRANSACTION READ ONLY'].map((each) =>
-        statementCommand(each, connection.columns),
-      ),
+      [sql, 'SET SESSION TRANSACTION READ ONLY'].map((each) => statementCommand(each, connection)),
     );
   } finally {
     clearTimeout(timer);

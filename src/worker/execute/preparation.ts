@@ -65,6 +65,6 @@ export async function makeReady(
   }
   if (!isReadOnly) return;
   session.isFresh = false;
-  const begin = statementCommand('START TRANSACTION READ ONLY', session.connection.columns);
+  const begin = statementCommand('START TRANSACTION READ ONLY', session.connection);
   await runTogether(session.connection, [begin]);
 }

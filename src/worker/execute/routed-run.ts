@@ -81,6 +81,10 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     return this.#events.sink;
   }
 
+  get traceparent(): string | null {
+    return this.#events.traceparent;
+  }
+
   stop(reason: StopReason): void {
     switch (this.#phase) {
       case 'created':

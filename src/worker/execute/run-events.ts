@@ -40,6 +40,8 @@ export interface RunSink extends ResultSink {
 /** Whoever asks for a run. */
 export interface RunEvents {
   readonly sink: RunSink;
+  /** What servers are told of the trace that the request is part of; null: it is part of none. */
+  readonly traceparent: string | null;
   /** Where a section has several servers: what the client has seen now, at most. Called before the end, or not at all. */
   seen(seen: Seen): void;
   /** Called exactly once. What it throws must not be left to the run, whose session others wait for. */

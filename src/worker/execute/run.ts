@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { firstRowCommand } from '../../shared/mysql/commands.ts';
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { QueryCommand, type QueryEvents, type ResultNote } from '../../shared/mysql/query.ts';
+import type { QueryCommand, QueryEvents, ResultNote } from '../../shared/mysql/query.ts';
 import type { Control } from '../backend/control.ts';
 import { killRunning, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
@@ -248,6 +248,10 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   // What the pipeline says.
+
+  get traceparent(): string | null {
+    return this.#events.traceparent;
+  }
 
   get resultBytes(): number {
     return this.#events.sink.totalBytes;
@@ -527,7 +531,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
       this.answered(true, null);
       return;
     }
-    const command = new QueryCommand(sql, connection.columns, this, this);
+    const command = session.createQuery(sql, this.traceparent, this, this);
     if (isTooLarge(command.packet, session)) {
       this.answered(true, packetTooLarge);
       return;
@@ -542,7 +546,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     }
     this.#isAsking = true;
     const { sql: question } = consistency.questionOn(connection);
-    const ask = firstRowCommand(question, connection.columns, (row) => this.#asked(row));
+    const ask = firstRowCommand(question, connection, (row) => this.#asked(row));
     connection.sendTogether([command, ask]);
   }
 

@@ -2,7 +2,7 @@
 // Must not know what they are, nor what follows from their answers.
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
-import { discardResults, QueryCommand, type ResultSink } from '../../shared/mysql/query.ts';
+import { discardResults, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Control } from '../backend/control.ts';
 import { killStatement, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
@@ -36,6 +36,7 @@ export class SessionLease {
   readonly session: Session;
   readonly #control: Control;
   readonly #onSend: () => void;
+  readonly #traceparent: string | null;
   #hasChangedState = false;
   #endsClean = false;
   /** Of what runs; null: nothing does. */
@@ -45,8 +46,12 @@ export class SessionLease {
   /** Destroys the connection when what follows an interruption takes too long. */
   #bound: NodeJS.Timeout | undefined;
 
-  /** @param onSend called before each text that is handed to the connection */
-  constructor(session: Session, control: Control, onSend: () => void) {
+  /**
+   * @param onSend called before each text that is handed to the connection
+   * @param traceparent goes with each of them; null: nothing does
+   */
+  constructor(session: Session, control: Control, onSend: () => void, traceparent: string | null) {
+    this.#traceparent = traceparent;
     this.session = session;
     this.#control = control;
     this.#onSend = onSend;
@@ -135,7 +140,7 @@ export class SessionLease {
 
   #createCommand(sql: string, sink: ResultSink) {
     const { promise, resolve } = createAnswer();
-    const command = new QueryCommand(sql, this.session.connection.columns, sink, {
+    const command = this.session.createQuery(sql, this.#traceparent, sink, {
       answered: (_flagsClean, error) => resolve({ kind: 'answered', error }),
       lost: () => resolve({ kind: 'lost' }),
     });

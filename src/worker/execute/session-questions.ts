@@ -6,7 +6,7 @@ import type { ServerFacts } from './outcome.ts';
 
 /** Ends the transaction that a failed statement may have left open. Rejects when that cannot be said to be done. */
 export function rollBack(connection: Connection): Promise<void> {
-  return runTogether(connection, [statementCommand('ROLLBACK', connection.columns)]);
+  return runTogether(connection, [statementCommand('ROLLBACK', connection)]);
 }
 
 /** Rejects when the connection is lost. */

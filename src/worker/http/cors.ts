@@ -18,7 +18,8 @@ const readable =
   'X-Request-ID, Server-Timing, Retry-After, Allow, WWW-Authenticate, Idempotency-Replayed, X-Consistency-Token, X-Consistency';
 const methods = 'GET, HEAD, POST, QUERY, DELETE';
 /** Beyond what needs no leave. Credentials are not among what is allowed: tokens are sent by the page itself. */
-const sendable = 'Authorization, Content-Type, X-Request-ID, Idempotency-Key, X-Consistency-Token';
+const sendable =
+  'Authorization, Content-Type, X-Request-ID, Idempotency-Key, X-Consistency-Token, traceparent, tracestate';
 /** Some browsers take two hours at most; an origin that is taken off the list is refused at once all the same. */
 const leaveSeconds = '600';
 

@@ -103,6 +103,10 @@ export class Exchange
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
 
+  get traceparent(): string | null {
+    return this.#request.record.trace?.traceparent ?? null;
+  }
+
   start(): void {
     this.#context.live.add(this);
     this.#response.attended = this;
@@ -280,7 +284,8 @@ export class Exchange
   }
 
   #noteException(cause: unknown): void {
-    this.#context.observe({ kind: 'exception', cause, requestId: this.requestId });
+    const { requestId, traceId } = this.#request.record;
+    this.#context.observe({ kind: 'exception', cause, requestId, traceId });
   }
 
   #conclude(end: RunEnd): void {
@@ -360,6 +365,7 @@ export class Exchange
     const summary: ExchangeSummary = {
       requestId: this.requestId,
       section: this.#context.section,
+      traceId: this.#request.record.traceId,
       status,
       outcome,
       code,

@@ -2,7 +2,13 @@
 // Must not know what stands in the table, nor how anything is answered.
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
-import { type Endpoint, type RequestObserver, RequestRecord } from '../observe/request-record.ts';
+import {
+  type Endpoint,
+  type RecordedHead,
+  type RequestObserver,
+  RequestRecord,
+} from '../observe/request-record.ts';
+import { parseTraceparent } from '../observe/trace-context.ts';
 import { type Failure, type RenderFailure, refusal } from '../reply/failure.ts';
 import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
@@ -116,7 +122,9 @@ export function createRouter(
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const endpoint = route?.endpoint ?? 'other';
     response.renderFailure = failureFormatOf(path);
-    const record = new RequestRecord(request, response, { requestId, endpoint, path }, observer);
+    const trace = parseTraceparent(request.headers.traceparent);
+    const known: RecordedHead = { requestId, endpoint, path, trace };
+    const record = new RequestRecord(request, response, known, observer);
     try {
       if (read.ok) {
         answer({ request, response, record, route }, read.head, isBeyondLimit);
@@ -125,7 +133,7 @@ export function createRouter(
         refuse(request, response, requestId, read.failure);
       }
     } catch (cause) {
-      observer.observe({ kind: 'exception', cause, requestId });
+      observer.observe({ kind: 'exception', cause, requestId, traceId: record.traceId });
       endWithFault(response, requestId, 'not_executed');
     }
     return record;

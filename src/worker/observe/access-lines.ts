@@ -53,14 +53,14 @@ export function createJsonFormat(): LineFormat {
         `{"time":"${time(now)}","client":"${address(record.client)}",` +
         `${asked(method, record.head.path, httpVersion)}${record.status},` +
         `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
-        `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}",` +
+        `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
         by(headers['user-agent'], headers.referer)
       );
     },
     refused: ({ client, status, code, bytes, requestId }, now) =>
       `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
-      `"outcome":null,"rows":null,"request_id":"${requestId}","user_agent":null,"referer":null}\n`,
+      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user_agent":null,"referer":null}\n`,
   };
 }
 

@@ -7,6 +7,8 @@ export type ExchangeSummary = {
   readonly requestId: string;
   /** The section's name. */
   readonly section: string;
+  /** Null: it is part of no trace. */
+  readonly traceId: string | null;
   readonly status: number;
   readonly outcome: RequestOutcome;
   /** Why it failed; null: it did not, or by MySQL's own error. */

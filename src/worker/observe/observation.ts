@@ -15,7 +15,12 @@ export type Observation =
   /** A request's statements are over, whether or not its client could be told. */
   | { readonly kind: 'statements over'; readonly summary: ExchangeSummary }
   /** An exception was one request's own, and has ended it. */
-  | { readonly kind: 'exception'; readonly cause: unknown; readonly requestId: string };
+  | {
+      readonly kind: 'exception';
+      readonly cause: unknown;
+      readonly requestId: string;
+      readonly traceId: string | null;
+    };
 
 /** Takes note of what has happened; never throws. */
 export type Observe = (observation: Observation) => void;

@@ -9,6 +9,9 @@ import type { Observe } from './observation.ts';
 import type { RequestRecord } from './request-record.ts';
 import { isSlow } from './slow-statements.ts';
 
+/** Only what is part of a trace says so. OpenTelemetry's name for it in logs. */
+const ofTrace = (traceId: string | null) => (traceId === null ? {} : { trace_id: traceId });
+
 /** @param slowMs the running time from which statements are slow; 0: none is */
 export function createRequestLog(log: Log, slowMs: number): Observe {
   return (observation) => {
@@ -20,9 +23,10 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
     } else if (observation.kind === 'no request') {
       if (log.debug !== null) tellRefused(log, observation.refused);
     } else if (observation.kind === 'exception') {
-      const { cause, requestId } = observation;
+      const { cause, requestId, traceId } = observation;
       log.error('an exception ended a request', {
         request: requestId,
+        ...ofTrace(traceId),
         thrown: whereThrown(cause),
       });
     }
@@ -30,9 +34,16 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
 }
 
 /** MySQL's own errors have no code, and are no news. */
-function tellFailure(log: Log, { requestId, head, status, code }: RequestRecord): void {
+function tellFailure(log: Log, { requestId, traceId, head, status, code }: RequestRecord): void {
   if (code === null) return;
-  log.debug?.('a request failed', { request: requestId, endpoint: head.endpoint, status, code });
+  const { endpoint } = head;
+  log.debug?.('a request failed', {
+    request: requestId,
+    ...ofTrace(traceId),
+    endpoint,
+    status,
+    code,
+  });
 }
 
 function tellRefused(log: Log, { client, status, code, reason, requestId }: Refused): void {
@@ -47,22 +58,24 @@ function tellRefused(log: Log, { client, status, code, reason, requestId }: Refu
 }
 
 function tellExchange(log: Log, summary: ExchangeSummary): void {
-  const { requestId: request, outcome, code, clientGone, isRead, rows, bytes } = summary;
+  const { outcome, code, clientGone, isRead, rows, bytes } = summary;
+  const of = { request: summary.requestId, ...ofTrace(summary.traceId) };
   const why = { code: code ?? '-' };
   if (outcome === 'unknown' && !isRead) {
     const statement = summary.sql === null ? '-' : digest(summary.sql);
-    log.warn('nobody knows what became of a write', { outcome, request, ...why, statement });
+    log.warn('nobody knows what became of a write', { outcome, ...of, ...why, statement });
   } else if (clientGone && !isRead && outcome !== 'not_executed') {
     // What was not sent when its client left has been withdrawn.
-    log.warn('a write went on after its client had gone', { outcome, request });
+    log.warn('a write went on after its client had gone', { outcome, ...of });
   }
-  if (summary.wasCut) log.warn('a reply was cut short', { ...why, request, rows, bytes });
+  if (summary.wasCut) log.warn('a reply was cut short', { ...why, ...of, rows, bytes });
 }
 
 function tellSlow(log: Log, summary: ExchangeSummary): void {
-  const { requestId, outcome, sql, rows, queueMs, databaseMs } = summary;
+  const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs } = summary;
   log.warn('slow statement', {
     request_id: requestId,
+    ...ofTrace(traceId),
     waited_ms: Math.round(queueMs),
     ran_ms: Math.round(databaseMs),
     rows,

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Observe } from './observation.ts';
+import type { Trace } from './trace-context.ts';
 
 /** What became of a request's statements; times in ms. */
 export type Told = {
@@ -45,6 +46,8 @@ export type RecordedHead = {
   readonly requestId: string;
   readonly endpoint: Endpoint;
   readonly path: string;
+  /** Null: it is part of none. */
+  readonly trace: Trace | null;
 };
 
 /** A request under way. */
@@ -79,6 +82,14 @@ export class RequestRecord {
 
   get requestId(): string {
     return this.head.requestId;
+  }
+
+  get trace(): Trace | null {
+    return this.head.trace;
+  }
+
+  get traceId(): string | null {
+    return this.head.trace?.traceId ?? null;
   }
 
   get status(): number {

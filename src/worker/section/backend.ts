@@ -12,7 +12,7 @@ import type { Credentials } from '../../shared/settings/credentials.ts';
 import { prepare } from '../backend/bounded.ts';
 import { Control, type ControlObservations } from '../backend/control.ts';
 import { DrainRate } from '../backend/drain-rate.ts';
-import { fetchCommandLimit, PacketLimit } from '../backend/packet-limit.ts';
+import { fetchCommandLimit, mostTextBytes, PacketLimit } from '../backend/packet-limit.ts';
 import { Pool, type PoolObservations } from '../backend/pool.ts';
 import { Reachability } from '../backend/reachability.ts';
 import { Readiness } from '../backend/readiness.ts';
@@ -179,14 +179,15 @@ export class Backend {
       session.connection.destroy(error);
       throw error;
     }
-    this.#packetLimit.note(session.commandLimitBytes);
+    this.#packetLimit.note(session.mostTextBytes);
     return session;
   }
 
   /** Opened before any session is wanted: the limit is known to the first request. */
   async #openControl(signal: AbortSignal) {
     const connection = await this.connect(signal);
-    this.#packetLimit.note(await prepare(connection, signal, () => fetchCommandLimit(connection)));
+    const limitBytes = await prepare(connection, signal, () => fetchCommandLimit(connection));
+    this.#packetLimit.note(mostTextBytes(limitBytes, connection));
     return connection;
   }
 }

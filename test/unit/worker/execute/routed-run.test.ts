@@ -33,7 +33,8 @@ function stopWhileItMoves(end: RunEnd) {
     return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
   };
   const sink = { hasLeft: false, restart: () => true } as unknown as RunSink;
-  const events = { sink, seen: () => {}, runEnded: (told: RunEnd) => ends.push(told) };
+  const runEnded = (told: RunEnd) => ends.push(told);
+  const events = { sink, traceparent: null, seen: () => {}, runEnded };
   const wish = { isReadOnly: true, hasKey: false, after: null, needsPrimary: false };
   const run = new RoutedRun(router, wish, create, events, new RunTimes());
   run.start();

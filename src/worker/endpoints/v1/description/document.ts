@@ -52,6 +52,13 @@ const tokenParameter = {
   description:
     'The token of an earlier reply: what is read shows at least what that one showed, and what was written by then.',
 };
+const traceParameter = {
+  name: 'traceparent',
+  in: 'header',
+  schema: { type: 'string' },
+  description:
+    'The trace that the request is part of (W3C Trace Context): for the log and, as a query attribute, for MySQL. One that is none is ignored.',
+};
 const seenHeaders = {
   'X-Consistency-Token': {
     schema: { type: 'string', maxLength: 4096 },
@@ -119,7 +126,7 @@ function describeQuery(): Schema {
     summary: 'Runs one statement.',
     description:
       'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
-    parameters: [keyParameter, tokenParameter],
+    parameters: [keyParameter, tokenParameter, traceParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('QueryRequest') } },
@@ -144,7 +151,7 @@ function describeBatch(): Schema {
   return {
     operationId: 'batch',
     summary: 'Runs several statements in one transaction.',
-    parameters: [keyParameter, tokenParameter],
+    parameters: [keyParameter, tokenParameter, traceParameter],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: refer('BatchRequest') } },
