@@ -5,7 +5,7 @@ import { tokenKinds } from './tokens.ts';
 
 const mostDigestCharacters = 1024;
 /** More of a long text is not read: its shape is known by then, and the reader has work to do. */
-const mostTextCharacters = 64 * 1024;
+export const mostTextCharacters = 64 * 1024;
 
 /** Words that carry a string: charset introducers, national, hexadecimal and bit strings. */
 const charset = /^_\w+$/;
