@@ -10,6 +10,7 @@ import type { Observe } from '../../src/worker/observe/observation.ts';
 import { createRequestLog } from '../../src/worker/observe/request-log.ts';
 import { RequestRecord } from '../../src/worker/observe/request-record.ts';
 import { SectionMetrics } from '../../src/worker/observe/section-metrics.ts';
+import { StatementTable } from '../../src/worker/observe/statement-table.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { median } from '../support/statistics.ts';
 
@@ -27,14 +28,19 @@ const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
 const metrics = new WorkerMetrics();
 const sectionMetrics = new SectionMetrics('world', 1000);
+const statements = new StatementTable();
 const noteInLog = createRequestLog(log, 1000);
 const observe: Observe = (observation) => {
   if (observation.kind === 'statements over') sectionMetrics.count(observation.summary);
   metrics.observe(observation);
+  statements.observe(observation);
   noteInLog(observation);
   accessLog.observe(observation);
 };
 const observer = { namesClients: true, observe };
+const texts = Array.from({ length: 256 }, (_, number) =>
+  Buffer.from(`select ID, Name, Population from City where ID = ${1000 + number}`).toString(),
+);
 let requests = 0;
 
 /** A request and its reply, as far as observers look at them. */
@@ -75,7 +81,7 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
     queueMs: 0,
     databaseMs: 0.2 + (requests % 1000) / 1000,
     durationMs: performance.now() - record.startedAt + (requests % 100) / 10,
-    sql: 'select 1',
+    sql: texts[requests % texts.length] as string,
   };
   observe({ kind: 'statements over', summary });
   record.statementsEnded(summary);

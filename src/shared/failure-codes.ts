@@ -307,7 +307,8 @@ export const failures = {
   },
   NO_METRICS: {
     status: 503,
-    meaning: '`/metrics`, `/v1/stats`, `/v1/requests`: the supervisor did not answer in time',
+    meaning:
+      '`/metrics`, `/v1/stats`, `/v1/requests`, `/v1/statements`: the supervisor did not answer in time',
     repeat: 'yes',
   },
 } as const satisfies Readonly<Record<string, FailureFacts>>;

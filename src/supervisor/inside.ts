@@ -3,12 +3,14 @@
 import type { Answerers } from '../shared/process/calls.ts';
 import type { ToldRequests } from '../shared/process/live-requests.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
+import type { ToldStatements } from '../shared/process/statement-sums.ts';
 import type { Stats } from '../shared/process/stats.ts';
 import { readFigures } from './figures.ts';
 import { History, historyIntervalMs } from './history.ts';
 import { joinRequests, parseRequestName } from './live-requests.ts';
 import { RecentErrors } from './recent-errors.ts';
 import type { Slot } from './slot.ts';
+import { StatementTotals } from './statement-totals.ts';
 import { describeInstance } from './stats.ts';
 import { createTotals, type SupervisorState } from './totals.ts';
 
@@ -37,6 +39,7 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
   const totals = createTotals(section);
   const history = new History();
   const errors = new RecentErrors();
+  const statements = new StatementTotals();
   const timer = setInterval(
     () => history.note(readFigures(totals.reported()), Date.now()),
     historyIntervalMs,
@@ -68,6 +71,12 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
     );
   };
 
+  const listStatements = async (): Promise<ToldStatements> => {
+    // What came in the last second is told too.
+    await askAll(slots(), 'report', null);
+    return statements.told();
+  };
+
   const kill = async (text: string): Promise<{ readonly isFound: boolean }> => {
     const name = parseRequestName(text);
     const slot = slots().find(({ number, pid }) => number === name?.slot && pid() === name.pid);
@@ -82,11 +91,13 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
       metrics: sharing(renderMetrics),
       stats: sharing(describe),
       requests: sharing(listRequests),
+      statements: sharing(listStatements),
       kill,
     },
     report: (slot, report) => {
       totals.update(slot, report.snapshot);
       errors.add(slot, report.errors);
+      if (report.statements !== null) statements.add(report.statements);
     },
     retire: totals.retire,
     unseen: totals.unseen,

@@ -199,7 +199,9 @@ function report(sent?: () => void): void {
     },
   ];
   const snapshot: Snapshot = { samples: [...samples, ...own], histograms };
-  tell({ kind: 'report', report: { snapshot, errors: running.service.takeErrors() } }, sent);
+  const errors = running.service.takeErrors();
+  const statements = running.service.takeStatements();
+  tell({ kind: 'report', report: { snapshot, errors, statements } }, sent);
 }
 
 function tell(message: ToSupervisor, sent: () => void = () => {}): void {

@@ -7,6 +7,7 @@ import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { RecentError } from '../shared/process/recent-errors.ts';
+import type { StatementsReport } from '../shared/process/statement-sums.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
@@ -31,6 +32,7 @@ import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
 import { createRequestLog } from './observe/request-log.ts';
+import { StatementTable } from './observe/statement-table.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
 import { Section } from './section/section.ts';
@@ -58,6 +60,8 @@ export type Service = {
   readonly tablesChanged: () => void;
   /** The requests that went wrong since it was asked last. */
   readonly takeErrors: () => readonly RecentError[];
+  /** What has come to each statement since it was asked last; null: nothing. */
+  readonly takeStatements: () => StatementsReport | null;
   /** What is being answered now. */
   readonly live: Pick<LiveExchanges<Exchange>, 'tell' | 'kill'>;
   /** Looks up what a snapshot tells of the database, within 250 ms: what is not known by then is told next time. */
@@ -96,10 +100,12 @@ export function createService({
   const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
   const metrics = new WorkerMetrics();
   const recentErrors = new RecentErrors();
+  const statements = new StatementTable();
   const noteInLog = createRequestLog(log, config.slowQueryMs);
   const observe: Observe = (observation) => {
     metrics.observe(observation);
     recentErrors.observe(observation);
+    statements.observe(observation);
     noteInLog(observation);
     accessLog?.observe(observation);
   };
@@ -173,6 +179,7 @@ export function createService({
     },
     live,
     takeErrors: () => recentErrors.take(),
+    takeStatements: () => statements.take(),
     settle: async () => {
       await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
     },

@@ -244,6 +244,7 @@ for (const [path, provocations] of Object.entries({ '/v1/query': ofQuery, '/v1/b
 const inside = [
   ['/v1/stats', 'get'],
   ['/v1/requests', 'get'],
+  ['/v1/statements', 'get'],
   ['/v1/requests/{id}', 'delete'],
 ] as const;
 

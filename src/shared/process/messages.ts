@@ -7,6 +7,7 @@ import type { ExitCode } from './exit-codes.ts';
 import type { LiveRequests, ToldRequests } from './live-requests.ts';
 import type { Snapshot } from './metrics.ts';
 import type { RecentError } from './recent-errors.ts';
+import type { StatementsReport, ToldStatements } from './statement-sums.ts';
 import type { Stats } from './stats.ts';
 
 /** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
@@ -32,6 +33,8 @@ export type SupervisorCalls = {
   readonly stats: { readonly asked: null; readonly answer: Stats };
   /** What all workers are answering now. */
   readonly requests: { readonly asked: null; readonly answer: ToldRequests };
+  /** What all workers' statements have cost. */
+  readonly statements: { readonly asked: null; readonly answer: ToldStatements };
   /** Ends one of those requests, by its number in the instance. */
   readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
 };
@@ -41,6 +44,8 @@ export type WorkerReport = {
   readonly snapshot: Snapshot;
   /** Since the last report. */
   readonly errors: readonly RecentError[];
+  /** What has come to each statement since the last report; null: nothing. */
+  readonly statements: StatementsReport | null;
 };
 
 /** From the supervisor to one worker. */

@@ -7,7 +7,7 @@ import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
 import { renderProblem } from '../reply/formats/problem.ts';
 import { createOpenapi } from './v1/description/endpoint.ts';
-import { createKill, createTold, requestsPath } from './v1/inside.ts';
+import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */
@@ -39,7 +39,7 @@ export function createRoutes(
     const methods = ['GET', 'HEAD'];
     return { endpoint, methods, access, isEssential: true, endsConnection: false };
   };
-  const told = (name: 'stats' | 'requests') => ({
+  const told = (name: ToldName) => ({
     ...watched(`v1_${name}`, 'guarded'),
     path: `/v1/${name}`,
     handle: createTold(supervisor, name),
@@ -64,6 +64,7 @@ export function createRoutes(
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(supervisor) },
     told('stats'),
     told('requests'),
+    told('statements'),
     {
       ...watched('v1_requests', 'guarded'),
       path: `${requestsPath}/*`,

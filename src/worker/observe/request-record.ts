@@ -32,6 +32,7 @@ export const endpoints = [
   'v1_batch',
   'v1_stats',
   'v1_requests',
+  'v1_statements',
   'livez',
   'readyz',
   'health',

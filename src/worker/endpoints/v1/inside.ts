@@ -1,4 +1,4 @@
-// /v1/stats and /v1/requests: what goes on in the whole instance, and the end of what should not.
+// /v1/stats, /v1/requests and /v1/statements: what goes on in the whole instance, and the end of what should not.
 // Must not know how the supervisor finds it out.
 import type { Caller } from '../../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../../shared/process/messages.ts';
@@ -14,11 +14,11 @@ export const requestsPath = '/v1/requests';
 
 const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
 
+/** What the supervisor tells as it is asked, without more words. */
+export type ToldName = 'stats' | 'requests' | 'statements';
+
 /** Answers with what the supervisor says, as JSON. */
-export function createTold(
-  supervisor: Caller<SupervisorCalls>,
-  name: 'stats' | 'requests',
-): Handler {
+export function createTold(supervisor: Caller<SupervisorCalls>, name: ToldName): Handler {
   return watching((_request, response, requestId) => {
     void supervisor.ask(name, null).then((told) => {
       if (told === null) sendFailure(response, noAnswer, requestId);

@@ -1,8 +1,9 @@
-// What looks inside an instance, in the OpenAPI document: /v1/stats and /v1/requests.
+// What looks inside an instance, in the OpenAPI document: /v1/stats, /v1/requests and /v1/statements.
 // Must not know how it is found out.
 import { outcomes } from '../../../../shared/failure-codes.ts';
 import { mostToldRequests } from '../../../../shared/process/live-requests.ts';
 import { mostRecentErrors } from '../../../../shared/process/recent-errors.ts';
+import { mostToldStatements } from '../../../../shared/process/statement-sums.ts';
 import { closed, refer, type Schema } from './schemas.ts';
 
 const text = { type: 'string' };
@@ -12,6 +13,7 @@ const count = { type: 'integer', minimum: 0 };
 const amount = { type: 'number', minimum: 0 };
 const moment = { ...text, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$' };
 const countsByName = { type: 'object', additionalProperties: count };
+const maybeAmount = { type: ['number', 'null'], minimum: 0 };
 const listOf = (items: Schema): Schema => ({ type: 'array', items });
 /** One value a point of the history; null: nothing is known of that moment. */
 const line = listOf({ type: ['number', 'null'], minimum: 0 });
@@ -83,6 +85,31 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     section: text,
     shape: { ...maybeText, description: 'The statements without literals.' },
   }),
+  Statement: closed(
+    {
+      digest: { ...text, description: 'Without literals; `other` for all that are not listed.' },
+      section: { ...text, description: 'Missing from `other`.' },
+      count,
+      errors: count,
+      errors_by: { ...countsByName, description: "By MySQL's name or by the code." },
+      rows: count,
+      total_ms: amount,
+      share: { ...amount, maximum: 1, description: 'Of the time of all statements.' },
+      p50_ms: maybeAmount,
+      p95_ms: maybeAmount,
+      p99_ms: maybeAmount,
+      last_seen: { ...moment, type: ['string', 'null'] },
+      example_id: { ...maybeText, description: 'Of one of the latest requests.' },
+    },
+    ['section'],
+  ),
+  Statements: closed({
+    statements: {
+      ...listOf(refer('Statement')),
+      maxItems: mostToldStatements + 1,
+      description: 'The greatest share first, `other` last.',
+    },
+  }),
   RunningRequests: closed({
     requests: { ...listOf(refer('RunningRequest')), description: 'The oldest first.' },
     omitted: { ...count, description: `Beyond the ${mostToldRequests} oldest of each worker.` },
@@ -106,6 +133,9 @@ export const insidePaths: Schema = {
   '/v1/stats': { get: describeAnswer('stats', 'The instance in one object.', 'Stats') },
   '/v1/requests': {
     get: describeAnswer('requests', 'What runs now, over all workers.', 'RunningRequests'),
+  },
+  '/v1/statements': {
+    get: describeAnswer('statements', 'What statements cost, by their digests.', 'Statements'),
   },
   '/v1/requests/{id}': {
     delete: {

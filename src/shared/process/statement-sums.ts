@@ -1,0 +1,167 @@
+// What is summed up of the requests whose statements have one digest, and how a part of it travels to the supervisor.
+// Must not know how digests are made, nor how many are kept.
+import { latencyBucket, latencyBuckets } from './latency-buckets.ts';
+
+/** What has come to one statement since it was last told; times in ms. */
+export type StatementPart = {
+  readonly section: string;
+  readonly digest: string;
+  readonly sums: SumsPart;
+};
+
+/** What a worker tells of its statements; `other`: of those that it did not keep apart. Null: nothing has come. */
+export type StatementsReport = {
+  readonly statements: readonly StatementPart[];
+  readonly other: SumsPart | null;
+};
+
+type Numbers = {
+  readonly count: number;
+  readonly rows: number;
+  readonly totalMs: number;
+  readonly longestMs: number;
+  /** Since 1970. */
+  readonly lastSeenMs: number;
+  readonly exampleId: string;
+};
+
+/** Sums as they travel. */
+export type SumsPart = Numbers & {
+  readonly errors: Readonly<Record<string, number>>;
+  /** Pairs: a latency's bucket, and how many there were. */
+  readonly latencies: readonly number[];
+};
+
+/** What is told of a statement; `digest` is `other`, without a section, for all that are not told by themselves. */
+export type ToldStatement = {
+  readonly digest: string;
+  readonly section?: string;
+  readonly count: number;
+  readonly errors: number;
+  /** By MySQL's name or by the code of the failure. */
+  readonly errors_by: Readonly<Record<string, number>>;
+  readonly rows: number;
+  readonly total_ms: number;
+  /** Of the time that all statements have taken. */
+  readonly share: number;
+  /** Null: none of them has reached MySQL. */
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+  readonly p99_ms: number | null;
+  /** Null: there was none. */
+  readonly last_seen: string | null;
+  readonly example_id: string | null;
+};
+
+/** The longest first, `other` last. */
+export type ToldStatements = { readonly statements: readonly ToldStatement[] };
+
+/** More are not told by themselves. */
+export const mostToldStatements = 500;
+
+/** One request's share of a statement's sums. */
+export type StatementRun = {
+  readonly rows: number;
+  /** How long MySQL has had it. Null: it never reached MySQL. */
+  readonly databaseMs: number | null;
+  /** Null: it succeeded. */
+  readonly error: string | null;
+  readonly requestId: string;
+};
+
+/** More classes of errors than this are not told apart. */
+const mostErrorClasses = 16;
+const otherErrors = 'other';
+
+/** The sums of one statement. */
+export class StatementSums {
+  count = 0;
+  rows = 0;
+  totalMs = 0;
+  longestMs = 0;
+  lastSeenMs = 0;
+  /** A request of the last part that was added, the longest of it. Empty: none. */
+  exampleId = '';
+  readonly latencies = new Float64Array(latencyBuckets);
+  readonly errors = new Map<string, number>();
+
+  /** @param now since 1970 */
+  addRun({ rows, databaseMs, error, requestId }: StatementRun, now: number): void {
+    this.count += 1;
+    this.rows += rows;
+    this.lastSeenMs = now;
+    if (error !== null) this.#addErrors(error, 1);
+    if (databaseMs === null) {
+      if (this.exampleId === '') this.exampleId = requestId;
+      return;
+    }
+    const bucket = latencyBucket(databaseMs);
+    this.latencies[bucket] = (this.latencies[bucket] as number) + 1;
+    this.totalMs += databaseMs;
+    if (databaseMs >= this.longestMs) {
+      this.longestMs = databaseMs;
+      this.exampleId = requestId;
+    }
+  }
+
+  /** Adds what has travelled. */
+  add(part: SumsPart): void {
+    this.#addNumbers(part);
+    const { latencies } = part;
+    for (let at = 0; at + 1 < latencies.length; at += 2) {
+      const bucket = latencies[at] as number;
+      this.latencies[bucket] = (this.latencies[bucket] as number) + (latencies[at + 1] as number);
+    }
+    for (const [error, count] of Object.entries(part.errors)) this.#addErrors(error, count);
+  }
+
+  /** Adds all of another statement's. */
+  merge(sums: StatementSums): void {
+    this.#addNumbers(sums);
+    for (let bucket = 0; bucket < latencyBuckets; bucket += 1) {
+      this.latencies[bucket] =
+        (this.latencies[bucket] as number) + (sums.latencies[bucket] as number);
+    }
+    for (const [error, count] of sums.errors) this.#addErrors(error, count);
+  }
+
+  #addNumbers(sums: Numbers): void {
+    this.count += sums.count;
+    this.rows += sums.rows;
+    this.totalMs += sums.totalMs;
+    this.longestMs = Math.max(this.longestMs, sums.longestMs);
+    if (sums.lastSeenMs < this.lastSeenMs || sums.count === 0) return;
+    this.lastSeenMs = sums.lastSeenMs;
+    this.exampleId = sums.exampleId;
+  }
+
+  /** All of it, as it travels. */
+  part(): SumsPart {
+    const { count, rows, totalMs, longestMs, lastSeenMs, exampleId } = this;
+    const latencies: number[] = [];
+    for (let bucket = 0; bucket < latencyBuckets; bucket += 1) {
+      const counted = this.latencies[bucket] as number;
+      if (counted > 0) latencies.push(bucket, counted);
+    }
+    const errors = Object.fromEntries(this.errors);
+    return { count, rows, totalMs, longestMs, errors, latencies, lastSeenMs, exampleId };
+  }
+
+  /** Begins anew. */
+  clear(): void {
+    this.count = 0;
+    this.rows = 0;
+    this.totalMs = 0;
+    this.longestMs = 0;
+    this.lastSeenMs = 0;
+    this.exampleId = '';
+    this.latencies.fill(0);
+    this.errors.clear();
+  }
+
+  #addErrors(error: string, count: number): void {
+    const isKnown = this.errors.has(error) || this.errors.size < mostErrorClasses;
+    const name = isKnown ? error : otherErrors;
+    this.errors.set(name, (this.errors.get(name) ?? 0) + count);
+  }
+}

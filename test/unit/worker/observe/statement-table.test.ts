@@ -1,0 +1,96 @@
+// What a worker tells of its statements: each by its digest, all that has come, in bounded memory.
+// Must not know who sums it up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StatementsReport } from '../../../../src/shared/process/statement-sums.ts';
+import type { ExchangeSummary } from '../../../../src/worker/observe/exchange-summary.ts';
+import { StatementTable } from '../../../../src/worker/observe/statement-table.ts';
+
+const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeSummary => ({
+  requestId: 'some-request',
+  section: 'world',
+  status: 200,
+  outcome: 'ok',
+  code: null,
+  errno: null,
+  wasCut: false,
+  clientGone: false,
+  isRead: true,
+  rows: 1,
+  bytes: 10,
+  queueMs: 0,
+  databaseMs: 2,
+  durationMs: 3,
+  sql,
+  ...more,
+});
+const countIn = (table: StatementTable) => (summary: ExchangeSummary) =>
+  table.observe({ kind: 'statements over', summary });
+const find = (report: StatementsReport | null, digest: string) =>
+  report?.statements.find((one) => one.digest === digest)?.sums;
+
+test('sums up what differs in its literals alone, once', () => {
+  const table = new StatementTable();
+  const count = countIn(table);
+  count(ran("select 'secret', 1", { databaseMs: 2, requestId: 'short' }));
+  count(ran("select 'it''s', 22", { databaseMs: 40, requestId: 'long', rows: 5 }));
+  const sums = find(table.take(), 'select ?');
+  assert.equal(sums?.count, 2);
+  assert.equal(sums?.rows, 6);
+  assert.equal(sums?.totalMs, 42);
+  assert.equal(sums?.exampleId, 'long');
+  assert.deepEqual(sums?.errors, {});
+  assert.equal(table.take(), null);
+  count(ran('select 3'));
+  assert.equal(find(table.take(), 'select ?')?.count, 1);
+});
+
+test('keeps sections apart, and leaves out what is no statement', () => {
+  const table = new StatementTable();
+  const count = countIn(table);
+  count(ran('select 1', { section: 'one' }));
+  count(ran('select 2', { section: 'two' }));
+  count(ran(null, { section: 'three' }));
+  const sections = table.take()?.statements.map(({ section }) => section);
+  assert.deepEqual(sections?.toSorted(), ['one', 'two']);
+});
+
+test("tells errors by MySQL's names and by codes; what never reached MySQL has no latency", () => {
+  const table = new StatementTable();
+  const count = countIn(table);
+  count(ran('select 1', { outcome: 'error', errno: 1146 }));
+  count(ran('select 1', { outcome: 'failed', code: 'DEADLINE_RUNNING', databaseMs: 500 }));
+  count(ran('select 1', { outcome: 'not_executed', code: 'QUEUE_FULL', databaseMs: 0 }));
+  const sums = find(table.take(), 'select ?');
+  assert.equal(sums?.count, 3);
+  assert.deepEqual(sums?.errors, { ER_NO_SUCH_TABLE: 1, DEADLINE_RUNNING: 1, QUEUE_FULL: 1 });
+  const counted = sums?.latencies.filter((_, at) => at % 2 === 1);
+  assert.equal(
+    counted?.reduce((sum, one) => sum + one, 0),
+    2,
+  );
+});
+
+test('nothing is lost and reports are bounded, however many statements come at once', () => {
+  const table = new StatementTable();
+  const count = countIn(table);
+  const [distinct, often] = [20_000, 10];
+  for (let number = 0; number < distinct; number += 1) {
+    count(ran(`select a${number} from t`, { databaseMs: 1 }));
+    if (number % (distinct / often) === 0) count(ran('select slow', { databaseMs: 500 }));
+  }
+  let [told, slow, reports] = [0, 0, 0];
+  for (let report = table.take(); report !== null; report = table.take()) {
+    reports += 1;
+    assert.ok(report.statements.length <= 500);
+    assert.ok(JSON.stringify(report).length < 2 ** 20);
+    for (const { digest, sums } of report.statements) {
+      told += sums.count;
+      if (digest === 'select slow') slow += sums.count;
+    }
+    told += report.other?.count ?? 0;
+  }
+  assert.equal(told, distinct + often);
+  assert.equal(slow, often);
+  assert.ok(reports <= 4, `${reports} reports`);
+});
