@@ -116,6 +116,7 @@ test('a million distinct statements: 500 are told, the longest are right, and no
 
 const ran = {
   requestId: 'r',
+  traceId: null,
   section: 'world',
   status: 200,
   outcome: 'ok',

@@ -8,6 +8,7 @@ import { StatementTable } from '../../../../src/worker/observe/statement-table.t
 
 const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeSummary => ({
   requestId: 'some-request',
+  traceId: null,
   section: 'world',
   status: 200,
   outcome: 'ok',
