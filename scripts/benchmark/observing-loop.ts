@@ -79,7 +79,9 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
     rows: 1,
     bytes: 183,
     queueMs: 0,
+    connectingMs: 0,
     databaseMs: 0.2 + (requests % 1000) / 1000,
+    firstRowMs: 0.2 + (requests % 1000) / 1000,
     durationMs: performance.now() - record.startedAt + (requests % 100) / 10,
     sql: texts[requests % texts.length] as string,
   };

@@ -8,11 +8,12 @@ import type { Stats } from '../shared/process/stats.ts';
 import { readFigures } from './figures.ts';
 import { History, historyIntervalMs } from './history.ts';
 import { joinRequests, parseRequestName } from './live-requests.ts';
+import { measureOwnFigures } from './own-figures.ts';
 import { RecentErrors } from './recent-errors.ts';
 import type { Slot } from './slot.ts';
 import { StatementTotals } from './statement-totals.ts';
 import { describeInstance } from './stats.ts';
-import { createTotals, type SupervisorState } from './totals.ts';
+import { createTotals, type SlotState } from './totals.ts';
 
 /** One instance's. */
 export type Inside = {
@@ -37,6 +38,7 @@ export type InsideSources = {
 /** Begins to keep it; the caller must close it. */
 export function createInside({ section, slots, logLinesLost }: InsideSources): Inside {
   const totals = createTotals(section);
+  const ownFigures = measureOwnFigures();
   const history = new History();
   const errors = new RecentErrors();
   const statements = new StatementTotals();
@@ -49,7 +51,13 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
   const renderMetrics = async (): Promise<string> => {
     const answers = await askAll(slots(), 'report', null);
     const silent = answers.filter(({ answer }) => answer === null).length;
-    return totals.render(stateOf(slots(), silent, logLinesLost()));
+    return totals.render({
+      slots: slots().map(stateOf),
+      silent,
+      logLinesLost: logLinesLost(),
+      startedAt: performance.timeOrigin / 1000,
+      own: ownFigures(),
+    });
   };
 
   const describe = async (): Promise<Stats> => {
@@ -140,14 +148,12 @@ async function askAll<Name extends keyof WorkerCalls>(
   return answers.filter(({ slot, pid, answer }) => answer !== null || slot.pid() === pid);
 }
 
-function stateOf(slots: readonly Slot[], silent: number, logLinesLost: number): SupervisorState {
-  const states = slots.map((slot) => ({
+function stateOf(slot: Slot): SlotState {
+  return {
     slot: slot.number,
     isUp: slot.isListening(),
     restarts: slot.restarts(),
     runsOtherCode: slot.runsOtherCode(),
     requestsLost: slot.requestsLost(),
-  }));
-  const startedAt = performance.timeOrigin / 1000;
-  return { slots: states, silent, logLinesLost, startedAt };
+  };
 }

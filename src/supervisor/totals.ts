@@ -42,6 +42,15 @@ export type SupervisorState = {
   readonly logLinesLost: number;
   /** Seconds since 1970. */
   readonly startedAt: number;
+  readonly own: OwnFigures;
+};
+
+/** What the supervisor's process has used so far, and uses now. */
+export type OwnFigures = {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  readonly heapUsedBytes: number;
+  readonly lag: Pick<HistogramSample, 'counts' | 'sum'>;
 };
 
 type Labels = Readonly<Record<string, string>>;
@@ -162,7 +171,7 @@ function histogramValues(
   name: string,
   { buckets = [] }: Definition,
   labels: Labels,
-  { counts, sum }: HistogramSample,
+  { counts, sum }: Pick<HistogramSample, 'counts' | 'sum'>,
 ): readonly Value[] {
   let total = 0;
   const cumulative = [...buckets.map(String), '+Inf'].map((le, index) => {
@@ -182,6 +191,7 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
       labels: { section, slot: String(one.slot) },
       value: measure(one),
     }));
+  const { own } = state;
   const alone = (value: number) => [{ labels: { section }, value }];
   const values: Readonly<Record<keyof typeof supervisorMetrics, readonly Value[]>> = {
     dbhttpd_build_info: [{ labels: { section, version, node: process.versions.node }, value: 1 }],
@@ -192,6 +202,15 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
     dbhttpd_workers_silent: alone(state.silent),
     dbhttpd_supervisor_log_lines_lost_total: alone(state.logLinesLost),
+    dbhttpd_supervisor_cpu_seconds_total: alone(own.cpuSeconds),
+    dbhttpd_supervisor_resident_memory_bytes: alone(own.residentBytes),
+    dbhttpd_supervisor_heap_used_bytes: alone(own.heapUsedBytes),
+    dbhttpd_supervisor_event_loop_lag_seconds: histogramValues(
+      'dbhttpd_supervisor_event_loop_lag_seconds',
+      supervisorMetrics.dbhttpd_supervisor_event_loop_lag_seconds,
+      { section },
+      own.lag,
+    ),
   };
   return Object.entries<Definition>(supervisorMetrics).map(([name, definition]) =>
     metricOf(name, definition, values[name as keyof typeof supervisorMetrics]),

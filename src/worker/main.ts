@@ -5,6 +5,8 @@ import './tick-objects.ts';
 import { performance } from 'node:perf_hooks';
 import { readBuild } from '../shared/process/build.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
+import type { DurationHistogram } from '../shared/process/duration-histogram.ts';
+import { measureEventLoopLag } from '../shared/process/event-loop-lag.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { listenOn } from '../shared/process/listening-socket.ts';
 import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
@@ -16,7 +18,7 @@ import {
   type ToWorker,
   type WorkerCalls,
 } from '../shared/process/messages.ts';
-import type { Sample, Snapshot } from '../shared/process/metrics.ts';
+import type { HistogramSample, Sample, Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
 import type { Config, Sections } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
@@ -28,6 +30,7 @@ type Running = {
   readonly service: Service;
   readonly log: OwnedLog;
   readonly accessLog: AccessLog | null;
+  readonly lag: DurationHistogram;
   isDraining: boolean;
 };
 
@@ -128,7 +131,7 @@ function boot(sections: Sections, slot: number, logTo: LogDestination): void {
       supervisor,
       tellTablesChanged: () => tell({ kind: 'tables changed' }),
     });
-    running = { service, log, accessLog, isDraining: false };
+    running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };
     attach(service, log, config.listen.kind);
     setInterval(report, reportMs).unref();
   } catch (error) {
@@ -189,7 +192,7 @@ function drain(socketStays: boolean): void {
 function report(sent?: () => void): void {
   if (running === null) return;
   const { samples, histograms } = running.service.snapshot();
-  const { log, accessLog } = running;
+  const { log, accessLog, lag } = running;
   const own: readonly Sample[] = [
     { metric: 'dbhttpd_log_lines_lost_total', labels: {}, value: log.lost() },
     {
@@ -198,7 +201,15 @@ function report(sent?: () => void): void {
       value: accessLog?.lost() ?? 0,
     },
   ];
-  const snapshot: Snapshot = { samples: [...samples, ...own], histograms };
+  const lags: HistogramSample = {
+    metric: 'dbhttpd_event_loop_lag_seconds',
+    labels: {},
+    ...lag.read(),
+  };
+  const snapshot: Snapshot = {
+    samples: [...samples, ...own],
+    histograms: [...histograms, lags],
+  };
   const errors = running.service.takeErrors();
   const statements = running.service.takeStatements();
   tell({ kind: 'report', report: { snapshot, errors, statements } }, sent);

@@ -77,7 +77,7 @@ export class ServedSection implements Served {
         ...backends,
         ...this.#standings(),
       ],
-      histogram: this.#metrics.histogram(),
+      histograms: this.#metrics.histograms(),
     };
   }
 

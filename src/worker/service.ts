@@ -174,7 +174,7 @@ export function createService({
       const told = served.map((one) => one.snapshot(draining));
       return {
         samples: [...metrics.samples(clients), ...told.flatMap(({ samples }) => samples)],
-        histograms: told.map(({ histogram }) => histogram),
+        histograms: told.flatMap(({ histograms }) => histograms),
       };
     },
     live,

@@ -6,7 +6,7 @@ import { afterEach, test } from 'node:test';
 import { parseStatus } from '../../scripts/support/proc.ts';
 import { createDaemon, type Daemon } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
-import { fallenCounters, parseExposition, type Samples } from '../support/exposition.ts';
+import { fallenCounters, parseExposition, type Samples, sumOf } from '../support/exposition.ts';
 
 const daemons: Daemon[] = [];
 afterEach(async () => {
@@ -62,6 +62,45 @@ test('no counter goes backwards over the death of a worker', async () => {
     const up = [...metrics].filter(([name, value]) => /worker_up/.test(name) && value === 1);
     return restarts.length === 1 && up.length === 2;
   });
+});
+
+test('a worker that stood still tells of it by the lag of its event loop', async () => {
+  const daemon = await start();
+  const [worker = 0] = daemon.workers();
+  process.kill(worker, 'SIGSTOP');
+  // The scrape has waited for it longer than the half second that is looked for.
+  const silent = await scrape(daemon);
+  assert.equal(sumOf(silent, 'dbhttpd_workers_silent'), 1);
+  process.kill(worker, 'SIGCONT');
+  await eventually('a delay of more than half a second is counted', async () => {
+    const metrics = await scrape(daemon);
+    const late = (slot: string) =>
+      sumOf(metrics, 'dbhttpd_event_loop_lag_seconds_count', { slot }) -
+      sumOf(metrics, 'dbhttpd_event_loop_lag_seconds_bucket', { slot, le: '0.5' });
+    return late('0') + late('1') > 0;
+  });
+});
+
+test('tells what workers and supervisor use, each under names of its own', async () => {
+  const metrics = await scrape(await start());
+  for (const slot of ['0', '1']) {
+    const read = (name: string) => metrics.get(`${name}{section="world",slot="${slot}"}`) ?? 0;
+    const used = read('nodejs_heap_size_used_bytes');
+    assert.ok(used > 0 && used < read('nodejs_heap_size_limit_bytes'), `${used} bytes`);
+    assert.ok(read('nodejs_external_memory_bytes') > 0);
+    assert.ok(read('process_resident_memory_bytes') > used);
+  }
+  const own = (name: string) => metrics.get(`dbhttpd_supervisor_${name}{section="world"}`) ?? 0;
+  assert.ok(own('cpu_seconds_total') > 0);
+  assert.ok(own('resident_memory_bytes') > own('heap_used_bytes'));
+  assert.ok(own('heap_used_bytes') > 0);
+  const ofProcesses = [...metrics.keys()].filter((sample) =>
+    /^process_(cpu|resident)/.test(sample),
+  );
+  assert.ok(
+    ofProcesses.every((sample) => sample.includes('slot=')),
+    String(ofProcesses),
+  );
 });
 
 test('a thousand scrapes cost the supervisor less than 18 MB', async (t) => {

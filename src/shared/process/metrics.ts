@@ -10,8 +10,18 @@ export type Definition = {
 };
 
 const durationBuckets = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ] as const;
+
+/** Of an event loop's delays: timers count whole milliseconds. */
+export const lagBuckets = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+] as const;
+
+/** The parts of a request's time that are told one by one. */
+export const requestPhases = ['waiting', 'connecting', 'first_row'] as const;
+
+export type RequestPhase = (typeof requestPhases)[number];
 
 /** What the workers report. `section` and `slot` are added to every sample by the supervisor. */
 export const workerMetrics = {
@@ -24,6 +34,15 @@ export const workerMetrics = {
     type: 'histogram',
     help: 'From the last byte of a database request to the end of its reply.',
     labels: [],
+    buckets: durationBuckets,
+  },
+  dbhttpd_phase_duration_seconds: {
+    type: 'histogram',
+    help:
+      'Parts of that time. `waiting`: for a connection, a turn or a server, of every request. `connecting`: for a MySQL connection to be ' +
+      'opened, of those that waited for one. `first_row`: from the statement being given to MySQL to its first row or answer, of those ' +
+      'that MySQL had; of a batch to the end of its first statement.',
+    labels: ['phase'],
     buckets: durationBuckets,
   },
   dbhttpd_outcomes_total: {
@@ -193,6 +212,27 @@ export const workerMetrics = {
     help: 'Resident memory of the worker.',
     labels: [],
   },
+  nodejs_heap_size_used_bytes: {
+    type: 'gauge',
+    help: 'What the objects of the worker take, garbage included, in memory that V8 keeps for them.',
+    labels: [],
+  },
+  nodejs_heap_size_limit_bytes: {
+    type: 'gauge',
+    help: 'The most that the objects of the worker may take: beyond it the worker ends, and is replaced.',
+    labels: [],
+  },
+  nodejs_external_memory_bytes: {
+    type: 'gauge',
+    help: 'Memory of the worker outside of the heap that its objects hold: buffers above all.',
+    labels: [],
+  },
+  dbhttpd_event_loop_lag_seconds: {
+    type: 'histogram',
+    help: 'By how much the event loop of the worker was late, sampled five times a second: what an arriving request waits before it is looked at.',
+    labels: [],
+    buckets: lagBuckets,
+  },
   process_open_fds: {
     type: 'gauge',
     help: 'Descriptors that the worker has open; looked up every 5 s.',
@@ -269,5 +309,26 @@ export const supervisorMetrics = {
     type: 'counter',
     help: 'Log lines of the supervisor that could not be written.',
     labels: [],
+  },
+  dbhttpd_supervisor_cpu_seconds_total: {
+    type: 'counter',
+    help: 'User and system CPU time of the supervisor.',
+    labels: [],
+  },
+  dbhttpd_supervisor_resident_memory_bytes: {
+    type: 'gauge',
+    help: 'Resident memory of the supervisor.',
+    labels: [],
+  },
+  dbhttpd_supervisor_heap_used_bytes: {
+    type: 'gauge',
+    help: 'What the objects of the supervisor take, garbage included.',
+    labels: [],
+  },
+  dbhttpd_supervisor_event_loop_lag_seconds: {
+    type: 'histogram',
+    help: 'By how much the event loop of the supervisor was late, sampled five times a second.',
+    labels: [],
+    buckets: lagBuckets,
   },
 } as const satisfies Record<string, Definition>;

@@ -95,7 +95,7 @@ export class Pool implements SessionEvents, ProbedPool {
     }
     const session = this.queue.length === 0 ? this.#takeIdle() : undefined;
     if (session !== undefined) {
-      this.#grant(session, waiter);
+      this.#grant(session, waiter, null);
     } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
       waiter.refused('database unreachable');
     } else {
@@ -117,7 +117,7 @@ export class Pool implements SessionEvents, ProbedPool {
     this.#settings.onRelease();
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
     if (session.connection.isLost) this.#afterLoss();
-    else if (verdict === 'clean') this.#lend(session);
+    else if (verdict === 'clean') this.#lend(session, null);
     else this.#reset(session, resetWithinMs);
   }
 
@@ -165,13 +165,13 @@ export class Pool implements SessionEvents, ProbedPool {
     });
   }
 
-  opened(session: Session): void {
+  opened(session: Session, since: number): void {
     session.connection.watch((reason, wasAsked) => this.#lost(session, reason, wasAsked));
     // It counts while others are told of it: they may ask for one themselves.
     this.#busy.add(session);
     this.#settings.onOpened(session);
     this.#busy.delete(session);
-    this.#lend(session);
+    this.#lend(session, since);
     this.#openWhereNeeded();
   }
 
@@ -217,12 +217,12 @@ export class Pool implements SessionEvents, ProbedPool {
     return mayLend === null || mayLend(session);
   }
 
-  #grant(session: Session, waiter: Waiter): void {
+  #grant(session: Session, waiter: Waiter, openingSince: number | null): void {
     this.#busy.add(session);
-    waiter.granted(session);
+    waiter.granted(session, openingSince);
   }
 
-  #lend(session: Session): void {
+  #lend(session: Session, openingSince: number | null): void {
     if (this.#isClosing) {
       dismiss(session);
       this.#tellIfEmpty();
@@ -235,7 +235,7 @@ export class Pool implements SessionEvents, ProbedPool {
     }
     session.aliveAt = performance.now();
     const waiter = this.queue.shift();
-    if (waiter !== undefined) this.#grant(session, waiter);
+    if (waiter !== undefined) this.#grant(session, waiter, openingSince);
     else if (this.#keepsIdle) this.#idle.push(session);
     else dismiss(session);
   }
@@ -244,7 +244,7 @@ export class Pool implements SessionEvents, ProbedPool {
     this.#resetting.add(session);
     this.#resets.reset(session, withinMs).then(
       () => {
-        if (this.#resetting.delete(session)) this.#lend(session);
+        if (this.#resetting.delete(session)) this.#lend(session, null);
       },
       () => {
         // The connection is lost by now, and `#lost` has been told.

@@ -10,7 +10,8 @@ import type { Session } from './session.ts';
 
 /** Whoever wants sessions. */
 export interface SessionEvents {
-  opened(session: Session): void;
+  /** @param since when its connection began to be opened (performance.now) */
+  opened(session: Session, since: number): void;
   /** An attempt failed, and another will be made after a delay: `retry` is called then. */
   failed(): void;
   retry(): void;
@@ -78,7 +79,7 @@ export class SessionSource {
           connection: session.connection.threadId,
           took_ms: Math.round(performance.now() - from),
         });
-        this.#events.opened(session);
+        this.#events.opened(session, from);
       },
       (error: unknown) => {
         this.connecting -= 1;

@@ -11,8 +11,11 @@ export interface Waiter {
   readonly isOwn?: boolean;
   /** It has lost its session in the middle, and must find out what became of it: it comes first, and waits for a server that is gone. */
   readonly isRecovering?: boolean;
-  /** The session is the waiter's until it is released. */
-  granted(session: Session): void;
+  /**
+   * The session is the waiter's until it is released.
+   * @param openingSince when its connection began to be opened (performance.now), where that has just ended; null: it was there before
+   */
+  granted(session: Session, openingSince: number | null): void;
   refused(reason: Refusal): void;
 }
 

@@ -201,7 +201,8 @@ export class BatchRun implements Execution, Waiter {
 
   // What the pool says.
 
-  granted(session: Session): void {
+  granted(session: Session, openingSince: number | null): void {
+    this.#times.connected(openingSince);
     const { traceparent } = this.#events;
     const tellSent = () => this.#tellSent();
     this.#lease = new SessionLease(session, this.#context.control, tellSent, traceparent);
@@ -221,6 +222,7 @@ export class BatchRun implements Execution, Waiter {
 
   pieceDone({ role }: Piece): void {
     if (role === 'savepoint') this.#hasSavepoint = true;
+    else if (role === 'step') this.#times.answerBegins();
     else if (role === 'key') this.#hasKey = true;
     else if (role === 'proof') this.#hasSavepoint = false;
   }

@@ -1,4 +1,4 @@
-// How long a request's statements have waited, and how long MySQL has had them.
+// How long a request's statements have waited, also for a connection to be opened, and how long MySQL has had them.
 // Must not know for what they wait.
 import { performance } from 'node:perf_hooks';
 
@@ -11,6 +11,9 @@ export class RunTimes {
   #since = 0;
   #waitedMs = 0;
   #workedMs = 0;
+  #connectingMs = 0;
+  /** Of what MySQL had, up to its first answer; negative: none has come. */
+  #firstAnswerMs = -1;
 
   /** What goes on now. */
   get activity(): Activity {
@@ -27,6 +30,27 @@ export class RunTimes {
     return this.#activity === 'working' ? this.#workedMs + this.#sinceMs : this.#workedMs;
   }
 
+  /** What part of the wait was for a connection to be opened. */
+  get connectingMs(): number {
+    return this.#connectingMs;
+  }
+
+  /** How long MySQL has had the statements up to their first row or answer; where none was noted, until now. */
+  get firstAnswerMs(): number {
+    return this.#firstAnswerMs < 0 ? this.workedMs : this.#firstAnswerMs;
+  }
+
+  /** The wait ends with a connection whose opening began at `since` (performance.now); null: it was there before. */
+  connected(since: number | null): void {
+    if (since === null || this.#activity !== 'waiting') return;
+    this.#connectingMs += performance.now() - Math.max(since, this.#since);
+  }
+
+  /** MySQL begins to answer. Only the first time counts, up to the next wait. */
+  answerBegins(): void {
+    if (this.#firstAnswerMs < 0) this.#firstAnswerMs = this.workedMs;
+  }
+
   /** @param now performance.now(), where it is known already */
   enter(activity: Activity, now?: number): void {
     if (activity === this.#activity) return;
@@ -35,6 +59,7 @@ export class RunTimes {
     else if (this.#activity === 'working') this.#workedMs += at - this.#since;
     this.#activity = activity;
     this.#since = at;
+    if (activity === 'waiting') this.#firstAnswerMs = -1;
   }
 
   /** The wait is over by what MySQL did for an identical request in the last so many ms. */

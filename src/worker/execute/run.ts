@@ -234,7 +234,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   // What the pool says.
 
-  granted(session: Session): void {
+  granted(session: Session, openingSince: number | null): void {
+    this.#times.connected(openingSince);
     this.#session = session;
     try {
       this.#begin(session);
@@ -294,6 +295,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   columns(columns: readonly Column[], more: boolean): void {
     const { sink } = this.#events;
+    // What is pipelined is small: it ends as it begins.
+    if (this.#phase === 'running') this.#times.answerBegins();
     if (this.#phase !== 'pipelined' || sink.fitsColumns(columns) || !this.#leaveForSize()) {
       sink.columns(columns, more);
     }
@@ -319,6 +322,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   ok(ok: OkPacket, more: boolean): void {
+    if (this.#phase === 'running') this.#times.answerBegins();
     this.#events.sink.ok(ok, more);
   }
 

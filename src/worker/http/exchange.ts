@@ -376,7 +376,9 @@ export class Exchange
       rows: this.sink.rowCount,
       bytes: this.#writer.totalBytes,
       queueMs: this.#times.waitedMs,
+      connectingMs: this.#times.connectingMs,
       databaseMs: this.#times.workedMs,
+      firstRowMs: this.#times.firstAnswerMs,
       durationMs: performance.now() - this.startedAt,
       sql: sqlOf(this.#request.work),
     };

@@ -22,7 +22,11 @@ export type ExchangeSummary = {
   readonly rows: number;
   readonly bytes: number;
   readonly queueMs: number;
+  /** What part of `queueMs` was for a connection to be opened. */
+  readonly connectingMs: number;
   readonly databaseMs: number;
+  /** What part of `databaseMs` came before the first row, or the first answer without rows. */
+  readonly firstRowMs: number;
   readonly durationMs: number;
   /** What was run, literals included: not to be logged as it is. Null: no statement. */
   readonly sql: string | null;

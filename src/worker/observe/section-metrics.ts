@@ -1,13 +1,21 @@
 // What one worker counts of one section, as plain numbers.
 // Must not know its servers, nor who asks.
 import { outcomes, type RequestOutcome, unreadyCodes } from '../../shared/failure-codes.ts';
-import { type HistogramSample, type Sample, workerMetrics } from '../../shared/process/metrics.ts';
+import { DurationHistogram } from '../../shared/process/duration-histogram.ts';
+import {
+  type HistogramSample,
+  type RequestPhase,
+  requestPhases,
+  type Sample,
+  workerMetrics,
+} from '../../shared/process/metrics.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import { sample, startAtZero } from './samples.ts';
 import { isSlow } from './slow-statements.ts';
 
-const buckets = workerMetrics.dbhttpd_request_duration_seconds.buckets;
+const { buckets } = workerMetrics.dbhttpd_request_duration_seconds;
+const phaseBuckets = workerMetrics.dbhttpd_phase_duration_seconds.buckets;
 
 /** Counters of one section. Everything is a field or a typed array, read only when a snapshot is asked for. */
 export class SectionMetrics {
@@ -20,8 +28,12 @@ export class SectionMetrics {
   #cutReplies = 0;
   readonly #section: string;
   readonly #slowMs: number;
-  readonly #durations = new Float64Array(buckets.length + 1);
-  #durationSum = 0;
+  readonly #durations = new DurationHistogram(buckets);
+  readonly #phases: Readonly<Record<RequestPhase, DurationHistogram>> = {
+    waiting: new DurationHistogram(phaseBuckets),
+    connecting: new DurationHistogram(phaseBuckets),
+    first_row: new DurationHistogram(phaseBuckets),
+  };
   readonly #outcomes = startAtZero(outcomes);
 
   /** @param slowMs the running time from which statements are slow; 0: none is */
@@ -39,18 +51,19 @@ export class SectionMetrics {
     this.#replyBytes += summary.bytes;
     this.#queueSeconds += summary.queueMs / 1000;
     this.#countOutcome(summary.outcome);
-    this.#observeDuration(summary.durationMs / 1000);
+    this.#durations.observe(summary.durationMs / 1000);
+    this.#countPhases(summary);
   }
 
   #countOutcome(outcome: RequestOutcome): void {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   }
 
-  #observeDuration(seconds: number): void {
-    let index = 0;
-    while (index < buckets.length && seconds > (buckets[index] as number)) index += 1;
-    this.#durations[index] = (this.#durations[index] as number) + 1;
-    this.#durationSum += seconds;
+  /** A part that a request did not have is not one of 0 s. */
+  #countPhases({ queueMs, connectingMs, databaseMs, firstRowMs }: ExchangeSummary): void {
+    this.#phases.waiting.observe((queueMs - connectingMs) / 1000);
+    if (connectingMs > 0) this.#phases.connecting.observe(connectingMs / 1000);
+    if (databaseMs > 0) this.#phases.first_row.observe(firstRowMs / 1000);
   }
 
   /** @param coalesced requests that were answered by the execution of another one */
@@ -76,12 +89,21 @@ export class SectionMetrics {
     ];
   }
 
-  histogram(): HistogramSample {
-    return {
-      metric: 'dbhttpd_request_duration_seconds',
-      labels: { section: this.#section },
-      counts: [...this.#durations],
-      sum: this.#durationSum,
-    };
+  histograms(): readonly HistogramSample[] {
+    const section = this.#section;
+    return [
+      {
+        metric: 'dbhttpd_request_duration_seconds',
+        labels: { section },
+        ...this.#durations.read(),
+      },
+      ...requestPhases.map(
+        (phase): HistogramSample => ({
+          metric: 'dbhttpd_phase_duration_seconds',
+          labels: { section, phase },
+          ...this.#phases[phase].read(),
+        }),
+      ),
+    ];
   }
 }

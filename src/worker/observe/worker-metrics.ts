@@ -1,6 +1,7 @@
 // What one worker counts, as plain numbers; a snapshot of it for the supervisor.
 // Must not know prom-client, nor who asks.
 import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import { type FailureCode, failureCodes } from '../../shared/failure-codes.ts';
 import type { Sample } from '../../shared/process/metrics.ts';
 import type { Observation } from './observation.ts';
@@ -22,7 +23,8 @@ export type ClientFigures = {
 /** Counters of one worker. Everything is a field or a typed array, read only when a snapshot is asked for. */
 export class WorkerMetrics {
   descriptorShortages = 0;
-  #residentBytes = 0;
+  #memory = { rss: 0, heapUsed: 0, external: 0 };
+  readonly #heapLimitBytes = getHeapStatistics().heap_size_limit;
   readonly #requests = new Map<Endpoint, Float64Array>(
     endpoints.map((endpoint) => [endpoint, new Float64Array(statusClasses.length)]),
   );
@@ -62,7 +64,7 @@ export class WorkerMetrics {
   /** Everything counted so far, with the process's own figures. */
   samples(clients: ClientFigures): readonly Sample[] {
     const cpu = process.cpuUsage();
-    const residentBytes = this.#readResidentBytes();
+    const { rss, heapUsed, external } = this.#readMemory();
     return [
       ...this.#requestSamples(),
       ...[...this.#failures].map(([code, value]) =>
@@ -73,21 +75,24 @@ export class WorkerMetrics {
       sample('dbhttpd_client_connections_refused_total', clients.refused),
       sample('dbhttpd_descriptor_shortages_total', this.descriptorShortages),
       sample('process_cpu_seconds_total', (cpu.user + cpu.system) / 1e6),
-      sample('process_resident_memory_bytes', residentBytes),
+      sample('process_resident_memory_bytes', rss),
+      sample('nodejs_heap_size_used_bytes', heapUsed),
+      sample('nodejs_heap_size_limit_bytes', this.#heapLimitBytes),
+      sample('nodejs_external_memory_bytes', external),
       sample('process_open_fds', this.#descriptors.count(performance.now())),
       sample('process_max_fds', this.#descriptors.most),
     ];
   }
 
   /** The system is asked by opening a file: without a descriptor the last answer has to do. */
-  #readResidentBytes(): number {
+  #readMemory() {
     try {
-      this.#residentBytes = process.memoryUsage.rss();
+      this.#memory = process.memoryUsage();
     } catch {
       // EMFILE or ENFILE: the one sign of it, for libuv closes what it cannot accept without a word.
       this.descriptorShortages += 1;
     }
-    return this.#residentBytes;
+    return this.#memory;
   }
 
   #requestSamples(): Sample[] {

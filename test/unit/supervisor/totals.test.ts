@@ -23,6 +23,12 @@ const state = {
   silent: 0,
   logLinesLost: 0,
   startedAt: 1,
+  own: {
+    cpuSeconds: 2,
+    residentBytes: 3,
+    heapUsedBytes: 4,
+    lag: { counts: [5, ...Array<number>(13).fill(0)], sum: 0.001 },
+  },
 };
 
 async function lines(
@@ -51,7 +57,7 @@ test('a counter never goes backwards when a worker dies, and goes on with its su
 
 test('a histogram is cumulative, summed over the dead, and counts its last bucket', async () => {
   const totals = createTotals('world');
-  const counts = [1, ...Array<number>(14).fill(0), 4];
+  const counts = [1, ...Array<number>(15).fill(0), 4];
   totals.update(0, snapshot(0, 0, counts));
   totals.retire(0);
   totals.update(0, snapshot(0, 0, counts));
@@ -59,10 +65,10 @@ test('a histogram is cumulative, summed over the dead, and counts its last bucke
   const name = 'dbhttpd_request_duration_seconds';
   assert.ok(text.includes(`# TYPE ${name} histogram`));
   assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="0.0005"} 2`));
-  assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="30"} 2`));
+  assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="60"} 2`));
   assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="+Inf"} 10`));
   assert.ok(text.includes(`${name}_count{section="world",slot="0"} 10`));
-  assert.ok(text.includes(`${name}_sum{section="world",slot="0"} 32`));
+  assert.ok(text.includes(`${name}_sum{section="world",slot="0"} 34`));
 });
 
 test('the supervisor tells which slots are up, restarted and silent', async () => {
@@ -70,4 +76,17 @@ test('the supervisor tells which slots are up, restarted and silent', async () =
   assert.ok(text.includes('dbhttpd_worker_up{section="world",slot="0"} 1'));
   assert.ok(text.includes('dbhttpd_worker_restarts_total{section="world",slot="0"} 1'));
   assert.ok(text.includes('dbhttpd_workers_silent{section="world"} 1'));
+});
+
+test("the supervisor's own figures are apart from the workers', which a sum is made of", async () => {
+  const totals = createTotals('world');
+  totals.update(0, snapshot(1, 1));
+  const text = await lines(totals);
+  assert.ok(text.includes('dbhttpd_supervisor_cpu_seconds_total{section="world"} 2'));
+  assert.ok(text.includes('dbhttpd_supervisor_resident_memory_bytes{section="world"} 3'));
+  assert.ok(text.includes('dbhttpd_supervisor_heap_used_bytes{section="world"} 4'));
+  const lag = 'dbhttpd_supervisor_event_loop_lag_seconds';
+  assert.ok(text.includes(`${lag}_bucket{section="world",le="10"} 5`));
+  assert.ok(text.includes(`${lag}_count{section="world"} 5`));
+  assert.ok(!text.some((line) => /^process_(cpu|resident)/.test(line)));
 });

@@ -1,0 +1,24 @@
+// How late this process's event loop is: what a request that arrives at any moment has to wait before anybody looks at it.
+// Must not know who is told.
+import { performance } from 'node:perf_hooks';
+import { DurationHistogram } from './duration-histogram.ts';
+import { lagBuckets } from './metrics.ts';
+
+/**
+ * A timer says by how much it fires late. `monitorEventLoopDelay` sees more of the short delays, but wakes an idle process fifty times a
+ * second at its usual resolution, for 0.3 % of a core where this takes 0.1 %, and what it knows cannot be added up over scrapes.
+ */
+const everyMs = 200;
+
+/** Measures from now on, for the life of the process; keeps nothing alive. */
+export function measureEventLoopLag(): DurationHistogram {
+  const lag = new DurationHistogram(lagBuckets);
+  let due = performance.now() + everyMs;
+  setInterval(() => {
+    const now = performance.now();
+    // Timers count whole milliseconds, and may fire a fraction early.
+    lag.observe(Math.max(0, now - due) / 1000);
+    due = now + everyMs;
+  }, everyMs).unref();
+  return lag;
+}
