@@ -72,6 +72,32 @@ has_nginx() {
   PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v nginx >/dev/null
 }
 
+has_prometheus() {
+  PATH="$PATH:$(prometheus_cache)/usr/bin" command -v prometheus >/dev/null &&
+    PATH="$PATH:$(prometheus_cache)/usr/bin" command -v promtool >/dev/null
+}
+
+prometheus_cache() {
+  printf '%s' "${XDG_CACHE_HOME:-$HOME/.cache}/dbhttpd/prometheus"
+}
+
+# Unpacked into a cache (19 MB to load, 95 MB on disk): to install the package would start a service, and bring what its pages look like.
+unpack_prometheus() {
+  local cache work
+  cache=$(prometheus_cache)
+  say "- prometheus, unpacked into $cache"
+  mkdir -p "$(dirname "$cache")" && work=$(mktemp -d "$cache.XXXXXX") || fail "cannot write beside $cache"
+  if (cd "$work" && apt-get -q download prometheus && dpkg-deb -x prometheus_*.deb root) >"$work/log" 2>&1; then
+    rm -rf "$cache"
+    mv "$work/root" "$cache"
+    rm -rf "$work"
+  else
+    tail -n 20 "$work/log" >&2
+    rm -rf "$work"
+    fail 'apt-get could not download prometheus'
+  fi
+}
+
 build() {
   say '- build'
   run_npm run --silent build || fail 'the build failed'
