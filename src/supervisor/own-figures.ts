@@ -18,7 +18,7 @@ export function measureOwnFigures(): () => OwnFigures {
       cpuSeconds: (user + system) / 1e6,
       residentBytes: memory.rss,
       heapUsedBytes: memory.heapUsed,
-      lag: lag.read(),
+      lag: lag.histogram.read(),
     };
   };
 }

@@ -62,7 +62,13 @@ function describeWorker(slot: Slot, snapshot: Snapshot | undefined): WorkerStats
     client_connections: figure('dbhttpd_client_connections'),
     cpu_seconds: figure('process_cpu_seconds_total'),
     memory_bytes: figure('process_resident_memory_bytes'),
+    event_loop_lag_ms:
+      snapshot === undefined ? null : tenths(1000 * figure('dbhttpd_event_loop_lag_max_seconds')),
   };
+}
+
+function tenths(value: number): number {
+  return Math.round(10 * value) / 10;
 }
 
 function stateOf(slot: Slot): WorkerStats['state'] {

@@ -5,8 +5,7 @@ import './tick-objects.ts';
 import { performance } from 'node:perf_hooks';
 import { readBuild } from '../shared/process/build.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
-import type { DurationHistogram } from '../shared/process/duration-histogram.ts';
-import { measureEventLoopLag } from '../shared/process/event-loop-lag.ts';
+import { type EventLoopLag, measureEventLoopLag } from '../shared/process/event-loop-lag.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { listenOn } from '../shared/process/listening-socket.ts';
 import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
@@ -30,7 +29,7 @@ type Running = {
   readonly service: Service;
   readonly log: OwnedLog;
   readonly accessLog: AccessLog | null;
-  readonly lag: DurationHistogram;
+  readonly lag: EventLoopLag;
   isDraining: boolean;
 };
 
@@ -200,11 +199,12 @@ function report(sent?: () => void): void {
       labels: {},
       value: accessLog?.lost() ?? 0,
     },
+    { metric: 'dbhttpd_event_loop_lag_max_seconds', labels: {}, value: lag.longest() },
   ];
   const lags: HistogramSample = {
     metric: 'dbhttpd_event_loop_lag_seconds',
     labels: {},
-    ...lag.read(),
+    ...lag.histogram.read(),
   };
   const snapshot: Snapshot = {
     samples: [...samples, ...own],

@@ -49,6 +49,7 @@ test('workers, servers and sums of the whole instance', async () => {
   assert.ok(
     stats.workers.every(({ memory_bytes, cpu_seconds }) => memory_bytes > 1e7 && cpu_seconds > 0),
   );
+  assert.ok(stats.workers.every(({ event_loop_lag_ms }) => (event_loop_lag_ms ?? -1) >= 0));
   const [backend, ...others] = stats.backends;
   assert.deepEqual(others, []);
   assert.equal(backend?.backend, `${database.host}:${database.port}`);

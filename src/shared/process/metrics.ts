@@ -233,6 +233,11 @@ export const workerMetrics = {
     labels: [],
     buckets: lagBuckets,
   },
+  dbhttpd_event_loop_lag_max_seconds: {
+    type: 'gauge',
+    help: 'The longest of these delays within the last ten seconds.',
+    labels: [],
+  },
   process_open_fds: {
     type: 'gauge',
     help: 'Descriptors that the worker has open; looked up every 5 s.',

@@ -16,6 +16,8 @@ export type WorkerStats = {
   readonly client_connections: number;
   readonly cpu_seconds: number;
   readonly memory_bytes: number;
+  /** The longest delay of its event loop within ten seconds. Null: it has not told of any yet. */
+  readonly event_loop_lag_ms: number | null;
 };
 
 /** A server, as all workers together see and use it. */

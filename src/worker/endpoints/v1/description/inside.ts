@@ -30,6 +30,11 @@ const worker = closed({
   client_connections: count,
   cpu_seconds: amount,
   memory_bytes: count,
+  event_loop_lag_ms: {
+    type: ['number', 'null'],
+    minimum: 0,
+    description: 'The longest delay within ten seconds.',
+  },
 });
 const backend = closed({
   section: text,
