@@ -87,7 +87,7 @@ unpack_prometheus() {
   cache=$(prometheus_cache)
   say "- prometheus, unpacked into $cache"
   mkdir -p "$(dirname "$cache")" && work=$(mktemp -d "$cache.XXXXXX") || fail "cannot write beside $cache"
-  if (cd "$work" && apt-get -q download prometheus && dpkg-deb -x prometheus_*.deb root) >"$work/log" 2>&1; then
+  if (download_prometheus "$work") >"$work/log" 2>&1; then
     rm -rf "$cache"
     mv "$work/root" "$cache"
     rm -rf "$work"
@@ -96,6 +96,13 @@ unpack_prometheus() {
     rm -rf "$work"
     fail 'apt-get could not download prometheus'
   fi
+}
+
+download_prometheus() {
+  cd "$1" || return 1
+  # A fresh machine knows no package before its first update.
+  apt-get -q download prometheus || { apt-get -q update && apt-get -q download prometheus; } || return 1
+  dpkg-deb -x prometheus_*.deb root
 }
 
 build() {

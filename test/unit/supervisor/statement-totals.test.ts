@@ -117,6 +117,8 @@ test('a million distinct statements: 500 are told, the longest are right, and no
 const ran = {
   requestId: 'r',
   traceId: null,
+  connectingMs: 0,
+  firstRowMs: 0,
   section: 'world',
   status: 200,
   outcome: 'ok',

@@ -9,6 +9,8 @@ import { StatementTable } from '../../../../src/worker/observe/statement-table.t
 const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeSummary => ({
   requestId: 'some-request',
   traceId: null,
+  connectingMs: 0,
+  firstRowMs: 0,
   section: 'world',
   status: 200,
   outcome: 'ok',
