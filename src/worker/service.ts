@@ -27,6 +27,7 @@ import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
+import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
@@ -134,7 +135,14 @@ export function createService({
   const nextRequestId = createRequestIds();
   const handle = createRouter(
     config,
-    createRoutes(rulesOf[config.compat], { db, query, batch, askReady, supervisor }),
+    createRoutes(rulesOf[config.compat], {
+      db,
+      query,
+      batch,
+      askReady,
+      supervisor,
+      consoleFiles: config.console ? loadConsoleFiles(log) : null,
+    }),
     tokenGuard.check,
     { namesClients: accessLog !== null, observe },
     nextRequestId,

@@ -112,6 +112,7 @@ const fields = {
   https_cert: 'httpsCert',
   https_key: 'httpsKey',
   insecure: 'insecure',
+  console: 'console',
   compat: 'compat',
   log: 'log',
   log_level: 'logLevel',

@@ -240,6 +240,12 @@ export const options = {
     meaning:
       'must be `on` to listen beyond loopback without token, or for other names without token and HTTPS',
   },
+  console: {
+    type: flag,
+    initial: 'on',
+    ofInstance: true,
+    meaning: 'the web page at `/console` (docs/console.md)',
+  },
   compat: {
     type: choice('off', 'dbslayer'),
     initial: 'off',

@@ -6,6 +6,7 @@ import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
 import { renderProblem } from '../reply/formats/problem.ts';
+import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
 import { createOpenapi } from './v1/description/endpoint.ts';
 import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
@@ -19,6 +20,8 @@ export type Answers = {
   readonly askReady: () => Promise<ReadyAnswer>;
   /** Asks what only the supervisor knows. */
   readonly supervisor: Caller<SupervisorCalls>;
+  /** What the console is made of; null: there is none. */
+  readonly consoleFiles: ConsoleFiles | null;
 };
 
 type Line = Omit<Route, 'path' | 'handle'>;
@@ -26,7 +29,7 @@ type Line = Omit<Route, 'path' | 'handle'>;
 /** Creates the table of one worker. */
 export function createRoutes(
   rules: Rules,
-  { db, query, batch, askReady, supervisor }: Answers,
+  { db, query, batch, askReady, supervisor, consoleFiles }: Answers,
 ): readonly Route[] {
   const sql = {
     methods: ['GET', 'POST'],
@@ -72,6 +75,9 @@ export function createRoutes(
       handle: createKill(supervisor),
     },
     ...(rules.hasHealth ? [health] : []),
+    ...consolePaths(consoleFiles).map(({ path, access, file }) => {
+      return { ...watched('console', access), path, handle: createConsoleFile(file) };
+    }),
   ];
 }
 

@@ -58,6 +58,26 @@ export function createBrowserGuard(settings: GuardSettings): Guard {
   };
 }
 
+/**
+ * The same for a page that a link of another site may open. What opens it is the browser's own window: no page can put it
+ * into a frame, load it as anything else, or read it.
+ */
+export function createPageGuard(settings: GuardSettings): Guard {
+  const check = createBrowserGuard(settings);
+  return (visitor, headers) => (isFollowedLink(headers) ? null : check(visitor, headers));
+}
+
+/** Forms that are sent name the origin that they come from; links do not. */
+function isFollowedLink(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['sec-fetch-mode'] === 'navigate' &&
+    headers['sec-fetch-dest'] === 'document' &&
+    headers.origin === undefined &&
+    headers['sec-purpose'] === undefined &&
+    headers.purpose === undefined
+  );
+}
+
 function isWebSocket(headers: IncomingHttpHeaders): boolean {
   if (headers.upgrade === undefined) return headers['sec-fetch-mode'] === 'websocket';
   return /websocket/i.test(headers.upgrade);

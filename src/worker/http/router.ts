@@ -14,7 +14,7 @@ import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
 import { sendFailure } from './failure.ts';
-import { createBrowserGuard, createHostGuard, type Guard } from './guard.ts';
+import { createBrowserGuard, createHostGuard, createPageGuard, type Guard } from './guard.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { createHeadReader, type RequestHead } from './request-head.ts';
@@ -35,8 +35,12 @@ export type Route = {
   /** What metrics call it. */
   readonly endpoint: Exclude<Endpoint, 'other'>;
   readonly methods: readonly string[];
-  /** `open` to those who tell balancers and orchestrators whether we are there: they name us by address, and have no token. */
-  readonly access: 'guarded' | 'open';
+  /**
+   * `open` to those who tell balancers and orchestrators whether we are there: they name us by address, and have no token.
+   * Host and browser are looked at for a `page`, which a link of another site may open, and for its `file`s: both hold no
+   * data, and need no token.
+   */
+  readonly access: 'guarded' | 'open' | 'page' | 'file';
   /** Whether a client that is one too many is answered. */
   readonly isEssential: boolean;
   /** Replies end with their connection: see `endWithConnection`. */
@@ -73,6 +77,7 @@ export function createRouter(
 ): RequestHandler {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
+  const checkVisitorOfPage = createPageGuard(config);
   const readHead = createHeadReader(rulesOf[config.compat]);
   const routeOf = createRouteFinder(routes);
   const cors = createCors(config.allowOrigins);
@@ -84,8 +89,10 @@ export function createRouter(
   ): void => {
     const { headers, method = '' } = request;
     const { requestId } = record;
-    const isOpen = route?.access === 'open';
-    const unwelcome = isOpen ? null : (checkHost(head, headers) ?? checkBrowser(head, headers));
+    const access = route?.access ?? 'guarded';
+    const isOpen = access === 'open';
+    const checkOrigin = access === 'page' ? checkVisitorOfPage : checkBrowser;
+    const unwelcome = isOpen ? null : (checkHost(head, headers) ?? checkOrigin(head, headers));
     // Browsers ask for leave without a token: that is what they ask for leave to send.
     const leave = unwelcome === null ? (cors?.preflight(method, headers) ?? null) : null;
     if (leave !== null) {
@@ -94,7 +101,7 @@ export function createRouter(
       response.end();
       return;
     }
-    const refused = unwelcome ?? (isOpen ? null : checkToken(head, headers));
+    const refused = unwelcome ?? (access === 'guarded' ? checkToken(head, headers) : null);
     if (refused !== null) {
       if (refused.status === 401) response.addHeaders(['WWW-Authenticate', 'Bearer']);
       refuse(request, response, requestId, refused);

@@ -37,6 +37,7 @@ export const endpoints = [
   'readyz',
   'health',
   'metrics',
+  'console',
   'other',
 ] as const;
 

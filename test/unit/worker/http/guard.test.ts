@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import {
   createBrowserGuard,
   createHostGuard,
+  createPageGuard,
   createTokenGuard,
   type Visitor,
 } from '../../../../src/worker/http/guard.ts';
@@ -110,5 +111,26 @@ test('lets everybody pass without tokens, and only holders of a whole one with t
     'xBearer one',
   ]) {
     assert.equal(by(bad), 401, bad);
+  }
+});
+
+test('lets a link of another site open a page, and nothing but a link', () => {
+  const check = createPageGuard(settings);
+  const link = {
+    'sec-fetch-site': 'cross-site',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+  };
+  assert.equal(check(...visitor(link)), null);
+  assert.equal(check(...visitor({})), null);
+  assert.equal(check(...visitor({ 'sec-fetch-site': 'same-origin' })), null);
+  for (const other of [
+    { ...link, 'sec-fetch-dest': 'iframe' },
+    { ...link, 'sec-fetch-mode': 'cors' },
+    { ...link, origin: 'http://there' },
+    { ...link, 'sec-purpose': 'prefetch' },
+    { 'sec-fetch-site': 'cross-site' },
+  ]) {
+    assert.equal(check(...visitor(other))?.status, 403, JSON.stringify(other));
   }
 });

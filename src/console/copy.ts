@@ -1,0 +1,33 @@
+// Texts and files that leave the page.
+// Must not know what they hold.
+import { closer, openDialog } from './dialog.ts';
+import { element } from './elements.ts';
+
+/** Copies a text; where the browser keeps the clipboard from us (plain HTTP beyond loopback) it is shown to be copied. */
+export async function copyText(title: string, text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = element('textarea', { rows: 8, readonly: true, 'aria-label': title }, text);
+    const dialog: HTMLDialogElement = openDialog(
+      title,
+      field,
+      element(
+        'p',
+        { class: 'answers' },
+        closer('Close', () => dialog),
+      ),
+    );
+    field.select();
+    return false;
+  }
+}
+
+/** Has the browser save a file. */
+export function saveFile(name: string, contents: Blob): void {
+  const url = URL.createObjectURL(contents);
+  element('a', { href: url, download: name }).click();
+  // The download has begun when the click returns; the file is read from the blob, not from its address.
+  window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

@@ -1,0 +1,92 @@
+// JSON read so that every number keeps its digits.
+// Pure. Must not know what is read.
+
+/** A number as it was written: no double holds every BIGINT or DECIMAL. */
+export class Digits {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A JSON value; names of an object may be any text, `__proto__` too. */
+export type Exact =
+  | null
+  | boolean
+  | string
+  | Digits
+  | readonly Exact[]
+  | ReadonlyMap<string, Exact>;
+
+const token = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null))\s*/y;
+
+const words: Readonly<Record<string, Exact>> = { true: true, false: false, null: null };
+
+/** Reads one JSON value. Throws a SyntaxError where it is none. */
+export function parseExact(text: string): Exact {
+  const reader = new Reader(text);
+  const value = reader.value(reader.next());
+  reader.end();
+  return value;
+}
+
+type Token = { readonly mark: string } | { readonly value: Exact };
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  next(): Token {
+    token.lastIndex = this.#at;
+    const match = token.exec(this.#text);
+    if (match === null) throw new SyntaxError(`no JSON at ${this.#at}`);
+    this.#at = token.lastIndex;
+    const [, mark, quoted, digits, word] = match;
+    if (mark !== undefined) return { mark };
+    if (quoted !== undefined) return { value: JSON.parse(quoted) as string };
+    if (digits !== undefined) return { value: new Digits(digits) };
+    return { value: words[word as string] as Exact };
+  }
+
+  value(first: Token): Exact {
+    if ('value' in first) return first.value;
+    if (first.mark === '[') return this.#list();
+    if (first.mark === '{') return this.#object();
+    throw new SyntaxError(`${first.mark} before ${this.#at}`);
+  }
+
+  end(): void {
+    if (this.#at < this.#text.length) throw new SyntaxError(`more than one value at ${this.#at}`);
+  }
+
+  #list(): readonly Exact[] {
+    const list: Exact[] = [];
+    for (let token = this.next(); !isMark(token, ']'); token = this.next()) {
+      if (isMark(token, ',')) token = this.next();
+      list.push(this.value(token));
+    }
+    return list;
+  }
+
+  #object(): ReadonlyMap<string, Exact> {
+    const object = new Map<string, Exact>();
+    for (let token = this.next(); !isMark(token, '}'); token = this.next()) {
+      if (isMark(token, ',')) token = this.next();
+      if (!('value' in token) || typeof token.value !== 'string') {
+        throw new SyntaxError(`no name before ${this.#at}`);
+      }
+      const name = token.value;
+      if (!isMark(this.next(), ':')) throw new SyntaxError(`no colon before ${this.#at}`);
+      object.set(name, this.value(this.next()));
+    }
+    return object;
+  }
+}
+
+function isMark(token: Token, mark: string): boolean {
+  return 'mark' in token && token.mark === mark;
+}

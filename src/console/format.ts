@@ -1,0 +1,85 @@
+// Numbers, sizes, times and spans as people read them.
+// Pure. Must not know the page.
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** What stands where nothing is known. */
+export const unknown = '–';
+
+type Maybe = number | null | undefined;
+
+const isKnown = (value: Maybe): value is number =>
+  typeof value === 'number' && !Number.isNaN(value);
+
+/** A whole number with its thousands apart. */
+export function formatCount(value: Maybe): string {
+  return isKnown(value) ? whole.format(value) : unknown;
+}
+
+/** A number in at most three digits and a letter: 12.4K. */
+export function formatShort(value: Maybe): string {
+  return isKnown(value) ? short.format(value) : unknown;
+}
+
+/** So many in a second. */
+export function formatRate(value: Maybe): string {
+  if (!isKnown(value)) return unknown;
+  if (value === 0) return '0';
+  return value < 10 ? value.toFixed(1) : formatShort(value);
+}
+
+/** A span given in milliseconds, in the unit that suits it. */
+export function formatSpan(ms: Maybe): string {
+  if (!isKnown(ms)) return unknown;
+  if (ms <= 0) return '0 ms';
+  if (ms < 10) return `${Number(ms.toPrecision(2))} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A size in bytes, in the unit that suits it. */
+export function formatBytes(bytes: Maybe): string {
+  if (!isKnown(bytes)) return unknown;
+  if (bytes < 1024) return `${bytes} B`;
+  const kib = bytes / 1024;
+  if (kib < 1024) return `${Number(kib.toPrecision(3))} KiB`;
+  const mib = kib / 1024;
+  return mib < 1024
+    ? `${Number(mib.toPrecision(3))} MiB`
+    : `${Number((mib / 1024).toPrecision(3))} GiB`;
+}
+
+/** A part of one, in percent. What is there is never shown as nothing. */
+export function formatShare(share: Maybe): string {
+  if (!isKnown(share)) return unknown;
+  const percent = share * 100;
+  if (percent > 0 && percent < 0.1) return '<0.1 %';
+  return `${percent.toFixed(percent < 9.95 ? 1 : 0)} %`;
+}
+
+const two = (value: number) => String(value).padStart(2, '0');
+
+/** The time of day where the reader is. */
+export function formatClock(at: Date): string {
+  if (Number.isNaN(at.getTime())) return unknown;
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');
+}
+
+/** The time of day, with its date where that is not today's. */
+export function formatWhen(at: Date, now: Date = new Date()): string {
+  return at.toDateString() === now.toDateString() ? formatClock(at) : formatMoment(at);
+}
+
+/** Date and time where the reader is. */
+export function formatMoment(at: Date): string {
+  if (Number.isNaN(at.getTime())) return unknown;
+  const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
+  return `${day} ${formatClock(at)}`;
+}

@@ -1,0 +1,140 @@
+// The console put together: what is asked, how often, and which part of the page shows it.
+// Must not know how any part looks.
+import {
+  type AskError,
+  asAskError,
+  createAsk,
+  type RunningRequest,
+  type Statement,
+  type Stats,
+  type ToldRequests,
+} from './ask.ts';
+import { openBackends } from './backends.ts';
+import { openCharts } from './charts.ts';
+import { find } from './elements.ts';
+import { openErrors } from './errors.ts';
+import { startKeys } from './keys.ts';
+import type { Part } from './part.ts';
+import { type Polling, startPolling } from './poll.ts';
+import { openQueryPane } from './query.ts';
+import { openRunning } from './running.ts';
+import { openState } from './state.ts';
+import { openStatements } from './statements.ts';
+import { startTheme } from './theme.ts';
+import { startToken } from './token.ts';
+import { openWorkers } from './workers.ts';
+
+const intervalMs = 2_000;
+/** Hundreds of statements do not change as fast as the eye follows. */
+const statementsIntervalMs = 4_000;
+
+let polls: readonly Polling[] = [];
+const askAll = () => {
+  for (const poll of polls) poll.now();
+};
+const token = startToken(askAll);
+const ask = createAsk(token.read, token.wanted);
+
+const state = openState();
+const charts = openCharts();
+const running = openRunning(ask, askAll);
+const statements = openStatements();
+const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
+const query = openQueryPane(ask, () => token.read() !== null);
+let requests: readonly RunningRequest[] = [];
+
+/** A part whose numbers cannot be shown does not take the others with it. */
+const show = <Told>(
+  { part, show }: { readonly part: Part; readonly show: (told: Told) => void },
+  told: Told,
+) => {
+  try {
+    show(told);
+  } catch (error) {
+    part.failed(`This cannot be shown: ${(error as Error).message}`);
+  }
+};
+
+const askStats = async (signal: AbortSignal) => {
+  const parts = [charts, workers, backends, errors];
+  let stats: Stats;
+  try {
+    stats = await (await ask('/v1/stats', { signal })).json();
+    state.show(stats, requests);
+  } catch (cause) {
+    const error = describe(cause);
+    state.failed(error);
+    for (const { part } of parts) part.failed(error);
+    return;
+  }
+  token.accepted();
+  for (const part of parts) show(part, stats);
+  query.show(stats);
+};
+
+const askRequests = async (signal: AbortSignal) => {
+  try {
+    const told = (await (await ask('/v1/requests', { signal })).json()) as ToldRequests;
+    requests = told.requests;
+    show(running, told);
+  } catch (cause) {
+    requests = [];
+    running.part.failed(describe(cause));
+  }
+};
+
+const askStatements = async (signal: AbortSignal) => {
+  try {
+    const told = await (await ask('/v1/statements', { signal })).json();
+    show(statements, told.statements as readonly Statement[]);
+  } catch (cause) {
+    statements.part.failed(describe(cause));
+  }
+};
+
+function describe(cause: unknown): string {
+  const { status, message }: AskError = asAskError(cause);
+  if (status === 401) return 'A token is needed.';
+  return status === 0 ? message : `Not available (${status}): ${message}`;
+}
+
+polls = [
+  startPolling(intervalMs, askStats),
+  startPolling(intervalMs, askRequests),
+  startPolling(statementsIntervalMs, askStatements),
+];
+window.setInterval(state.tick, 1_000);
+
+const pause = find('pause', HTMLButtonElement);
+pause.addEventListener('click', () => {
+  const isPaused = pause.getAttribute('aria-pressed') !== 'true';
+  pause.setAttribute('aria-pressed', String(isPaused));
+  for (const poll of polls) poll.pause(isPaused);
+});
+
+const theme = find('theme', HTMLButtonElement);
+startTheme(theme, charts.redraw);
+
+const goTo = (id: string) => () => {
+  const part = find(id, HTMLElement);
+  part.scrollIntoView({ block: 'start' });
+  // Where a part has nothing to show, its title has the keyboard.
+  const shown = [...part.querySelectorAll<HTMLElement>('.plot, .frame')];
+  const title = part.querySelector<HTMLElement>('h2');
+  if (title !== null) title.tabIndex = -1;
+  (shown.find((one) => one.checkVisibility()) ?? title)?.focus({ preventScroll: true });
+};
+startKeys(
+  [
+    { key: 'c', meaning: 'charts', act: goTo('charts') },
+    { key: 'r', meaning: 'what runs now', act: goTo('running') },
+    { key: 's', meaning: 'statements', act: goTo('statements') },
+    { key: 'w', meaning: 'workers', act: goTo('workers') },
+    { key: 'b', meaning: 'backends', act: goTo('backends') },
+    { key: 'e', meaning: 'last errors', act: goTo('errors') },
+    { key: 'q', meaning: 'write a query', act: query.focus },
+    { key: 'p', meaning: 'pause, and go on', act: () => pause.click() },
+    { key: 't', meaning: 'theme: system, light, dark', act: () => theme.click() },
+  ],
+  find('help', HTMLButtonElement),
+);

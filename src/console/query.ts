@@ -1,0 +1,248 @@
+// The pane in which a statement is written, run and looked at.
+// Must not know what a statement means.
+import { type Ask, type AskError, asAskError, type Stats } from './ask.ts';
+import { copyText, saveFile } from './copy.ts';
+import { formatCurl } from './curl.ts';
+import { element, find, setText } from './elements.ts';
+import { formatClock, formatCount, formatSpan } from './format.ts';
+import { openHistory } from './history.ts';
+import { type Reply, readReply } from './reply.ts';
+import { createResultTable, type Result } from './result.ts';
+
+/** The longest text that is shown raw; a browser lays out no more at once. */
+const mostRawChars = 400_000;
+
+/** The pane. */
+export type QueryPane = {
+  readonly focus: () => void;
+  /** Learns the names of the sections. */
+  readonly show: (stats: Stats) => void;
+};
+
+/** @param needsToken whether a token is sent with what is asked */
+export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
+  const sql = find('sql', HTMLTextAreaElement);
+  const section = find('query-section', HTMLSelectElement);
+  const rows = find('query-rows', HTMLSelectElement);
+  const readOnly = find('query-read-only', HTMLInputElement);
+  const run = find('run', HTMLButtonElement);
+  const stop = find('stop', HTMLButtonElement);
+  const output = new Output();
+  let running: AbortController | null = null;
+
+  const note = openHistory((entry) => {
+    sql.value = entry.sql;
+    if ([...section.options].some(({ value }) => value === entry.section))
+      section.value = entry.section;
+    sql.focus();
+  });
+  const body = (isReadOnly: boolean) =>
+    JSON.stringify({
+      sql: sql.value,
+      ...(isReadOnly && { read_only: true }),
+      max_rows: Number(rows.value),
+      json: 'string',
+      ...(section.value !== '' && { section: section.value }),
+    });
+  /** One statement of this pane at a time. */
+  const start = async (task: (signal: AbortSignal) => Promise<void>) => {
+    if (running !== null) return;
+    if (sql.value.trim() === '') {
+      output.fail('Write a statement first.');
+      sql.focus();
+      return;
+    }
+    running = new AbortController();
+    [run.disabled, stop.disabled] = [true, false];
+    const startedAt = performance.now();
+    const clock = window.setInterval(() => output.wait(performance.now() - startedAt), 250);
+    try {
+      await task(running.signal);
+    } catch (error) {
+      output.refuse(asAskError(error));
+    } finally {
+      window.clearInterval(clock);
+      running = null;
+      [run.disabled, stop.disabled] = [false, true];
+    }
+  };
+  const runStatement = () =>
+    start(async (signal) => {
+      note({ sql: sql.value, section: section.value, at: Date.now() });
+      const startedAt = performance.now();
+      output.begin();
+      const accept = 'application/x-ndjson, application/json;q=0.9';
+      const asked = { method: 'POST', body: body(readOnly.checked), accept, signal };
+      const response = await ask('/v1/query', asked);
+      const reply = await readReply(response, output);
+      output.finish(reply, response, performance.now() - startedAt);
+    });
+  const download = () =>
+    start(async (signal) => {
+      output.wait(0);
+      const asked = { method: 'POST', body: body(true), accept: 'text/csv', signal };
+      const response = await ask('/v1/query', asked);
+      saveFile(`${section.value || 'result'}.csv`, await response.blob());
+      output.tell('The rows were read once more, READ ONLY, and saved as CSV.');
+    });
+  const copyCurl = async () => {
+    const place = { origin: window.location.origin, needsToken: needsToken() };
+    const command = formatCurl(place, body(readOnly.checked));
+    if (await copyText('The same with curl', command)) output.tell('The command was copied.');
+  };
+
+  find('query-form', HTMLFormElement).addEventListener('submit', (event) => {
+    event.preventDefault();
+    void runStatement();
+  });
+  sql.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    void runStatement();
+  });
+  stop.addEventListener('click', () => running?.abort());
+  find('query-csv', HTMLButtonElement).addEventListener('click', () => void download());
+  find('query-curl', HTMLButtonElement).addEventListener('click', () => void copyCurl());
+  return {
+    focus: () => sql.focus(),
+    show: (stats) => showSections(section, stats),
+  };
+}
+
+function showSections(list: HTMLSelectElement, { section, backends }: Stats): void {
+  const names = [...new Set([section, ...backends.map((backend) => backend.section)])];
+  const known = [...list.options].map(({ value }) => value);
+  if (names.join('\n') === known.join('\n')) return;
+  const chosen = list.value;
+  list.replaceChildren(...names.map((name) => element('option', { value: name }, name)));
+  if (names.includes(chosen)) list.value = chosen;
+}
+
+/** What has come of a statement. */
+class Output {
+  readonly #told = find('query-told', HTMLElement);
+  readonly #place = find('query-result', HTMLElement);
+  readonly #rawSwitch = find('query-raw', HTMLButtonElement);
+  #tables: ReturnType<typeof createResultTable>[] = [];
+  #results: readonly Result[] = [];
+  #isRaw = false;
+  #isDrawing = false;
+
+  constructor() {
+    this.#rawSwitch.addEventListener('click', () => {
+      this.#isRaw = !this.#isRaw;
+      this.#rawSwitch.setAttribute('aria-pressed', String(this.#isRaw));
+      this.#draw();
+    });
+  }
+
+  begin(): void {
+    this.#results = [];
+    this.#draw();
+    this.wait(0);
+  }
+
+  wait(ms: number): void {
+    const rows = this.#results[0]?.lines.length ?? 0;
+    const so = rows === 0 ? '' : `, ${formatCount(rows)} rows so far`;
+    // Not announced each time.
+    this.#say(`Running for ${formatSpan(1000 * Math.floor(ms / 1000))}${so} …`, 'busy');
+  }
+
+  readonly columns = (result: Result): void => {
+    this.#results = [result];
+    this.#draw();
+  };
+
+  readonly rows = (): void => {
+    if (this.#isDrawing || this.#isRaw) return;
+    this.#isDrawing = true;
+    requestAnimationFrame(() => {
+      this.#isDrawing = false;
+      for (const table of this.#tables) table.grow();
+    });
+  };
+
+  finish({ results, effects }: Reply, response: Response, ms: number): void {
+    // A stream's table is there already.
+    if (results.length !== 1 || results[0]?.lines !== this.#results[0]?.lines) {
+      this.#results = results;
+      this.#draw();
+    } else {
+      for (const table of this.#tables) table.grow();
+    }
+    const timing = response.headers.get('Server-Timing');
+    const parts = [
+      ...results.map(({ lines, isTruncated }) => {
+        const rows = `${formatCount(lines.length)} ${lines.length === 1 ? 'row' : 'rows'}`;
+        return isTruncated ? `${rows}, cut there: there are more` : rows;
+      }),
+      ...effects,
+      `${formatSpan(ms)}${timing === null ? '' : ` (${describeTiming(timing)})`}`,
+      `request ${response.headers.get('X-Request-ID') ?? 'without id'}`,
+      formatClock(new Date()),
+    ];
+    this.#say(parts.join(' · '), 'good');
+  }
+
+  tell(text: string): void {
+    this.#say(text, 'good');
+  }
+
+  fail(text: string): void {
+    this.#say(text, 'bad');
+  }
+
+  /** Rows that had come stay: what is above them says that they are not all. */
+  refuse({ status, message, problem }: AskError): void {
+    const { code, errno, outcome, request_id } = problem;
+    const parts = [
+      message,
+      ...(code === undefined
+        ? []
+        : [errno === undefined || errno === null ? code : `${code} (${errno})`]),
+      ...(status === 0 ? [] : [`status ${status}`]),
+      ...(outcome === undefined ? [] : [`outcome: ${outcome.replaceAll('_', ' ')}`]),
+      ...(request_id === undefined ? [] : [`request ${request_id}`]),
+    ];
+    this.#say(parts.join(' · '), 'bad');
+  }
+
+  #say(text: string, tone: 'good' | 'bad' | 'busy'): void {
+    setText(this.#told, text);
+    this.#told.className = `told ${tone}`;
+  }
+
+  #draw(): void {
+    this.#rawSwitch.disabled = this.#results.length === 0;
+    this.#tables = [];
+    if (this.#isRaw) {
+      this.#place.replaceChildren(...this.#results.map(createRaw));
+      return;
+    }
+    this.#tables = this.#results.map((result, at) => {
+      const name = this.#results.length === 1 ? 'Result' : `Result ${at + 1}`;
+      return createResultTable(result, name);
+    });
+    this.#place.replaceChildren(...this.#tables.map(({ frame }) => frame));
+    for (const table of this.#tables) table.grow();
+  }
+}
+
+/** `queue;dur=0.1, db;dur=3.2` in words. */
+function describeTiming(header: string): string {
+  const parts = [...header.matchAll(/(\w+);dur=([\d.]+)/g)];
+  return parts.map(([, name, ms]) => `${name} ${formatSpan(Number(ms))}`).join(', ');
+}
+
+/** A result as the reply in JSON has it. */
+function createRaw({ columns, lines }: Result): HTMLElement {
+  const text = `{"columns":${JSON.stringify(columns)},\n"rows":[\n${lines.join(',\n')}]}`;
+  const isCut = text.length > mostRawChars;
+  const shown = isCut ? `${text.slice(0, mostRawChars)}\n… cut here, for this page only` : text;
+  return element(
+    'pre',
+    { class: 'frame raw', tabindex: 0, role: 'region', 'aria-label': 'Raw JSON' },
+    shown,
+  );
+}

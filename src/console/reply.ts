@@ -1,0 +1,130 @@
+// The reply of /v1/query, read as it comes: lines of JSON for rows, one object for anything else.
+// Must not know the page.
+import { AskError, type Problem } from './ask.ts';
+import { Digits, type Exact, parseExact } from './exact-json.ts';
+import type { Result, ResultColumn } from './result.ts';
+
+/** What a statement without rows did; several results are those of a CALL. */
+export type Reply = {
+  readonly results: readonly (Result & { readonly isTruncated: boolean })[];
+  /** In words; empty where there are rows alone. */
+  readonly effects: readonly string[];
+};
+
+/** What is told while rows come. */
+export type ReplyEvents = {
+  readonly columns: (result: Result) => void;
+  readonly rows: () => void;
+};
+
+/** Reads a reply to its end. Rejects with an AskError where it fails on the way, or is cut. */
+export async function readReply(response: Response, events: ReplyEvents): Promise<Reply> {
+  const type = response.headers.get('Content-Type') ?? '';
+  if (type.startsWith('application/x-ndjson')) return await readLines(response, events);
+  return readObject(parseExact(await response.text()));
+}
+
+async function readLines(response: Response, events: ReplyEvents): Promise<Reply> {
+  let result: { columns: readonly ResultColumn[]; lines: string[] } | null = null;
+  let end: string | null = null;
+  const take = (line: string) => {
+    if (result === null) {
+      const first = JSON.parse(line) as { readonly columns?: readonly ResultColumn[] };
+      if (first.columns === undefined) {
+        end = line;
+        return;
+      }
+      result = { columns: first.columns, lines: [] };
+      events.columns(result);
+    } else if (line.startsWith('{')) {
+      // Rows are arrays.
+      end = line;
+    } else {
+      result.lines.push(line);
+    }
+  };
+  for await (const lines of linesOf(response)) {
+    for (const line of lines) take(line);
+    events.rows();
+  }
+  const last = JSON.parse(end ?? '{}') as {
+    readonly end?: { readonly truncated: boolean };
+    readonly error?: Problem & { readonly status: number };
+  };
+  if (last.error !== undefined) {
+    throw new AskError(last.error.status, last.error.detail ?? 'It failed.', last.error);
+  }
+  if (result === null || last.end === undefined) {
+    throw new AskError(0, 'The reply was cut off: it is not whole.');
+  }
+  return { results: [{ ...(result as Result), isTruncated: last.end.truncated }], effects: [] };
+}
+
+/** The lines of a body, as many at a time as have come. What has no line break at the end is none. */
+async function* linesOf({ body }: Response): AsyncGenerator<readonly string[]> {
+  if (body === null) return;
+  let rest = '';
+  for await (const text of textOf(body)) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield lines;
+  }
+}
+
+async function* textOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+function readObject(reply: Exact): Reply {
+  if (!(reply instanceof Map)) throw new AskError(0, 'The reply is no object.');
+  const several = reply.get('results');
+  const all = Array.isArray(several) ? several : [reply];
+  const read = all.filter((one): one is ReadonlyMap<string, Exact> => one instanceof Map);
+  return {
+    results: read.flatMap((one) => (one.has('columns') ? [readResult(one)] : [])),
+    effects: read.flatMap((one) => (one.has('columns') ? [] : [describeEffect(one)])),
+  };
+}
+
+function readResult(result: ReadonlyMap<string, Exact>): Reply['results'][number] {
+  const rows = result.get('rows');
+  return {
+    columns: JSON.parse(writeExact(result.get('columns') ?? [])) as readonly ResultColumn[],
+    lines: Array.isArray(rows) ? rows.map(writeExact) : [],
+    isTruncated: result.get('truncated') === true,
+  };
+}
+
+function describeEffect(result: ReadonlyMap<string, Exact>): string {
+  const told = (name: string) => {
+    const value = result.get(name);
+    return value instanceof Digits ? value.text : typeof value === 'string' ? value : null;
+  };
+  const [affected, id, warnings] = [told('affected_rows'), told('insert_id'), told('warnings')];
+  const parts = [
+    affected === '1' ? '1 row affected' : `${affected ?? '0'} rows affected`,
+    ...(id === null ? [] : [`insert id ${id}`]),
+    ...(warnings === null || warnings === '0' ? [] : [`${warnings} warnings`]),
+  ];
+  return parts.join(', ');
+}
+
+/** JSON again, with the digits that it had. */
+function writeExact(value: Exact): string {
+  if (value instanceof Digits) return value.text;
+  if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`;
+  if (value instanceof Map) {
+    const members = [...value].map(([name, one]) => `${JSON.stringify(name)}:${writeExact(one)}`);
+    return `{${members.join(',')}}`;
+  }
+  return JSON.stringify(value);
+}

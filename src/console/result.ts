@@ -1,0 +1,252 @@
+// The rows of one result as a table of which only what is seen is in the page: a hundred thousand rows scroll as ten do.
+// Must not know how a result is asked for.
+
+import { closer, openDialog } from './dialog.ts';
+import { button, element, setText } from './elements.ts';
+import { Digits, type Exact, parseExact } from './exact-json.ts';
+import { formatBytes, formatCount } from './format.ts';
+
+/** A column as `/v1/query` describes it. */
+export type ResultColumn = {
+  readonly name: string;
+  readonly type: string;
+  readonly unsigned?: boolean;
+  readonly encoding?: string;
+};
+
+/** A result. Its rows stay the lines of JSON that they came as: what is not looked at is not read. */
+export type Result = {
+  readonly columns: readonly ResultColumn[];
+  readonly lines: readonly string[];
+};
+
+const rowPixels = 26;
+const rowsBeyond = 10;
+const sampled = 200;
+const [leastChars, mostChars] = [4, 48];
+
+const numericTypes =
+  /^(?:TINYINT|SMALLINT|MEDIUMINT|INT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE|YEAR|BIT)$/;
+
+/** Creates the table of a result; rows that were added to it since are there after `grow`. */
+export function createResultTable(result: Result, caption: string) {
+  const { columns } = result;
+  const kinds = columns.map(kindOf);
+  const group = element('colgroup', {}, element('col'), ...columns.map(() => element('col')));
+  const above = element(
+    'tr',
+    { class: 'space', 'aria-hidden': 'true' },
+    element('td', { colspan: columns.length + 1 }),
+  );
+  const below = element(
+    'tr',
+    { class: 'space', 'aria-hidden': 'true' },
+    element('td', { colspan: columns.length + 1 }),
+  );
+  const body = element('tbody', {}, above, below);
+  const table = element(
+    'table',
+    { class: 'rows' },
+    element('caption', { class: 'unseen' }, caption),
+    group,
+    element(
+      'thead',
+      {},
+      element(
+        'tr',
+        {},
+        element('th', { scope: 'col', class: 'number' }, '#'),
+        ...columns.map(headerOf),
+      ),
+    ),
+    body,
+  );
+  const frame = element(
+    'div',
+    {
+      class: 'frame rows',
+      tabindex: 0,
+      role: 'region',
+      'aria-label': `${caption}. Enter shows rows one by one.`,
+    },
+    table,
+  );
+  let shown: readonly [from: number, to: number] = [-1, -1];
+
+  const firstSeen = () =>
+    Math.min(result.lines.length - 1, Math.floor(frame.scrollTop / rowPixels));
+  const render = (isForced: boolean) => {
+    const { length } = result.lines;
+    const from = Math.max(0, Math.floor(frame.scrollTop / rowPixels) - rowsBeyond);
+    const seen = Math.ceil(frame.clientHeight / rowPixels);
+    const to = Math.min(length, from + seen + 2 * rowsBeyond);
+    if (!isForced && shown[0] === from && shown[1] === to) return;
+    shown = [from, to];
+    const rows = result.lines
+      .slice(from, to)
+      .map((line, at) => createRow(from + at, line, kinds, openRow));
+    body.replaceChildren(above, ...rows, below);
+    (above.firstElementChild as HTMLElement).style.blockSize = `${from * rowPixels}px`;
+    (below.firstElementChild as HTMLElement).style.blockSize = `${(length - to) * rowPixels}px`;
+    above.hidden = from === 0;
+    below.hidden = to === length;
+    table.setAttribute('aria-rowcount', String(length + 1));
+  };
+  const openRow = (at: number) => showRecord(result, at, kinds);
+  frame.addEventListener('scroll', () => requestAnimationFrame(() => render(false)));
+  frame.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && event.target === frame && result.lines.length > 0)
+      openRow(firstSeen());
+  });
+  new ResizeObserver(() => render(false)).observe(frame);
+  return {
+    frame,
+    grow: () => {
+      setWidths(group, table, result);
+      render(true);
+    },
+  };
+}
+
+type Kind = 'number' | 'binary' | 'text';
+
+function kindOf({ type, encoding }: ResultColumn): Kind {
+  if (encoding === 'base64') return 'binary';
+  return numericTypes.test(type) ? 'number' : 'text';
+}
+
+function headerOf(column: ResultColumn): HTMLElement {
+  const { name, type, unsigned } = column;
+  const words = unsigned === true ? `${type} UNSIGNED` : type;
+  return element(
+    'th',
+    { scope: 'col', class: kindOf(column), title: `${name}, ${words}` },
+    element('span', { class: 'name' }, name === '' ? '(no name)' : name),
+    element('span', { class: 'type' }, words),
+  );
+}
+
+/** Columns do not move while one scrolls: the first rows decide. */
+function setWidths(group: HTMLElement, table: HTMLElement, { columns, lines }: Result): void {
+  const cells = lines.slice(0, sampled).map(readCells);
+  const widths = columns.map((column, at) => {
+    const longest = Math.max(
+      0,
+      ...cells.map((row) => printed(row[at] ?? null, kindOf(column)).length),
+    );
+    const title = Math.max(
+      column.name.length,
+      column.type.length * 0.75 + (column.unsigned === true ? 7 : 0),
+    );
+    return Math.min(mostChars, Math.max(leastChars, longest, title)) + 3;
+  });
+  const all = [Math.max(4, String(lines.length).length + 1) + 1, ...widths];
+  for (const [at, width] of all.entries()) {
+    (group.children[at] as HTMLElement).style.inlineSize = `${width}ch`;
+  }
+  table.style.inlineSize = `${all.reduce((total, width) => total + width, 0)}ch`;
+}
+
+function createRow(
+  at: number,
+  line: string,
+  kinds: readonly Kind[],
+  open: (at: number) => void,
+): HTMLElement {
+  const number = button(
+    String(at + 1),
+    { tabindex: -1, 'aria-label': `Row ${at + 1}, show it` },
+    () => open(at),
+  );
+  const cells = readCells(line);
+  return element(
+    'tr',
+    { 'aria-rowindex': at + 2 },
+    element('th', { scope: 'row', class: 'number' }, number),
+    ...kinds.map((kind, index) => createCell('td', cells[index] ?? null, kind)),
+  );
+}
+
+/** NULL is no text: it looks like none. */
+function createCell(tag: 'td' | 'dd', value: Exact, kind: Kind): HTMLElement {
+  if (value === null) return element(tag, { class: `${kind} null` }, 'NULL');
+  const text = printed(value, kind);
+  return element(tag, { class: kind }, text);
+}
+
+function readCells(line: string): readonly Exact[] {
+  const row = parseExact(line);
+  return Array.isArray(row) ? row : [];
+}
+
+const mostHex = 24;
+
+function printed(value: Exact, kind: Kind): string {
+  if (value === null) return 'NULL';
+  if (value instanceof Digits) return value.text;
+  if (typeof value !== 'string') return String(value);
+  return kind === 'binary' ? `0x${hexOf(value, mostHex)}` : value;
+}
+
+function hexOf(base64: string, most: number): string {
+  const bytes = atob(base64.slice(0, Math.ceil((most + 1) / 3) * 4));
+  const hex = [...bytes.slice(0, most)].map((byte) =>
+    byte.charCodeAt(0).toString(16).padStart(2, '0'),
+  );
+  return `${hex.join('')}${bytes.length > most ? '…' : ''}`;
+}
+
+function bytesOf(base64: string): number {
+  return (base64.length / 4) * 3 - (/={1,2}$/.exec(base64)?.[0].length ?? 0);
+}
+
+/** One row with all of its values, whole; the keys left and right go to the next. */
+function showRecord(result: Result, first: number, kinds: readonly Kind[]): void {
+  let at = first;
+  const title = element('p', { class: 'note', 'aria-live': 'polite' });
+  const list = element('dl', { class: 'record', tabindex: 0 });
+  const show = (step: number) => {
+    at = Math.min(result.lines.length - 1, Math.max(0, at + step));
+    setText(title, `Row ${formatCount(at + 1)} of ${formatCount(result.lines.length)}`);
+    const cells = readCells(result.lines[at] as string);
+    const entries = result.columns.flatMap((column, index) => {
+      const kind = kinds[index] as Kind;
+      const value = cells[index] ?? null;
+      return [
+        element(
+          'dt',
+          {},
+          column.name,
+          element('span', { class: 'type' }, describeCell(column, kind, value)),
+        ),
+        kind === 'binary' && typeof value === 'string'
+          ? element('dd', { class: 'binary' }, `0x${hexOf(value, 1024)}`)
+          : createCell('dd', value, kind),
+      ];
+    });
+    list.replaceChildren(...entries);
+  };
+  show(0);
+  const dialog: HTMLDialogElement = openDialog(
+    'Row by row',
+    title,
+    list,
+    element(
+      'p',
+      { class: 'answers' },
+      button('Previous', {}, () => show(-1)),
+      button('Next', {}, () => show(1)),
+      closer('Close', () => dialog),
+    ),
+  );
+  dialog.addEventListener('keydown', ({ key }) => {
+    if (key === 'ArrowLeft') show(-1);
+    if (key === 'ArrowRight') show(1);
+  });
+}
+
+function describeCell({ type }: ResultColumn, kind: Kind, value: Exact): string {
+  if (kind === 'binary' && typeof value === 'string')
+    return `${type}, ${formatBytes(bytesOf(value))}`;
+  return value === '' ? `${type}, empty` : type;
+}

@@ -1,0 +1,119 @@
+// What runs now, over all workers, and ending it.
+// Must not know how requests are run.
+import { type Ask, AskError, type RunningRequest, type ToldRequests } from './ask.ts';
+import { askToConfirm } from './dialog.ts';
+import { element, setText } from './elements.ts';
+import { formatCount, formatSpan, unknown } from './format.ts';
+import { openPart, type Part } from './part.ts';
+import { asLongText, asText, type Column, createTable } from './table.ts';
+
+const killTimeoutMs = 5_000;
+
+/** The part of what runs. */
+export type Running = {
+  readonly part: Part;
+  readonly show: (told: ToldRequests) => void;
+};
+
+/** Takes the part. @param onKilled called when something was ended */
+export function openRunning(ask: Ask, onKilled: () => void): Running {
+  const part = openPart('running');
+  const told = element('p', { class: 'told', role: 'status' });
+  const tell = (text: string, isBad: boolean) => {
+    setText(told, text);
+    told.classList.toggle('bad', isBad);
+  };
+  const kill = async (request: RunningRequest) => {
+    if (!(await confirmKill(request))) return;
+    try {
+      const signal = AbortSignal.timeout(killTimeoutMs);
+      await ask(`/v1/requests/${encodeURIComponent(request.id)}`, { method: 'DELETE', signal });
+      tell(`Request ${request.request_id} was killed.`, false);
+    } catch (error) {
+      const isGone = error instanceof AskError && error.status === 404;
+      if (isGone) tell(`Request ${request.request_id} had already ended.`, false);
+      else tell(`It could not be killed. ${(error as Error).message}`, true);
+    }
+    onKilled();
+  };
+  const table = createTable('Requests that run now', columnsOf(kill), ({ id }) => id);
+  part.section.append(told);
+  part.body.append(table.frame);
+  return {
+    part,
+    show: ({ requests, omitted = 0, silent_workers: silent = [] }) => {
+      const oldestFirst = [...requests].sort((one, other) => other.age_ms - one.age_ms);
+      table.update(oldestFirst);
+      const gap = silent.length === 0 ? '' : `Worker ${silent.join(', ')} does not answer.`;
+      const more = omitted === 0 ? '' : `, and ${formatCount(omitted)} more`;
+      if (requests.length === 0) part.empty(`Nothing runs at the moment. ${gap}`);
+      else part.shown(`${formatCount(requests.length)}, the oldest first${more}. ${gap}`);
+    },
+  };
+}
+
+function columnsOf(
+  kill: (request: RunningRequest) => Promise<void>,
+): readonly Column<RunningRequest>[] {
+  return [
+    {
+      name: 'For',
+      kind: 'number',
+      show: ({ age_ms }, cell) => {
+        setText(cell, formatSpan(age_ms));
+        cell.classList.toggle('marked', age_ms >= 10_000);
+      },
+    },
+    { name: 'Phase', show: asText(({ phase }) => phase.replaceAll('_', ' ')) },
+    { name: 'Statement', kind: 'text', show: asLongText(({ shape }) => shape ?? unknown) },
+    { name: 'Client', show: asText(({ client }) => client || unknown) },
+    { name: 'Worker', kind: 'number', show: asText(({ worker }) => String(worker)) },
+    { name: 'Backend', show: asText(({ backend }) => backend ?? unknown) },
+    { name: 'Section', show: asText(({ section }) => section) },
+    { name: 'Request', show: asText(({ request_id }) => request_id) },
+    { name: 'End it', kind: 'action', show: (request, cell) => showKill(request, cell, kill) },
+  ];
+}
+
+/** The newest of what is known of a row's request is what is asked about. */
+const latest = new WeakMap<HTMLElement, RunningRequest>();
+
+function showKill(
+  request: RunningRequest,
+  cell: HTMLElement,
+  kill: (request: RunningRequest) => Promise<void>,
+): void {
+  latest.set(cell, request);
+  if (cell.firstElementChild !== null) return;
+  const label = `Kill request ${request.request_id}`;
+  const created = element(
+    'button',
+    { type: 'button', class: 'danger', 'aria-label': label },
+    'Kill',
+  );
+  created.addEventListener('click', () => void kill(latest.get(cell) ?? request));
+  cell.append(created);
+}
+
+function confirmKill({
+  request_id,
+  age_ms,
+  client,
+  section,
+  shape,
+}: RunningRequest): Promise<boolean> {
+  const about = `Request ${request_id} of ${client || 'a client'} to ${section}, under way for ${formatSpan(age_ms)}.`;
+  return askToConfirm(
+    'Kill this request?',
+    [
+      element('pre', { tabindex: 0, 'aria-label': 'Its statement' }, shape ?? unknown),
+      element('p', {}, about),
+      element(
+        'p',
+        {},
+        'Its client gets a 504 (KILLED). A read has changed nothing; of a write it is then unknown whether it was applied.',
+      ),
+    ],
+    { yes: 'Kill it', no: 'Let it run' },
+  );
+}

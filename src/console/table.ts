@@ -1,0 +1,93 @@
+// A table whose rows stay the same elements while what they say changes: focus, selection and scrolling survive.
+// Must not know what its rows are about.
+import { element, setText } from './elements.ts';
+
+/** A column. `show` fills a cell, which may have been filled before. */
+export type Column<Row> = {
+  readonly name: string;
+  readonly title?: string;
+  /** `number`s stand right; `text` may be long. */
+  readonly kind?: 'number' | 'text' | 'action';
+  readonly show: (row: Row, cell: HTMLElement) => void;
+};
+
+/** A table in the page. */
+export type Table<Row> = {
+  readonly frame: HTMLElement;
+  readonly headers: readonly HTMLTableCellElement[];
+  readonly update: (rows: readonly Row[]) => void;
+};
+
+/** A cell that is its text. */
+export function asText<Row>(text: (row: Row) => string): Column<Row>['show'] {
+  return (row, cell) => setText(cell, text(row));
+}
+
+/** A text in one line, which is shown whole when it is pressed. */
+export function asLongText<Row>(text: (row: Row) => string): Column<Row>['show'] {
+  return (row, cell) => {
+    let toggle = cell.firstElementChild;
+    if (toggle === null) {
+      const created = element('button', {
+        type: 'button',
+        class: 'long',
+        'aria-expanded': 'false',
+      });
+      created.addEventListener('click', () => {
+        const isOpen = created.getAttribute('aria-expanded') === 'true';
+        created.setAttribute('aria-expanded', String(!isOpen));
+      });
+      cell.append(created);
+      toggle = created;
+    }
+    setText(toggle, text(row));
+  };
+}
+
+/** Creates it. @param caption what it holds, for who cannot see it */
+export function createTable<Row>(
+  caption: string,
+  columns: readonly Column<Row>[],
+  keyOf: (row: Row) => string,
+): Table<Row> {
+  const headers = columns.map(({ name, title, kind }) =>
+    element('th', { scope: 'col', class: kind ?? 'plain', ...(title && { title }) }, name),
+  );
+  const body = element('tbody');
+  const frame = element(
+    'div',
+    { class: 'frame', tabindex: 0, role: 'region', 'aria-label': caption },
+    element(
+      'table',
+      {},
+      element('caption', { class: 'unseen' }, caption),
+      element('thead', {}, element('tr', {}, ...headers)),
+      body,
+    ),
+  );
+  const known = new Map<string, HTMLTableRowElement>();
+  const createRow = () =>
+    element('tr', {}, ...columns.map(({ kind }) => element('td', { class: kind ?? 'plain' })));
+  return {
+    frame,
+    headers,
+    update: (rows) => {
+      const left = new Set(known.keys());
+      for (const [at, row] of rows.entries()) {
+        const key = keyOf(row);
+        const line = known.get(key) ?? createRow();
+        known.set(key, line);
+        left.delete(key);
+        for (const [index, { show }] of columns.entries()) {
+          show(row, line.cells[index] as HTMLElement);
+        }
+        // Moving an element takes the focus out of it.
+        if (body.rows[at] !== line) body.insertBefore(line, body.rows[at] ?? null);
+      }
+      for (const key of left) {
+        known.get(key)?.remove();
+        known.delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// /console: the page and its files, from memory.
+// Must not know what they do in the browser: they ask /v1 as any client does.
+import type { Handler } from '../http/router.ts';
+import { sendText } from './send-text.ts';
+
+/** The page's files by name; `index.html` is the page. */
+export type ConsoleFiles = ReadonlyMap<string, string>;
+
+const page = 'index.html';
+
+const contentTypes: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+};
+
+/** Whatever the page loads or asks is of its own origin, and it can be put into nobody's frame. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Whether a file of this name is served. */
+export function isConsoleFile(name: string): boolean {
+  return extensionOf(name) in contentTypes;
+}
+
+/** A path, who may ask for it, and what stands there. */
+type ConsolePath = {
+  readonly path: string;
+  readonly access: 'page' | 'file';
+  readonly file: readonly [name: string, text: string];
+};
+
+/** Every path of the console; none where there is no page. */
+export function consolePaths(files: ConsoleFiles | null): readonly ConsolePath[] {
+  return [...(files ?? [])].flatMap(([name, text]): ConsolePath[] => {
+    const file = [name, text] as const;
+    if (name !== page) return [{ path: `/console/${name}`, access: 'file', file }];
+    return ['/console', '/console/'].map((path) => ({ path, access: 'page', file }));
+  });
+}
+
+/** Creates what answers with one file. */
+export function createConsoleFile([name, text]: ConsolePath['file']): Handler {
+  const contentType = contentTypes[extensionOf(name)];
+  return (_request, response, _head, { requestId }) => {
+    response.addHeaders([
+      ...['X-Request-ID', requestId],
+      ...['Content-Security-Policy', policy],
+      ...['Referrer-Policy', 'no-referrer'],
+    ]);
+    sendText(response, text, contentType);
+  };
+}
+
+function extensionOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}

@@ -1,0 +1,99 @@
+// What an instance might tell of itself, made up: every text in it is one of the caller's.
+// Must not know who asks.
+import type { RunningRequest, Statement, Stats } from '../../src/console/ask.ts';
+
+/** Answers of the three endpoints that the console asks. */
+export type ConsoleAnswers = {
+  readonly stats: Stats;
+  readonly requests: readonly RunningRequest[];
+  readonly statements: readonly Statement[];
+};
+
+const points = 300;
+
+/** @param text stands wherever a text of strangers may stand */
+export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAnswers {
+  const now = Date.now();
+  const at = Array.from(
+    { length: points },
+    (_, index) => Math.floor(now / 1000) - 2 * (points - index),
+  );
+  const series = (value: number) => at.map((_, index) => (index === 7 ? null : value));
+  const moment = new Date(now).toISOString();
+  return {
+    stats: {
+      version: text,
+      node: 'v20.20.2',
+      section: text,
+      now: moment,
+      started_at: new Date(now - 3_600_000).toISOString(),
+      ready: true,
+      workers: [0, 1].map((slot) => ({
+        slot,
+        pid: 4000 + slot,
+        state: slot === 0 ? 'serving' : 'silent',
+        restarts: slot,
+        runs_other_code: slot === 1,
+        ready: slot === 0,
+        unready: slot === 0 ? null : text,
+        requests_in_flight: 3,
+        client_connections: 10,
+        cpu_seconds: 1.5,
+        memory_bytes: 98_000_000,
+        event_loop_lag_ms: slot === 0 ? 0.4 : null,
+      })),
+      backends: [null, 'primary', 'replica'].map((role, index) => ({
+        section: text,
+        backend: `${index} ${text}`,
+        role,
+        lag_seconds: role === 'replica' ? 12.5 : null,
+        connections: { busy: 10, idle: 0, connecting: 0, max: 10 },
+        waiting: 4,
+      })),
+      totals: { requests: 1234, outcomes: { ok: 1200, error: 34 }, failures: {} },
+      history: {
+        interval_seconds: 2,
+        at,
+        outcomes: { ok: series(120.5), error: series(2), unknown: series(0) },
+        latency_ms: { p50: series(1), p95: series(4), p99: series(20) },
+        connections: { busy: series(10), max: series(10) },
+        waiting: series(4),
+      },
+      errors: [null, 1062].map((errno, index) => ({
+        at: new Date(now - 60_000 * index).toISOString(),
+        worker: 0,
+        request_id: `${index} ${text}`,
+        section: text,
+        status: 504,
+        code: text,
+        errno,
+        outcome: text,
+        shape: text,
+      })),
+    },
+    requests: [12_000, 300].map((age_ms, index) => ({
+      id: `${index}-1`,
+      request_id: `${index} ${text}`,
+      age_ms,
+      phase: text,
+      client: text,
+      worker: index,
+      backend: text,
+      section: text,
+      shape: text,
+    })),
+    statements: [0.7, 0.3].map((share, index) => ({
+      digest: `${index} ${text}`,
+      count: 100,
+      errors: { [text]: index },
+      rows: 1000,
+      total_ms: 70_000 * share,
+      share,
+      p50_ms: 1,
+      p95_ms: 4,
+      p99_ms: 20,
+      last_seen: moment,
+      example_id: text,
+    })),
+  };
+}
