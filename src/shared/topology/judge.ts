@@ -198,10 +198,15 @@ function chooseAmong(alone: readonly Standing[], fit: readonly Standing[]): Choi
   return settled(writer ?? only, 'of several with the same history it was written to last');
 }
 
-/** Whom a replica follows that may not be seen is told by what it has: all of that one of them had, and not each of the rivals. */
+/**
+ * Whom a replica follows that may not be seen, or whether it follows anybody (MySQL), is told by what it has: all of that one of them had,
+ * and not each of the rivals.
+ */
 function isFedBy(other: Standing, source: Standing, alone: readonly Standing[]): boolean {
   const { following } = other.view;
-  if (following.kind !== 'somebody' || following.servers.length > 0) return false;
+  const isTold =
+    following.kind === 'nobody' || (following.kind === 'somebody' && following.servers.length > 0);
+  if (isTold) return false;
   const lacksIt = (rival: Standing) => rival === source || holdsAllOf(rival, other) === false;
   return holdsAllOf(source, other) === true && alone.every(lacksIt);
 }

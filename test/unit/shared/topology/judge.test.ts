@@ -151,6 +151,18 @@ test('whom the others follow is told by what they have, where the account may no
   assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
 });
 
+test('nor need it be told that a read-only server follows anybody: MySQL does not, to every account', () => {
+  const blind = (state: string) =>
+    createView('3', { isReadOnly: true, following: { kind: 'unseen' }, state });
+  const found = judged([former, promoted, blind('0-1-10,0-2-11')]);
+  assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
+  assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
+  assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
+  // It follows nobody, and says so: what it has tells nothing of now.
+  const idle = createView('3', { isReadOnly: true, state: '0-1-10,0-2-11' });
+  assert.equal(judged([former, promoted, idle]).isContested, true);
+});
+
 test('all gateways decide alike: neither the order of looks nor who was written to before counts', () => {
   const views = [former, promoted, createView('3', { follows: ['2'], state: '0-1-10,0-2-11' })];
   for (const reference of [null, former, promoted]) {
