@@ -61,7 +61,14 @@ export function createMember(
 ): ServerView {
   return createView(number, {
     position: { kind: 'mysql', sets: new Map([['g', [[1n, 10n]]]]) },
-    group: { name: 'g', hasSinglePrimary: true, state: 'ONLINE', hasMajority: true, ...member },
+    group: {
+      name: 'g',
+      hasSinglePrimary: true,
+      state: 'ONLINE',
+      takesPart: null,
+      hasMajority: true,
+      ...member,
+    },
     ...wish,
   });
 }

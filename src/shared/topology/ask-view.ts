@@ -53,6 +53,11 @@ const mysqlStatus: readonly StatusQuery[] = [
 /** Its own state, and how many of the others it hears of: a member without a majority calls itself ONLINE for as long as it is let. */
 const memberSql =
   "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), SUM(MEMBER_STATE <> 'UNREACHABLE'), COUNT(*) FROM performance_schema.replication_group_members";
+/**
+ * What a member tells any account, of MySQL 8.1 and later: how many control messages it has sent since it was told to join. The one that it is
+ * ONLINE is among them, and comes before it is writable; whose joining failed has sent none, and may be writable.
+ */
+const takingPartSql = "SHOW GLOBAL STATUS LIKE 'Gr_control_messages_sent_count'";
 const galeraSql =
   "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')";
 
@@ -76,11 +81,13 @@ export async function askView(connection: Connection, questions: Questions): Pro
   const askedAt = performance.now();
   const { identity, variables, status, seesGroup } = questions;
   const names = variables.map((name) => `@@global.${name}`).join();
-  const [values, rows, galera, member] = await Promise.all([
+  const asksPart = !seesGroup && variables.includes('group_replication_group_name');
+  const [values, rows, galera, member, part] = await Promise.all([
     fetchRows(connection, `SELECT ${names}`).then(([row]) => valuesOf(variables, row ?? [])),
     status === null ? null : fetchTable(connection, status.sql),
     variables.includes('wsrep_on') ? fetchRows(connection, galeraSql) : null,
     seesGroup ? fetchRows(connection, memberSql) : null,
+    asksPart ? fetchRows(connection, takingPartSql) : null,
   ]);
   const node = isOn(values.get('wsrep_on')) ? new Map(galera as [string, string][]) : null;
   return {
@@ -91,7 +98,7 @@ export async function askView(connection: Connection, questions: Questions): Pro
     following: status === null || rows === null ? { kind: 'unseen' } : followingOf(status, rows),
     position: node === null ? positionOf(values) : galeraPositionOf(node),
     galera: node === null ? null : galeraNodeOf(node, values),
-    group: groupOf(values, member?.[0] ?? null),
+    group: groupOf(values, member?.[0] ?? null, part?.[0] ?? null),
     askedAt,
   };
 }
@@ -150,13 +157,19 @@ function galeraNodeOf(status: ReadonlyMap<string, string>, values: Values): Gale
   };
 }
 
-function groupOf(values: Values, told: readonly (string | null)[] | null): GroupMember | null {
+function groupOf(
+  values: Values,
+  told: readonly (string | null)[] | null,
+  part: readonly (string | null)[] | null,
+): GroupMember | null {
   const name = values.get('group_replication_group_name') ?? '';
   if (name === '') return null;
   const hasSinglePrimary = isOn(values.get('group_replication_single_primary_mode'));
   const [state = null, heard, all] = told ?? [];
-  const hasMajority = told === null ? null : 2 * Number(heard) > Number(all);
-  return { name, hasSinglePrimary, state, hasMajority };
+  // A server without its performance schema shows no members at all.
+  const hasMajority = told === null || all === '0' ? null : 2 * Number(heard) > Number(all);
+  const takesPart = part === null ? null : part[1] !== '0';
+  return { name, hasSinglePrimary, state, takesPart, hasMajority };
 }
 
 function isOn(value: string | undefined): boolean {

@@ -79,6 +79,7 @@ function whyUnfit({ galera, group }: ServerView): string | null {
   if (group !== null && group.state !== null && group.state !== 'ONLINE') {
     return `the member of the group is ${group.state}`;
   }
+  if (group?.takesPart === false) return 'the server has not joined its group';
   if (group?.hasMajority === false) return 'the member has lost the majority of its group';
   return null;
 }

@@ -26,6 +26,8 @@ export type GroupMember = {
   readonly hasSinglePrimary: boolean;
   /** ONLINE and others; null: the account may not see it. */
   readonly state: string | null;
+  /** False: it has not taken part in its group since it was started, as far as any account may see that. Null: that is not told. */
+  readonly takesPart: boolean | null;
   /** False: it hears no more of half of its group or more, and what it is sent waits. Null: the account may not see it. */
   readonly hasMajority: boolean | null;
 };

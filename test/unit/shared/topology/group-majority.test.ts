@@ -6,7 +6,14 @@ import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
 import type { GroupMember, ServerView } from '../../../../src/shared/topology/server-view.ts';
 
 function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): Seen {
-  const group = { name: 'g', hasSinglePrimary: true, state: 'ONLINE', hasMajority: true, ...told };
+  const group = {
+    name: 'g',
+    hasSinglePrimary: true,
+    state: 'ONLINE',
+    takesPart: null,
+    hasMajority: true,
+    ...told,
+  };
   const view: ServerView = {
     identity: { name: `h:1/${number}`, startedAt: 0 },
     number,
@@ -43,4 +50,13 @@ test('a primary without a majority is not written to, and nobody takes its place
 test('an account that may not see the group’s members uses a member as it finds it', () => {
   const unseen = { state: null, hasMajority: null };
   assert.deepEqual(rolesOf(member('1', false, unseen)), ['primary']);
+});
+
+test('a writable server that has not joined its group since its start is not used, though nobody tells its state', () => {
+  const unseen = { state: null, hasMajority: null, hasSinglePrimary: false };
+  const outside = member('1', false, { ...unseen, takesPart: false });
+  const inside = member('2', false, { ...unseen, takesPart: true });
+  assert.deepEqual(rolesOf(outside, inside), ['unusable', 'primary']);
+  const [verdict] = judge([outside, inside], null).verdicts;
+  assert.equal(verdict?.reason, 'the server has not joined its group');
 });
