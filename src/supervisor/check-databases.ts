@@ -96,7 +96,8 @@ async function judgeSection(
     const again = first.ok ? await askViewAgain(section, candidate) : first;
     if (!again.ok) return { view: null, reason: again.failure.reason, number: null };
     const part = first.ok ? first.facts.part : null;
-    return { view: again.facts, earlier: part === null ? [] : [part.view], isPassedOver: false };
+    const earlier = part === null ? [] : [part.view];
+    return { view: again.facts, earlier, isPassedOver: false, provenBy: null };
   });
   return judge(await Promise.all(seen), null);
 }

@@ -1,6 +1,6 @@
 // Who of several candidates takes writes, who may be read from, and why: decided from what all gateways see alike.
 // Pure. Must not know how the candidates are asked, nor who decided what before.
-import { isSameServer } from '../mysql/identity.ts';
+import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
 import { hasAllOf, lastWriter } from './position.ts';
 import type { ServerView } from './server-view.ts';
 
@@ -12,6 +12,8 @@ export type Seen =
       readonly earlier: readonly ServerView[];
       /** It could be written to, and another was chosen: alone it needs all that `reference` had. */
       readonly isPassedOver: boolean;
+      /** The primary that it was found to be a replica of last; null: of none, or it has been something else since. */
+      readonly provenBy: ServerIdentity | null;
     }
   /** Why it does not count now, and the number (server_id) that it had; null: that was never known. */
   | { readonly view: null; readonly reason: string; readonly number: string | null };
@@ -38,6 +40,8 @@ type Standing = Extract<Seen, { readonly view: ServerView }> & { readonly at: nu
 /** What is decided of those that could be written to. */
 type Choice = Pick<Judgement, 'primary' | 'isContested' | 'warning'> & { readonly reason: string };
 
+/** So long a replica may show what its primary does not show yet, in ms: MySQL's replicas apply what the primary has still to commit. */
+const aheadMs = 1_000;
 const nobody = { primary: null, isContested: false, warning: null } as const;
 /** Of a node of Galera that has all that its cluster has, and says so. */
 const synced = 4;
@@ -273,7 +277,7 @@ function judgeReplica(
     return unusable('it follows another server than the primary');
   }
   if (view.position === null) return unusable('its position cannot be told: there are no GTIDs');
-  const isContained = compare(against, [view, ...one.earlier]);
+  const isContained = isContainedIn(against, one);
   if (isContained === false && !isNode) return unusable('it holds what the primary lacks');
   if (isContained === null && source !== null && !isNode) {
     return unusable('it has not been compared with the primary yet');
@@ -282,6 +286,20 @@ function judgeReplica(
     role: 'replica',
     reason: isNode ? 'a node beside the writer' : whyReplica(view, against),
   };
+}
+
+/**
+ * Whether the primary has what its replica has; null: not compared yet. One that was a replica of the same primary before has got nothing
+ * from another since: that it is ahead for a moment makes no ghosts.
+ */
+function isContainedIn(primary: ServerView, { view, earlier, provenBy }: Standing): boolean | null {
+  const looks = [view, ...earlier];
+  const found = compare(primary, looks);
+  if (found !== false || provenBy === null || !isSameServer(provenBy, primary.identity)) {
+    return found;
+  }
+  const settled = looks.filter(({ askedAt }) => askedAt <= primary.askedAt - aheadMs);
+  return compare(primary, settled) !== false;
 }
 
 function whyReplica({ identity, following }: ServerView, primary: ServerView): string {

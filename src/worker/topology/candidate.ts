@@ -2,6 +2,7 @@
 // Must not know the other candidates.
 import { createHash } from 'node:crypto';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Seen, Verdict } from '../../shared/topology/judge.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
 import type { ServerPart } from '../consistency/consistency.ts';
@@ -25,6 +26,7 @@ export class Candidate {
   lagMs: number | null = null;
   /** It could be written to, and another was chosen: alone it is not trusted before it has what that one had. */
   isPassedOver = false;
+  #provenBy: ServerIdentity | null = null;
   /** The latest first. */
   #looks: readonly ServerView[] = [];
   #failure: ConnectFailure | null = null;
@@ -50,19 +52,29 @@ export class Candidate {
       const reason = `it had been gone, and counts after ${looksToReturn} looks`;
       return { view: null, reason, number };
     }
-    return { view, earlier, isPassedOver: this.isPassedOver };
+    return { view, earlier, isPassedOver: this.isPassedOver, provenBy: this.#provenBy };
   }
 
   noteLook(view: ServerView): void {
     const before = this.view;
     const isOther = before !== null && before.identity.name !== view.identity.name;
-    if (isOther) this.isPassedOver = false;
+    if (isOther) {
+      this.isPassedOver = false;
+      this.#provenBy = null;
+    }
     this.#looks = [view, ...(isOther ? [] : thinOut(this.#looks))].slice(0, keptLooks);
     // What was never seen has not been gone.
     if (this.#failure !== null && before !== null) this.#returned = 0;
     this.#failure = null;
     this.#returned += 1;
     if (view.following.kind === 'somebody') this.isPassedOver = false;
+  }
+
+  /** To be told of each verdict. @param primary who takes writes now; null: nobody does */
+  noteVerdict(verdict: Verdict, primary: ServerIdentity | null): void {
+    this.verdict = verdict;
+    if (verdict.role !== 'replica') this.#provenBy = null;
+    else if (primary !== null) this.#provenBy = primary;
   }
 
   /** To be told after each look. */

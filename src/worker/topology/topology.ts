@@ -184,7 +184,7 @@ export class Topology {
     const { address } = this.#settings.candidates[at] as CandidateSettings;
     const wasReadable = this.isReadable(at);
     const before = candidate.verdict?.role ?? 'unknown';
-    candidate.verdict = verdict;
+    candidate.noteVerdict(verdict, this.primary === null ? null : this.#identityOf(this.primary));
     candidate.lagMs = verdict.role === 'replica' ? this.#lagOf(candidate) : null;
     this.#notePassedOver(candidate);
     const place = { section: this.#settings.section, backend: address };
@@ -201,6 +201,10 @@ export class Topology {
     } else if (verdict.role === 'replica' && wasReadable !== this.isReadable(at)) {
       this.#tellLag(place, candidate.lagMs);
     }
+  }
+
+  #identityOf(at: number): ServerIdentity | null {
+    return this.#candidates[at]?.view?.identity ?? null;
   }
 
   #tellLag(place: Readonly<Record<string, string>>, lagMs: number | null): void {

@@ -25,7 +25,7 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
     group,
     askedAt: 0,
   };
-  return { view, earlier: [], isPassedOver: false };
+  return { view, earlier: [], isPassedOver: false, provenBy: null };
 }
 
 const rolesOf = (...members: readonly Seen[]) =>

@@ -7,12 +7,13 @@ import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
 import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
 import { createMember, createNode, createView } from '../../../support/server-views.ts';
 
-const seen = (view: ServerView, earlier: readonly ServerView[] = []): Seen => ({
+const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({
   view,
   earlier,
   isPassedOver: false,
+  provenBy: null,
 });
-const passedOver = (view: ServerView): Seen => ({ view, earlier: [], isPassedOver: true });
+const passedOver = (view: ServerView): Seen => ({ ...seen(view), isPassedOver: true });
 const gone = (number: string | null = null): Seen => ({
   view: null,
   reason: 'ECONNREFUSED',
@@ -230,6 +231,26 @@ test('Galera: read-only nodes are read from; two clusters contest each other; a 
   assert.equal(found.roles, 'primary replica');
 });
 
+test('a replica may show for a moment what its primary has still to show; what another left there is a ghost at once', () => {
+  const position = (last: number) =>
+    readMysqlPosition(`aaaaaaaa-1111-1111-1111-bbbbbbbbbbbb:1-${last}`);
+  const source = createView('1', { position: position(10), askedAt: 5_000 });
+  const look = (last: number, askedAt: number) =>
+    createView('2', { follows: ['1'], position: position(last), askedAt });
+  const looks = [look(12, 4_999), look(9, 4_000)] as const;
+  const roleOf = (provenBy: ServerView['identity'] | null, views: readonly ServerView[]) => {
+    const [view, ...earlier] = views as [ServerView];
+    return judged([source, { ...seen(view, earlier), provenBy }]).roles;
+  };
+  assert.equal(roleOf(source.identity, looks), 'primary replica');
+  assert.equal(roleOf(null, looks), 'primary unusable');
+  assert.equal(roleOf(look(0, 0).identity, looks), 'primary unusable');
+  assert.equal(roleOf({ ...source.identity, startedAt: 2_000 }, looks), 'primary unusable');
+  // It did not go.
+  const kept = [look(12, 4_999), look(12, 4_000)];
+  assert.equal(roleOf(source.identity, kept), 'primary unusable');
+});
+
 test('a group with one primary: the writable member; another state than ONLINE is not used', () => {
   const second = createMember('2', {}, { isReadOnly: true });
   assert.equal(judged([second, createMember('1', {})]).roles, 'replica primary');
@@ -262,7 +283,7 @@ test('there is one primary at most, and each verdict has a reason', () => {
         .map(([its, followed, isReadOnly, askedAt, isPassedOver]): Seen => {
           const wish = followed === undefined ? {} : { follows: followed };
           const view = createView(number, { state: its, ...wish, isReadOnly, askedAt });
-          return { view, earlier: [], isPassedOver };
+          return { ...seen(view), isPassedOver };
         }),
     );
   const all = fc.tuple(one('1'), one('2'), one('3'));

@@ -73,3 +73,20 @@ test('who was passed over is trusted again once it follows another', () => {
   candidate.noteLook(createView('1', { follows: ['2'] }));
   assert.equal(candidate.isPassedOver, false);
 });
+
+test('whose replica it was is known until it is something else', () => {
+  const candidate = new Candidate();
+  const { identity } = createView('2');
+  const provenBy = () => (candidate.seen.view === null ? 'gone' : candidate.seen.provenBy);
+  candidate.noteLook(createView('1'));
+  candidate.noteVerdict({ role: 'replica', reason: '' }, null);
+  assert.equal(provenBy(), null);
+  candidate.noteVerdict({ role: 'replica', reason: '' }, identity);
+  candidate.noteVerdict({ role: 'replica', reason: '' }, null);
+  assert.equal(provenBy(), identity);
+  candidate.noteVerdict({ role: 'unusable', reason: '' }, identity);
+  assert.equal(provenBy(), null);
+  candidate.noteVerdict({ role: 'replica', reason: '' }, identity);
+  candidate.noteLook(createView('3'));
+  assert.equal(provenBy(), null);
+});
