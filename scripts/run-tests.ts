@@ -11,7 +11,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => proc
 
 const fileTimeoutMs = 300_000;
 /** One more than there are cores, where there are two: with two files at a time three fifths of both stood idle, waiting for servers. */
-const concurrency = 3;
+const concurrency = 4;
 /** In the head of a file whose bounds of time are narrow: what runs beside it would be measured with it. */
 const aloneMark = /^\/\/ Runs alone\b/m;
 
