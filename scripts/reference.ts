@@ -12,7 +12,11 @@ import {
 } from '../src/shared/failure-codes.ts';
 import { errorName } from '../src/shared/mysql/error-names.ts';
 import { describeMetrics } from '../src/shared/process/describe-metrics.ts';
-import { describeOptions } from '../src/shared/settings/describe.ts';
+import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
+import { describeInitial, describeOptions } from '../src/shared/settings/describe.ts';
+import { describeType } from '../src/shared/settings/option-values.ts';
+import { isOfInstance, type Option, optionKeys, options } from '../src/shared/settings/options.ts';
+import { renderList } from './support/mdoc.ts';
 
 /** What is generated: its name in a page's marks, and its text. */
 const parts = {
@@ -22,14 +26,19 @@ const parts = {
   mysql: describeMysqlFailures,
   outcomes: () => describeMeanings('outcome', outcomeMeanings),
   unready: () => describeMeanings('code', unready),
+  exits: () => ['| exit | meaning |', '|---|---|', ...exits.map(exitRow)].join('\n'),
+  'manual-exits': listExits,
+  'manual-configuration': listOptions,
 } as const satisfies Readonly<Record<string, () => string>>;
 
 /** The pages that have generated parts, and which. */
 export const pages = {
   'README.md': ['outcomes'],
   'docs/configuration.md': ['configuration'],
+  'docs/dbhttpd.8': ['manual-configuration', 'manual-exits'],
   'docs/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
   'docs/metrics.md': ['metrics'],
+  'docs/operation.md': ['exits'],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof parts)[]>>;
 
 /** A page's text with its generated parts as they must be. Throws when a part's marks are missing. */
@@ -39,12 +48,43 @@ export function withReference(page: keyof typeof pages, text: string): string {
   return whole;
 }
 
+/** Marks are comments: Markdown's, with a line's room around the part, or mdoc's, in which an empty line is none. */
 function replacePart(page: string, text: string, name: string, content: string): string {
-  const [start, end] = [`<!-- ${name}: generated -->\n`, `<!-- end of ${name} -->`];
+  const isManual = page.endsWith('.8');
+  const [open, close, room] = isManual ? ['.\\" ', '', ''] : ['<!-- ', ' -->', '\n'];
+  const [start, end] = [`${open}${name}: generated${close}\n`, `${open}end of ${name}${close}\n`];
   const from = text.indexOf(start);
   const to = text.indexOf(end);
   if (from < 0 || to < from) throw new Error(`${page} has no part "${name}"`);
-  return `${text.slice(0, from + start.length)}\n${content.trim()}\n\n${text.slice(to)}`;
+  const head = text.slice(0, from + start.length);
+  return `${head}${room}${content.trim()}\n${room}${text.slice(to)}`;
+}
+
+const exits = Object.entries(exitMeanings).map(([name, meaning]) => {
+  return { status: exitCodes[name as keyof typeof exitCodes], meaning };
+});
+
+const exitRow = ({ status, meaning }: (typeof exits)[number]) => `| ${status} | ${meaning} |`;
+
+function listExits(): string {
+  return renderList(
+    exits.map(({ status, meaning }) => ({ term: `${status}`, sentences: [`${meaning}.`] })),
+  );
+}
+
+function listOptions(): string {
+  return renderList(
+    optionKeys.map((key) => {
+      const option: Option = options[key];
+      const meaning = `${option.meaning}.`.split(/(?<=\.) (?=[A-Z])/);
+      const facts = [
+        `values: ${describeType(option.type)}.`,
+        `default: ${describeInitial(option)}.`,
+        ...(isOfInstance(key) ? ['of the daemon.'] : []),
+      ];
+      return { term: key, sentences: [...meaning, ...facts] };
+    }),
+  );
 }
 
 const repetitions: Readonly<Record<FailureFacts['repeat'], string>> = {

@@ -12,4 +12,17 @@ export const exitCodes = {
   configInvalid: 78,
 } as const;
 
+/** What each status tells an operator, in Markdown. */
+export const exitMeanings = {
+  ok: 'running (start), stopped cleanly (foreground), all well (check)',
+  usage: 'command line',
+  configUnreadable: 'the configuration file cannot be read',
+  unavailable:
+    'cannot listen, the inherited socket cannot be served, or workers keep dying at boot; with `--check` also: no server of a section can be reached',
+  cannotCreate: 'pidfile or log cannot be created',
+  alreadyRunning: 'this instance is already running',
+  configInvalid:
+    'the configuration is invalid; with `--check` also: `init_sql` is refused, or `idempotency_table` cannot be used',
+} as const satisfies Readonly<Record<keyof typeof exitCodes, string>>;
+
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];

@@ -10,13 +10,18 @@ import { isOfInstance, type Option, type OptionKey, optionKeys, options } from '
 export function describeOptions(): string {
   const rows = optionKeys.map((key) => {
     const option: Option = options[key];
-    const initial = option.initial === null ? (option.computed ?? 'none') : `\`${option.initial}\``;
+    const initial = describeInitial(option);
     const owner = isOfInstance(key) ? 'daemon' : 'section';
     return `| \`${key}\` | ${describeType(option.type)} | ${initial} | ${owner} | ${option.meaning} |`;
   });
   return ['| key | value | default | of | meaning |', '|---|---|---|---|---|', ...rows, ''].join(
     '\n',
   );
+}
+
+/** A key's default in words: as one would write it, as it is computed, or that there is none. */
+export function describeInitial({ initial, computed }: Option): string {
+  return initial === null ? (computed ?? 'none') : `\`${initial}\``;
 }
 
 const hidden = '********';
