@@ -9,6 +9,7 @@ import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledg
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../support/http-front.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
+import { type Block, findBlocks } from '../support/page-blocks.ts';
 
 const run = promisify(execFile);
 const page = readFileSync('docs/recipes.md', 'utf8');
@@ -16,15 +17,7 @@ const address = 'http://127.0.0.1:9090';
 const origin = 'https://app.example';
 const clientFile = new URL('../../src/client/client.js', import.meta.url).href;
 
-/** A fenced block; `mark` is the word behind its language. */
-type Block = {
-  readonly language: string;
-  readonly mark: string;
-  readonly text: string;
-  readonly heading: string;
-};
-
-const blocks = findBlocks();
+const blocks = findBlocks(page);
 const languages = ['sh', 'js', 'python'];
 
 let database: Database;
@@ -48,18 +41,6 @@ after(async () => {
   await gateway?.stop();
   await database.stop();
 });
-
-function findBlocks(): readonly Block[] {
-  const found = page.matchAll(/^```(\w+) ?(\w*)\n([\s\S]*?)^```$/gm);
-  return [...found].map(({ 1: language = '', 2: mark = '', 3: text = '', index }) => {
-    const heading =
-      page
-        .slice(0, index)
-        .match(/^## .*$/gm)
-        ?.at(-1) ?? '';
-    return { language, mark, text, heading: heading.slice(3) };
-  });
-}
 
 test('the page has recipes in every language, and an answer behind each', () => {
   const kinds = new Set(blocks.map(({ language }) => language));

@@ -1,0 +1,23 @@
+// The fenced blocks of a page for people, for tests that run them as they stand.
+// Must not know what is in them.
+
+/** A fenced block; `mark` is the word behind its language, `heading` that of its section (##). */
+export type Block = {
+  readonly language: string;
+  readonly mark: string;
+  readonly text: string;
+  readonly heading: string;
+};
+
+/** All blocks of a page in Markdown, in its order. */
+export function findBlocks(page: string): readonly Block[] {
+  const found = page.matchAll(/^```(\w+) ?(\w*)\n([\s\S]*?)^```$/gm);
+  return [...found].map(({ 1: language = '', 2: mark = '', 3: text = '', index }) => {
+    const heading =
+      page
+        .slice(0, index)
+        .match(/^## .*$/gm)
+        ?.at(-1) ?? '';
+    return { language, mark, text, heading: heading.slice(3) };
+  });
+}
