@@ -10,8 +10,8 @@ import { openRunDirectory, survivors } from './support/survivors.ts';
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
 
 const fileTimeoutMs = 300_000;
-/** Twice as many as there are cores, where there are two: tests wait for servers more than they compute. */
-const concurrency = 4;
+/** One more than there are cores, where there are two: with two files at a time both stood idle for long, waiting for servers; with four, clocks ran out. */
+const concurrency = 3;
 /** In the head of a file whose bounds of time are narrow: what runs beside it would be measured with it. */
 const aloneMark = /^\/\/ Runs alone\b/m;
 

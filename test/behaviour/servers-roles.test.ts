@@ -120,6 +120,7 @@ test('a frozen primary is noticed within 2 s, and its client told what is known;
   assert.equal((await waiting).status, 200);
   second.thaw();
   await rolesBecome(gateway, ['primary', 'unusable', 'replica']);
+  await eventually('the replica has it too', async () => (await holders(301)).length > 1);
   assert.deepEqual(await holders(301), ['db1', 'db3']);
   await set.follow(second);
   await rolesBecome(gateway, ['primary', 'replica', 'replica']);

@@ -1,5 +1,6 @@
 // Clients that are slow on purpose, in headers, body or reading, lose their connection in time; others notice nothing.
 // Must not know what is answered. Timeouts are handed in: those of every day would make this last minutes.
+// Runs alone: five hundred clients that drip are dripped for by one process.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
