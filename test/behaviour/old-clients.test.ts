@@ -122,7 +122,7 @@ test('resets a long reply that fails: its end is never taken for whole', async (
   const cut = rowsOf(1000);
   const rule = proxy.on(
     (statement) => statement.includes('1000'),
-    { kind: 'cut-reply', afterBytes: 300_000 },
+    { kind: 'cut-reply', afterBytes: 300_000, how: 'fin' },
     { times: 2 },
   );
   await assert.rejects(ask(netHttp(`/db?${encoded({ SQL: cut })}`)), (error: HttpReplyError) => {

@@ -107,7 +107,11 @@ test('it stands in what the log says of refusals, of writes that nobody knows of
   );
 
   const cut = createTrace();
-  const long = proxy.on(/^select 'cut'/, { kind: 'cut-reply', afterBytes: 300_000 });
+  const long = proxy.on(/^select 'cut'/, {
+    kind: 'cut-reply',
+    afterBytes: 300_000,
+    how: 'fin',
+  });
   const sql = `select 'cut', repeat('x', 1000) from (${numbers(1000)}) n`;
   await assert.rejects(gateway.dbPost({ SQL: sql }, cut.options));
   long.remove();
