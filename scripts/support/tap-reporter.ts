@@ -5,8 +5,8 @@ import { type TestEvent, tap } from 'node:test/reporters';
 
 type Events = AsyncGenerator<TestEvent, void>;
 
-/** Node loads reporters by their default export. */
-// biome-ignore lint/style/noDefaultExport: see above
+/** What Node's runner tells, as TAP. */
+// biome-ignore lint/style/noDefaultExport: Node loads reporters by their default export
 export default async function* report(source: Events): AsyncGenerator<string> {
   yield* tap(withFailuresAtEnd(source));
 }
