@@ -1,4 +1,4 @@
-// MySQL's sets of GTIDs: read, written, united, compared.
+// MySQL's sets of GTIDs: read, written, united, subtracted, compared.
 // Pure. Must not know what a set stands for.
 
 /** A range of transaction numbers; both ends belong to it. */
@@ -53,6 +53,24 @@ export function uniteSets(one: GtidSets, other: GtidSets): GtidSets {
     united.set(key, join([...(united.get(key) ?? []), ...intervals]));
   }
   return united;
+}
+
+/** All that `one` has and `other` has not. */
+export function subtractSets(one: GtidSets, other: GtidSets): GtidSets {
+  const left = new Map<string, readonly Interval[]>();
+  for (const [key, intervals] of one) {
+    const rest = (other.get(key) ?? []).reduce(cutOut, intervals);
+    if (rest.length > 0) left.set(key, rest);
+  }
+  return left;
+}
+
+function cutOut(from: readonly Interval[], [first, last]: Interval): readonly Interval[] {
+  return from.flatMap(([low, high]): Interval[] => {
+    if (high < first || last < low) return [[low, high]];
+    const below: Interval[] = low < first ? [[low, first - 1n]] : [];
+    return high > last ? [...below, [last + 1n, high]] : below;
+  });
 }
 
 /** Whether `one` has everything that `other` has. */

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
-import { formatSets, uniteSets } from '../../shared/topology/gtid-sets.ts';
+import { formatSets, subtractSets, uniteSets } from '../../shared/topology/gtid-sets.ts';
 import type { Session } from '../backend/session.ts';
 import { type Answer, type Question, questionFor } from './question.ts';
 import { formatEvents, type MariadbEvents, type SeenPosition, type Token } from './token.ts';
@@ -262,7 +262,9 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
   }
   if (earlier.kind === 'mysql' && later.kind === 'mysql') {
     const executed = uniteSets(earlier.executed, later.executed);
-    return { kind: 'mysql', executed, owned: uniteSets(earlier.owned, later.owned) };
+    // What was on its way and has been executed since is told once: else a token would grow with each reply.
+    const owned = subtractSets(uniteSets(earlier.owned, later.owned), executed);
+    return { kind: 'mysql', executed, owned };
   }
   if (earlier.kind === 'galera' && later.kind === 'galera') {
     const isEarlierMore = earlier.cluster === later.cluster && earlier.committed > later.committed;

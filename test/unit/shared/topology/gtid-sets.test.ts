@@ -1,4 +1,4 @@
-// MySQL's sets of GTIDs, as its manual writes them ("GTID Format and Storage"): read, united, compared.
+// MySQL's sets of GTIDs, as its manual writes them ("GTID Format and Storage"): read, united, subtracted, compared.
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,6 +8,7 @@ import {
   type GtidSets,
   holdsSets,
   parseSets,
+  subtractSets,
   uniteSets,
 } from '../../../../src/shared/topology/gtid-sets.ts';
 
@@ -43,12 +44,16 @@ test('what is no list is none', () => {
 const numbers = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 30 });
 const listed = (of: readonly number[]) => (of.length === 0 ? '' : `${a}:${of.join(':')}`);
 
-test('uniting and comparing is that of sets of numbers', () => {
+test('uniting, subtracting and comparing is that of sets of numbers', () => {
   fc.assert(
     fc.property(numbers, numbers, (one, other) => {
       const [left, right] = [setsOf(listed(one)), setsOf(listed(other))];
       const both = setsOf(listed([...one, ...other]));
       assert.equal(formatSets(uniteSets(left, right)), formatSets(both));
+      assert.equal(
+        formatSets(subtractSets(left, right)),
+        formatSets(setsOf(listed(one.filter((n) => !other.includes(n))))),
+      );
       assert.equal(
         holdsSets(left, right),
         other.every((n) => one.includes(n)),
