@@ -3,7 +3,14 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Database, describeServer, startDatabase } from '../test/support/mariadb.ts';
+import { shareDataDirectory } from '../test/support/data-directory.ts';
+import {
+  type Database,
+  describeServer,
+  isServerGiven,
+  startDatabase,
+} from '../test/support/mariadb.ts';
+import { chooseProgram, userToRunAs } from '../test/support/server-process.ts';
 import { openRunDirectory, survivors } from './support/survivors.ts';
 
 // Whatever was started ends with this process, and its directory goes.
@@ -12,6 +19,11 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => proc
 const fileTimeoutMs = 300_000;
 /** One more than there are cores, where there are two: with two files at a time both stood idle for long, waiting for servers; with four, clocks ran out. */
 const concurrency = 3;
+/**
+ * Taken from the tests' environment: they ask nobody outside, and Node reads these authorities anew in every process that it starts, for a
+ * tenth of a second of the processor. The tests start some thousands.
+ */
+const furtherAuthorities = 'NODE_EXTRA_CA_CERTS';
 /** In the head of a file whose bounds of time are narrow: what runs beside it would be measured with it. */
 const aloneMark = /^\/\/ Runs alone\b/m;
 
@@ -22,6 +34,7 @@ if (files.length === 0) {
 }
 const directory = openRunDirectory('dbhttpd-run-');
 
+if (!isServerGiven()) shareDataDirectory(join(directory, 'data'), chooseProgram(), userToRunAs());
 const database = await startDatabase();
 console.log(`  ${files.length} files, ${database.flavour} ${database.version}`);
 const { alone = [], together = [] } = groupFiles(files);
@@ -68,7 +81,7 @@ function runNode(tests: readonly string[], atOnce: number, server: Database): Pr
   }
   const runner = spawn(process.execPath, ['--test', ...options, ...tests], {
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ...describeServer(server) },
+    env: { ...process.env, [furtherAuthorities]: undefined, ...describeServer(server) },
   });
   process.once('exit', () => runner.kill());
   return new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
 // scripts/cluster gateways: three gateways behind haproxy, restarted in turn under load, again and again.
 // Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
-import { inspect, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { startDatabase } from '../../test/support/mariadb.ts';
 import { rollGateways } from '../../test/support/rolling-restart.ts';
-import { runToVerdicts } from '../support/verdict-run.ts';
+import { findWrongCount, runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster gateways [--rounds <n>]    (20)
@@ -14,25 +14,21 @@ its pidfile and started again, while clients read and write on /db and /v1/query
 `;
 const mostRounds = 1000;
 /** An end for a run that hangs where no other bound holds. */
-const longestMs = (rounds: number) => rounds * 60_000 + 120_000;
+const longestMs = ({ rounds }: Order) => rounds * 60_000 + 120_000;
 
-const say = (line: string) => process.stdout.write(`${line}\n`);
+type Order = { readonly rounds: number };
 
-/** Null: not to be understood. */
-function readRounds(): number | 'help' | null {
-  try {
-    const { values } = parseArgs({
-      options: { rounds: { type: 'string', default: '20' }, help: { type: 'boolean' } },
-    });
-    if (values.help === true) return 'help';
-    const rounds = Number(values.rounds);
-    return Number.isInteger(rounds) && rounds > 0 && rounds <= mostRounds ? rounds : null;
-  } catch {
-    return null;
-  }
+function parseOrder(argv: readonly string[]): Order | string | null {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: { rounds: { type: 'string', default: '20' }, help: { type: 'boolean' } },
+  });
+  if (values.help === true) return null;
+  const wrong = findWrongCount('rounds', values.rounds, { most: mostRounds });
+  return wrong ?? { rounds: Number(values.rounds) };
 }
 
-async function run(rounds: number): Promise<readonly Verdict[]> {
+async function run({ rounds }: Order): Promise<readonly Verdict[]> {
   const database = await startDatabase({ own: true });
   const { restarts, requests, failed, wrong } = await rollGateways(database, rounds, say);
   await database.stop();
@@ -48,18 +44,10 @@ async function run(rounds: number): Promise<readonly Verdict[]> {
   ];
 }
 
-const rounds = readRounds();
-if (rounds === 'help') {
-  say(help);
-} else if (rounds === null) {
-  process.stderr.write(help);
-  process.exitCode = 64;
-} else {
-  try {
-    const bounds = { prefix: 'dbhttpd-cluster-', longestMs: longestMs(rounds) };
-    process.exitCode = await runToVerdicts(bounds, () => run(rounds), say);
-  } catch (error) {
-    process.stderr.write(`${inspect(error)}\n`);
-    process.exit(1);
-  }
-}
+await runCommand({
+  help,
+  parse: parseOrder,
+  prefix: 'dbhttpd-cluster-',
+  longestMs,
+  run,
+});

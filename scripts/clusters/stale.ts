@@ -2,12 +2,12 @@
 // and with it; how many saw less than had been seen before.
 // Must not know how a history is made or judged.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
-import { inspect, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import {
   type ConsistencyHistory,
   makeConsistencyHistories,
 } from '../../test/support/consistency-history.ts';
-import { runToVerdicts } from '../support/verdict-run.ts';
+import { findWrongCount, runCommand, say } from '../support/run-command.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster stale [--reads <n>] [--minutes <n>] [--semi-sync] [--seed <n>]
@@ -41,9 +41,6 @@ type Order = {
   readonly seed: number;
 };
 
-const say = (line: string) => process.stdout.write(`${line}\n`);
-
-/** Reads argv (without node and script); a string says what is wrong with it; null: help is wanted. */
 function parseOrder(argv: readonly string[]): Order | string | null {
   const { values } = parseArgs({
     args: [...argv],
@@ -56,13 +53,11 @@ function parseOrder(argv: readonly string[]): Order | string | null {
     },
   });
   if (values.help) return null;
-  const isCount = (text: string, most: number) =>
-    /^\d+$/.test(text) && Number(text) > 0 && Number(text) <= most;
-  if (!isCount(values.reads, mostReads)) return `--reads wants a number from 1 to ${mostReads}`;
-  if (!isCount(values.minutes, mostMinutes)) {
-    return `--minutes wants a number from 1 to ${mostMinutes}`;
-  }
-  if (!isCount(values.seed, mostSeed)) return `--seed wants a number from 1 to ${mostSeed}`;
+  const wrong =
+    findWrongCount('reads', values.reads, { most: mostReads }) ??
+    findWrongCount('minutes', values.minutes, { most: mostMinutes }) ??
+    findWrongCount('seed', values.seed, { most: mostSeed });
+  if (wrong !== null) return wrong;
   return {
     reads: Number(values.reads),
     minutes: Number(values.minutes),
@@ -74,7 +69,8 @@ function parseOrder(argv: readonly string[]): Order | string | null {
 async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
   say(`seed ${plan.seed}`);
   const mostMs = minutes * minuteMs;
-  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs });
+  const least = { older: 0, toReplica: 0, toPrimary: 0 };
+  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs, least });
   say(describeHistory('without tokens', without));
   say(describeHistory('with tokens', withTokens));
   const findings = new Findings(Object.values(promises));
@@ -96,30 +92,10 @@ function describeHistory(name: string, history: ConsistencyHistory): string {
   return `${name}: ${older.length} of ${judged} older than what had been seen; ${toReplica} moved to another replica, ${toPrimary} to the primary (${told})`;
 }
 
-function readOrder(): Order | string | null {
-  try {
-    return parseOrder(process.argv.slice(2));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code?.startsWith('ERR_PARSE_ARGS')) return message;
-    throw error;
-  }
-}
-
-async function main(): Promise<number> {
-  const order = readOrder();
-  if (order === null || typeof order === 'string') {
-    const out = order === null ? process.stdout : process.stderr;
-    out.write(order === null ? help : `${order}\n\n${help}`);
-    return order === null ? 0 : 64;
-  }
-  const longestMs = order.minutes * minuteMs * 2 + aroundMs;
-  return runToVerdicts({ prefix: 'dbhttpd-stale-', longestMs }, () => runHistories(order), say);
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${inspect(error)}\n`);
-  process.exit(1);
-}
+await runCommand({
+  help,
+  parse: parseOrder,
+  prefix: 'dbhttpd-stale-',
+  longestMs: ({ minutes }) => minutes * minuteMs * 2 + aroundMs,
+  run: runHistories,
+});

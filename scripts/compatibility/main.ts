@@ -2,12 +2,11 @@
 // Must not know the gateway's code.
 // Exit 0: all passed; 1: something failed, or could not be had; 64: command line; 130: stopped by a signal.
 import { mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { runCell } from './cell.ts';
 import { type InstalledNode, installNode } from './nodes.ts';
 import { type Cell, help, parseCommand } from './options.ts';
-import { type Installed, installServer } from './servers.ts';
+import { chooseCache, type Installed, installServer } from './servers.ts';
 import { type Outcome, renderMatrix } from './table.ts';
 
 type Ready = {
@@ -20,8 +19,7 @@ type Ready = {
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function runMatrix(cells: readonly Cell[], words: readonly string[]): Promise<number> {
-  const userCache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-  const cache = process.env.DBHTTPD_MATRIX_DIR || join(userCache, 'dbhttpd/matrix');
+  const cache = chooseCache(process.env);
   mkdirSync(cache, { recursive: true });
   // All that is needed comes first: a missing server is known before the first run, not after an hour.
   const ready: Ready[] = [];

@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { findMariadb, openServerRoot, type ServerProgram } from '../support/private-server.ts';
 import { type Archive, findArchive } from './archive.ts';
@@ -21,6 +22,14 @@ export type Installed = {
   /** The folder that it was unpacked into; null: the system's own. */
   readonly root: string | null;
 };
+
+/** Where servers and Nodes are unpacked to, by DBHTTPD_MATRIX_DIR and XDG_CACHE_HOME. */
+export function chooseCache(env: NodeJS.ProcessEnv): string {
+  return (
+    env.DBHTTPD_MATRIX_DIR ||
+    join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dbhttpd/matrix')
+  );
+}
 
 /** Makes sure that the server is here: the system's, or one below `cache`. Throws when it cannot be had. */
 export async function installServer(

@@ -1,6 +1,7 @@
 // A database server of our own: where its program is, how a data directory is made, with which arguments it runs.
 // Must not know tests or the demo: both start their servers from here.
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import {
   accessSync,
   constants,
@@ -112,6 +113,17 @@ export function freePort(wish = 0): Promise<number> {
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });
   });
+}
+
+/** Systems give clients' connections ports from 32768 on. */
+const lastingPorts = { from: 20_000, to: 32_767 };
+
+/** A TCP port of the loopback address that was free a moment ago, and that the system gives to nobody who does not ask for it. */
+export async function freeLastingPort(): Promise<number> {
+  for (;;) {
+    const wish = randomInt(lastingPorts.from, lastingPorts.to);
+    if ((await freePort(wish)) === wish) return wish;
+  }
 }
 
 /** What every server of ours is started with: small, durable across a kill of the process, no binary log. */

@@ -8,7 +8,8 @@ import { replicationHere } from '../support/replication.ts';
 test('with a token nothing older is seen, where without one much is', async (t) => {
   if (!replicationHere(t)) return;
   const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
-  const plan = { seed, reads: 5_000, mostMs: 12_000, semiSync: true };
+  const least = { older: 1, toReplica: 50, toPrimary: 20 };
+  const plan = { seed, reads: 5_000, mostMs: 12_000, semiSync: true, least };
   const { without, withTokens } = await makeConsistencyHistories(plan);
   const summary = [...withTokens.counts].map(([what, n]) => `${n} ${what}`).join(', ');
   t.diagnostic(`seed ${seed}: without ${without.older.length} of ${without.judged} older`);
@@ -17,5 +18,8 @@ test('with a token nothing older is seen, where without one much is', async (t) 
   assert.deepEqual([...withTokens.strange, ...without.strange], [], `seed ${seed}`);
   assert.ok(without.older.length > 0, `seed ${seed}: the servers have not lagged`);
   const { toReplica, toPrimary } = withTokens.moved;
-  assert.ok(toReplica > 50 && toPrimary > 20, `${toReplica} and ${toPrimary} moved: ${summary}`);
+  assert.ok(
+    toReplica >= least.toReplica && toPrimary >= least.toPrimary,
+    `${toReplica} and ${toPrimary} moved: ${summary}`,
+  );
 });

@@ -27,9 +27,18 @@ export type ConsistencyPlan = {
   readonly seed: number;
   /** So many reads with tokens, all readers together; before them a tenth as many without. */
   readonly reads: number;
-  /** However few they are until then. */
+  /** However few they are until then, if they say enough. */
   readonly mostMs: number;
+  /** Less says nothing: on a slow machine they go on until there is as much. */
+  readonly least: ConsistencyLeast;
   readonly semiSync: boolean;
+};
+
+/** Replies that were older, of those without tokens; reads that moved between servers, of those with. */
+export type ConsistencyLeast = {
+  readonly older: number;
+  readonly toReplica: number;
+  readonly toPrimary: number;
 };
 
 /** What has happened while everybody sent tokens, or nobody did. */
@@ -81,10 +90,16 @@ export async function makeConsistencyHistories(
     for (const replica of set.replicas()) {
       gateways.push(await startOver(set, [set.primary(), replica]));
     }
-    const { seed, reads, mostMs } = plan;
+    const { seed, reads, mostMs, least } = plan;
     const short = { reads: reads * shareWithout, mostMs: mostMs * longestShareWithout };
-    const without = await new Play({ seed, ...short, sendsTokens: false }, set, gateways).run();
-    const play = new Play({ seed, reads, mostMs, sendsTokens: true }, set, gateways);
+    const without = await new Play(
+      { seed, ...short, sendsTokens: false, isEnough: ({ older }) => older.length >= least.older },
+      set,
+      gateways,
+    ).run();
+    const isEnough = ({ moved }: ConsistencyHistory) =>
+      moved.toReplica >= least.toReplica && moved.toPrimary >= least.toPrimary;
+    const play = new Play({ seed, reads, mostMs, sendsTokens: true, isEnough }, set, gateways);
     return { without, withTokens: await play.run() };
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -112,6 +127,8 @@ function startOver(set: ReplicatedSet, servers: readonly ReplicationServer[]): P
 
 type PlayPlan = Pick<ConsistencyPlan, 'seed' | 'reads' | 'mostMs'> & {
   readonly sendsTokens: boolean;
+  /** Whether it may end when its time is over. */
+  readonly isEnough: (history: ConsistencyHistory) => boolean;
 };
 
 class Play {
@@ -127,6 +144,7 @@ class Play {
   #judged = 0;
   #toReplica = 0;
   #toPrimary = 0;
+  #isLate = false;
   #isOver = false;
 
   constructor(plan: PlayPlan, set: ReplicatedSet, gateways: readonly Gateway[]) {
@@ -139,7 +157,9 @@ class Play {
   async run(): Promise<ConsistencyHistory> {
     const many = (count: number, work: (id: number) => Promise<void>) =>
       Array.from({ length: count }, (_, index) => work(index + 1));
-    const timer = setTimeout(() => this.#end(), this.#plan.mostMs);
+    const timer = setTimeout(() => {
+      this.#isLate = true;
+    }, this.#plan.mostMs);
     await Promise.all([
       ...many(writers, (id) => this.#writer(id)),
       ...many(readers, () => this.#reader()),
@@ -147,6 +167,10 @@ class Play {
       ...this.#set.replicas().map((replica, at) => this.#lagger(replica, at)),
     ]);
     clearTimeout(timer);
+    return this.#history();
+  }
+
+  #history(): ConsistencyHistory {
     return {
       older: this.#older,
       strange: this.#strange,
@@ -155,10 +179,6 @@ class Play {
       moved: { toReplica: this.#toReplica, toPrimary: this.#toPrimary },
       counts: this.#counts,
     };
-  }
-
-  #end(): void {
-    this.#isOver = true;
   }
 
   get #url(): string {
@@ -235,7 +255,8 @@ class Play {
     const url = this.#url;
     const reply = await read(asker, url, way, token);
     this.#reads += 1;
-    if (this.#reads >= this.#plan.reads) this.#end();
+    if (this.#reads >= this.#plan.reads) this.#isOver = true;
+    if (this.#isLate && this.#plan.isEnough(this.#history())) this.#isOver = true;
     this.#note(way, reply);
     if (reply.status !== 200) {
       this.#strange.push(`${way}: ${reply.status} ${reply.text.slice(0, 200)}`);

@@ -7,6 +7,8 @@ import { createSplitter, createStatementReader, type Packet, type Query } from '
 export type Fault =
   /** The statement is held back this long before it is forwarded. */
   | { readonly kind: 'delay'; readonly ms: number }
+  /** The statement is held back before `release()`; the server sees nothing of it. */
+  | { readonly kind: 'hold' }
   /** Forwarded; of the reply nothing is passed on before `release()`. */
   | { readonly kind: 'stall' }
   /** Forwarded; the reply is swallowed, the connection stays open. */
@@ -39,7 +41,9 @@ export class FaultLink {
   #reply: ReplyMode = { kind: 'pass' };
   #held: Buffer[] = [];
   #queue: Packet[] = [];
-  #delaying = false;
+  #isKeeping = false;
+  /** Forwards what a `hold` keeps; null: none does. */
+  #letGo: (() => void) | null = null;
   #frozen: Direction | null = null;
   #lingers = false;
 
@@ -93,10 +97,16 @@ export class FaultLink {
     return this.#frozen !== direction && this.#frozen !== 'both';
   }
 
-  /** Passes on what a `stall` holds back, and everything after it. */
+  /** Passes on what a `hold` or a `stall` holds back, and everything after it. */
   release(): void {
+    this.#letGo?.();
     if (this.#reply.kind === 'hold') this.#reply = { kind: 'pass' };
     for (const bytes of this.#held.splice(0)) this.#answer(bytes);
+  }
+
+  /** Whether the server has answered, and a `stall` holds it back. */
+  get holdsAnswer(): boolean {
+    return this.#held.length > 0;
   }
 
   /** Ends both connections. */
@@ -113,7 +123,7 @@ export class FaultLink {
   }
 
   #work(): void {
-    while (!this.#delaying) {
+    while (!this.#isKeeping) {
       const packet = this.#queue.shift();
       if (packet === undefined) return;
       const query = this.#reader.query(packet);
@@ -127,12 +137,10 @@ export class FaultLink {
   #perform(fault: Fault, packet: Packet): void {
     switch (fault.kind) {
       case 'delay':
-        this.#delaying = true;
-        this.#later(fault.ms, () => {
-          this.#delaying = false;
-          this.#forward(packet.whole);
-          this.#work();
-        });
+        this.#later(fault.ms, this.#keep(packet));
+        return;
+      case 'hold':
+        this.#letGo = this.#keep(packet);
         return;
       case 'stall':
         this.#forwardExpecting({ kind: 'hold' }, packet);
@@ -169,6 +177,17 @@ export class FaultLink {
       default:
         fault satisfies never;
     }
+  }
+
+  /** Forwards nothing from here on. What is returned forwards it, and what has come behind it. */
+  #keep(packet: Packet): () => void {
+    this.#isKeeping = true;
+    return () => {
+      this.#isKeeping = false;
+      this.#letGo = null;
+      this.#forward(packet.whole);
+      this.#work();
+    };
   }
 
   #later(ms: number, act: () => void): void {

@@ -27,7 +27,9 @@ export type FaultProxy = {
     fault: Fault,
     options?: { readonly times?: number },
   ) => Rule;
-  /** Passes on all replies that a `stall` holds back. */
+  /** How many connections have an answer that a `stall` holds back. */
+  readonly answersHeld: () => number;
+  /** Passes on all statements that a `hold`, and all replies that a `stall` holds back. */
   readonly release: () => void;
   /**
    * Lets nothing pass in this direction, by default in neither. New connections are accepted and meet silence, also where one
@@ -101,6 +103,7 @@ export async function startFaultProxy(
       rules.push(rule);
       return { hits: () => rule.hits, remove: () => removeFrom(rules, rule) };
     },
+    answersHeld: () => [...links.values()].filter(({ holdsAnswer }) => holdsAnswer).length,
     release: () => {
       for (const link of links.values()) link.release();
     },

@@ -42,6 +42,8 @@ export type GaleraNode = {
   /** As root, around the link. */
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   readonly status: () => Promise<GaleraStatus>;
+  /** Transactions of clients that lost against another node's, so far. */
+  readonly conflicts: () => Promise<number>;
   /** SIGSTOP: connections stay open, and nobody answers. The others go on without it after a second. */
   readonly freeze: () => void;
   readonly thaw: () => void;
@@ -166,6 +168,7 @@ export async function createGaleraSeed(wish: {
         log: () => (existsSync(files.log) ? readFileSync(files.log, 'utf8') : ''),
         query,
         status,
+        conflicts: async () => (await status()).conflicts,
         freeze: () => signal('SIGSTOP'),
         thaw: () => signal('SIGCONT'),
         kill: async () => {

@@ -8,6 +8,7 @@ import { eventually } from './eventually.ts';
 import { createGaleraSeed, type GaleraNode, type GaleraSeed } from './galera-node.ts';
 import { queryOnce } from './mariadb.ts';
 import type { ReplicatedSet } from './replication.ts';
+import { userToRunAs } from './server-process.ts';
 
 /** A cluster. Whoever started it must stop it. */
 export type GaleraCluster = {
@@ -75,10 +76,6 @@ export async function startGalera(programs: GaleraPrograms): Promise<GaleraClust
     await Promise.all(seeds.map((seed) => seed.remove()));
     throw error;
   }
-}
-
-function userToRunAs(): string | null {
-  return process.getuid?.() === 0 ? 'root' : null;
 }
 
 function copyData(from: GaleraSeed, to: GaleraSeed): void {

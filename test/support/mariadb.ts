@@ -52,12 +52,17 @@ type Server = {
 const externalVariable = 'DBHTTPD_TEST_MYSQL';
 const sharedVariable = 'DBHTTPD_TEST_SHARED';
 
+/** Whether all tests are to use a server that somebody else runs. */
+export function isServerGiven(): boolean {
+  return process.env[externalVariable] !== undefined;
+}
+
 /**
  * Whether tests may stop, freeze or configure the server; where they may not, skips the test and says why.
  * Use: `if (!ownServerOnly(t)) return;`
  */
 export function ownServerOnly(t: TestContext): boolean {
-  if (process.env[externalVariable] === undefined) return true;
+  if (!isServerGiven()) return true;
   t.skip(`${externalVariable} names a server that this test may not stop, freeze or configure`);
   return false;
 }
@@ -134,8 +139,8 @@ function powerOver(process_: ServerProcess | null) {
   };
 }
 
-async function startServer(args: readonly string[], tls?: boolean): Promise<Server> {
-  const started = await startServerProcess(args, tls);
+async function startServer(args: readonly string[], tls = true): Promise<Server> {
+  const started = await startServerProcess(args, { tls });
   const { port, socket, password } = started;
   return { host: '127.0.0.1', port, socket, user: 'root', password, process: started };
 }

@@ -1,12 +1,11 @@
 // One private database server: made, started, frozen, stopped, started again on the same port.
 // Must not know what is asked of it.
 import type { ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hasEnded, launchServer } from '../../scripts/support/launch-server.ts';
 import {
-  createDataDirectory,
   findMariadb,
+  freeLastingPort,
   freePort,
   listenArguments,
   openServerRoot,
@@ -16,6 +15,7 @@ import {
   serverFiles,
   withoutTlsArguments,
 } from '../../scripts/support/private-server.ts';
+import { fillDataDirectory } from './data-directory.ts';
 import { createWorkspace } from './workspace.ts';
 
 /** A running server. It ends with this process, whatever happens to it; `remove` ends it at once. */
@@ -36,26 +36,39 @@ export type ServerProcess = {
 /** A folder with another server than the system's, and the libraries that it needs: scripts/matrix sets it. */
 const rootVariable = 'DBHTTPD_TEST_SERVER_ROOT';
 
-/** Creates and starts a server with these further arguments, with or without TLS. Rejects with the server's log. */
+/** How a server is to be, beside its arguments. */
+export type ServerWish = {
+  /** False: it offers none. */
+  readonly tls?: boolean;
+  /** `chooseProgram()` unless given. */
+  readonly program?: ServerProgram;
+  /** True: on a port that no client's connection is given, so that it is free whenever the server comes back. */
+  readonly lastingPort?: boolean;
+};
+
+/** Creates and starts a server with these further arguments. Rejects with the server's log. */
 export async function startServerProcess(
   further: readonly string[],
-  withTls = true,
+  { tls = true, program = chooseProgram(), lastingPort = false }: ServerWish = {},
 ): Promise<ServerProcess> {
-  const program = chooseProgram();
-  const args = withTls ? further : [...further, ...withoutTlsArguments(program)];
+  const args = [
+    ...noWaitingArguments(program),
+    ...further,
+    ...(tls ? [] : withoutTlsArguments(program)),
+  ];
   let child: ChildProcess | null = null;
   const workspace = createWorkspace('db', () => child?.kill('SIGKILL'));
   const files = serverFiles(workspace.path);
-  const runAs = process.getuid?.() === 0 ? 'root' : null;
-  const password = randomBytes(12).toString('hex');
-  createDataDirectory({ program, files, rootPassword: password, runAs });
+  const runAs = userToRunAs();
+  const password = fillDataDirectory(files, program, runAs);
 
   const start = (port: number) => {
     const own = serverArguments(program, files, runAs);
     const options = [...own, ...listenArguments(files, port), ...args];
     return launchServer({ program, args: options, files, port, tied: true });
   };
-  const { port, server } = await startOnFreePort(start, files);
+  const findPort = lastingPort ? freeLastingPort : () => freePort();
+  const { port, server } = await startOnFreePort(findPort, start, files);
   child = server;
   const halt = async (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => {
     const ending = child;
@@ -91,13 +104,24 @@ export function chooseProgram(): ServerProgram {
   return program;
 }
 
+/** The user that a server is told to run as: it does not start as root unless it is told so. */
+export function userToRunAs(): string | null {
+  return process.getuid?.() === 0 ? 'root' : null;
+}
+
+/** What is written is there after a kill of the server. The machine does not lose its power here: nothing waits for the disk. */
+function noWaitingArguments({ flavour }: ServerProgram): string[] {
+  return flavour === 'mariadb' ? ['--innodb-flush-method=nosync'] : [];
+}
+
 // Between asking for a free port and using it, another process may take it.
 async function startOnFreePort(
+  findPort: () => Promise<number>,
   start: (port: number) => Promise<ChildProcess>,
   files: ServerFiles,
 ): Promise<{ port: number; server: ChildProcess }> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = await findPort();
     try {
       return { port, server: await start(port) };
     } catch (error) {

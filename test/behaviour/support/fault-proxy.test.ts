@@ -94,6 +94,18 @@ test('holds a reply back until it is released', async () => {
   await connection.end();
 });
 
+test('holds a statement back until it is released, and loses none behind it', async () => {
+  const connection = await connect();
+  const rule = proxy.on(/insert/i, { kind: 'hold' }, { times: 1 });
+  const all = [4, 5].map((id) => connection.query('insert into t values (?)', [id]));
+  await eventually('the statement has been seen', () => rule.hits() === 1);
+  assert.equal(await holds(4), false);
+  proxy.release();
+  await Promise.all(all);
+  assert.deepEqual([await holds(4), await holds(5)], [true, true]);
+  await connection.end();
+});
+
 test('delays a statement, and loses none behind it', async () => {
   const connection = await connect();
   proxy.on(/select 7/, { kind: 'delay', ms: 150 }, { times: 1 });

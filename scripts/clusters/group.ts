@@ -1,0 +1,63 @@
+// scripts/cluster group: a member of a MySQL group is struck under writes, again and again, before one group of three; a verdict per promise
+// over all rounds. Must not know how a history is made or judged.
+// Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
+import { parseArgs } from 'node:util';
+import { failoverPromises } from '../../test/support/failover-judge.ts';
+import { startGroup } from '../../test/support/group.ts';
+import {
+  type GroupStrike,
+  groupPromises,
+  groupStrikes,
+  makeGroupHistory,
+} from '../../test/support/group-history.ts';
+import { chooseCache } from '../compatibility/servers.ts';
+import { installGroupServer } from '../support/group-server.ts';
+import { parseRounds, playRounds, type Rounds, roundOptions } from '../support/rounds.ts';
+import { runCommand, say } from '../support/run-command.ts';
+import type { Verdict } from '../support/verdicts.ts';
+
+const help = `Usage: scripts/cluster group [--rounds <n>] [--how <strike>,…] [--seed <n>]
+
+So many rounds (24) before three MySQL servers in a group, and two gateways that know them all, under writes by every way. What clients were
+told is judged by what the members hold. MySQL is the one of scripts/matrix, unpacked from Debian's archive into its cache
+(~/.cache/dbhttpd/matrix, or DBHTTPD_MATRIX_DIR), or the one in the folder DBHTTPD_TEST_SERVER_ROOT; nothing is installed.
+
+  --how   with one primary: killed, frozen, switched (another member is made the primary), quorum (the two others are killed, then it is told
+          to go on alone), stopped (another member leaves), recovering (another member joins, and cannot catch up). With several primaries,
+          of which the first is written to: several-killed, several-frozen. In turn, unless some are named
+  --seed  decides the ways of writing; it is printed
+`;
+
+const clients = 12;
+/** The start of the group, and of a download of its programs. */
+const longestStartMs = 600_000;
+/** Far more than a strike, a return and a look take. */
+const longestRoundMs = 180_000;
+
+async function runRounds(order: Rounds<GroupStrike>): Promise<Verdict[]> {
+  say(`seed ${order.seed}`);
+  const { DBHTTPD_TEST_SERVER_ROOT: given } = process.env;
+  const program = await installGroupServer({ given, cache: chooseCache(process.env) }, say);
+  const group = await startGroup(program);
+  const promises = [...Object.values(failoverPromises), ...Object.values(groupPromises)];
+  try {
+    return await playRounds(order, { promises, since: 'the group went on' }, async (how, seed) => {
+      const history = await makeGroupHistory(group, { how, clients, seed });
+      const back = `all members back after ${Math.round(history.backMs)} ms`;
+      return { ...history, lead: `${how}, ${back}` };
+    });
+  } finally {
+    await group.stop();
+  }
+}
+
+await runCommand({
+  help,
+  parse: (argv) => {
+    const { values } = parseArgs({ args: [...argv], options: roundOptions(24) });
+    return values.help ? null : parseRounds(values, groupStrikes);
+  },
+  prefix: 'dbhttpd-cluster-',
+  longestMs: ({ rounds }) => longestStartMs + rounds * longestRoundMs,
+  run: runRounds,
+});

@@ -1,0 +1,85 @@
+// Runs in rounds, in each of which something is struck: the options that they share, one round after the other, what is said of them.
+// Must not know what is struck, nor how a history is judged.
+import type { FailoverJudgement } from '../../test/support/failover-judge.ts';
+import { findWrongCount, say } from './run-command.ts';
+import { median } from './statistics.ts';
+import { Findings, type Verdict } from './verdicts.ts';
+
+/** What is asked of a run in rounds. */
+export type Rounds<Strike> = {
+  readonly rounds: number;
+  /** In turn. */
+  readonly kinds: readonly Strike[];
+  readonly seed: number;
+};
+
+const mostRounds = 1_000;
+const mostSeed = 999_999;
+
+/** The options, as parseArgs takes them. @param rounds so many unless given */
+export function roundOptions(rounds: number) {
+  return {
+    rounds: { type: 'string', default: String(rounds) },
+    how: { type: 'string' },
+    seed: { type: 'string', default: String(1 + (Date.now() % mostSeed)) },
+    help: { type: 'boolean', default: false },
+  } as const;
+}
+
+/** What the options ask for; a string says what is wrong with them. @param strikes all that there are */
+export function parseRounds<Strike extends string>(
+  values: { readonly rounds: string; readonly how?: string; readonly seed: string },
+  strikes: readonly Strike[],
+): Rounds<Strike> | string {
+  const { rounds, how, seed } = values;
+  const wrong =
+    findWrongCount('rounds', rounds, { most: mostRounds }) ??
+    findWrongCount('seed', seed, { least: 0, most: mostSeed });
+  if (wrong !== null) return wrong;
+  const wanted = how?.split(',') ?? [...strikes];
+  const kinds = strikes.filter((kind) => wanted.includes(kind));
+  if (kinds.length < wanted.length) return `--how takes ${strikes.join(', ')}`;
+  return { rounds: Number(rounds), kinds, seed: Number(seed) };
+}
+
+/** What is told of one round. */
+export type Round = Pick<FailoverJudgement, 'breaches' | 'servedMs'> & {
+  readonly counts: ReadonlyMap<string, number>;
+  /** What happened, with its figures. */
+  readonly lead: string;
+  /** More of it, where something went wrong. */
+  readonly stalled?: string | null;
+};
+
+/**
+ * Plays the rounds, and says each one as it ends; resolves to a verdict for each promise. `play` gets the strike and the round's own seed.
+ * @param since what the time until a write succeeds is counted from
+ */
+export async function playRounds<Strike>(
+  { rounds, kinds, seed }: Rounds<Strike>,
+  { promises, since }: { readonly promises: readonly string[]; readonly since: string },
+  play: (how: Strike, seed: number) => Promise<Round>,
+): Promise<Verdict[]> {
+  const findings = new Findings(promises);
+  const served: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const how = kinds[(round - 1) % kinds.length] as Strike;
+    const told = await play(how, seed + round);
+    say(`${round}/${rounds} ${describeRound(told)}`);
+    if (typeof told.stalled === 'string') say(told.stalled);
+    for (const { promise, example } of told.breaches) findings.breach(promise, example);
+    if (told.servedMs !== null) served.push(told.servedMs);
+  }
+  if (served.length > 0) {
+    const [middle, most] = [median(served), Math.max(...served)].map(Math.round);
+    say(`served ${middle} ms after ${since} in the median, ${most} ms at most`);
+  }
+  return findings.verdicts();
+}
+
+function describeRound({ lead, servedMs, breaches, counts }: Round): string {
+  const told = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
+  const service =
+    servedMs === null ? 'never served again' : `served after ${Math.round(servedMs)} ms`;
+  return `${lead}, ${service}, ${breaches.length} breaches: ${told}`;
+}

@@ -1,0 +1,33 @@
+// What the command lines of long runs ask for, and what is wrong with them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRounds } from '../../../../scripts/support/rounds.ts';
+import { findWrongCount } from '../../../../scripts/support/run-command.ts';
+
+const strikes = ['killed', 'frozen'] as const;
+
+test('takes all strikes in turn, or those that are named', () => {
+  const all = parseRounds({ rounds: '12', seed: '0' }, strikes);
+  assert.deepEqual(all, { rounds: 12, kinds: ['killed', 'frozen'], seed: 0 });
+  const one = parseRounds({ rounds: '1', seed: '7', how: 'frozen' }, strikes);
+  assert.deepEqual(one, { rounds: 1, kinds: ['frozen'], seed: 7 });
+});
+
+test('says what is wrong with a number, and which strikes there are', () => {
+  for (const rounds of ['0', '1001', '-1', '1e2', '2.5', '']) {
+    const said = parseRounds({ rounds, seed: '1' }, strikes);
+    assert.equal(said, '--rounds wants a number from 1 to 1000', rounds);
+  }
+  const seed = parseRounds({ rounds: '1', seed: 'x' }, strikes);
+  assert.equal(seed, '--seed wants a number from 0 to 999999');
+  for (const how of ['burnt', 'killed,burnt', '']) {
+    const said = parseRounds({ rounds: '1', seed: '1', how }, strikes);
+    assert.equal(said, '--how takes killed, frozen', how);
+  }
+});
+
+test('takes the bounds themselves', () => {
+  assert.equal(findWrongCount('reads', '1', { most: 5 }), null);
+  assert.equal(findWrongCount('reads', '5', { most: 5 }), null);
+  assert.equal(findWrongCount('reads', '6', { most: 5 }), '--reads wants a number from 1 to 5');
+});
