@@ -1,5 +1,6 @@
 // Requests to the gateway that serves this page, and what they are answered with.
 // Must not know what is done with an answer.
+import type { Series } from './rise.ts';
 
 /** `/v1/stats`. Numbers that are not known are null. */
 export type Stats = {
@@ -28,11 +29,11 @@ export type WorkerStats = {
   readonly runs_other_code: boolean;
   readonly ready: boolean;
   readonly unready: string | null;
-  readonly requests_in_flight: number | null;
-  readonly client_connections: number | null;
-  readonly cpu_seconds: number | null;
-  readonly memory_bytes: number | null;
-  readonly event_loop_lag_ms?: number | null;
+  readonly requests_in_flight: number;
+  readonly client_connections: number;
+  readonly cpu_seconds: number;
+  readonly memory_bytes: number;
+  readonly event_loop_lag_ms: number | null;
 };
 
 export type BackendStats = {
@@ -40,6 +41,8 @@ export type BackendStats = {
   readonly backend: string;
   readonly role: string | null;
   readonly lag_seconds: number | null;
+  /** Beyond it a replica gets no reads; null: replicas are not read from. */
+  readonly max_lag_seconds: number | null;
   readonly connections: {
     readonly busy: number;
     readonly idle: number;
@@ -49,21 +52,20 @@ export type BackendStats = {
   readonly waiting: number;
 };
 
-type Series = readonly (number | null)[];
-
 /** Per second, oldest first; null where nothing is known. */
 export type History = {
   readonly interval_seconds: number;
   readonly at: readonly number[];
   readonly outcomes: Readonly<Record<string, Series>>;
   readonly latency_ms: Readonly<Record<'p50' | 'p95' | 'p99', Series>>;
+  readonly phases_p95_ms: { readonly waiting: Series; readonly first_row: Series };
   readonly connections: { readonly busy: Series; readonly max: Series };
   readonly waiting: Series;
 };
 
 export type LastError = {
   readonly at: string;
-  readonly worker: number | null;
+  readonly worker: number;
   readonly request_id: string;
   readonly section: string | null;
   readonly status: number;
@@ -77,17 +79,19 @@ export type LastError = {
 export type ToldRequests = {
   readonly requests: readonly RunningRequest[];
   /** How many more there are. */
-  readonly omitted?: number;
+  readonly omitted: number;
   /** The slots of workers that did not answer. */
-  readonly silent_workers?: readonly number[];
+  readonly silent_workers: readonly number[];
 };
 
 /** `stalled`: its client takes nothing of its reply. */
+type Phase = 'waiting' | 'running' | 'streaming' | 'stalled';
+
 export type RunningRequest = {
   readonly id: string;
   readonly request_id: string;
   readonly age_ms: number;
-  readonly phase: string;
+  readonly phase: Phase;
   readonly client: string | null;
   readonly worker: number;
   readonly backend: string | null;
@@ -95,11 +99,19 @@ export type RunningRequest = {
   readonly shape: string | null;
 };
 
-/** `/v1/statements`. */
+/** `/v1/statements`, those that have taken most time first. */
+export type ToldStatements = {
+  /** The last ten minutes; the last point is under way. */
+  readonly history: { readonly interval_seconds: number; readonly at: readonly number[] };
+  readonly statements: readonly Statement[];
+};
+
 export type Statement = {
   readonly digest: string;
+  readonly section?: string;
   readonly count: number;
-  readonly errors: number | Readonly<Record<string, number>>;
+  readonly errors: number;
+  readonly errors_by: Readonly<Record<string, number>>;
   readonly rows: number;
   readonly total_ms: number;
   readonly share: number;
@@ -108,6 +120,11 @@ export type Statement = {
   readonly p99_ms: number | null;
   readonly last_seen: string | null;
   readonly example_id: string | null;
+  /** Null: others have taken far more time in these ten minutes. */
+  readonly history: {
+    readonly count: readonly number[];
+    readonly total_ms: readonly number[];
+  } | null;
 };
 
 /** How a request failed: what the gateway says of it (RFC 9457), or that there was no answer. */

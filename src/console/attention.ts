@@ -1,14 +1,16 @@
 // What somebody who looks at the instance should see first, in words, with the part of the page that tells more.
 // Pure. Must not know the page.
-import type { BackendStats, History, RunningRequest, Stats } from './ask.ts';
+import type { BackendStats, History, RunningRequest, Stats, ToldStatements } from './ask.ts';
 import { formatClock, formatCount, formatShare, formatSpan } from './format.ts';
+import { lookLately } from './lately.ts';
+import { findRise, quantileOf, type Series } from './rise.ts';
 
 /** One thing to look at. */
 export type Attention = {
   readonly severity: 'bad' | 'warn';
   readonly text: string;
   /** The id of the part to look at. */
-  readonly part: 'charts' | 'running' | 'workers' | 'backends' | 'errors';
+  readonly part: 'charts' | 'running' | 'statements' | 'workers' | 'backends' | 'errors';
 };
 
 /** Why a worker is not ready; the words of docs/errors.md in short. */
@@ -24,26 +26,40 @@ export const unreadyMeanings: Readonly<Record<string, string>> = {
   GALERA_NOT_READY: 'the Galera node takes no statements at the moment',
 };
 
-/** Replicas are usually behind by less; how much is too much for reads is `max_lag`, which the instance minds by itself. */
+/** Replicas are usually behind by less; where `max_lag` is less, they get no reads from there on. */
 const lagSeconds = 5;
 const longMs = 10_000;
 const minute = 60;
 const worthMs = 100;
-const jump = 5;
 const failingShare = 0.01;
+/** How many times as long as before is told. */
+const slowerFactor = 5;
+/** What explains a pool that is suddenly full is told from less on. */
+const fullFactor = 2;
+/** More slow statements than this are no matter of one statement. */
+const mostSlow = 3;
+const shapeLength = 120;
 
 /** Finds it in what the instance tells of itself; the worst first, nothing where all is well. */
 export function findAttention(
   stats: Stats,
   running: readonly RunningRequest[],
+  statements: ToldStatements | null,
 ): readonly Attention[] {
+  const causes = [
+    ...lookAtStatements(statements),
+    ...stats.backends.flatMap((backend) => lookAtPool(backend, stats.history, running)),
+  ];
   const found = [
     ...lookAtReadiness(stats),
     ...lookAtWorkers(stats),
-    ...stats.backends.flatMap(lookAtBackend),
+    ...stats.backends.flatMap((backend) => lookAtRole(backend, new Date(stats.now))),
+    ...causes,
     ...lookAtOutcomes(stats.history),
-    ...lookAtLatency(stats.history),
-    ...lookAtRunning(running),
+    // What they lead to needs no line of its own.
+    ...(causes.length === 0 ? lookAtLatency(stats.history) : []),
+    ...lookAtStalled(running),
+    ...lookAtLong(running),
   ];
   return found.sort(
     (one, other) => Number(other.severity === 'bad') - Number(one.severity === 'bad'),
@@ -93,27 +109,88 @@ function lookAtWorkers({ workers }: Stats): readonly Attention[] {
   }));
 }
 
-function lookAtBackend({
-  backend,
-  role,
-  lag_seconds,
-  connections,
-  waiting,
-}: BackendStats): readonly Attention[] {
+/** Whether a replica is so far behind that somebody should look at it. */
+export function isBehind({ lag_seconds, max_lag_seconds }: BackendStats): boolean {
+  return lag_seconds !== null && lag_seconds >= Math.min(lagSeconds, max_lag_seconds ?? lagSeconds);
+}
+
+function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
+  const { backend, role } = server;
   const found: Attention[] = [];
-  const { busy, max } = connections;
   if (role === 'unusable') {
     found.push({ severity: 'bad', text: `${backend} cannot be used.`, part: 'backends' });
   }
-  if ((lag_seconds ?? 0) >= lagSeconds) {
-    const text = `${backend} is ${formatSpan((lag_seconds ?? 0) * 1000)} behind its primary.`;
-    found.push({ severity: 'warn', text, part: 'backends' });
-  }
-  if (waiting > 0 && busy >= max) {
-    const text = `All ${max} connections to ${backend} are in use, and ${formatCount(waiting)} requests wait. Statements take long, or the pool is too small.`;
+  if (isBehind(server)) {
+    const [lag, most] = [server.lag_seconds ?? 0, server.max_lag_seconds];
+    const since = formatClock(new Date(now.getTime() - 1000 * lag));
+    const limit = formatSpan(1000 * (most ?? 0));
+    const [beyond, within] = [
+      `That is more than max_lag (${limit}): it gets no reads.`,
+      `It is read from all the same, up to max_lag (${limit}).`,
+    ];
+    const reads = most === null ? '' : ` ${lag > most ? beyond : within}`;
+    const text = `${backend} is ${formatSpan(1000 * lag)} behind its primary: it shows nothing that was written since ${since}.${reads}`;
     found.push({ severity: 'warn', text, part: 'backends' });
   }
   return found;
+}
+
+function lookAtPool(
+  { backend, connections: { busy, max }, waiting }: BackendStats,
+  history: History,
+  running: readonly RunningRequest[],
+): readonly Attention[] {
+  if (waiting === 0 || busy < max) return [];
+  const began = 1 + history.waiting.lastIndexOf(0);
+  // Of what has just begun the past says nothing yet.
+  const isKnown = began < history.at.length;
+  const from = Math.max(began, history.at.length - recentPoints(history));
+  const waits = quantileOf(history.phases_p95_ms.waiting.slice(from), 0.5);
+  const requests = waiting === 1 ? '1 request waits' : `${formatCount(waiting)} requests wait`;
+  const details = [
+    ...(isKnown ? [`since ${clockAt(history, began === 0 ? null : began)}`] : []),
+    ...(isKnown && waits !== null ? [`for up to ${formatSpan(waits)}`] : []),
+  ];
+  const held = running.filter((one) => one.phase === 'stalled' && one.backend === backend).length;
+  const text = [
+    `All ${max} connections to ${backend} are in use, and ${requests}`,
+    details.length === 0 ? '. ' : `, ${details.join(', ')}. `,
+    explainFull(history, held),
+  ].join('');
+  return [{ severity: 'warn', text, part: 'backends' }];
+}
+
+/** Is it the database, the clients or the pool? */
+function explainFull(history: History, held: number): string {
+  const firstRow = history.phases_p95_ms.first_row;
+  const recent = recentPoints(history);
+  const slower = findRise(firstRow, recent, fullFactor);
+  const isCompared = quantileOf(firstRow.slice(0, -recent), 0.5) !== null;
+  const now = formatSpan(quantileOf(firstRow.slice(-recent), 0.5));
+  const readers = `${formatCount(held)} ${held === 1 ? 'is' : 'are'} held by replies that nobody reads.`;
+  if (held > 0) return readers;
+  if (slower !== null) {
+    return `The database has become slow: it takes ${now}, before it was ${formatSpan(slower.before)}.`;
+  }
+  if (!isCompared) return `The database takes ${now}: what it took before is not known.`;
+  return `The database is as fast as before (${now}): the pool is too small for so many requests.`;
+}
+
+function lookAtStatements(told: ToldStatements | null): readonly Attention[] {
+  if (told === null) return [];
+  const slow = lookLately(told)
+    .flatMap(({ statement, share, rise }) =>
+      rise === null ? [] : [{ digest: statement.digest, share, rise }],
+    )
+    .sort((one, other) => other.share - one.share);
+  const texts = slow.slice(0, mostSlow).map(({ digest, share, rise }) => {
+    const since = clockAt(told.history, rise.since);
+    return `The database takes ${formatSpan(rise.now)} for ${quote(digest)} since ${since}; before it was ${formatSpan(rise.before)}. That is ${formatShare(share)} of all its time now.`;
+  });
+  const more = slow.length - texts.length;
+  if (more > 0)
+    texts.push(`${formatCount(more)} more statements are slow: the database server is.`);
+  return texts.map((text) => ({ severity: 'warn', text, part: 'statements' }));
 }
 
 const sum = (values: readonly (number | null)[]) =>
@@ -139,46 +216,79 @@ function lookAtOutcomes({ outcomes, interval_seconds: seconds }: History): reado
   return found;
 }
 
-/** Compares the last quarter of a minute with the time before, and tells since when it is so. */
-function lookAtLatency({
-  latency_ms: { p99 },
-  at,
-  interval_seconds: seconds,
-}: History): readonly Attention[] {
-  const recent = Math.ceil(minute / 4 / seconds);
-  const now = medianOf(p99.slice(-recent));
-  const before = medianOf(p99.slice(0, -recent));
-  if (now === null || before === null || now < worthMs || now < jump * before) return [];
-  let since = p99.length - 1;
-  while (since > 0 && (p99[since - 1] ?? Number.POSITIVE_INFINITY) >= jump * before) since -= 1;
-  const clock = formatClock(new Date((at[since] ?? 0) * 1000));
-  const text = `One request in a hundred takes ${formatSpan(now)} or more since ${clock}; before it was ${formatSpan(before)}.`;
+function lookAtLatency(history: History): readonly Attention[] {
+  const { p99 } = history.latency_ms;
+  const rise = findRise(p99, recentPoints(history), slowerFactor);
+  if (rise === null || rise.now < worthMs) return [];
+  const text = `One request in a hundred takes ${formatSpan(rise.now)} or more since ${clockAt(history, rise.since)}; before it was ${formatSpan(rise.before)}. ${blame(history)}`;
   return [{ severity: 'warn', text, part: 'charts' }];
 }
 
-function medianOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null).sort((one, other) => one - other);
-  return known[Math.floor(known.length / 2)] ?? null;
+/** Is it us or the database? */
+function blame({ latency_ms, phases_p95_ms, interval_seconds }: History): string {
+  const now = (series: Series) =>
+    quantileOf(series.slice(-recentPoints({ interval_seconds })), 0.5) ?? 0;
+  const [whole, waiting, firstRow] = [
+    now(latency_ms.p95),
+    now(phases_p95_ms.waiting),
+    now(phases_p95_ms.first_row),
+  ];
+  if (firstRow >= whole / 2) return 'Most of that is the database.';
+  if (waiting >= whole / 2) return 'Most of that is waiting for a connection.';
+  return 'Most of that is neither waiting for a connection nor for the first row.';
 }
 
-function lookAtRunning(running: readonly RunningRequest[]): readonly Attention[] {
+/** A quarter of a minute. */
+function recentPoints({ interval_seconds }: Pick<History, 'interval_seconds'>): number {
+  return Math.ceil(minute / 4 / interval_seconds);
+}
+
+/** @param point null: before the first one */
+function clockAt({ at }: { readonly at: readonly number[] }, point: number | null): string {
+  const clock = formatClock(new Date((at[point ?? 0] ?? Number.NaN) * 1000));
+  return point === null ? `before ${clock}` : clock;
+}
+
+function quote(shape: string | null): string {
+  if (shape === null) return 'a statement';
+  const characters = [...shape];
+  return characters.length <= shapeLength
+    ? `“${shape}”`
+    : `“${characters.slice(0, shapeLength).join('')}…”`;
+}
+
+function findOldest(requests: readonly RunningRequest[]): RunningRequest | undefined {
+  return requests.toSorted((one, other) => other.age_ms - one.age_ms)[0];
+}
+
+function lookAtStalled(running: readonly RunningRequest[]): readonly Attention[] {
   const stalled = running.filter(({ phase }) => phase === 'stalled');
+  const oldest = findOldest(stalled);
+  if (oldest === undefined) return [];
+  const clients = [...new Set(stalled.map(({ client }) => client ?? 'a client'))].slice(0, 3);
+  const about = `${quote(oldest.shape)} (worker ${oldest.worker})`;
+  const [who, what] =
+    stalled.length === 1
+      ? [`${clients[0]} does not read its reply`, about]
+      : [
+          `${formatCount(stalled.length)} replies are not read by ${clients.join(', ')}`,
+          `the oldest ${about}`,
+        ];
+  const text = `${who}: ${what} holds a connection for ${formatSpan(oldest.age_ms)}. The client is slow, not the database; what takes no byte for 30 s is reset.`;
+  return [{ severity: 'warn', text, part: 'running' }];
+}
+
+function lookAtLong(running: readonly RunningRequest[]): readonly Attention[] {
   const long = running.filter(({ phase, age_ms }) => phase !== 'stalled' && age_ms >= longMs);
-  const oldestOf = (requests: readonly RunningRequest[]) =>
-    formatSpan(Math.max(...requests.map(({ age_ms }) => age_ms)));
-  const found: string[] = [];
-  if (stalled.length > 0) {
-    const clients = [...new Set(stalled.map(({ client }) => client ?? 'a client'))].slice(0, 3);
-    const word = stalled.length === 1 ? '1 reply is' : `${formatCount(stalled.length)} replies are`;
-    found.push(
-      `${word} not read by ${clients.join(', ')}; the oldest holds its connection for ${oldestOf(stalled)}.`,
-    );
-  }
-  if (long.length === 1) found.push(`A request is under way for ${oldestOf(long)}.`);
-  if (long.length > 1) {
-    found.push(
-      `${formatCount(long.length)} requests are under way for more than ten seconds, the oldest for ${oldestOf(long)}.`,
-    );
-  }
-  return found.map((text) => ({ severity: 'warn', text, part: 'running' }));
+  const oldest = findOldest(long);
+  if (oldest === undefined) return [];
+  const { shape, worker, backend, phase } = oldest;
+  const where = backend === null ? '' : ` on ${backend}`;
+  const about = `${quote(shape)}, ${phase}${where}, worker ${worker}`;
+  const span = formatSpan(oldest.age_ms);
+  const text =
+    long.length === 1
+      ? `A request is under way for ${span}: ${about}.`
+      : `${formatCount(long.length)} requests are under way for more than ten seconds, the oldest for ${span}: ${about}.`;
+  return [{ severity: 'warn', text, part: 'running' }];
 }

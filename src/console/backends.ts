@@ -1,6 +1,7 @@
 // The servers of every section: their part, how far behind they are, their connections.
 // Must not know how servers are judged.
 import type { BackendStats } from './ask.ts';
+import { isBehind } from './attention.ts';
 import { element, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
 import { openPart } from './part.ts';
@@ -42,12 +43,21 @@ const columns: readonly Column<BackendStats>[] = [
   {
     name: 'Lag',
     kind: 'number',
-    show: ({ lag_seconds: lag }, cell) => {
+    show: (backend, cell) => {
+      const { lag_seconds: lag } = backend;
       setText(cell, lag === null ? unknown : formatSpan(lag * 1000));
-      cell.classList.toggle('marked', (lag ?? 0) >= 5);
+      cell.classList.toggle('marked', isBehind(backend));
     },
   },
   { name: 'In use', show: showUse },
+  {
+    name: 'Waiting',
+    kind: 'number',
+    show: ({ waiting }, cell) => {
+      setText(cell, formatCount(waiting));
+      cell.classList.toggle('marked', waiting > 0);
+    },
+  },
   {
     name: 'Idle',
     kind: 'number',
@@ -57,14 +67,6 @@ const columns: readonly Column<BackendStats>[] = [
     name: 'Opening',
     kind: 'number',
     show: asText(({ connections }) => formatCount(connections.connecting)),
-  },
-  {
-    name: 'Waiting',
-    kind: 'number',
-    show: ({ waiting }, cell) => {
-      setText(cell, formatCount(waiting));
-      cell.classList.toggle('marked', waiting > 0);
-    },
   },
 ];
 

@@ -40,6 +40,10 @@ const outcomeColours = {
   unknown: 'line-unknown',
 } as const;
 
+/** Less is nothing that anybody feels. */
+const leastWaitMs = 5;
+const dropShort = (ms: number | null) => (ms !== null && ms < leastWaitMs ? 0 : ms);
+
 const charts: readonly Chart[] = [
   {
     title: 'Requests a second, by outcome',
@@ -55,12 +59,21 @@ const charts: readonly Chart[] = [
   },
   {
     title: 'Latency, on a log scale',
-    lines: (['p99', 'p95', 'p50'] as const).map((name) => ({
-      name,
-      colour: `line-${name}`,
-      values: ({ latency_ms }) => latency_ms[name],
-      format: formatSpan,
-    })),
+    lines: [
+      ...(['p99', 'p95', 'p50'] as const).map((name) => ({
+        name,
+        colour: `line-${name}`,
+        values: ({ latency_ms }: History) => latency_ms[name],
+        format: formatSpan,
+      })),
+      {
+        name: 'waiting',
+        colour: 'line-unknown',
+        isRare: true,
+        values: ({ phases_p95_ms }) => phases_p95_ms.waiting.map(dropShort),
+        format: formatSpan,
+      },
+    ],
     scale: {
       distr: 3,
       log: 10,

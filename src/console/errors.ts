@@ -52,7 +52,7 @@ const columns: readonly Column<LastError>[] = [
   {
     name: 'Worker',
     kind: 'number',
-    show: asText(({ worker }) => (worker === null ? unknown : String(worker))),
+    show: asText(({ worker }) => String(worker)),
   },
   { name: 'Request', show: asText(({ request_id }) => request_id) },
 ];

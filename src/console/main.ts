@@ -5,9 +5,9 @@ import {
   asAskError,
   createAsk,
   type RunningRequest,
-  type Statement,
   type Stats,
   type ToldRequests,
+  type ToldStatements,
 } from './ask.ts';
 import { openBackends } from './backends.ts';
 import { openCharts } from './charts.ts';
@@ -42,6 +42,7 @@ const statements = openStatements();
 const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
 const query = openQueryPane(ask, () => token.read() !== null);
 let requests: readonly RunningRequest[] = [];
+let toldStatements: ToldStatements | null = null;
 
 /** A part whose numbers cannot be shown does not take the others with it. */
 const show = <Told>(
@@ -60,7 +61,7 @@ const askStats = async (signal: AbortSignal) => {
   let stats: Stats;
   try {
     stats = await (await ask('/v1/stats', { signal })).json();
-    state.show(stats, requests);
+    state.show(stats, requests, toldStatements);
   } catch (cause) {
     const error = describe(cause);
     state.failed(error);
@@ -85,9 +86,11 @@ const askRequests = async (signal: AbortSignal) => {
 
 const askStatements = async (signal: AbortSignal) => {
   try {
-    const told = await (await ask('/v1/statements', { signal })).json();
-    show(statements, told.statements as readonly Statement[]);
+    const told = (await (await ask('/v1/statements', { signal })).json()) as ToldStatements;
+    toldStatements = told;
+    show(statements, told);
   } catch (cause) {
+    toldStatements = null;
     statements.part.failed(describe(cause));
   }
 };

@@ -41,7 +41,7 @@ export function openRunning(ask: Ask, onKilled: () => void): Running {
   part.body.append(table.frame);
   return {
     part,
-    show: ({ requests, omitted = 0, silent_workers: silent = [] }) => {
+    show: ({ requests, omitted, silent_workers: silent }) => {
       const oldestFirst = [...requests].sort((one, other) => other.age_ms - one.age_ms);
       table.update(oldestFirst);
       const gap = silent.length === 0 ? '' : `Worker ${silent.join(', ')} does not answer.`;

@@ -1,6 +1,6 @@
 // The state of the instance: its verdict, a few figures, what to look at first, and whether all this is still true.
 // Must not know how it is asked for.
-import type { RunningRequest, Stats } from './ask.ts';
+import type { RunningRequest, Stats, ToldStatements } from './ask.ts';
 import { type Attention, explainUnready, findAttention } from './attention.ts';
 import { element, find, setText } from './elements.ts';
 import {
@@ -17,7 +17,11 @@ const staleMs = 5_000;
 
 /** The top of the page. */
 export type State = {
-  readonly show: (stats: Stats, running: readonly RunningRequest[]) => void;
+  readonly show: (
+    stats: Stats,
+    running: readonly RunningRequest[],
+    statements: ToldStatements | null,
+  ) => void;
   /** There was no answer. */
   readonly failed: (reason: string) => void;
   /** Looks at the clock. */
@@ -67,14 +71,14 @@ export function openState(): State {
       reason = why;
       tick();
     },
-    show: (stats, running) => {
+    show: (stats, running, statements) => {
       reason = '';
       answeredAt = Date.now();
       tick();
       setText(instance, stats.section);
       const { rate } = readFigures(stats);
       const why = explainUnready(stats);
-      const found = findAttention(stats, running);
+      const found = findAttention(stats, running, statements);
       if (stats.ready) {
         const word = found.length === 1 ? '1 thing' : `${found.length} things`;
         const more = found.length === 0 ? '' : `, ${word} to look at`;

@@ -1,6 +1,6 @@
-// Statements by their share of all time, with what became of each while the page was looked at.
+// Statements by their share of all time, with what became of each in the last ten minutes.
 // Must not know how statements are told apart.
-import type { Statement } from './ask.ts';
+import type { Statement, ToldStatements } from './ask.ts';
 import { button, drawn, element, setText } from './elements.ts';
 import {
   formatCount,
@@ -10,17 +10,18 @@ import {
   formatWhen,
   unknown,
 } from './format.ts';
+import { type Lately, lookLately } from './lately.ts';
 import { openPart, type Part } from './part.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const fewest = 20;
-/** Points of a sparkline: at a poll every four seconds, four minutes. */
+/** Points of a sparkline: ten minutes, one every ten seconds. */
 const mostPoints = 60;
 
 /** The part of statements. */
 export type Statements = {
   readonly part: Part;
-  readonly show: (statements: readonly Statement[]) => void;
+  readonly show: (told: ToldStatements) => void;
 };
 
 type Sort = 'share' | 'count' | 'errors' | 'rows' | 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms';
@@ -28,13 +29,13 @@ type Sort = 'share' | 'count' | 'errors' | 'rows' | 'total_ms' | 'p50_ms' | 'p95
 /** Takes the part. */
 export function openStatements(): Statements {
   const part = openPart('statements');
-  const trends = new Trends();
+  let lately: ReadonlyMap<Statement, Lately> = new Map();
   let statements: readonly Statement[] = [];
   let sort: Sort = 'share';
   let isWhole = false;
   let wanted = '';
 
-  const columns = columnsOf(trends);
+  const columns = columnsOf((statement) => lately.get(statement));
   const table = createTable(
     'Statements',
     columns.map(({ column }) => column),
@@ -80,9 +81,9 @@ export function openStatements(): Statements {
   part.body.append(table.frame, more);
   return {
     part,
-    show: (next) => {
-      statements = next;
-      trends.note(next);
+    show: (told) => {
+      statements = told.statements;
+      lately = new Map(lookLately(told).map((one) => [one.statement, one]));
       render();
     },
   };
@@ -92,20 +93,15 @@ function describe(found: number, all: number): string {
   return found === all ? formatCount(all) : `${formatCount(found)} of ${formatCount(all)}`;
 }
 
-function countErrors({ errors }: Statement): number {
-  if (typeof errors === 'number') return errors;
-  return Object.values(errors).reduce((total, count) => total + count, 0);
-}
-
 /** What is not told apart stands last, as the gateway has it. */
 function rank(statement: Statement, sort: Sort): number {
   if (statement.digest === 'other') return -1;
-  return sort === 'errors' ? countErrors(statement) : (statement[sort] ?? 0);
+  return statement[sort] ?? 0;
 }
 
 type Sortable = { readonly column: Column<Statement>; readonly sortBy?: Sort };
 
-function columnsOf(trends: Trends): readonly Sortable[] {
+function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): readonly Sortable[] {
   const span = (sortBy: 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms', name: string): Sortable => ({
     column: { name, kind: 'number', show: asText((row) => formatSpan(row[sortBy])) },
     sortBy,
@@ -115,8 +111,28 @@ function columnsOf(trends: Trends): readonly Sortable[] {
     {
       column: {
         name: 'Trend',
-        title: 'Time spent in it, since this page was opened',
-        show: (row, cell) => trends.draw(row, cell),
+        title: 'Time spent in it, in the last ten minutes',
+        show: (row, cell) => drawTrend(latelyOf(row)?.trend ?? [], cell),
+      },
+    },
+    {
+      column: {
+        name: 'Now',
+        kind: 'number',
+        title: 'Its share of all time in the last seconds',
+        show: asText((row) => formatShare(latelyOf(row)?.share ?? 0)),
+      },
+    },
+    {
+      column: {
+        name: 'Mean now',
+        kind: 'number',
+        title: 'How long it takes in the last seconds; red: far longer than before',
+        show: (row, cell) => {
+          const found = latelyOf(row);
+          setText(cell, formatSpan(found?.meanMs));
+          cell.classList.toggle('marked', (found?.rise ?? null) !== null);
+        },
       },
     },
     { column: { name: 'Statement', kind: 'text', show: asLongText(({ digest }) => digest) } },
@@ -164,59 +180,23 @@ function showShare({ share }: Statement, cell: HTMLElement): void {
 }
 
 function showErrors(statement: Statement, cell: HTMLElement): void {
-  const count = countErrors(statement);
-  setText(cell, formatShort(count));
-  cell.classList.toggle('marked', count > 0);
-  if (typeof statement.errors === 'number') return;
-  const classes = Object.entries(statement.errors).filter(([, number]) => number > 0);
+  const { errors, errors_by } = statement;
+  setText(cell, formatShort(errors));
+  cell.classList.toggle('marked', errors > 0);
+  const classes = Object.entries(errors_by).filter(([, number]) => number > 0);
   cell.title = classes.map(([name, number]) => `${name}: ${formatCount(number)}`).join(', ');
 }
 
-/** How much time each statement took between two answers. */
-class Trends {
-  readonly #points = new Map<string, number[]>();
-  #totals = new Map<string, number>();
-  #notedAt = 0;
-
-  note(statements: readonly Statement[]): void {
-    const now = performance.now();
-    const passedMs = now - this.#notedAt;
-    const isFirst = this.#notedAt === 0;
-    for (const { digest, total_ms } of statements) {
-      const points = this.#points.get(digest) ?? [];
-      this.#points.set(digest, points);
-      if (!isFirst) {
-        // What was not among the answer before is new; what has become less was counted anew.
-        const spent = total_ms - (this.#totals.get(digest) ?? 0);
-        points.push(Math.max(0, spent) / passedMs);
-      }
-      if (points.length > mostPoints) points.shift();
-    }
-    this.#totals = new Map(statements.map(({ digest, total_ms }) => [digest, total_ms]));
-    for (const digest of this.#points.keys()) {
-      if (!this.#totals.has(digest)) this.#points.delete(digest);
-    }
-    this.#notedAt = now;
+function drawTrend(trend: readonly number[], cell: HTMLElement): void {
+  let line = cell.querySelector('polyline');
+  if (line === null) {
+    line = drawn('polyline');
+    cell.classList.add('trend');
+    const attributes = { viewBox: '0 0 60 16', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
+    cell.append(drawn('svg', attributes, line));
   }
-
-  draw({ digest }: Statement, cell: HTMLElement): void {
-    let line = cell.querySelector('polyline');
-    if (line === null) {
-      line = drawn('polyline');
-      cell.classList.add('trend');
-      const attributes = {
-        viewBox: '0 0 60 16',
-        preserveAspectRatio: 'none',
-        'aria-hidden': 'true',
-      };
-      cell.append(drawn('svg', attributes, line));
-    }
-    const points = this.#points.get(digest) ?? [];
-    const most = Math.max(...points, Number.MIN_VALUE);
-    const start = mostPoints - points.length;
-    const places = points.map(
-      (value, at) => `${start + at},${(15 - 14 * (value / most)).toFixed(1)}`,
-    );
-    line.setAttribute('points', places.join(' '));
-  }
+  const most = Math.max(...trend, Number.MIN_VALUE);
+  const start = mostPoints - trend.length;
+  const places = trend.map((ms, at) => `${start + at},${(15 - 14 * (ms / most)).toFixed(1)}`);
+  line.setAttribute('points', places.join(' '));
 }

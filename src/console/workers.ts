@@ -35,10 +35,7 @@ function describeRestarts(restarts: number): string {
 const tones = { serving: 'good', starting: 'warn', silent: 'bad', down: 'bad' } as const;
 
 function columnsOf(usage: ProcessorUse): readonly Column<WorkerStats>[] {
-  const count = (
-    name: string,
-    value: (worker: WorkerStats) => number | null,
-  ): Column<WorkerStats> => ({
+  const count = (name: string, value: (worker: WorkerStats) => number): Column<WorkerStats> => ({
     name,
     kind: 'number',
     show: asText((worker) => formatCount(value(worker))),
@@ -87,11 +84,10 @@ class ProcessorUse {
   note(workers: readonly WorkerStats[], now: number): void {
     const passed = (now - this.#notedAt) / 1000;
     if (passed <= 0) return;
-    const told = workers.flatMap(({ pid, cpu_seconds: seconds }) => {
-      if (seconds === null) return [];
+    const told = workers.map(({ pid, cpu_seconds: seconds }) => {
       const before = this.#before.get(pid);
       const share = before === undefined ? null : Math.max(0, seconds - before.seconds) / passed;
-      return [[pid, { seconds, share }] as const];
+      return [pid, { seconds, share }] as const;
     });
     this.#before = new Map(told);
     this.#notedAt = now;

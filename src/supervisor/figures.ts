@@ -1,6 +1,7 @@
 // The few sums over all workers that people look at, read from what the workers report.
 // Must not know where reports come from, nor who looks.
 import {
+  type RequestPhase,
   type Sample,
   type Snapshot,
   type WorkerMetric,
@@ -20,12 +21,18 @@ export type Figures = {
   readonly failures: Readonly<Record<string, number>>;
   /** Requests by how long they took: one more than there are buckets, not cumulative. */
   readonly durations: readonly number[];
+  /** The same of two parts of that time. */
+  readonly phases: Readonly<Record<ToldPhase, readonly number[]>>;
   readonly busy: number;
   readonly max: number;
   readonly waiting: number;
 };
 
+/** Waiting is the pool's, the time to the first row the database's. */
+type ToldPhase = Extract<RequestPhase, 'waiting' | 'first_row'>;
+
 const duration: WorkerMetric = 'dbhttpd_request_duration_seconds';
+const phaseDuration: WorkerMetric = 'dbhttpd_phase_duration_seconds';
 
 /** The upper bounds of `Figures.durations`, in seconds; the last has none. */
 export const durationBounds = workerMetrics[duration].buckets;
@@ -52,7 +59,11 @@ export function readFigures({ past, present }: Reported): Figures {
     requests: all.reduce((sum, snapshot) => sum + sumOf(snapshot, 'dbhttpd_requests_total'), 0),
     outcomes: sumsByLabel(all, 'dbhttpd_outcomes_total', 'outcome'),
     failures: sumsByLabel(all, 'dbhttpd_failures_total', 'code'),
-    durations: addDurations(all),
+    durations: addDurations(all, duration),
+    phases: {
+      waiting: addDurations(all, phaseDuration, 'waiting'),
+      first_row: addDurations(all, phaseDuration, 'first_row'),
+    },
     busy: now('dbhttpd_pool_connections', { state: 'busy' }),
     max: now('dbhttpd_pool_connections_max'),
     waiting: now('dbhttpd_queue_length'),
@@ -73,10 +84,14 @@ function sumsByLabel(
   return sums;
 }
 
-function addDurations(snapshots: readonly Snapshot[]): readonly number[] {
+function addDurations(
+  snapshots: readonly Snapshot[],
+  metric: WorkerMetric,
+  phase?: ToldPhase,
+): readonly number[] {
   const counts = new Array<number>(durationBounds.length + 1).fill(0);
   for (const histogram of snapshots.flatMap(({ histograms }) => histograms)) {
-    if (histogram.metric !== duration) continue;
+    if (histogram.metric !== metric || histogram.labels.phase !== phase) continue;
     for (const [index, count] of histogram.counts.entries())
       counts[index] = (counts[index] ?? 0) + count;
   }

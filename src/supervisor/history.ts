@@ -14,6 +14,8 @@ type Point = {
   readonly p50: number | null;
   readonly p95: number | null;
   readonly p99: number | null;
+  readonly waits: number | null;
+  readonly firstRow: number | null;
   readonly busy: number;
   readonly max: number;
   readonly waiting: number;
@@ -30,16 +32,17 @@ export class History {
     this.#before = { atMs, figures };
     if (before === null || atMs <= before.atMs) return;
     const seconds = (atMs - before.atMs) / 1000;
-    const durations = figures.durations.map(
-      (count, at) => count - (before.figures.durations[at] ?? 0),
-    );
-    const quantile = (share: number) => quantileMs(durations, share);
+    const quantile = (share: number, of: (figures: Figures) => readonly number[]) =>
+      quantileMs(subtract(of(figures), of(before.figures)), share);
+    const whole = ({ durations }: Figures) => durations;
     this.#points.push({
       at: Math.round(atMs / 1000),
       rates: ratesOf(before.figures.outcomes, figures.outcomes, seconds),
-      p50: quantile(0.5),
-      p95: quantile(0.95),
-      p99: quantile(0.99),
+      p50: quantile(0.5, whole),
+      p95: quantile(0.95, whole),
+      p99: quantile(0.99, whole),
+      waits: quantile(0.95, ({ phases }) => phases.waiting),
+      firstRow: quantile(0.95, ({ phases }) => phases.first_row),
       busy: figures.busy,
       max: figures.max,
       waiting: figures.waiting,
@@ -62,10 +65,18 @@ export class History {
         p95: line(({ p95 }) => p95),
         p99: line(({ p99 }) => p99),
       },
+      phases_p95_ms: {
+        waiting: line(({ waits }) => waits),
+        first_row: line(({ firstRow }) => firstRow),
+      },
       connections: { busy: line(({ busy }) => busy), max: line(({ max }) => max) },
       waiting: line(({ waiting }) => waiting),
     };
   }
+}
+
+function subtract(counts: readonly number[], before: readonly number[]): readonly number[] {
+  return counts.map((count, at) => count - (before[at] ?? 0));
 }
 
 function ratesOf(

@@ -5,12 +5,14 @@ import type { ToldRequests } from '../shared/process/live-requests.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
 import type { ToldStatements } from '../shared/process/statement-sums.ts';
 import type { Stats } from '../shared/process/stats.ts';
+import type { Sections } from '../shared/settings/config.ts';
 import { readFigures } from './figures.ts';
 import { History, historyIntervalMs } from './history.ts';
 import { joinRequests, parseRequestName } from './live-requests.ts';
 import { measureOwnFigures } from './own-figures.ts';
 import { RecentErrors } from './recent-errors.ts';
 import type { Slot } from './slot.ts';
+import { statementIntervalMs } from './statement-past.ts';
 import { StatementTotals } from './statement-totals.ts';
 import { describeInstance } from './stats.ts';
 import { createTotals, type SlotState } from './totals.ts';
@@ -29,24 +31,24 @@ export type Inside = {
 
 /** What it is told of. */
 export type InsideSources = {
-  /** The instance's name. */
-  readonly section: string;
+  /** The first one names the instance. */
+  readonly sections: Sections;
   readonly slots: () => readonly Slot[];
   readonly logLinesLost: () => number;
 };
 
 /** Begins to keep it; the caller must close it. */
-export function createInside({ section, slots, logLinesLost }: InsideSources): Inside {
-  const totals = createTotals(section);
+export function createInside({ sections, slots, logLinesLost }: InsideSources): Inside {
+  const totals = createTotals(sections[0].section);
   const ownFigures = measureOwnFigures();
   const history = new History();
   const errors = new RecentErrors();
-  const statements = new StatementTotals();
-  const timer = setInterval(
-    () => history.note(readFigures(totals.reported()), Date.now()),
-    historyIntervalMs,
-  );
-  timer.unref();
+  const statements = new StatementTotals(Date.now());
+  const timers = [
+    setInterval(() => history.note(readFigures(totals.reported()), Date.now()), historyIntervalMs),
+    setInterval(() => statements.beginPoint(Date.now()), statementIntervalMs),
+  ];
+  for (const timer of timers) timer.unref();
 
   const renderMetrics = async (): Promise<string> => {
     const answers = await askAll(slots(), 'report', null);
@@ -64,7 +66,7 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
     // Whether a worker is ready is looked up when it is asked.
     await askAll(slots(), 'report', null);
     return describeInstance({
-      section,
+      sections,
       slots: slots(),
       reported: totals.reported(),
       history: history.told(),
@@ -109,7 +111,9 @@ export function createInside({ section, slots, logLinesLost }: InsideSources): I
     },
     retire: totals.retire,
     unseen: totals.unseen,
-    close: () => clearInterval(timer),
+    close: () => {
+      for (const timer of timers) clearInterval(timer);
+    },
   };
 }
 

@@ -2,12 +2,14 @@
 // Must not know processes or messages.
 import { latencyPercentile } from '../shared/process/latency-buckets.ts';
 import {
+  mostToldHistories,
   mostToldStatements,
   StatementSums,
   type StatementsReport,
   type SumsPart,
   type ToldStatements,
 } from '../shared/process/statement-sums.ts';
+import { StatementPast, statementIntervalMs, statementPoints } from './statement-past.ts';
 
 /** How many are kept apart; when one more comes, half of them go to make room. */
 const mostStatements = 3000;
@@ -21,6 +23,7 @@ type Statement = {
   readonly section: string;
   readonly digest: string;
   readonly sums: StatementSums;
+  readonly past: StatementPast;
   recentMs: number;
 };
 
@@ -28,6 +31,23 @@ type Statement = {
 export class StatementTotals {
   readonly #byName = new Map<string, Statement>();
   readonly #other = new StatementSums();
+  /** When the latest points began, in seconds since 1970. */
+  readonly #pointsAt: number[];
+  /** The number of the one that is under way. */
+  #point = 0;
+
+  /** @param nowMs since 1970 */
+  constructor(nowMs: number) {
+    this.#pointsAt = [Math.round(nowMs / 1000)];
+  }
+
+  /** Ends a point of the last ten minutes and begins the next; to be called every `statementIntervalMs`. */
+  beginPoint(nowMs: number): void {
+    this.#point += 1;
+    this.#pointsAt.push(Math.round(nowMs / 1000));
+    if (this.#pointsAt.length > statementPoints) this.#pointsAt.shift();
+    for (const { past } of this.#byName.values()) past.begin(this.#point);
+  }
 
   /** Adds what a worker tells. */
   add({ statements, other }: StatementsReport): void {
@@ -40,10 +60,12 @@ export class StatementTotals {
     let statement = this.#byName.get(name);
     if (statement === undefined) {
       if (this.#byName.size >= mostStatements) this.#makeRoom();
-      statement = { name, section, digest, sums: new StatementSums(), recentMs: 0 };
+      const [sums, past] = [new StatementSums(), new StatementPast()];
+      statement = { name, section, digest, sums, past, recentMs: 0 };
       this.#byName.set(name, statement);
     }
     statement.sums.add(part);
+    statement.past.add(this.#point, part.count, part.totalMs);
     statement.recentMs += part.totalMs;
   }
 
@@ -62,22 +84,36 @@ export class StatementTotals {
     }
   }
 
-  /** Those that have taken most time, the longest first, and at last all others as one line. */
+  /** Those that have taken most time, in all or in the last ten minutes, the longest first; and at last all others as one line. */
   told(): ToldStatements {
     const all = [...this.#byName.values()];
     all.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
+    const busy = findBusy(all);
+    const rest = all.filter((statement) => !busy.has(statement));
+    const shown = new Set([...busy, ...rest.slice(0, mostToldStatements - busy.size)]);
     const others = new StatementSums();
     others.merge(this.#other);
-    for (const { sums } of all.slice(mostToldStatements)) others.merge(sums);
-    const shown = all.slice(0, mostToldStatements);
-    const wholeMs = shown.reduce((sum, { sums }) => sum + sums.totalMs, others.totalMs);
-    const statements = shown.map(({ section, digest, sums }) => ({
-      digest,
-      section,
-      ...describeSums(sums, wholeMs),
+    for (const statement of all) if (!shown.has(statement)) others.merge(statement.sums);
+    const wholeMs = all.reduce((sum, { sums }) => sum + sums.totalMs, this.#other.totalMs);
+    const from = this.#point - this.#pointsAt.length + 1;
+    const told = all.filter((statement) => shown.has(statement));
+    const statements = told.map((statement) => ({
+      digest: statement.digest,
+      section: statement.section,
+      ...describeSums(statement.sums, wholeMs),
+      history: busy.has(statement) ? statement.past.told(from, this.#point) : null,
     }));
-    return { statements: [...statements, { digest: 'other', ...describeSums(others, wholeMs) }] };
+    const last = { digest: 'other', ...describeSums(others, wholeMs), history: null };
+    const history = { interval_seconds: statementIntervalMs / 1000, at: [...this.#pointsAt] };
+    return { history, statements: [...statements, last] };
   }
+}
+
+/** Those that have taken most time in the last ten minutes. */
+function findBusy(all: readonly Statement[]): ReadonlySet<Statement> {
+  const taken = all.map((statement) => ({ statement, ms: statement.past.sumMs() }));
+  const busy = taken.filter(({ ms }) => ms > 0).sort((one, other) => other.ms - one.ms);
+  return new Set(busy.slice(0, mostToldHistories).map(({ statement }) => statement));
 }
 
 function describeSums(sums: StatementSums, wholeMs: number) {

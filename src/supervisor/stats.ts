@@ -3,13 +3,14 @@
 import type { Snapshot, WorkerMetric } from '../shared/process/metrics.ts';
 import type { BackendStats, Stats, WorkerStats } from '../shared/process/stats.ts';
 import { version } from '../shared/process/version.ts';
+import type { Sections } from '../shared/settings/config.ts';
 import { type Reported, readFigures, sumOf } from './figures.ts';
 import type { Slot } from './slot.ts';
 
 /** Where it is read from. */
 export type StatsSources = {
-  /** The instance's name. */
-  readonly section: string;
+  /** The first one names the instance. */
+  readonly sections: Sections;
   readonly slots: readonly Slot[];
   readonly reported: Reported;
   readonly history: Stats['history'];
@@ -20,7 +21,7 @@ const roles = ['primary', 'replica', 'unusable'] as const;
 
 /** Describes it as of now. */
 export function describeInstance({
-  section,
+  sections,
   slots,
   reported,
   history,
@@ -31,12 +32,12 @@ export function describeInstance({
   return {
     version,
     node: process.version,
-    section,
+    section: sections[0].section,
     now: new Date().toISOString(),
     started_at: new Date(performance.timeOrigin).toISOString(),
     ready: workers.some(({ ready }) => ready),
     workers,
-    backends: describeBackends([...reported.present.values()]),
+    backends: describeBackends([...reported.present.values()], sections),
     totals: { requests, outcomes, failures },
     history,
     errors,
@@ -77,20 +78,30 @@ function stateOf(slot: Slot): WorkerStats['state'] {
   return slot.isSilent() ? 'silent' : 'serving';
 }
 
-function describeBackends(snapshots: readonly Snapshot[]): readonly BackendStats[] {
+function describeBackends(
+  snapshots: readonly Snapshot[],
+  sections: Sections,
+): readonly BackendStats[] {
   const names = new Map<string, { readonly section: string; readonly backend: string }>();
   for (const { metric, labels } of snapshots.flatMap(({ samples }) => samples)) {
     const { section = '', backend = '' } = labels;
     if (metric === 'dbhttpd_pool_connections_max')
       names.set(`${section} ${backend}`, { section, backend });
   }
-  return [...names.values()].map((name) => describeBackend(snapshots, name));
+  return [...names.values()].map((name) => {
+    const config = sections.find(({ section }) => section === name.section);
+    const isReadFrom = config?.reads === 'replicas';
+    return {
+      ...describeBackend(snapshots, name),
+      max_lag_seconds: isReadFrom ? config.maxLagMs / 1000 : null,
+    };
+  });
 }
 
 function describeBackend(
   snapshots: readonly Snapshot[],
   name: { readonly section: string; readonly backend: string },
-): BackendStats {
+): Omit<BackendStats, 'max_lag_seconds'> {
   const sum = (metric: WorkerMetric, labels = {}) =>
     snapshots.reduce((all, snapshot) => all + sumOf(snapshot, metric, { ...name, ...labels }), 0);
   const connections = (state: string) => sum('dbhttpd_pool_connections', { state });

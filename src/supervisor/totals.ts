@@ -1,6 +1,7 @@
 // All workers' metrics in one exposition, the dead included: counters are summed over every worker there ever was.
 // Must not know processes or messages.
-import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client';
+import type { MetricObject, Registry } from 'prom-client';
+import AggregatorRegistry from 'prom-client/lib/cluster.js';
 import {
   type Definition,
   type HistogramSample,

@@ -35,7 +35,7 @@ const tickMs = 1000;
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
   const { sections, log } = making;
   const [config] = sections;
-  const inside = createInside({ section: config.section, slots: () => slots, logLinesLost });
+  const inside = createInside({ sections, slots: () => slots, logLinesLost });
   let isEnding = false;
   /** Told to drain when all others have closed. */
   let last: Slot | null = null;

@@ -1,12 +1,12 @@
 // What an instance might tell of itself, made up: every text in it is one of the caller's.
 // Must not know who asks.
-import type { RunningRequest, Statement, Stats } from '../../src/console/ask.ts';
+import type { RunningRequest, Stats, ToldStatements } from '../../src/console/ask.ts';
 
 /** Answers of the three endpoints that the console asks. */
 export type ConsoleAnswers = {
   readonly stats: Stats;
   readonly requests: readonly RunningRequest[];
-  readonly statements: readonly Statement[];
+  readonly statements: ToldStatements;
 };
 
 const points = 300;
@@ -19,6 +19,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
     (_, index) => Math.floor(now / 1000) - 2 * (points - index),
   );
   const series = (value: number) => at.map((_, index) => (index === 7 ? null : value));
+  const tens = Array.from({ length: 60 }, (_, at) => Math.floor(now / 1000) - 10 * (60 - at));
   const moment = new Date(now).toISOString();
   return {
     stats: {
@@ -47,6 +48,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         backend: `${index} ${text}`,
         role,
         lag_seconds: role === 'replica' ? 12.5 : null,
+        max_lag_seconds: 10,
         connections: { busy: 10, idle: 0, connecting: 0, max: 10 },
         waiting: 4,
       })),
@@ -56,6 +58,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         at,
         outcomes: { ok: series(120.5), error: series(2), unknown: series(0) },
         latency_ms: { p50: series(1), p95: series(4), p99: series(20) },
+        phases_p95_ms: { waiting: series(2), first_row: series(1) },
         connections: { busy: series(10), max: series(10) },
         waiting: series(4),
       },
@@ -75,25 +78,30 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
       id: `${index}-1`,
       request_id: `${index} ${text}`,
       age_ms,
-      phase: text,
+      phase: text as RunningRequest['phase'],
       client: text,
       worker: index,
       backend: text,
       section: text,
       shape: text,
     })),
-    statements: [0.7, 0.3].map((share, index) => ({
-      digest: `${index} ${text}`,
-      count: 100,
-      errors: { [text]: index },
-      rows: 1000,
-      total_ms: 70_000 * share,
-      share,
-      p50_ms: 1,
-      p95_ms: 4,
-      p99_ms: 20,
-      last_seen: moment,
-      example_id: text,
-    })),
+    statements: {
+      history: { interval_seconds: 10, at: tens },
+      statements: [0.7, 0.3].map((share, index) => ({
+        digest: `${index} ${text}`,
+        count: 100,
+        errors: index,
+        errors_by: { [text]: index },
+        rows: 1000,
+        total_ms: 70_000 * share,
+        share,
+        p50_ms: 1,
+        p95_ms: 4,
+        p99_ms: 20,
+        last_seen: moment,
+        example_id: text,
+        history: { count: tens.map(() => 10), total_ms: tens.map((_, at) => 50 + at) },
+      })),
+    },
   };
 }

@@ -1,13 +1,13 @@
-// The console in a tab of its own, and what it did besides: errors, requests to elsewhere.
+// The console in a tab, and what it did besides: errors, requests to elsewhere.
 // Must not know what a test looks for in it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import type { ConsoleAnswers } from './console-answers.ts';
 
-/** A tab with the console. Whoever opened it must close it. */
+/** A tab with the console. Whoever opened it must close it, before the next one is opened. */
 export type ConsolePage = {
   readonly page: Page;
   /** Fails where the page has complained, or asked anybody but its gateway. */
@@ -17,15 +17,26 @@ export type ConsolePage = {
 
 const axePath = createRequire(import.meta.url).resolve('axe-core');
 
-/** @param answers what the instance tells of itself; null: what it does tell */
+/** How long the browser may take to do what it is told, unless a test says otherwise. */
+const patienceMs = 30_000;
+
+/**
+ * Opens it as somebody does who was never there before. One profile and one tab serve all tests of a file, emptied when they are closed: a
+ * new one takes three processes.
+ * @param answers what the instance tells of itself; null: what it does tell
+ * @param own the settings of a profile and a tab of its own; for a test that leaves what cannot be taken away, `{}`
+ */
 export async function openConsole(
   browser: Browser,
   url: string,
   answers: ConsoleAnswers | null,
-  options: BrowserContextOptions = {},
+  own: BrowserContextOptions | null = null,
 ): Promise<ConsolePage> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
+  const [shared] = own === null ? browser.contexts() : [];
+  const context =
+    shared ?? (await browser.newContext({ viewport: { width: 1280, height: 900 }, ...own }));
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(patienceMs);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
@@ -45,8 +56,24 @@ export async function openConsole(
   return {
     page,
     assertQuiet: () => assert.deepEqual(complaints, []),
-    close: () => context.close(),
+    close: () => (own === null ? empty(context, page) : context.close()),
   };
+}
+
+/** Takes away what a test has left. A tab that does not let that happen goes. */
+async function empty(context: BrowserContext, page: Page): Promise<void> {
+  try {
+    page.removeAllListeners();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+    await context.clearPermissions();
+    await context.clearCookies();
+    await page.mouse.move(0, 0);
+    // Nothing more is asked of the gateway, which may be stopped now.
+    await page.goto('about:blank');
+  } catch {
+    await context.close();
+  }
 }
 
 /** Answers in the gateway's place. */
@@ -55,7 +82,7 @@ async function answer(page: Page, { stats, requests, statements }: ConsoleAnswer
   await page.route('**/v1/requests', (route) =>
     route.fulfill({ json: { requests, omitted: 0, silent_workers: [] } }),
   );
-  await page.route('**/v1/statements', (route) => route.fulfill({ json: { statements } }));
+  await page.route('**/v1/statements', (route) => route.fulfill({ json: statements }));
 }
 
 /** What axe finds serious or critical in the page as it is now, in a line each. */

@@ -51,13 +51,31 @@ export type ToldStatement = {
   /** Null: there was none. */
   readonly last_seen: string | null;
   readonly example_id: string | null;
+  /** Null: it is none of those that have taken most time in these ten minutes. */
+  readonly history: StatementHistory | null;
+};
+
+/** By the points of `ToldStatements.history`. */
+export type StatementHistory = {
+  readonly count: readonly number[];
+  readonly total_ms: readonly number[];
 };
 
 /** The longest first, `other` last. */
-export type ToldStatements = { readonly statements: readonly ToldStatement[] };
+export type ToldStatements = {
+  /** The last ten minutes; the last point is under way. */
+  readonly history: {
+    readonly interval_seconds: number;
+    /** When each point began, in seconds since 1970. */
+    readonly at: readonly number[];
+  };
+  readonly statements: readonly ToldStatement[];
+};
 
 /** More are not told by themselves. */
 export const mostToldStatements = 500;
+/** Of more the last ten minutes are not told. */
+export const mostToldHistories = 30;
 
 /** One request's share of a statement's sums. */
 export type StatementRun = {
@@ -85,11 +103,10 @@ export class StatementSums {
   readonly latencies = new Float64Array(latencyBuckets);
   readonly errors = new Map<string, number>();
 
-  /** @param now since 1970 */
-  addRun({ rows, databaseMs, error, requestId }: StatementRun, now: number): void {
+  /** When it was is for whoever tells the sums: to look at a clock costs as much as all of this. */
+  addRun({ rows, databaseMs, error, requestId }: StatementRun): void {
     this.count += 1;
     this.rows += rows;
-    this.lastSeenMs = now;
     if (error !== null) this.#addErrors(error, 1);
     if (databaseMs === null) {
       if (this.exampleId === '') this.exampleId = requestId;

@@ -28,6 +28,8 @@ export type BackendStats = {
   readonly role: string | null;
   /** The longest that a worker knows of; null: it is not known, or there is none. */
   readonly lag_seconds: number | null;
+  /** A replica that is behind by more gets no reads. Null: this section does not read from replicas. */
+  readonly max_lag_seconds: number | null;
   readonly connections: {
     readonly busy: number;
     readonly idle: number;
@@ -48,6 +50,11 @@ export type HistoryStats = {
     readonly p50: readonly (number | null)[];
     readonly p95: readonly (number | null)[];
     readonly p99: readonly (number | null)[];
+  };
+  /** What of nineteen requests in twenty takes no longer: waiting for a connection, MySQL's time to the first row. */
+  readonly phases_p95_ms: {
+    readonly waiting: readonly (number | null)[];
+    readonly first_row: readonly (number | null)[];
   };
   readonly connections: {
     readonly busy: readonly (number | null)[];

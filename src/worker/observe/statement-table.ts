@@ -49,7 +49,7 @@ export class StatementTable {
     if (sql === null) return;
     const key = this.#keys.keyOf(sql, this.#seedOf(section));
     const statement = this.#byKey.get(key) ?? this.#find(key, section, sql);
-    statement.sums.addRun(runOf(summary), Date.now());
+    statement.sums.addRun(runOf(summary));
   }
 
   /** Sections are few, and named by the configuration. */
@@ -66,8 +66,10 @@ export class StatementTable {
   take(): StatementsReport | null {
     const changed = [...this.#byName.values()].filter(({ sums }) => sums.count > 0);
     changed.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
-    const statements = changed.slice(0, mostTold).map(tell);
+    const now = Date.now();
+    const statements = changed.slice(0, mostTold).map((statement) => tell(statement, now));
     for (const statement of this.#byName.values()) statement.earlierMs *= fading;
+    this.#other.lastSeenMs = now;
     const other = this.#other.count > 0 ? this.#other.part() : null;
     this.#other.clear();
     return statements.length === 0 && other === null ? null : { statements, other };
@@ -103,8 +105,10 @@ export class StatementTable {
   }
 }
 
-function tell(statement: Statement): StatementPart {
+/** @param now since 1970: they were seen since the last time, a second ago */
+function tell(statement: Statement, now: number): StatementPart {
   const { section, digest: shape, sums } = statement;
+  sums.lastSeenMs = now;
   const part = { section, digest: shape, sums: sums.part() };
   statement.earlierMs += sums.totalMs;
   sums.clear();

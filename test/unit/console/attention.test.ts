@@ -1,7 +1,7 @@
 // The promise of "to look at": each trouble is told in words, and nothing else is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Stats } from '../../../src/console/ask.ts';
+import type { Stats, ToldStatements } from '../../../src/console/ask.ts';
 import { findAttention, unreadyMeanings } from '../../../src/console/attention.ts';
 import { unreadyCodes } from '../../../src/shared/failure-codes.ts';
 import { makeUpAnswers } from '../../support/console-answers.ts';
@@ -17,8 +17,11 @@ const well: Stats = {
     outcomes: { ok: Array(length).fill(100), error: Array(length).fill(0.1), unknown: [] },
   },
 };
-const told = (stats: Stats, running: Parameters<typeof findAttention>[1] = []) =>
-  findAttention(stats, running).map(({ severity, text }) => `${severity}: ${text}`);
+const told = (
+  stats: Stats,
+  running: Parameters<typeof findAttention>[1] = [],
+  statements: ToldStatements | null = null,
+) => findAttention(stats, running, statements).map(({ severity, text }) => `${severity}: ${text}`);
 const backend = (changed: Partial<Stats['backends'][number]>): Stats => ({
   ...well,
   backends: [{ ...well.backends[0], backend: 'db', ...changed } as Stats['backends'][number]],
@@ -52,16 +55,55 @@ test('names a server whose connections are all in use while requests wait', () =
     told(backend({ waiting: 3, connections: { ...connections, busy: 9, max: 10 } })),
     [],
   );
-  assert.match(
-    told(backend({ waiting: 3 }))[0] ?? '',
-    /^warn: All 10 connections to db .* 3 requests wait/,
+});
+
+/** As people read it. */
+const clockOf = (seconds = 0) => new Date(seconds * 1000).toTimeString().slice(0, 8);
+const flat = (value: number) => made.history.at.map(() => value);
+/** Other values in the last twenty points. */
+const changed = (before: number, now: number) =>
+  made.history.at.map((_, at) => (at < length - 20 ? before : now));
+const full = (firstRow: readonly number[], more: Partial<Stats['history']> = {}): Stats => ({
+  ...backend({ waiting: 3 }),
+  history: {
+    ...well.history,
+    waiting: changed(0, 3),
+    phases_p95_ms: { waiting: changed(0.4, 230), first_row: firstRow },
+    ...more,
+  },
+});
+
+test('tells of a full pool since when, for how long requests wait, and whether the database is to blame', () => {
+  const since = `since ${clockOf(made.history.at[length - 20])}, for up to 230 ms`;
+  const all = `warn: All 10 connections to db are in use, and 3 requests wait, ${since}.`;
+  assert.deepEqual(told(full(flat(20))), [
+    `${all} The database is as fast as before (20 ms): the pool is too small for so many requests.`,
+  ]);
+  assert.deepEqual(told(full(changed(20, 90))), [
+    `${all} The database has become slow: it takes 90 ms, before it was 20 ms.`,
+  ]);
+  const [request] = makeUpAnswers().requests;
+  assert.ok(request);
+  const stalled = { ...request, phase: 'stalled' as const, backend: 'db' };
+  assert.equal(
+    told(full(flat(20)), [stalled])[0],
+    `${all} 1 is held by replies that nobody reads.`,
   );
+  const ever = full(flat(20), { waiting: flat(3) });
+  assert.match(told(ever)[0] ?? '', / since before \d\d:\d\d:\d\d, /);
 });
 
 test('names a replica that is behind, and a server that cannot be used', () => {
-  assert.deepEqual(told(backend({ role: 'replica', lag_seconds: 12 })), [
-    'warn: db is 12 s behind its primary.',
+  const replica = { role: 'replica', lag_seconds: 12 };
+  const behind = `warn: db is 12 s behind its primary: it shows nothing that was written since ${clockOf(Date.parse(well.now) / 1000 - 12)}.`;
+  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: 10 })), [
+    `${behind} That is more than max_lag (10 s): it gets no reads.`,
   ]);
+  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: 60 })), [
+    `${behind} It is read from all the same, up to max_lag (1 min 0 s).`,
+  ]);
+  assert.deepEqual(told(backend({ ...replica, max_lag_seconds: null })), [behind]);
+  assert.deepEqual(told(backend({ role: 'replica', lag_seconds: 2, max_lag_seconds: 10 })), []);
   assert.deepEqual(told(backend({ role: 'unusable' })), ['bad: db cannot be used.']);
 });
 
@@ -82,26 +124,86 @@ test('tells since when requests take far longer than before', () => {
   const since = length - 40;
   const p99 = well.history.at.map((_, at) => (at < since ? 20 : 900));
   const [text] = told(history({ latency_ms: { ...well.history.latency_ms, p99 } }));
-  const clock = new Date((well.history.at[since] ?? 0) * 1000).toTimeString().slice(0, 8);
+  const clock = clockOf(well.history.at[since]);
   assert.equal(
     text,
-    `warn: One request in a hundred takes 900 ms or more since ${clock}; before it was 20 ms.`,
+    `warn: One request in a hundred takes 900 ms or more since ${clock}; before it was 20 ms. Most of that is waiting for a connection.`,
   );
 });
 
 test('tells how long the oldest request is under way', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
-  assert.deepEqual(told(well, [{ ...request, age_ms: 45_000 }]), [
-    'warn: A request is under way for 45 s.',
+  assert.deepEqual(told(well, [{ ...request, age_ms: 45_000, phase: 'running', backend: 'db' }]), [
+    'warn: A request is under way for 45 s: “select * from t where id = ?”, running on db, worker 0.',
   ]);
 });
 
 test('names clients that do not read', () => {
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
-  const stalled = { ...request, phase: 'stalled', client: '10.0.0.9' };
+  const stalled = { ...request, phase: 'stalled' as const, client: '10.0.0.9' };
   assert.deepEqual(told(well, [stalled]), [
-    'warn: 1 reply is not read by 10.0.0.9; the oldest holds its connection for 12 s.',
+    'warn: 10.0.0.9 does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database; what takes no byte for 30 s is reset.',
   ]);
+});
+
+const at = Array.from({ length: 60 }, (_, point) => 1_000_000 + 10 * point);
+/** A statement that takes so long on average, point by point, a hundred times each; before that as `earlierMs` says. */
+function statement(digest: string, meansMs: readonly number[], earlierMs = 0) {
+  const [first] = makeUpAnswers().statements.statements;
+  assert.ok(first);
+  const total_ms = meansMs.map((ms) => 100 * ms);
+  const all = total_ms.reduce((sum, ms) => sum + ms, 100 * earlierMs);
+  const count = 100 * meansMs.length + (earlierMs > 0 ? 100 : 0);
+  const history = { count: meansMs.map(() => 100), total_ms };
+  return { ...first, digest, count, total_ms: all, history };
+}
+const of = (...statements: readonly ToldStatements['statements'][number][]): ToldStatements => ({
+  history: { interval_seconds: 10, at },
+  statements,
+});
+const since = (point: number, before: number, now: number) =>
+  at.map((_, place) => (place < point ? before : now));
+
+test('names a statement that has become slow, what it took before, and since when', () => {
+  const told_ = told(
+    well,
+    [],
+    of(statement('select a', since(50, 2, 80)), statement('b', since(0, 9, 20))),
+  );
+  assert.deepEqual(told_, [
+    `warn: The database takes 80 ms for “select a” since ${clockOf(at[50])}; before it was 2 ms. That is 80 % of all its time now.`,
+  ]);
+});
+
+test('names it too when it has been slow for all of the ten minutes', () => {
+  assert.deepEqual(told(well, [], of(statement('select a', since(0, 0, 80), 2))), [
+    `warn: The database takes 80 ms for “select a” since before ${clockOf(at[0])}; before it was 2 ms. That is 100 % of all its time now.`,
+  ]);
+});
+
+test('is silent of statements that were always slow, that are rare, or that do not matter', () => {
+  const slow = statement('select a', since(0, 0, 500), 400);
+  const cheap = statement('select b', since(50, 0.1, 3));
+  const rare = { ...statement('select c', since(58, 1, 80)) };
+  const history = { count: at.map(() => 1), total_ms: since(59, 1, 80) };
+  assert.deepEqual(
+    told(well, [], of(slow, cheap, { ...rare, count: 60, total_ms: 139, history })),
+    [],
+  );
+});
+
+test('says that it is the server where many statements have become slow', () => {
+  const many = Array.from({ length: 5 }, (_, n) => statement(`select ${n}`, since(50, 2, 80)));
+  const lines = told(well, [], of(...many));
+  assert.equal(lines.length, 4);
+  assert.equal(lines[3], 'warn: 2 more statements are slow: the database server is.');
+});
+
+test('does not tell what a cause leads to beside the cause', () => {
+  const p99 = changed(20, 900);
+  const latency_ms = { ...well.history.latency_ms, p99 };
+  const lines = told(history({ latency_ms }), [], of(statement('a', since(50, 2, 80))));
+  assert.equal(lines.length, 1);
 });

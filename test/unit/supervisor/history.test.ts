@@ -8,7 +8,9 @@ import { History, quantileMs } from '../../../src/supervisor/history.ts';
 function figures(ok: number, seconds = 0.001): Figures {
   const at = durationBounds.findIndex((bound) => seconds <= bound);
   const durations = [...durationBounds, 0].map((_, index) => (index === at ? ok : 0));
-  return { requests: ok, outcomes: { ok }, failures: {}, durations, busy: 3, max: 8, waiting: 2 };
+  const phases = { waiting: durations, first_row: durations };
+  const sums = { requests: ok, outcomes: { ok }, failures: {}, durations, phases };
+  return { ...sums, busy: 3, max: 8, waiting: 2 };
 }
 
 test('a point tells what has come since the one before, a second', () => {
@@ -25,6 +27,10 @@ test('a point tells what has come since the one before, a second', () => {
   const [p50, none] = told.latency_ms.p50;
   assert.ok(p50 !== null && p50 !== undefined && p50 > 0.5 && p50 <= 1, `${p50}`);
   assert.equal(none, null);
+  assert.deepEqual(told.phases_p95_ms, {
+    waiting: told.latency_ms.p95,
+    first_row: told.latency_ms.p95,
+  });
 });
 
 test('ten minutes are kept, however long it runs', () => {

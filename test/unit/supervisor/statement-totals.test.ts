@@ -11,12 +11,13 @@ const linesOf = (totals: StatementTotals): readonly ToldStatement[] => totals.to
 
 function part(runs: readonly number[], requestId: string, error: string | null = null) {
   const sums = new StatementSums();
-  for (const databaseMs of runs) sums.addRun({ rows: 1, databaseMs, error, requestId }, 1000);
+  for (const databaseMs of runs) sums.addRun({ rows: 1, databaseMs, error, requestId });
+  sums.lastSeenMs = 1000;
   return sums.part();
 }
 
 test('sums over workers, and sorts by share of the time', () => {
-  const totals = new StatementTotals();
+  const totals = new StatementTotals(1_000_000);
   const fast = { section: 'world', digest: 'select ?', sums: part([1, 1, 1], 'fast') };
   const slow = { section: 'world', digest: 'select slow', sums: part([60], 'slow') };
   totals.add({ statements: [fast, slow], other: null });
@@ -39,7 +40,7 @@ test('sums over workers, and sorts by share of the time', () => {
 });
 
 test('tells nothing that was not seen', () => {
-  const [other, ...more] = linesOf(new StatementTotals());
+  const [other, ...more] = linesOf(new StatementTotals(1_000_000));
   assert.equal(more.length, 0);
   assert.deepEqual(other, {
     digest: 'other',
@@ -54,11 +55,12 @@ test('tells nothing that was not seen', () => {
     p99_ms: null,
     last_seen: null,
     example_id: null,
+    history: null,
   });
 });
 
 test('what suddenly takes long comes to the top, though thousands have taken more before', () => {
-  const totals = new StatementTotals();
+  const totals = new StatementTotals(1_000_000);
   const tell = (digest: string, ms: number) =>
     totals.add({ statements: [{ section: 'world', digest, sums: part([ms], 'r') }], other: null });
   for (let number = 0; number < 3000; number += 1) tell(`select old${number}`, 50_000);
@@ -70,8 +72,29 @@ test('what suddenly takes long comes to the top, though thousands have taken mor
   assert.deepEqual([digest, count], ['select sudden', 100]);
 });
 
+test('tells the last ten minutes of those that have taken most time in them, in points', () => {
+  const totals = new StatementTotals(1_000_000);
+  const tell = (digest: string, runs: readonly number[]) =>
+    totals.add({ statements: [{ section: 'world', digest, sums: part(runs, 'r') }], other: null });
+  for (let number = 0; number < 1000; number += 1) tell(`select old${number}`, [50_000]);
+  for (let point = 1; point <= 100; point += 1) {
+    totals.beginPoint(1_000_000 + 10_000 * point);
+    if (point > 97) tell('select new', [1, 2]);
+    else tell('select before', [1]);
+  }
+  const { history, statements } = totals.told();
+  assert.equal(history.interval_seconds, 10);
+  assert.deepEqual([history.at.length, history.at[0], history.at.at(-1)], [60, 1410, 2000]);
+  assert.equal(statements.length, 501);
+  const pastOf = (name: string) => statements.find(({ digest }) => digest === name)?.history;
+  const late = (old: number, new_: number) => history.at.map((_, at) => (at < 57 ? old : new_));
+  assert.deepEqual(pastOf('select new'), { count: late(0, 2), total_ms: late(0, 3) });
+  assert.deepEqual(pastOf('select before'), { count: late(1, 0), total_ms: late(1, 0) });
+  assert.equal(pastOf('select old0'), null);
+});
+
 test('a million distinct statements: 500 are told, the longest are right, and nothing is lost', () => {
-  const totals = new StatementTotals();
+  const totals = new StatementTotals(1_000_000);
   const workers = [new StatementTable(), new StatementTable()];
   const random = createRandom(14);
   const expected = new Map<string, number>();

@@ -40,7 +40,8 @@ const backend = closed({
   section: text,
   backend: text,
   role: { ...maybeText, description: 'Null: it is the only server of its section.' },
-  lag_seconds: { type: ['number', 'null'], minimum: 0 },
+  lag_seconds: maybeAmount,
+  max_lag_seconds: { ...maybeAmount, description: 'Null: replicas are not read from.' },
   connections: closed({ busy: count, idle: count, connecting: count, max: count }),
   waiting: count,
 });
@@ -60,6 +61,7 @@ const history = closed({
   at: { ...listOf(count), description: 'Seconds since 1970, the oldest point first.' },
   outcomes: { type: 'object', additionalProperties: line, description: 'Requests a second.' },
   latency_ms: closed({ p50: line, p95: line, p99: line }),
+  phases_p95_ms: closed({ waiting: line, first_row: line }),
   connections: closed({ busy: line, max: line }),
   waiting: line,
 });
@@ -105,10 +107,18 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
       p99_ms: maybeAmount,
       last_seen: { ...moment, type: ['string', 'null'] },
       example_id: { ...maybeText, description: 'Of one of the latest requests.' },
+      history: {
+        oneOf: [closed({ count: listOf(count), total_ms: listOf(amount) }), { type: 'null' }],
+        description: 'The last ten minutes, of those that have taken most time in them.',
+      },
     },
     ['section'],
   ),
   Statements: closed({
+    history: closed({
+      interval_seconds: amount,
+      at: { ...listOf(count), description: 'When each point began; the last is under way.' },
+    }),
     statements: {
       ...listOf(refer('Statement')),
       maxItems: mostToldStatements + 1,

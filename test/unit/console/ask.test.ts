@@ -1,0 +1,32 @@
+// The promise of the console's own types: they are what the gateway tells, by the compiler's word. Its linter keeps the two apart.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type {
+  ToldRequests as ShownRequests,
+  ToldStatements as ShownStatements,
+  Stats as ShownStats,
+} from '../../../src/console/ask.ts';
+import type { ToldRequests } from '../../../src/shared/process/live-requests.ts';
+import type { ToldStatements } from '../../../src/shared/process/statement-sums.ts';
+import type { Stats } from '../../../src/shared/process/stats.ts';
+
+/** With every name an ordinary string, and nothing left out: the page shows names that it does not know as well. */
+type Widened<Told> = Told extends string
+  ? string
+  : Told extends object
+    ? { readonly [Key in keyof Told]-?: Widened<Told[Key]> }
+    : Told;
+
+type IsSame<One, Other> = [Widened<One>, Widened<Other>] extends [Widened<Other>, Widened<One>]
+  ? true
+  : false;
+
+test('the page takes what the gateway tells, no more and no less', () => {
+  // Where they differ, this does not compile.
+  const same: readonly [
+    IsSame<ShownStats, Stats>,
+    IsSame<ShownRequests, ToldRequests>,
+    IsSame<ShownStatements, ToldStatements>,
+  ] = [true, true, true];
+  assert.ok(same.every(Boolean));
+});
