@@ -3,6 +3,7 @@
 
 import { median } from '../support/statistics.ts';
 import type { Database } from './database.ts';
+import { measureDrivers } from './drivers.ts';
 import { measureIdleConnections } from './idle.ts';
 import { measureObserving } from './observing.ts';
 import type { Reading } from './reading.ts';
@@ -15,7 +16,7 @@ export type Gauge = {
   readonly read: (database: Database, signal: AbortSignal) => Promise<Reading>;
 };
 
-export const gaugeIds = ['idle', 'observing'] as const;
+export const gaugeIds = ['idle', 'counting', 'observing', 'drivers'] as const;
 
 export type GaugeId = (typeof gaugeIds)[number];
 
@@ -27,10 +28,22 @@ export const gauges: readonly Gauge[] = [
     read: measureIdleConnections,
   },
   {
-    id: 'observing',
-    title: 'metrics and access log of a request',
+    id: 'counting',
+    title: 'metrics and digests of a request',
     unit: 'µs',
-    read: (_database, signal) => measureObserving(signal),
+    read: (_database, signal) => measureObserving('counting', signal),
+  },
+  {
+    id: 'observing',
+    title: 'metrics, digests and access log of a request',
+    unit: 'µs',
+    read: (_database, signal) => measureObserving('observing', signal),
+  },
+  {
+    id: 'drivers',
+    title: 'point queries by @planetscale/database, 32 at once from one process',
+    unit: 'a second',
+    read: measureDrivers,
   },
 ];
 

@@ -1,5 +1,5 @@
 // The gateway's own counting and logging, driven without requests: what they cost when nothing else is measured with them.
-// Must not know servers or databases. Argument: the access log's path. Prints one line of JSON: usEach, requests, lines.
+// Must not know servers or databases. Arguments: who observes, the access log's path. Prints one line of JSON: usEach, logged, lines.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,35 +13,44 @@ import { SectionMetrics } from '../../src/worker/observe/section-metrics.ts';
 import { StatementTable } from '../../src/worker/observe/statement-table.ts';
 import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { median } from '../support/statistics.ts';
+import { isObserverSet, type ObserverSet } from './observer-set.ts';
 
 // A busy worker: 10,000 requests a second, in bursts: whoever loops without a pause never writes, and fills the buffer.
 const burst = 200;
 const pauseMs = 20;
 const phaseMs = 400;
-const pairs = 3;
+const pairs = 5;
 // Enough of them that all code is compiled: a worker lives for days.
 const warmBurst = 1000;
 const warmPhases = 4;
 
-const [, , path = ''] = process.argv;
+const [, , wanted, path = ''] = process.argv;
+if (!isObserverSet(wanted)) throw new Error('the first argument says who observes');
 const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
 const metrics = new WorkerMetrics();
 const sectionMetrics = new SectionMetrics('world', 1000);
 const statements = new StatementTable();
 const noteInLog = createRequestLog(log, 1000);
-const observe: Observe = (observation) => {
+const count: Observe = (observation) => {
   if (observation.kind === 'statements over') sectionMetrics.count(observation.summary);
   metrics.observe(observation);
   statements.observe(observation);
-  noteInLog(observation);
-  accessLog.observe(observation);
 };
-const observer = { namesClients: true, observe };
+const observers: Readonly<Record<ObserverSet, Observe>> = {
+  counting: count,
+  observing: (observation) => {
+    count(observation);
+    noteInLog(observation);
+    accessLog.observe(observation);
+  },
+};
+const nobody: Observe = () => {};
 const texts = Array.from({ length: 256 }, (_, number) =>
   Buffer.from(`select ID, Name, Population from City where ID = ${1000 + number}`).toString(),
 );
 let requests = 0;
+let logged = 0;
 
 /** A request and its reply, as far as observers look at them. */
 function createExchange() {
@@ -59,11 +68,12 @@ function createExchange() {
 }
 
 /** Everything that is told of a point query from its head to its end. */
-function observeRequest({ request, response }: ReturnType<typeof createExchange>): void {
+function observeRequest(observe: Observe): void {
+  const { request, response } = createExchange();
   requests += 1;
   const requestId = `0123456789ab-${requests}`;
-  const head = { requestId, endpoint: 'db', path: '/db', trace: null } as const;
-  const record = new RequestRecord(request, response, head, observer);
+  const head = { requestId, endpoint: 'db', path: '/db', trace: null, origin: null } as const;
+  const record = new RequestRecord(request, response, head, { namesClients: true, observe });
   record.statementsBegin();
   const summary: ExchangeSummary = {
     requestId: record.requestId,
@@ -90,27 +100,31 @@ function observeRequest({ request, response }: ReturnType<typeof createExchange>
   record.closed();
 }
 
-/** CPU of a phase in µs by its requests; bursts of none tell what the loop itself costs. */
-async function runPhase(each: number): Promise<{ usedUs: number; bursts: number }> {
+/** CPU of a phase in µs by its requests. */
+async function runPhase(observe: Observe, each: number): Promise<number> {
   const end = performance.now() + phaseMs;
   const before = process.cpuUsage();
   let bursts = 0;
   for (; performance.now() < end; bursts += 1) {
-    for (let index = 0; index < each; index += 1) observeRequest(createExchange());
+    for (let index = 0; index < each; index += 1) observeRequest(observe);
+    if (observe === observers.observing) logged += each;
     await sleep(pauseMs);
   }
   const { user, system } = process.cpuUsage(before);
-  return { usedUs: user + system, bursts };
+  return (user + system) / bursts / each;
 }
 
-for (let phase = 0; phase < warmPhases; phase += 1) await runPhase(warmBurst);
+const observe = observers[wanted];
+for (let phase = 0; phase < warmPhases; phase += 1) {
+  await runPhase(nobody, warmBurst);
+  await runPhase(observe, warmBurst);
+}
 const costs: number[] = [];
 for (let pair = 0; pair < pairs; pair += 1) {
-  const empty = await runPhase(0);
-  const full = await runPhase(burst);
-  costs.push((full.usedUs / full.bursts - empty.usedUs / empty.bursts) / burst);
+  const without = await runPhase(nobody, burst);
+  costs.push((await runPhase(observe, burst)) - without);
 }
 await sleep(4 * pauseMs);
 accessLog.flush();
 const lines = readFileSync(path, 'latin1').split('\n').length - 1;
-process.stdout.write(`${JSON.stringify({ usEach: median(costs), requests, lines })}\n`);
+process.stdout.write(`${JSON.stringify({ usEach: median(costs), logged, lines })}\n`);

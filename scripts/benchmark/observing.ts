@@ -1,29 +1,30 @@
-// What metrics and the access log cost: runs the process that measures them.
+// What metrics, digests and the access log cost: runs the process that measures them.
 // Must not know the gateway's code.
 import { join } from 'node:path';
 import { createWorkspace } from '../../test/support/workspace.ts';
 import { runCommand } from './command.ts';
+import type { ObserverSet } from './observer-set.ts';
 import type { Reading } from './reading.ts';
 
 const program = join(import.meta.dirname, 'observing-loop.js');
 
-/** CPU of a process that counts and logs requests without having any, in µs a request. */
-export async function measureObserving(signal: AbortSignal): Promise<Reading> {
+/** CPU of a process that counts and logs requests without having any, in µs a request, beside one that has nobody look at them. */
+export async function measureObserving(who: ObserverSet, signal: AbortSignal): Promise<Reading> {
   const workspace = createWorkspace('observing', () => {});
   try {
     const output = await runCommand({
       command: process.execPath,
-      args: [program, join(workspace.path, 'access.log')],
+      args: [program, who, join(workspace.path, 'access.log')],
       timeoutMs: 30_000,
       signal,
     });
-    const { usEach, requests, lines } = JSON.parse(output) as {
+    const { usEach, logged, lines } = JSON.parse(output) as {
       usEach: number;
-      requests: number;
+      logged: number;
       lines: number;
     };
-    const errors = Math.abs(requests - lines);
-    return { value: usEach, errors, note: `${requests} requests` };
+    const errors = Math.abs(logged - lines);
+    return { value: usEach, errors, note: `${lines} lines in the log` };
   } finally {
     workspace.remove();
   }

@@ -13,35 +13,32 @@ import {
   type BatchOptions,
   batchNames,
   checkNames,
-  encodeFields,
-  keyOf,
+  type InnerOptions,
   layoutOf,
   type QueryOptions,
   queryNames,
-  retriesOf,
   type StreamOptions,
   streamNames,
+  type TransactionOptions,
+  transactionNames,
 } from './options.ts';
-import { encodeParameters, type ParameterOrList, type Parameters } from './parameters.ts';
-import {
-  type AllResults,
-  type Column,
-  decodeResults,
-  type StatementResult,
-  type Told,
-} from './results.ts';
-import { type RetryPolicy, withRetries } from './retries.ts';
-import { isInLines, readRows, type StreamEnd } from './row-stream.ts';
+import type { Parameters } from './parameters.ts';
+import { askWhole, toSent } from './request.ts';
+import type { Column, StatementResult } from './results.ts';
+import type { RetryPolicy } from './retries.ts';
+import type { StreamEnd } from './row-stream.ts';
 import { Seen } from './seen.ts';
-import { type Fragment, isTemplate, renderTemplate, sql } from './template.ts';
 import {
-  type BegunReply,
-  type Connection,
-  noReplyOfOurs,
-  readJson,
-  type Sent,
-  sendRequest,
-} from './transport.ts';
+  type Query,
+  type QueryResult,
+  runQuery,
+  runStream,
+  type Stream,
+  toStatement,
+} from './statement.ts';
+import { type Fragment, sql } from './template.ts';
+import { type RunInTransaction, runTransaction, type Transaction } from './transaction.ts';
+import { type Connection, noReplyOfOurs } from './transport.ts';
 
 export type {
   BatchOptions,
@@ -50,60 +47,29 @@ export type {
   Column,
   Expectation,
   Fragment,
+  InnerOptions,
   Outcome,
   Parameters,
+  Query,
   QueryOptions,
+  QueryResult,
   RetryPolicy,
+  RunInTransaction,
   StatementResult,
+  Stream,
   StreamEnd,
   StreamOptions,
+  Transaction,
+  TransactionOptions,
 };
 export { DbhttpdError, Seen, sql };
-
-/** What `query` resolves to. */
-export type QueryResult<Row> = AllResults<Row> & {
-  /** What the gateway's log calls the request. */
-  readonly requestId: string;
-  readonly section: string;
-  /** Whether an earlier request with the same idempotency key had done it already. */
-  readonly replayed: boolean;
-  /** Whether the gateway has not kept the rows of the reply that it repeats: they were too many. */
-  readonly rowsOmitted: boolean;
-  /** Whether all that the statement did has been undone: it was a dry run. */
-  readonly rolledBack: boolean;
-};
-
-/** One statement, as a tagged template whose values become parameters, or as text with its parameters. */
-export type Query = {
-  <Row = Record<string, unknown>>(
-    strings: TemplateStringsArray,
-    ...values: readonly (ParameterOrList | Fragment)[]
-  ): Promise<QueryResult<Row>>;
-  <Row = Record<string, unknown>>(
-    sql: string,
-    params?: Parameters,
-    options?: QueryOptions,
-  ): Promise<QueryResult<Row>>;
-};
-
-/** The same, row by row. Nothing is sent before the first row is asked for; who leaves the loop ends the statement. */
-export type Stream = {
-  <Row = Record<string, unknown>>(
-    strings: TemplateStringsArray,
-    ...values: readonly (ParameterOrList | Fragment)[]
-  ): AsyncGenerator<Row, StreamEnd, void>;
-  <Row = Record<string, unknown>>(
-    sql: string,
-    params?: Parameters,
-    options?: StreamOptions,
-  ): AsyncGenerator<Row, StreamEnd, void>;
-};
 
 /** A gateway's section, to be asked. It holds no connection: there is nothing to close. */
 export type Client = {
   readonly query: Query;
   readonly stream: Stream;
   readonly batch: Batch;
+  readonly transaction: RunInTransaction;
   /** The same client with other options where a request says nothing. */
   readonly with: (options: QueryOptions) => Client;
 };
@@ -161,43 +127,20 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
     checkNames(options, batchNames, 'option of a batch');
     return await runBatch(connection, statements, options);
   };
+  const transaction: RunInTransaction = async (work, asked = {}) => {
+    const { idempotencyKey, ...chosen } = { ...defaults, ...asked };
+    // Null is none. A key would promise that the whole is executed once.
+    const options = idempotencyKey === null ? chosen : { ...chosen, idempotencyKey };
+    checkNames(options, transactionNames, 'option of a transaction');
+    return await runTransaction(connection, work, options);
+  };
   return {
     query: query as Query,
     stream: stream as Stream,
     batch: batch as Batch,
+    transaction,
     with: (options) => createClient(connection, { ...defaults, ...options }),
   };
-}
-
-type Asked = {
-  readonly text: string;
-  readonly params: Parameters;
-  readonly options: QueryOptions;
-};
-
-function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
-  if (isTemplate(statement)) {
-    const { text, params } = renderTemplate(
-      statement,
-      rest as readonly (ParameterOrList | Fragment)[],
-    );
-    return { text, params, options: {} };
-  }
-  if (typeof statement !== 'string') throw new TypeError('the statement must be a string');
-  const [params = [], options = {}] = rest as [Parameters?, QueryOptions?];
-  return { text: statement, params, options };
-}
-
-async function runQuery(
-  connection: Connection,
-  asked: Asked,
-  options: QueryOptions,
-): Promise<QueryResult<unknown>> {
-  const sent = toSent('/v1/query', encodeQuery(asked, options), options);
-  const whole = await askWhole(connection, sent, options);
-  const found = decodeResults<unknown>(whole.told, layoutOf(options));
-  if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
-  return { ...found, ...whole.about, rolledBack: whole.told.rolled_back === true };
 }
 
 async function runBatch(
@@ -210,78 +153,6 @@ async function runBatch(
   const found = decodeBatch(whole.told, statements.length, layoutOf(options));
   if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
   return { ...found, ...whole.about };
-}
-
-/** What is not sent in lines, as a CALL is not, comes whole. */
-async function* runStream(
-  connection: Connection,
-  asked: Asked,
-  { idempotencyKey, ...options }: StreamOptions,
-): AsyncGenerator<unknown, StreamEnd, void> {
-  // A stream is for what reads, which has no key unless the caller gives it one.
-  const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
-  const body = encodeQuery(asked, options);
-  const sent = { ...toSent('/v1/query', body, keyed), accept: 'application/x-ndjson' };
-  const begun = await repeat(sent, options, () => sendRequest(connection, sent));
-  if (isInLines(begun)) return yield* readRows(begun, sent, layoutOf(options));
-  const found = decodeResults<unknown>((await readJson(begun, sent)) as Told, layoutOf(options));
-  if (found === null) throw noReplyOfOurs(begun.response, sent);
-  yield* found.rows;
-  return { rowCount: found.rowCount, truncated: found.truncated };
-}
-
-function toSent(path: string, body: string, options: QueryOptions): Sent {
-  return {
-    path,
-    body,
-    accept: 'application/json',
-    isReadOnly: options.readOnly === true,
-    idempotencyKey: keyOf(options),
-    seen: options.seen ?? null,
-    signal: options.signal ?? null,
-  };
-}
-
-/** What every reply in JSON says of its request. */
-type About = Pick<QueryResult<unknown>, 'requestId' | 'section' | 'replayed' | 'rowsOmitted'>;
-
-type Whole = { readonly told: Told; readonly about: About; readonly begun: BegunReply };
-
-/** A reply in JSON, sent again as often as it may be. Throws a DbhttpdError. */
-function askWhole(connection: Connection, sent: Sent, options: QueryOptions): Promise<Whole> {
-  return repeat(sent, options, async () => {
-    const begun = await sendRequest(connection, sent);
-    const told = (await readJson(begun, sent)) as Told;
-    const about: About = {
-      requestId: String(told.request_id),
-      section: String(told.section),
-      replayed: begun.response.headers.get('idempotency-replayed') === 'true',
-      rowsOmitted: told.rows_omitted === true,
-    };
-    return { told, about, begun };
-  });
-}
-
-function repeat<Reply>(
-  { idempotencyKey, signal }: Sent,
-  options: QueryOptions,
-  attempt: () => Promise<Reply>,
-): Promise<Reply> {
-  return withRetries(retriesOf(options), idempotencyKey, signal, attempt);
-}
-
-/** Rows are always sent as arrays: that is the shortest, and what the gateway does fastest. */
-function encodeQuery({ text, params }: Asked, options: QueryOptions): string {
-  const fields = encodeFields({
-    sql: text,
-    timeout_ms: options.timeoutMs,
-    read_only: options.readOnly,
-    max_rows: options.maxRows,
-    max_affected: options.maxAffected,
-    dry_run: options.dryRun,
-    json: options.json,
-  });
-  return `${fields.slice(0, -1)},"params":${encodeParameters(params)}}`;
 }
 
 /** Messages do not repeat the URL: a password may stand in it. */

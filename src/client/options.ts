@@ -41,20 +41,29 @@ export type QueryOptions = StreamOptions & {
   readonly dryRun?: boolean | undefined;
 };
 
+/** What a transaction sees of others. */
+type Isolation = 'read uncommitted' | 'read committed' | 'repeatable read' | 'serializable';
+
 /** What a batch may choose. */
 export type BatchOptions = CommonOptions & {
   /** false: no transaction; each statement commits by itself. */
   readonly atomic?: boolean | undefined;
   /** The session's by default. */
-  readonly isolation?:
-    | 'read uncommitted'
-    | 'read committed'
-    | 'repeatable read'
-    | 'serializable'
-    | undefined;
+  readonly isolation?: Isolation | undefined;
   /** How often the gateway runs the batch again after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
   readonly reruns?: number | undefined;
 };
+
+/** What a transaction may choose, for itself and for what its statements do not choose. */
+export type TransactionOptions = Omit<StreamOptions, 'idempotencyKey'> & {
+  /** The session's by default. */
+  readonly isolation?: Isolation | undefined;
+  /** Where the gateway has several; its first one by default. */
+  readonly section?: string | undefined;
+};
+
+/** What a statement in a transaction may choose; the rest is the transaction's. */
+export type InnerOptions = Omit<StreamOptions, 'idempotencyKey' | 'readOnly' | 'seen' | 'signal'>;
 
 /** The names of a kind of options. */
 type NamesOf<Options> = Readonly<Record<keyof Options, true>>;
@@ -83,6 +92,23 @@ export const batchNames: NamesOf<BatchOptions> = {
   atomic: true,
   isolation: true,
   reruns: true,
+};
+
+export const innerNames: NamesOf<InnerOptions> = {
+  timeoutMs: true,
+  maxRows: true,
+  rows: true,
+  bigint: true,
+  json: true,
+  retry: true,
+};
+export const transactionNames: NamesOf<TransactionOptions> = {
+  ...innerNames,
+  readOnly: true,
+  seen: true,
+  signal: true,
+  isolation: true,
+  section: true,
 };
 
 /** Throws a TypeError for a field that there is not: a guard that is misspelt (`readonly`) would guard nothing. */

@@ -15,31 +15,46 @@ export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
 
 /** Of a wait that the gateway does not name: doubled each time. */
 const firstDelayMs = 100;
+/** Somebody has ended the request on purpose: the caller, or whoever watches over the server. */
+const endedOnPurpose: ReadonlySet<string> = new Set(['ABORTED', 'KILLED']);
 const ofEarlier = 'That is true of the last attempt: an earlier one may have been executed.';
 /** Clients that were refused together do not come back together. */
 const mostJitter = 0.25;
 
 /**
  * Whether a request may be sent again without asking anybody. Without an idempotency key that is only what the gateway itself
- * has refused with 503 and `not_executed`; with one also what may have been executed, since the gateway finds it again.
+ * has refused with 503 and `not_executed`; with one also what may have been executed, since the gateway finds it again. Never what was ended on purpose.
  */
 export function maySendAgain(
   { code, status, outcome, retryable }: DbhttpdError,
   key: string | null,
 ): boolean {
-  if (code === 'ABORTED') return false;
+  if (endedOnPurpose.has(code)) return false;
   if (status === 503 && outcome === 'not_executed') return true;
   if (key === null) return false;
   return retryable || (outcome === 'unknown' && (status === null || status >= 500));
 }
 
 /**
+ * Whether the end of a transaction may be asked for again: the gateway tells how a transaction has ended, however often it is asked. Not
+ * where it has lost its own connection in COMMIT: it knows no more the next time.
+ * @param isInDoubt an earlier COMMIT may still be under way, and be known later
+ */
+export function mayEndAgain({ code, status, outcome }: DbhttpdError, isInDoubt: boolean): boolean {
+  if (endedOnPurpose.has(code) || code === 'CONNECTION_LOST') return false;
+  if (outcome === 'rolled_back' || outcome === 'partial') return false;
+  if (code === 'TRANSACTION_ENDED') return isInDoubt;
+  return status === null || status >= 500 || code === 'REPLY_CUT';
+}
+
+/**
  * Attempts until one succeeds, or one fails in a way that is not to be repeated. What one of several attempts may have done is not
  * forgotten: `not_executed` is said of the whole request only if it is true of each.
+ * @param mayRepeat asked of each failure; `isInDoubt`: an earlier attempt may have been executed
  */
 export async function withRetries<Reply>(
   policy: RetryPolicy,
-  key: string | null,
+  mayRepeat: (error: DbhttpdError, isInDoubt: boolean) => boolean,
   signal: AbortSignal | null,
   attempt: () => Promise<Reply>,
 ): Promise<Reply> {
@@ -52,7 +67,7 @@ export async function withRetries<Reply>(
       if (!(error instanceof DbhttpdError)) throw error;
       const delayMs = delayOf(error, count);
       const isOver =
-        !maySendAgain(error, key) ||
+        !mayRepeat(error, isInDoubt) ||
         count >= policy.attempts ||
         Date.now() - startedAt + delayMs > policy.withinMs;
       isInDoubt ||= error.outcome === 'unknown';

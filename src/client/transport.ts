@@ -39,12 +39,15 @@ const neverConnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Sends a request; resolves once a reply of 200 has begun. Throws a DbhttpdError. */
+/** What the gateway answers to what it has done: 201 where a transaction was begun. */
+const succeeded = new Set([200, 201]);
+
+/** Sends a request; resolves once a reply of 200 or 201 has begun. Throws a DbhttpdError. */
 export async function sendRequest(connection: Connection, sent: Sent): Promise<BegunReply> {
   if (sent.signal?.aborted === true) throw abortedBefore(sent);
   const response = await begin(connection, sent);
   const requestId = response.headers.get('x-request-id');
-  if (response.status === 200) return { response, requestId };
+  if (succeeded.has(response.status)) return { response, requestId };
   throw failureOf(response, await readText({ response, requestId }, sent), sent);
 }
 

@@ -27,9 +27,20 @@ export function connectionSettings(
   };
 }
 
-/** The operator's statements, one each. */
-export function initStatements(config: Config): readonly string[] {
-  const { initSql } = config;
-  if (initSql === null) return [];
-  return scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
+/** The operator's statements, one each, and behind them what `drivers` needs of every session. */
+export function initStatements({ initSql, drivers }: Config): readonly string[] {
+  const own =
+    initSql === null
+      ? []
+      : scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
+  return drivers === 'off' ? own : [...own, backslashesEscape];
 }
+
+/**
+ * A driver's text has its values in it, escaped by backslashes, as UTF-8: the server's global sql_mode, init_connect or a
+ * statement of the operator's may say otherwise, so this is said last. Other modes, and a collation of utf8mb4, stay what they are.
+ */
+const backslashesEscape =
+  'SET character_set_client = utf8mb4, character_set_results = utf8mb4, ' +
+  "collation_connection = IF(@@character_set_connection = 'utf8mb4', @@collation_connection, 'utf8mb4_general_ci'), " +
+  "sql_mode = TRIM(BOTH ',' FROM REPLACE(CONCAT(',', @@sql_mode, ','), ',NO_BACKSLASH_ESCAPES,', ','))";

@@ -263,6 +263,11 @@ export const failures = {
       '`"rows":"object"`, and columns of the result have the same name; the message names them',
     repeat: 'pointless',
   },
+  SEVERAL_RESULTS: {
+    status: 422,
+    meaning: 'a driver asks for more than one result set, which its protocol cannot carry',
+    repeat: 'pointless',
+  },
   EXPECTATION_FAILED: {
     status: 409,
     meaning: 'a statement did not do what its `expect` says; `statement` says which',
@@ -275,7 +280,9 @@ export const failures = {
   },
   TRANSACTION_ENDED: {
     status: 409,
-    meaning: 'a procedure ended the transaction in which it ran; `statement` says which',
+    meaning:
+      'the transaction in which a statement was to run, or ran, is over: a procedure has ended it (of a batch `statement` says which), ' +
+      'it lay idle, was too old, or its connection was lost; also for a token that names none',
     repeat: 'pointless',
   },
   RESULT_TOO_LARGE: {
@@ -336,7 +343,10 @@ export type MysqlFailureFacts = {
 /** A number stands for several errors where it has `when`: the first line counts whose condition holds. */
 export type MysqlFailure = MysqlFailureFacts & {
   readonly errno: number;
-  readonly when?: 'the request is read-only' | 'the server is read-only';
+  readonly when?:
+    | 'the request is read-only'
+    | 'the server is read-only'
+    | 'a group switches its primary';
 };
 
 /** MySQL's errors that are not plainly refused with 422, or may be repeated. */
@@ -383,6 +393,20 @@ export const mysqlFailures: readonly MysqlFailure[] = [
     errno: 1792,
     status: 503,
     meaning: 'the server has become read-only for transactions that did not ask for it',
+    repeat: 'yes',
+  },
+  {
+    errno: 4094,
+    when: 'a group switches its primary',
+    status: 503,
+    meaning: 'the former one has ended what it still ran',
+    repeat: 'yes',
+  },
+  {
+    errno: 3100,
+    status: 503,
+    meaning:
+      'a member that leaves its replication group, or a transaction that is too large for the group; it has been undone',
     repeat: 'yes',
   },
   { errno: 1317, status: 504, meaning: 'somebody else interrupted the statement', repeat: 'read' },

@@ -6,6 +6,7 @@ import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/proce
 import type { ToldStatements } from '../shared/process/statement-sums.ts';
 import type { Stats } from '../shared/process/stats.ts';
 import type { Sections } from '../shared/settings/config.ts';
+import type { CommitMemory } from './commit-memory.ts';
 import { readFigures } from './figures.ts';
 import { History, historyIntervalMs } from './history.ts';
 import { joinRequests, parseRequestName } from './live-requests.ts';
@@ -34,11 +35,12 @@ export type InsideSources = {
   /** The first one names the instance. */
   readonly sections: Sections;
   readonly slots: () => readonly Slot[];
+  readonly commits: CommitMemory;
   readonly logLinesLost: () => number;
 };
 
 /** Begins to keep it; the caller must close it. */
-export function createInside({ sections, slots, logLinesLost }: InsideSources): Inside {
+export function createInside({ sections, slots, commits, logLinesLost }: InsideSources): Inside {
   const totals = createTotals(sections[0].section);
   const ownFigures = measureOwnFigures();
   const history = new History();
@@ -103,6 +105,11 @@ export function createInside({ sections, slots, logLinesLost }: InsideSources): 
       requests: sharing(listRequests),
       statements: sharing(listStatements),
       kill,
+      noteCommit: ({ name, ending }) => {
+        commits.note(name, ending);
+        return true;
+      },
+      endingOfCommit: (name) => commits.of(name),
     },
     report: (slot, report) => {
       totals.update(slot, report.snapshot);

@@ -1,9 +1,10 @@
 // The unix socket beside the claim's lock, at which its holder tells how far it is.
 // Must not know the lock.
 import { createHash } from 'node:crypto';
-import { closeSync, constants, lstatSync, openSync, unlinkSync } from 'node:fs';
+import { lstatSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
+import { shortenPath } from '../shared/process/short-path.ts';
 
 /** How far the holder of a claim is; `boundMs`: how long it may keep the claim while it leaves. */
 export type Phase =
@@ -29,8 +30,6 @@ const leavingMarginMs = 5000;
 // The asker may have sent a TERM just before: one further turn of the loop, and its handler has run.
 const furtherTurnMs = 5;
 const mostAsking = 256;
-// sun_path has 108 bytes, one of them NUL.
-const mostPathBytes = 107;
 const mostNameBytes = 80;
 
 /** Answers at the socket of this pidfile's instance. Only the holder of the claim may; a dead one's socket is replaced. */
@@ -59,7 +58,7 @@ export async function openPhaseSocket(pidfile: string, phase: () => Phase): Prom
     setTimeout(() => answer(socket), furtherTurnMs);
   });
   server.maxConnections = mostAsking;
-  const reached = reach(pidfile);
+  const reached = shortenPath(socketPath(pidfile));
   // The umask of 027 leaves the right to connect to the owner alone.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -87,7 +86,7 @@ export function askHolder(pidfile: string): Promise<Answer> {
   const isOurs = stats?.isSocket() === true && [0, process.getuid?.()].includes(stats.uid);
   if (!isOurs) return Promise.resolve({ kind: 'gone' });
   return new Promise((resolve) => {
-    const reached = reach(pidfile);
+    const reached = shortenPath(socketPath(pidfile));
     const socket = connect({ path: reached.path });
     let text = '';
     let isLeaving = false;
@@ -122,21 +121,6 @@ function socketPath(pidfile: string): string {
   if (Buffer.byteLength(name) <= mostNameBytes) return join(dirname(pidfile), name);
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 16);
   return join(dirname(pidfile), `dbhttpd-${hash}.sock`);
-}
-
-/** A path to the socket that is short enough to bind: by a descriptor of its directory where its own is too long. */
-function reach(pidfile: string): { readonly path: string; readonly forget: () => void } {
-  const path = socketPath(pidfile);
-  if (Buffer.byteLength(path) <= mostPathBytes) return { path, forget: () => {} };
-  const fd = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
-  let isOpen = true;
-  return {
-    path: `/proc/self/fd/${fd}/${basename(path)}`,
-    forget: () => {
-      if (isOpen) closeSync(fd);
-      isOpen = false;
-    },
-  };
 }
 
 function removeStale(path: string): void {

@@ -14,8 +14,10 @@ import type {
 } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
+import { removeWorkerSocket } from '../shared/process/worker-sockets.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import { type SectionCredentials, withCredentials } from '../shared/settings/credentials.ts';
+import type { CommitMemory } from './commit-memory.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { Marks } from './orphans.ts';
 import { decideRestart, noHistory } from './restart-policy.ts';
@@ -31,6 +33,7 @@ export type Making = {
   readonly socketStays: boolean;
   /** The code that the supervisor runs. */
   readonly build: string;
+  readonly commits: CommitMemory;
 };
 
 /** What a slot tells whoever has them all. */
@@ -84,6 +87,7 @@ const answerBoundMs = 700;
 /** Creates an empty slot. */
 export function createSlot(number: number, making: Making, events: SlotEvents): Slot {
   const { log, logTo, marks } = making;
+  const transactionKey = making.commits.key;
   let { sections } = making;
   let workerProcess: WorkerProcess | null = null;
   const caller = new Caller<WorkerCalls>((call) => workerProcess?.send(call), answerBoundMs);
@@ -104,7 +108,9 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       case 'ready':
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
-        workerProcess?.send(order ?? { kind: 'boot', sections, slot: number, logTo });
+        workerProcess?.send(
+          order ?? { kind: 'boot', sections, slot: number, logTo, transactionKey },
+        );
         return;
       case 'listening':
         listeningSince = performance.now();
@@ -161,6 +167,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
 
   const empty = (reason: string) => {
     const pid = workerProcess?.pid ?? 0;
+    removeWorkerSocket(sections[0].pidfile, pid);
     const servedMs = listeningSince === null ? null : performance.now() - listeningSince;
     const decision = decideRestart({ servedMs }, history, Math.random());
     history = decision.history;

@@ -4,10 +4,12 @@ import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
+import { removeStaleWorkerSockets } from '../shared/process/worker-sockets.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import { renewCredentials, withCredentials } from '../shared/settings/credentials.ts';
 import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import { type Claim, instanceOf } from './claim.ts';
+import { openCommitMemory } from './commit-memory.ts';
 import { awaitDrainTurn } from './drain-turn.ts';
 import { type Listener, rememberSocketName } from './listener.ts';
 import { ownMarks } from './orphans.ts';
@@ -56,6 +58,7 @@ export function supervise(instance: Instance): Supervision {
   const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
   prepareForks(listener.fd, logTo);
   const marks = ownMarks(instanceOf(pidfile));
+  removeStaleWorkerSockets(pidfile);
   const making = {
     sections,
     log,
@@ -63,6 +66,11 @@ export function supervise(instance: Instance): Supervision {
     marks,
     socketStays: listener.outlives,
     build: readBuild(),
+    commits: openCommitMemory(pidfile, (error) =>
+      log.warn('what becomes of COMMITs is not remembered beyond this instance', {
+        error: error instanceof Error ? error.message : String(error),
+      }),
+    ),
   };
   const workers = createWorkers(making, log.lost);
   const stopping = createStop(workers);

@@ -33,9 +33,8 @@ const tickMs = 1000;
 
 /** Creates the workers of an instance, its slots still empty. */
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
-  const { sections, log } = making;
-  const [config] = sections;
-  const inside = createInside({ sections, slots: () => slots, logLinesLost });
+  const { sections, log, commits } = making;
+  const inside = createInside({ sections, slots: () => slots, commits, logLinesLost });
   let isEnding = false;
   /** Told to drain when all others have closed. */
   let last: Slot | null = null;
@@ -83,7 +82,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     slot.fillAfter(delayMs);
   };
 
-  const slots = Array.from({ length: config.workers }, (_, number) =>
+  const slots = Array.from({ length: sections[0].workers }, (_, number) =>
     createSlot(number, making, {
       onListening: () => {
         if (slots.every((slot) => slot.isListening())) conclude({ kind: 'listening' });

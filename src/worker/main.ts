@@ -2,6 +2,7 @@
 // Must not know how requests are answered, nor the other workers.
 import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
+import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { readBuild } from '../shared/process/build.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
@@ -19,11 +20,13 @@ import {
 } from '../shared/process/messages.ts';
 import type { HistogramSample, Sample, Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
-import type { Config, Sections } from '../shared/settings/config.ts';
+import type { Config } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { createService, type Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
+
+type Boot = Extract<ToWorker, { readonly kind: 'boot' }>;
 
 type Running = {
   readonly service: Service;
@@ -75,7 +78,7 @@ tell({ kind: 'ready', build: readBuild() });
 function receive(message: ToWorker): void {
   switch (message.kind) {
     case 'boot':
-      boot(message.sections, message.slot, message.logTo);
+      boot(message);
       return;
     case 'drain':
       drain(message.socketStays);
@@ -105,7 +108,7 @@ function receive(message: ToWorker): void {
   }
 }
 
-function boot(sections: Sections, slot: number, logTo: LogDestination): void {
+function boot({ sections, slot, logTo, transactionKey }: Boot): void {
   try {
     for (const section of sections) Object.freeze(section);
     const [config] = sections;
@@ -128,9 +131,15 @@ function boot(sections: Sections, slot: number, logTo: LogDestination): void {
       internals,
       accessLog,
       supervisor,
+      owner: {
+        pid: process.pid,
+        incarnation: randomBytes(8).toString('hex'),
+        key: Buffer.from(transactionKey, 'base64'),
+      },
       tellTablesChanged: () => tell({ kind: 'tables changed' }),
     });
     running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };
+    service.acceptForwarded();
     attach(service, log, config.listen.kind);
     setInterval(report, reportMs).unref();
   } catch (error) {

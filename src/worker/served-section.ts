@@ -42,7 +42,14 @@ export class ServedSection implements Served {
     this.config = section.config;
     this.section = section;
     this.#metrics = metrics;
+    const { transactionIdleTimeoutMs: idleMs, transactionTimeoutMs: totalMs } = section.config;
     this.context = {
+      home: {
+        section: section.config.section,
+        launcher: section.launcher,
+        times: { idleMs, totalMs },
+        onEnd: (end) => metrics.transactionEnded(end),
+      },
       executor: section.executor,
       tokens,
       seenHeaders: section.servers === null ? null : tokens.headers,

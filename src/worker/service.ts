@@ -3,23 +3,31 @@
 import type { Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Caller } from '../shared/process/calls.ts';
+import type { EndedName, Ending } from '../shared/process/commit-endings.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { RecentError } from '../shared/process/recent-errors.ts';
 import type { StatementsReport } from '../shared/process/statement-sums.ts';
+import { removeWorkerSocket, workerSocketPath } from '../shared/process/worker-sockets.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
+import { createDriverEndpoints, type DriverHandlers } from './endpoints/drivers/endpoint.ts';
+import { DriverSessions } from './endpoints/drivers/session.ts';
+import { createDriverTransactions } from './endpoints/drivers/transactions.ts';
+import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
+import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
 import type { ReadyAnswer } from './endpoints/watching.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { varyHeaders } from './http/cors.ts';
 import type { Exchange } from './http/exchange.ts';
+import { acceptForwarded, type ForwardedConnections } from './http/forwarded-connections.ts';
 import { createTokenGuard } from './http/guard.ts';
 import { LiveExchanges } from './http/live-exchanges.ts';
 import type { NodeInternals } from './http/node-internals.ts';
@@ -38,6 +46,11 @@ import { WorkerMetrics } from './observe/worker-metrics.ts';
 import { BufferPool } from './reply/buffers.ts';
 import { Section } from './section/section.ts';
 import { ServedSection, stopping } from './served-section.ts';
+import {
+  type CommitKeeper,
+  HeldTransactions,
+  type TransactionOwner,
+} from './transactions/held-transactions.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -49,6 +62,8 @@ export type Surroundings = {
   readonly accessLog: AccessLog | null;
   /** Asks what only the supervisor knows. */
   readonly supervisor: Caller<SupervisorCalls>;
+  /** Who this worker is, for the tokens of transactions that clients hold in it. */
+  readonly owner: TransactionOwner;
   /** Tells the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
 };
@@ -56,6 +71,8 @@ export type Surroundings = {
 /** A service that is not listening yet: whoever created it attaches `server` to the socket. */
 export type Service = {
   readonly server: Server;
+  /** From here on the instance's other workers pass requests on to this one. */
+  readonly acceptForwarded: () => void;
   readonly snapshot: () => Snapshot;
   /** A statement through another worker may have changed tables. */
   readonly tablesChanged: () => void;
@@ -94,6 +111,7 @@ export function createService({
   internals,
   accessLog,
   supervisor,
+  owner,
   tellTablesChanged,
 }: Surroundings): Service {
   const [config] = sections;
@@ -112,6 +130,7 @@ export function createService({
   };
   const live = new LiveExchanges<Exchange>();
   let draining = false;
+  let forwarded: ForwardedConnections | null = null;
 
   const shared = {
     live,
@@ -128,7 +147,9 @@ export function createService({
   const served: readonly [ServedSection, ...ServedSection[]] = [serve(first), ...others.map(serve)];
   for (const { section } of served) section.start();
   const db = createDbEndpoint(served);
-  const query = createQueryEndpoint(served);
+  const transactions = new HeldTransactions(owner, keepCommits(supervisor));
+  const held = { transactions, socketOf: (pid: number) => workerSocketPath(config.pidfile, pid) };
+  const query = createQueryEndpoint(served, held);
   const batch = createBatchEndpoint(served);
   const askReady = async () => (draining ? stopping : await askSections(served));
   const tokenGuard = createTokenGuard(config.tokens);
@@ -139,11 +160,15 @@ export function createService({
       db,
       query,
       batch,
+      begin: createBegin(served, held),
+      commit: createEnd(served, held, 'commit'),
+      rollback: createEnd(served, held, 'rollback'),
+      drivers: createDrivers(served[0], held),
       askReady,
       supervisor,
       consoleFiles: config.console ? loadConsoleFiles(log) : null,
     }),
-    tokenGuard.check,
+    tokenGuard,
     { namesClients: accessLog !== null, observe },
     nextRequestId,
     failureFormatOf,
@@ -174,6 +199,15 @@ export function createService({
 
   return {
     server: http.server,
+    acceptForwarded: () => {
+      // Left over by another process that had our number.
+      removeWorkerSocket(config.pidfile, owner.pid);
+      forwarded = acceptForwarded(held.socketOf(owner.pid), http.takeForwarded, (error) =>
+        log.error('requests of transactions cannot be passed on to this worker', {
+          reason: error.message,
+        }),
+      );
+    },
     tablesChanged: () => {
       for (const { section } of served) section.tablesChanged();
     },
@@ -202,27 +236,56 @@ export function createService({
     },
     drain: async (socketStays, onClosed) => {
       draining = true;
+      const transactionsEnded = transactions.close();
       const reads = setTimeout(() => {
         for (const exchange of live) exchange.endForStop();
       }, config.drainTimeoutMs);
-      const writes = setTimeout(
-        () => http.destroyConnections(),
-        Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs,
+      const bound = new AbortController();
+      const writesMs = Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs;
+      const timeIsUp = pause(writesMs, undefined, { signal: bound.signal }).then(
+        () => {
+          void forwarded?.close();
+          http.destroyConnections();
+        },
+        () => {},
       );
       const lastReplyLeft = http.drain(idleGraceMs, socketStays, onClosed);
       // A successor opens connections of its own from now on.
       for (const { section } of served) section.keepNothingIdle();
       await lastReplyLeft;
+      // Other workers' clients may still wait for what runs here, or ask what became of it.
+      await Promise.race([transactionsEnded, timeIsUp]);
+      await forwarded?.close();
       clearTimeout(reads);
-      clearTimeout(writes);
+      bound.abort();
       await Promise.all(served.map(({ section }) => section.close()));
     },
+  };
+}
+
+/** What must be known of a COMMIT when the worker that sent it is gone is known to the supervisor. */
+function keepCommits(supervisor: Caller<SupervisorCalls>): CommitKeeper {
+  const note = async (name: EndedName, ending: Ending) => {
+    await supervisor.ask('noteCommit', { name, ending });
+  };
+  return {
+    begun: (name) => note(name, 'unknown'),
+    settled: (name, isCommitted) => note(name, isCommitted ? 'committed' : 'over'),
+    endingOf: async (name) => (await supervisor.ask('endingOfCommit', name)) ?? 'unknown',
   };
 }
 
 /** How many connections to databases there may be at once: control and probe beside each pool. */
 function countConnections(sections: readonly Config[]): number {
   return sections.reduce((sum, { pool }) => sum + pool + 2, 0);
+}
+
+/** Null: they are switched off. */
+function createDrivers(served: ServedSection, held: HeldRequests): DriverHandlers | null {
+  const { drivers, sessionKey, tokens } = served.config;
+  if (drivers === 'off') return null;
+  const sessions = new DriverSessions(sessionKey ?? tokens.join('\n'));
+  return createDriverEndpoints(served, sessions, createDriverTransactions(held));
 }
 
 function longestWait({ statementTimeoutMs }: Config): number {

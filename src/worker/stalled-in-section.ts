@@ -8,10 +8,7 @@ import type { Backend } from './section/backend.ts';
 /** Readers that are given up are told in the log so often at most. */
 const stalledLogMs = 10_000;
 
-/**
- * Readers that took nothing for a while keep half of a pool at most, rounded up, from those who wait; where the pipeline
- * has the other half, one less, for what it does not take.
- */
+/** Readers that took nothing for a while, and transactions that clients hold, keep half of a pool at most from those who wait. */
 export function createStalledReaders(
   backends: readonly Backend[],
   onGivenUp: (count: number) => void,
@@ -21,7 +18,7 @@ export function createStalledReaders(
   let untold = 0;
   return new StalledReaders({
     othersWait: () => backends.some(({ pool }) => pool.queue.length > 0),
-    mostHeld: () => Math.min(...backends.map(mostHeldOf)),
+    mostHeld: () => Math.max(0, Math.min(...backends.map(({ share }) => share.room))),
     onGivenUp: (count) => {
       onGivenUp(count);
       untold += count;
@@ -35,11 +32,4 @@ export function createStalledReaders(
       untold = 0;
     },
   });
-}
-
-function mostHeldOf({ pool, pipeline }: Backend): number {
-  const { size } = pool.observations();
-  const inPipeline = pipeline?.observations().connections ?? 0;
-  const half = Math.ceil(size / 2);
-  return inPipeline === 0 ? half : Math.min(half, size - inPipeline - 1);
 }

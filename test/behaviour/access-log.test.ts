@@ -58,6 +58,7 @@ test('tells of a request what was asked, answered, waited for and run', async ()
     rows: 2,
     request_id: 'one',
     trace_id: null,
+    user: null,
     user_agent: 'tester/1',
     referer: 'http://a/b',
   });

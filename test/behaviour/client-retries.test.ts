@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { type Client, connect, sql } from '../../src/client/client.ts';
+import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
 import { occupy, waiting } from '../support/busy-pool.ts';
 import { failureOf } from '../support/client-failure.ts';
 import { eventually } from '../support/eventually.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Deed, type HttpFront, type Seen, startHttpFront } from '../support/http-front.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -219,6 +221,9 @@ const inDoubt: readonly Deed[] = [
   refusing(504, { code: 'DEADLINE_RUNNING', outcome: 'unknown' }),
 ];
 
+/** What `/v1/requests` tells of a request. */
+type Listed = { readonly id: string; readonly phase: string };
+
 /** After these it is known that nothing stands, and it may succeed the next time. */
 const undone: readonly Deed[] = [
   refusing(409, { code: 'ER_LOCK_DEADLOCK', outcome: 'rolled_back', retryable: true }),
@@ -278,6 +283,36 @@ test('with a key what is final is final', async () => {
     assert.deepEqual([error.retryable, error.idempotencyKey], [false, 'order-7']);
   }
   assert.equal(sentTimes(), final.length);
+});
+
+test('who has killed a request does not see it come back, also with a key, whether it ran or waited', async (t) => {
+  const ledger = describeCreation(parseLedgerTable('request_keys', database.name));
+  await database.query(ledger);
+  await createGate(database);
+  const settings = { workers: 1, pool: 1, idempotency_table: 'request_keys' };
+  const keyed = await startGateway({ database, settings });
+  t.after(keyed.stop);
+  const between = await startHttpFront(keyed.url);
+  t.after(between.stop);
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const client = connect({ url: between.url, idempotencyKey: true });
+  const write = `insert into made (n) values (13 + ${gate.zero})`;
+  const failing = [1, 2].map(() => failureOf(client.query(write)));
+  const requests = await eventually('one runs, one waits', async () => {
+    const listed = (await keyed.get('/v1/requests')).json<{ requests: Listed[] }>().requests;
+    const [waiting] = listed.filter(({ phase }) => phase === 'waiting');
+    const [running] = listed.filter(({ phase }) => phase === 'running');
+    return waiting !== undefined && running !== undefined && [waiting, running];
+  });
+  for (const { id } of requests) {
+    const killed = await fetch(`${keyed.url}/v1/requests/${id}`, { method: 'DELETE' });
+    assert.equal(killed.status, 200);
+  }
+  for (const error of await Promise.all(failing)) assert.equal(error.code, 'KILLED');
+  assert.equal(between.seen.length, 2);
+  await gate.open();
+  assert.equal(await madeTimes(13), 0);
 });
 
 test('with a key there are bounds too, and its error says with which key to ask again', async () => {

@@ -231,6 +231,22 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual(rows, [{ n: 2 }]);
   });
 
+  test('what a transaction of dbhttpd/client has written is seen by what comes after it', async () => {
+    const seen = new Seen();
+    const mine = connect({ url: gateway.url }).with({ seen });
+    for (const n of [1, 2, 3]) {
+      const before = seen.token;
+      await mine.transaction(async (tx) => {
+        await tx.query`insert into notes values (${500 + n}, ${n})`;
+        await tx.query`select n from notes where id = ${500 + n}`;
+      });
+      assert.notEqual(seen.token, before);
+      const { rows } = await mine.with({ readOnly: true })
+        .query`select n from notes where id = ${500 + n}`;
+      assert.deepEqual([rows, seen.isVerified], [[{ n }], true]);
+    }
+  });
+
   test('a long reply that is read at several moments says that nothing is promised', async () => {
     const long = 'select text from pages; select n from notes';
     const { status, headers } = await gateway.dbPost({ SQL: long });

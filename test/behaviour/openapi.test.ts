@@ -303,6 +303,36 @@ function checkReply(reply: Told, { headers, content }: Answer, where: string): s
   return type;
 }
 
+/** The token of a transaction. */
+async function beginOne(): Promise<string> {
+  const begun = await post({}, {}, '/v1/transaction');
+  return (JSON.parse(begun.body.toString()) as { transaction: string }).transaction;
+}
+
+test('a transaction is answered as is described, from its beginning to after its end', async () => {
+  const ask = async (below: string, body: object, status: number) => {
+    const path = `/v1/transaction${below}`;
+    const reply = await post(body, {}, path);
+    assert.equal(reply.status, status, reply.body.toString());
+    const answer = document.paths[path]?.post?.responses[status];
+    checkReply(reply, answer ?? { headers: {}, content: {} }, `${status} of ${path}`);
+    return JSON.parse(reply.body.toString()) as { readonly transaction: string };
+  };
+  await ask('', { isolation: 'chaos' }, 400);
+  const begun = await ask('', { isolation: 'serializable', read_only: true }, 201);
+  const committed = { transaction: begun.transaction };
+  const within = { sql: 'select 1', ...committed };
+  const schema = document.components.schemas.QueryRequest ?? {};
+  assert.equal(check(schema, within), '');
+  assert.equal((await post(within)).status, 200);
+  for (const verb of ['/commit', '/commit', '/rollback']) await ask(verb, committed, 200);
+  const undone = { transaction: await beginOne() };
+  await ask('/rollback', undone, 200);
+  await ask('/commit', undone, 409);
+  await ask('/commit', {}, 400);
+  await ask('/rollback', { transaction: 'of nobody' }, 200);
+});
+
 test('a field that is listed is taken, and no other', async () => {
   const schema = document.components.schemas.QueryRequest as {
     properties: Readonly<Record<string, object>>;
@@ -319,6 +349,7 @@ test('a field that is listed is taken, and no other', async () => {
     numbers: ['exact', 'raw', 1],
     json: ['value', 'string', true],
     section: [gateway.section, 1],
+    transaction: [1],
   };
   assert.deepEqual(Object.keys(schema.properties).sort(), Object.keys(values).sort());
   for (const [name, tried] of Object.entries(values)) {

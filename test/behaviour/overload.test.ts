@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { openRaw, type RawConnection, type RawReply } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
@@ -44,12 +45,16 @@ test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics
   const probing = probe({ port: gateway.port, paths, rounds: 16 });
   const connections: RawConnection[] = [];
   const clients: Promise<void>[] = [];
-  // Each asks as soon as it is there: all of them in one instant would measure how fast a worker's first two thousand
-  // requests are compiled.
+  // Each asks as soon as it is there, and more come when those are shed: all of them in one instant would measure how fast a
+  // machine compiles a worker's first two thousand requests.
   while (connections.length < crowd) {
     const come = await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)));
     connections.push(...come);
     clients.push(...come.map(press));
+    await eventually(
+      'those who have come are shed',
+      () => replies.length + pool + queue >= connections.length,
+    );
   }
   const probed = await probing;
   pressing = false;

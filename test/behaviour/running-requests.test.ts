@@ -48,6 +48,8 @@ const run = (sql: string, id: string): Promise<Reply> =>
 const kill = (id: string, more = {}) =>
   gateway.request(`/v1/requests/${id}`, { method: 'DELETE', headers: { ...headers, ...more } });
 
+type Stats = { readonly backends: readonly { connections: { connecting: number } }[] };
+
 async function list(): Promise<List> {
   const reply = await gateway.get('/v1/requests', { headers });
   assert.equal(reply.status, 200, reply.text);
@@ -142,12 +144,18 @@ test('what waits is ended without a trace, and what writes is told as unknown', 
   const writes = Array.from({ length: 16 }, (_, at) =>
     run(`insert into written select ${at} + ${gate.zero}`, `write-${at}`),
   );
-  const requests = await eventually('some run, and some wait', async () => {
-    const { requests: all } = await list();
-    const waiting = all.filter(({ phase }) => phase === 'waiting').length;
-    const running = (await processes.running('insert')).length;
-    return all.length === 16 && waiting > 0 && running > 0 && running === 16 - waiting && all;
-  });
+  const requests = await eventually(
+    'some run, some wait, and no connection is still to come',
+    async () => {
+      const { backends } = (await gateway.get('/v1/stats', { headers })).json<Stats>();
+      const isComing = backends.some(({ connections }) => connections.connecting > 0);
+      const { requests: all } = await list();
+      if (isComing) return null;
+      const waiting = all.filter(({ phase }) => phase === 'waiting').length;
+      const running = (await processes.running('insert')).length;
+      return all.length === 16 && waiting > 0 && running > 0 && running === 16 - waiting && all;
+    },
+  );
   const isWaiting = ({ phase }: Running) => phase === 'waiting';
   // A connection that comes free would go to one that waits.
   for (const some of [requests.filter(isWaiting), requests.filter((one) => !isWaiting(one))]) {

@@ -29,6 +29,8 @@ for (const [how, losing] of [
       `seed ${seed}: ${summary}; served after ${Math.round(servedMs ?? 0)} ms; ${lost.length} lost`,
     );
     assert.deepEqual(breaches, [], `seed ${seed}`);
-    assert.equal(lost.length > 0, losing, summary);
+    // Replication that waits for nobody may lose the last writes of a frozen primary as well; where it may lose none, the judge has said so.
+    if (losing)
+      assert.ok(lost.length > 0, `nothing was lost, so that nothing was tried: ${summary}`);
   });
 }

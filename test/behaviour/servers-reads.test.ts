@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { waiting } from '../support/busy-pool.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { type ReplicatedSet, replicationHere, startReplication } from '../support/replication.ts';
 import type { ReplicationServer } from '../support/replication-server.ts';
+import { readMetric } from '../support/scrape.ts';
 import { chooseProgram } from '../support/server-process.ts';
 import {
   readerOf,
@@ -118,7 +120,7 @@ for (const how of ['stopped', 'locked', { seconds: 30 }] as const) {
       await writer;
     }
     assert.match(gateway.log(), /a replica is left out of reads .*lag_ms=\d+/);
-    assert.match(gateway.log(), /a replica has caught up/);
+    await eventually('the log says so', () => gateway.log().includes('a replica has caught up'));
   });
 }
 
@@ -199,6 +201,49 @@ test('a read-only batch whose replica freezes in the middle is answered by anoth
   }
   await rolesBecome(gateway, ['primary', 'replica', 'replica']);
 });
+
+for (const [what, isSent] of [
+  ['wait at a replica together', false],
+  ['share one that was sent to a replica', true],
+] as const) {
+  test(`identical reads that ${what} are answered by another server when it freezes`, async (t) => {
+    if (!replicationHere(t)) return;
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    const { link, port } = serverAt(1);
+    const host = `127.0.0.1:${serverAt(0).port}, 127.0.0.1:${port}`;
+    const settings = { reads: 'replicas', coalesce: 'on', pool: 1 };
+    const sharing = await startBefore({ target: { ...set.target, host } }, settings);
+    const ask = (sql: string) => sharing.post('/v1/query', { sql, read_only: true });
+    const locking = await serverAt(1).connect();
+    try {
+      await rolesBecome(sharing, ['primary', 'replica']);
+      const sql = `select count(*) from written where id = ${Number(isSent)}`;
+      assert.equal((await ask('select id from written limit 1')).status, 200, 'its table is known');
+      await locking.query('lock tables written write');
+      const wasSent = (text: string) => () => link.statements.includes(text);
+      const busy = ask('select sleep(1)');
+      await eventually('its only session is busy', wasSent('select sleep(1)'));
+      const asked = Array.from({ length: 5 }, () => ask(sql));
+      await waiting(sharing, asked.length);
+      if (isSent) await eventually('one is sent for all', wasSent(sql));
+      const fromMs = performance.now();
+      serverAt(1).freeze();
+      const replies = await Promise.all([busy, ...asked]);
+      const ms = performance.now() - fromMs;
+      assert.deepEqual(
+        replies.map(({ status, text }) => (status === 200 ? 200 : text)),
+        Array<number>(6).fill(200),
+      );
+      assert.ok((await readMetric(sharing, 'dbhttpd_coalesced_requests_total')) > 0);
+      assert.ok(ms < stallMs, `${ms} ms`);
+    } finally {
+      serverAt(1).thaw();
+      await locking.end();
+      await sharing.stop();
+    }
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  });
+}
 
 test('when no replica is left the primary serves reads; without a primary the replicas go on', async (t) => {
   if (!replicationHere(t)) return;

@@ -8,8 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { cellOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { beginHeld } from '../support/held.ts';
+import { openRaw } from '../support/http.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { readMetric } from '../support/scrape.ts';
+import { formatRequest } from '../support/worker-connections.ts';
 
 const pool = 4;
 const crowd = 8;
@@ -117,6 +120,30 @@ test('one that goes on reading is not reset for those that do not', async () => 
     await eventually('it goes on', () => bytes() > before_ + 1_000_000);
   } finally {
     end();
+  }
+});
+
+test('one in a transaction that its client holds is counted once, with that', async () => {
+  const held = [await beginHeld(gateway), await beginHeld(gateway)];
+  const before_ = await givenUp();
+  const inIt = await openRaw(gateway.port);
+  try {
+    const asked = { sql: large, transaction: held[0]?.token };
+    inIt.send(formatRequest('POST', '/v1/query', asked));
+    await inIt.anything();
+    inIt.socket.pause();
+    await Promise.all([stall(), stall()]);
+    await eventually('the pool is taken', async () => (await busy()) === pool);
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 1', TIMEOUT: 10_000 })), 1);
+    await eventually('the others are reset', async () => (await givenUp()) === before_ + 2);
+    const phases = (await gateway.get('/v1/requests')).json<{ requests: { phase: string }[] }>();
+    assert.deepEqual(
+      phases.requests.map(({ phase }) => phase),
+      ['stalled'],
+    );
+    assert.equal((await held[1]?.commit())?.status, 200);
+  } finally {
+    inIt.socket.destroy();
   }
 });
 

@@ -1,6 +1,6 @@
-// Ordinary requests to a gateway, each on a connection of its own; whatever comes back is the reply.
+// Ordinary requests to a gateway, each on a connection of its own unless told otherwise; whatever comes back is the reply.
 // Must not know who listens at the URL.
-import { type IncomingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { type JsonValue, parseStrictJson } from './strict-json.ts';
 
@@ -22,6 +22,8 @@ export type Options = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly timeoutMs?: number;
+  /** Whose connections are used; a new one for the request where it is not given. */
+  readonly agent?: Agent;
 };
 
 /** Requests to one gateway. */
@@ -65,7 +67,7 @@ function exchange(base: URL, path: string, options: Options): Promise<Reply> {
         path,
         method: options.method ?? 'GET',
         headers: options.headers ?? {},
-        agent: false,
+        agent: options.agent ?? false,
         rejectUnauthorized: false,
         signal: AbortSignal.timeout(timeoutMs),
       },

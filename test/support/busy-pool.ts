@@ -6,16 +6,18 @@ import type { FaultProxy } from './fault-proxy.ts';
 import type { Gateway } from './gateway.ts';
 import { readMetric } from './scrape.ts';
 
-/** Sends `ask` on its way; resolves once MySQL has got `sql` and the proxy holds its answer back, until `release()`. */
+/** Sends `ask` on its way; resolves once MySQL has executed `sql` and the proxy holds its answer back, until `release()`. */
 export async function holdAnswer(
   proxy: FaultProxy,
   sql: string,
   ask: () => Promise<Reply>,
 ): Promise<{ readonly reply: Promise<Reply> }> {
+  const before = proxy.answersHeld();
   const rule = proxy.on((sent) => sent === sql, { kind: 'stall' }, { times: 1 });
   const reply = ask();
   reply.catch(() => undefined);
-  await eventually(`the answer to ${sql} is held back`, () => rule.hits() === 1);
+  const isHeld = () => rule.hits() === 1 && proxy.answersHeld() > before;
+  await eventually(`the answer to ${sql} is held back`, isHeld);
   rule.remove();
   return { reply };
 }

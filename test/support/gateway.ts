@@ -56,7 +56,8 @@ export async function startGateway(wish: {
   let pid = 0;
   const workspace = createWorkspace('gw', () => endAbruptly(pid));
   const path = (name: string) => join(workspace.path, name);
-  const [configPath, pidfile] = [path('gateway.ini'), path('gateway.pid')];
+  const configPath = path('gateway.ini');
+  const pidfile = String(wish.settings?.pidfile ?? path('gateway.pid'));
   const logfile = String(wish.settings?.log ?? path('log'));
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
   const settings: Settings = {

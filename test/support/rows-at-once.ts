@@ -6,6 +6,8 @@ import { planRow } from '../../src/worker/reply/rows.ts';
 import { type ColumnWish, wire } from './mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';
 
+const nothing = Buffer.alloc(0);
+
 const rowModule = createRowModule();
 
 /** What was taken in one call. */
@@ -33,6 +35,7 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
   out.reserve(1);
   const columns = wishes.map(({ type = wire.text, charset = wire.utf8mb4 }) => ({
     name: Buffer.from('c'),
+    origin: { database: nothing, table: nothing, originalTable: nothing, originalName: nothing },
     type,
     charset,
     flags: 0,

@@ -2,7 +2,7 @@
 // Must not know the pool or who asks.
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import type { Command, Connection } from './connection.ts';
-import { type Column, packetMarkers, parseError, type ServerError } from './packets.ts';
+import { type Column, packetMarkers, parseError, parseOk, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
 import { ServerFault } from './server-fault.ts';
 
@@ -176,6 +176,17 @@ export function ping(connection: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     const packet = encodeCommand(commandCodes.ping, '');
     connection.send(new OnePacketCommand(packet, () => resolve(), reject));
+  });
+}
+
+/**
+ * The server's status flags as they are now. COM_PING's OK carries them and, unlike a statement's, leaves warnings and counts as they
+ * were.
+ */
+export function fetchStatus(connection: Connection): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const answer = (payload: Buffer) => resolve(parseOk(payload, 0, payload.length).status);
+    connection.send(new OnePacketCommand(encodeCommand(commandCodes.ping, ''), answer, reject));
   });
 }
 

@@ -18,6 +18,7 @@ const systemVariable = 0;
 export const columnFlags = {
   notNull: 0x0001,
   unsigned: 0x0020,
+  binary: 0x0080,
   enumeration: 0x0100,
   set: 0x0800,
 } as const;
@@ -38,6 +39,8 @@ export type OkPacket = {
   readonly insertId: number | bigint;
   readonly status: number;
   readonly warnings: number;
+  /** What the server says in words, and its language: `Rows matched: 1  Changed: 0  Warnings: 0`; '' where it says nothing. */
+  readonly info: string;
 };
 
 /** An error that MySQL reported. */
@@ -47,9 +50,19 @@ export type ServerError = {
   readonly message: string;
 };
 
+/** Where a column of a result comes from; what an expression gives has no table. In bytes, as on the wire. */
+export type ColumnOrigin = {
+  readonly database: Buffer;
+  /** As the statement calls it. */
+  readonly table: Buffer;
+  readonly originalTable: Buffer;
+  readonly originalName: Buffer;
+};
+
 /** One column of a result set. `name` is a copy of the bytes on the wire. */
 export type Column = {
   readonly name: Buffer;
+  readonly origin: ColumnOrigin;
   readonly type: number;
   readonly charset: number;
   readonly flags: number;
@@ -111,6 +124,13 @@ class FieldReader {
     return new FieldReader(this.#bytes, start, start + length);
   }
 
+  /** Counted text at the end of a packet; '' where its count is wrong: a server without session tracking may leave it out. */
+  info(): string {
+    const start = this.#position + 1;
+    const end = start + this.integer(1);
+    return end <= this.#end ? this.#bytes.toString('latin1', start, end) : '';
+  }
+
   get isAtEnd(): boolean {
     return this.#position >= this.#end;
   }
@@ -134,7 +154,8 @@ export function parseOk(bytes: Buffer, start: number, end: number): OkPacket {
   const affectedRows = reader.lengthEncoded();
   const insertId = reader.lengthEncoded();
   const status = reader.integer(2);
-  return { affectedRows, insertId, status, warnings: reader.integer(2) };
+  const warnings = reader.integer(2);
+  return { affectedRows, insertId, status, warnings, info: reader.isAtEnd ? '' : reader.info() };
 }
 
 /** The status flags of an EOF packet (marker 0xfe, shorter than 9 bytes). */
@@ -216,11 +237,16 @@ function decodeMessage(text: Buffer, charset: string | null): string {
  * @param extended whether MariaDB's extended metadata was negotiated: one more field in each definition
  */
 export function parseColumn(bytes: Buffer, start: number, end: number, extended: boolean): Column {
-  const reader = new FieldReader(bytes, start, end);
+  // One copy, of which the names are parts: what was read into is read into again.
+  const definition = Buffer.from(bytes.subarray(start, end));
+  const reader = new FieldReader(definition, 0, definition.length);
   const resultCharset = wideCatalogs.get(reader.lengthEncodedBytes().toString('latin1')) ?? null;
-  for (const _skipped of ['schema', 'table', 'original table']) reader.lengthEncodedBytes();
-  const name = Buffer.from(reader.lengthEncodedBytes());
-  reader.lengthEncodedBytes();
+  const database = reader.lengthEncodedBytes();
+  const table = reader.lengthEncodedBytes();
+  const originalTable = reader.lengthEncodedBytes();
+  const name = reader.lengthEncodedBytes();
+  const originalName = reader.lengthEncodedBytes();
+  const origin = { database, table, originalTable, originalName };
   const extendedType = extended ? findExtendedType(reader.lengthEncodedReader()) : null;
   reader.skip(1);
   const charset = reader.integer(2);
@@ -228,7 +254,7 @@ export function parseColumn(bytes: Buffer, start: number, end: number, extended:
   const type = reader.integer(1);
   const flags = reader.integer(2);
   const decimals = reader.integer(1);
-  return { name, type, charset, flags, length, decimals, extendedType, resultCharset };
+  return { name, origin, type, charset, flags, length, decimals, extendedType, resultCharset };
 }
 
 /**
@@ -246,7 +272,12 @@ function findExtendedType(metadata: FieldReader): string | null {
 }
 
 /** A column's name as text. */
-export function columnName({ name, resultCharset }: Column): string {
+export function columnName(column: Column): string {
+  return identifierText(column, column.name);
+}
+
+/** A name of a column's definition as text. */
+export function identifierText({ resultCharset }: Column, name: Buffer): string {
   return decode(name, resultCharset ?? 'utf8mb4');
 }
 

@@ -3,6 +3,7 @@
 import type { Sections } from '../settings/config.ts';
 import type { SectionCredentials } from '../settings/credentials.ts';
 import type { Answer, Call } from './calls.ts';
+import type { EndedName, Ending } from './commit-endings.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { LiveRequests, ToldRequests } from './live-requests.ts';
 import type { Snapshot } from './metrics.ts';
@@ -37,6 +38,13 @@ export type SupervisorCalls = {
   readonly statements: { readonly asked: null; readonly answer: ToldStatements };
   /** Ends one of those requests, by its number in the instance. */
   readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
+  /** Remembers that COMMIT is on its way for a transaction, and what became of it, whatever becomes of its worker. */
+  readonly noteCommit: {
+    readonly asked: { readonly name: EndedName; readonly ending: Ending };
+    readonly answer: true;
+  };
+  /** How a transaction has ended whose worker is gone. */
+  readonly endingOfCommit: { readonly asked: EndedName; readonly answer: Ending };
 };
 
 /** What a worker has to tell each second, and whenever it is asked for. */
@@ -55,6 +63,8 @@ export type ToWorker =
       readonly sections: Sections;
       readonly slot: number;
       readonly logTo: LogDestination;
+      /** Signs the tokens of transactions that clients hold, in base64: an instance's own. */
+      readonly transactionKey: string;
     }
   /** Close the listener, confirm, finish what is in flight, end. `socketStays`: somebody else's socket outlives the instance. */
   | { readonly kind: 'drain'; readonly socketStays: boolean }

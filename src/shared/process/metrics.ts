@@ -117,6 +117,18 @@ export const workerMetrics = {
     help: 'The most MySQL connections that the pool may have (pool).',
     labels: ['backend'],
   },
+  dbhttpd_transactions_held: {
+    type: 'gauge',
+    help: 'Transactions that clients hold now, each with a connection of the pool: at most half of it.',
+    labels: ['backend'],
+  },
+  dbhttpd_transactions_ended_total: {
+    type: 'counter',
+    help:
+      'Transactions that clients held, by how they ended: committed, rolled_back, unknown (COMMIT has no answer), ended (by a statement ' +
+      'or an error), stopped (with a statement), idle, too_old, lost, moved (their server is not to be used any more), stopping.',
+    labels: ['end'],
+  },
   dbhttpd_pipeline_statements_total: {
     type: 'counter',
     help: 'Quick reads that were pipelined on a shared connection.',

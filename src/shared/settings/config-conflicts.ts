@@ -29,6 +29,7 @@ export function findConflicts(
     ...required(written),
     ...towardsMysql(config, values, written),
     ...towardsClients(config, values, written),
+    ...ofDrivers(config, written),
     [
       config.readOnly && config.idempotencyTable !== null,
       'idempotency_table',
@@ -140,6 +141,26 @@ function towardsClients(
       listen.kind === 'unix' && [...besides(config), config.log].includes(listen.path),
       'listen',
       'is the same file as `log`, `pidfile` or one beside it',
+    ],
+  ];
+}
+
+/** Drivers put values into the text, with backslashes before what would end a literal. */
+function ofDrivers(
+  { drivers, initSql, tokens }: Config,
+  written: ReadonlySet<string>,
+): readonly Rule[] {
+  const mayBeGuarded = tokens.length > 0 || written.has('token') || written.has('token_file');
+  return [
+    [
+      drivers !== 'off' && !mayBeGuarded,
+      'drivers',
+      'needs `token` or `token_file`: drivers have no other password to send',
+    ],
+    [
+      drivers !== 'off' && /NO_BACKSLASH_ESCAPES/i.test(initSql ?? ''),
+      'drivers',
+      'cannot be on where `init_sql` names NO_BACKSLASH_ESCAPES: drivers escape values by backslashes, which would be no escapes then',
     ],
   ];
 }

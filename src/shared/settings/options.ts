@@ -192,6 +192,16 @@ export const options = {
     initial: '24h',
     meaning: 'how long a key is remembered',
   },
+  transaction_idle_timeout: {
+    type: duration(100, hour),
+    initial: '10s',
+    meaning: 'a transaction that its client holds is rolled back when it lies idle for so long',
+  },
+  transaction_timeout: {
+    type: duration(100, 24 * hour),
+    initial: '60s',
+    meaning: 'a transaction that its client holds is rolled back when it is older',
+  },
   token: {
     type: list,
     initial: null,
@@ -251,6 +261,13 @@ export const options = {
     initial: 'off',
     ofInstance: true,
     meaning: '`dbslayer`: what clients written for DBSlayer need (docs/from-dbslayer.md)',
+  },
+  drivers: {
+    type: choice('off', 'planetscale'),
+    initial: 'off',
+    ofInstance: true,
+    meaning:
+      '`planetscale`: what `@planetscale/database` and its adapters need (docs/drivers.md); of several sections the first is served so. Needs a token',
   },
   log: {
     type: path,

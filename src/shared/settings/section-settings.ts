@@ -118,7 +118,8 @@ export function loadBeside(
     password: found.password,
     tlsTexts: found.tlsTexts,
   };
-  const values = withInstance(written.values, first.values);
+  // Drivers name no section: they are given the first.
+  const values: Values = { ...withInstance(written.values, first.values), drivers: 'off' };
   const additions = [...faults, ...findOpenSecrets(file.stats, written.values)];
   return compose(written, values, around, (key) => !isOfInstance(key), additions);
 }

@@ -59,6 +59,9 @@ const otherEscapes: readonly Escapes[] = [
   { single: false, double: false },
 ];
 
+/** The same where a session is known not to have NO_BACKSLASH_ESCAPES. */
+export const onlyAnsiQuotes: readonly Escapes[] = otherEscapes.slice(0, 1);
+
 /** Reads of tables; what SHOW and EXPLAIN tell is the server's, and may be another the next moment. */
 const tableVerbs = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 
@@ -110,8 +113,13 @@ const settledVerbs = new Set([
 /**
  * Classifies a request's SQL; linear in its length, never throws. Placeholders count as values.
  * @param builtIns what is known to be built in on the server
+ * @param escapes how else than usually the session may read a backslash
  */
-export function classify(sql: string, builtIns: BuiltIns = builtInEverywhere): Classification {
+export function classify(
+  sql: string,
+  builtIns: BuiltIns = builtInEverywhere,
+  escapes: readonly Escapes[] = otherEscapes,
+): Classification {
   const lexer = new Lexer(sql);
   const found = read(sql, lexer, builtIns);
   if (lexer.doubt === 0) return found;
@@ -119,8 +127,8 @@ export function classify(sql: string, builtIns: BuiltIns = builtInEverywhere): C
   if (lexer.doubt !== doubts.backslash) return { ...worst, mayChangeObjects };
   // Where a literal ends depends on sql_mode: what holds must hold under each.
   let all = found;
-  for (const escapes of otherEscapes) {
-    const other = new Lexer(sql, escapes);
+  for (const reading of escapes) {
+    const other = new Lexer(sql, reading);
     all = both(all, read(sql, other, builtIns));
     if (other.doubt & ~doubts.backslash) return { ...worst, mayChangeObjects };
   }

@@ -2,17 +2,21 @@
 // Must not know the values.
 import { doubts, type Lexer } from './lexer.ts';
 
-/** The reason in words for people, or null when the text, read to its end by `lexer`, leaves no doubt. */
-export function describeDoubt(lexer: Lexer): string | null {
+/**
+ * The reason in words for people, or null when the text, read to its end by `lexer`, leaves no doubt.
+ * @param cleared doubts that are none where the text goes
+ */
+export function describeDoubt(lexer: Lexer, cleared = 0): string | null {
   if (lexer.unterminated) {
     return 'a literal, quoted name or comment in the statement is not closed';
   }
-  if (lexer.doubt === 0) return null;
-  if (lexer.doubt & doubts.backslash) {
+  const doubt = lexer.doubt & ~cleared;
+  if (doubt === 0) return null;
+  if (doubt & doubts.backslash) {
     return 'a backslash before a quote in a literal depends on sql_mode; double the quote, or make the literal a parameter';
   }
-  if (lexer.doubt & doubts.nul) return 'the statement holds a NUL character outside of a literal';
-  if (lexer.doubt & doubts.comment) {
+  if (doubt & doubts.nul) return 'the statement holds a NUL character outside of a literal';
+  if (doubt & doubts.comment) {
     return 'an executable comment or hint with quotes, placeholders or marks in it cannot go with PARAMS';
   }
   return 'a name of the form $…$ is a string to some servers and cannot go with PARAMS';

@@ -1,7 +1,7 @@
 // Which statements may stand in a transaction of the gateway's: those that are known not to end it. Pure.
 // Must not know connections. What a CALL does is not seen here, and must be found out by whoever runs it.
 import { describeDoubt } from './doubt.ts';
-import { Lexer } from './lexer.ts';
+import { defaultEscapes, doubts, type Escapes, Lexer } from './lexer.ts';
 import { tokenKinds } from './tokens.ts';
 import { toUpperAscii } from './vocabulary.ts';
 
@@ -53,9 +53,22 @@ type Token = { readonly kind: number; readonly text: string; readonly word: stri
 /**
  * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may.
  * In doubt it may not. `sql` is one statement; linear in its length, never throws.
+ * @param readings how the session may read backslashes, where that is known: each of them must be harmless. Null: it is not known
  */
-export function whyNotInTransaction(sql: string): string | null {
-  const tokens = read(sql);
+export function whyNotInTransaction(
+  sql: string,
+  readings: readonly Escapes[] | null = null,
+): string | null {
+  if (readings === null) return whyNot(sql, defaultEscapes, 0);
+  for (const escapes of readings) {
+    const reason = whyNot(sql, escapes, doubts.backslash);
+    if (reason !== null) return reason;
+  }
+  return null;
+}
+
+function whyNot(sql: string, escapes: Escapes, cleared: number): string | null {
+  const tokens = read(sql, escapes, cleared);
   if (typeof tokens === 'string') return tokens;
   const { word } = tokens.find(({ kind }) => kind !== tokenKinds.open) ?? { word: '' };
   if (tokens.some(({ kind }) => kind === tokenKinds.executableComment)) {
@@ -71,15 +84,15 @@ export function whyNotInTransaction(sql: string): string | null {
   return isOurs(savepoint) ? `savepoints ${savepointPrefix}… are the gateway's own` : null;
 }
 
-function read(sql: string): Token[] | string {
-  const lexer = new Lexer(sql);
+function read(sql: string, escapes: Escapes, cleared: number): Token[] | string {
+  const lexer = new Lexer(sql, escapes);
   const tokens: Token[] = [];
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
     if (kind === tokenKinds.semicolon) continue;
     const text = sql.slice(lexer.start, lexer.end);
     tokens.push({ kind, text, word: kind === tokenKinds.word ? toUpperAscii(text) : '' });
   }
-  return describeDoubt(lexer) ?? tokens;
+  return describeDoubt(lexer, cleared) ?? tokens;
 }
 
 function writesFile(tokens: readonly Token[]): boolean {

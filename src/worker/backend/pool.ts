@@ -264,6 +264,7 @@ export class Pool implements SessionEvents, ProbedPool {
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);
     if (at >= 0 || this.#resetting.delete(session)) this.#afterLoss();
+    session.onLost?.();
   }
 
   #afterLoss(): void {

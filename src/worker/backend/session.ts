@@ -47,6 +47,8 @@ export class Session implements Indexed {
   isFresh = true;
   /** When the server was last heard on it (performance.now). */
   aliveAt = 0;
+  /** Called when its connection is lost; set by whoever keeps it while nothing runs on it, who would not hear of that. */
+  onLost: (() => void) | null = null;
   /** The settings that a reset sends again, in order. */
   readonly #statements: readonly string[];
   readonly #database: string;

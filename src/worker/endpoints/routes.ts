@@ -5,8 +5,10 @@ import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../http/router.ts';
 import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
+import { renderDriverFailure } from '../reply/formats/driver-error.ts';
 import { renderProblem } from '../reply/formats/problem.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
+import type { DriverHandlers } from './drivers/endpoint.ts';
 import { createOpenapi } from './v1/description/endpoint.ts';
 import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
@@ -16,6 +18,11 @@ export type Answers = {
   readonly db: Handler;
   readonly query: Handler;
   readonly batch: Handler;
+  readonly begin: Handler;
+  readonly commit: Handler;
+  readonly rollback: Handler;
+  /** Null: drivers are not served. */
+  readonly drivers: DriverHandlers | null;
   /** Whether this worker can serve what a client needs. */
   readonly askReady: () => Promise<ReadyAnswer>;
   /** Asks what only the supervisor knows. */
@@ -24,12 +31,26 @@ export type Answers = {
   readonly consoleFiles: ConsoleFiles | null;
 };
 
+/** Where a transaction is begun; two paths below it end one. */
+const transactionPath = '/v1/transaction';
+
 type Line = Omit<Route, 'path' | 'handle'>;
 
 /** Creates the table of one worker. */
 export function createRoutes(
   rules: Rules,
-  { db, query, batch, askReady, supervisor, consoleFiles }: Answers,
+  {
+    db,
+    query,
+    batch,
+    begin,
+    commit,
+    rollback,
+    drivers,
+    askReady,
+    supervisor,
+    consoleFiles,
+  }: Answers,
 ): readonly Route[] {
   const sql = {
     methods: ['GET', 'POST'],
@@ -62,6 +83,9 @@ export function createRoutes(
       handle: createOpenapi(),
     },
     { ...v1, endpoint: 'v1_batch', path: '/v1/batch', handle: batch },
+    { ...v1, endpoint: 'v1_transaction', path: transactionPath, handle: begin },
+    { ...v1, endpoint: 'v1_transaction', path: `${transactionPath}/commit`, handle: commit },
+    { ...v1, endpoint: 'v1_transaction', path: `${transactionPath}/rollback`, handle: rollback },
     { ...watched('livez', 'open'), path: '/livez', handle: livez },
     readyz,
     { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(supervisor) },
@@ -75,13 +99,34 @@ export function createRoutes(
       handle: createKill(supervisor),
     },
     ...(rules.hasHealth ? [health] : []),
+    ...(drivers === null ? [] : driverRoutes(v1, drivers)),
     ...consolePaths(consoleFiles).map(({ path, access, file }) => {
       return { ...watched('console', access), path, handle: createConsoleFile(file) };
     }),
   ];
 }
 
+const driverPath = '/psdb.v1alpha1.Database/';
+
+function driverRoutes(
+  line: Omit<Line, 'endpoint'>,
+  { execute, createSession }: DriverHandlers,
+): readonly Route[] {
+  const access = 'driver';
+  return [
+    { ...line, access, endpoint: 'driver_execute', path: `${driverPath}Execute`, handle: execute },
+    {
+      ...line,
+      access,
+      endpoint: 'driver_session',
+      path: `${driverPath}CreateSession`,
+      handle: createSession,
+    },
+  ];
+}
+
 /** How failures are told on a path, whether or not there is anything. */
 export function failureFormatOf(path: string): RenderFailure {
+  if (path.startsWith(driverPath)) return renderDriverFailure;
   return path === '/v1' || path.startsWith('/v1/') ? renderProblem : renderPlainFailure;
 }

@@ -3,6 +3,7 @@
 import type { Config } from '../../shared/settings/config.ts';
 import { bind, type Parameters } from '../../shared/sql/bind.ts';
 import { classify } from '../../shared/sql/classify.ts';
+import type { Escapes } from '../../shared/sql/lexer.ts';
 import { shapeOf } from '../../shared/sql/shape.ts';
 import { scanStatements } from '../../shared/sql/statements.ts';
 import { type Known, TableEffects } from '../catalogue/table-effects.ts';
@@ -10,6 +11,7 @@ import type { Statement } from '../execute/preparation.ts';
 import { noEffects } from '../execute/statement-effects.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import type { RowModule } from '../reply/row-module.ts';
+import type { Home } from '../transactions/held-transactions.ts';
 import type { Tokens } from './consistency.ts';
 
 /** What of a section's settings decides about statements. */
@@ -29,6 +31,8 @@ export type SqlContext = {
   readonly mostStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */
   readonly catalogue: () => Known;
+  /** Where transactions are held that clients begin. */
+  readonly home: Home;
 };
 
 /** What a request wants to have run. */
@@ -44,6 +48,8 @@ export type StatementWish = {
   readonly asksServer: boolean;
   /** All that decides what a reply's body is beside the statement and the settings; null: nobody else may have it. */
   readonly format: string | null;
+  /** How else than usually the session may read a backslash; missing: in every way that there is. */
+  readonly otherEscapes?: readonly Escapes[];
 };
 
 /** A statement to run, or why nothing is run. */
@@ -106,7 +112,7 @@ export function decideStatement(
     };
   }
   const { sql } = bound;
-  const classified = classify(sql, catalogue.builtIns);
+  const classified = classify(sql, catalogue.builtIns, wish.otherEscapes);
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
   if (!single && wish.isSingle) return { ok: false, failure: severalStatements(sql) };
   if (!single && !config.multiStatements) return { ok: false, failure: severalOff };

@@ -35,8 +35,11 @@ export type Told = Exclude<Break, { kind: 'taken' }>;
 
 /** Deadlock, lock wait, snapshot, a conflict in a replication group: the same batch may succeed the next time. */
 const worthAnotherTry = new Set([1213, 1205, 1020, 3101]);
-/** ER_OPTION_PREVENTS_STATEMENT: a COMMIT that is answered with it has been rolled back. */
-const serverIsReadOnly = 1290;
+/**
+ * ER_OPTION_PREVENTS_STATEMENT, ER_RUN_HOOK_ERROR (MySQL's `MYSQL_BIN_LOG::commit` rolls back before it says so): a COMMIT that is
+ * answered with one of them has been rolled back.
+ */
+const undoesCommit = new Set([1290, 3100]);
 
 /** Whether the same statements may succeed when they are begun anew. */
 export function isWorthAnotherTry(broken: Break): boolean {
@@ -48,7 +51,13 @@ export function isWorthAnotherTry(broken: Break): boolean {
  * @param wasCommitting it was COMMIT that was answered so
  */
 export function isUndoing(broken: Break, wasCommitting: boolean): boolean {
-  return isWorthAnotherTry(broken) || (wasCommitting && errnoOf(broken) === serverIsReadOnly);
+  const error = 'error' in broken ? broken.error : null;
+  return error !== null && undoesTransaction(error, wasCommitting);
+}
+
+/** The same of an error by itself. */
+export function undoesTransaction({ errno }: ServerError, wasCommitting: boolean): boolean {
+  return worthAnotherTry.has(errno) || (wasCommitting && undoesCommit.has(errno));
 }
 
 /** A CALL may have committed before. */

@@ -7,8 +7,9 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import { type Arrival, nothingSeen, type Seen, unverified } from '../consistency/consistency.ts';
+import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
+import { Witness } from '../consistency/witness.ts';
 import type { Attempt } from '../ledger/attempt.ts';
 import type { Batch } from './batch.ts';
 import {
@@ -25,7 +26,7 @@ import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-te
 import type { Execution } from './execution.ts';
 import type { Outcome, RunEnd, StopReason } from './outcome.ts';
 import { makeReady } from './preparation.ts';
-import type { RunContext } from './run.ts';
+import type { RunContext } from './run-context.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { type Answered, ofTransaction, SessionLease, type Undone } from './session-lease.ts';
@@ -100,8 +101,8 @@ export class BatchRun implements Execution, Waiter {
   /** Whether the savepoint must be there, if nothing has ended the transaction. */
   #hasSavepoint = false;
   readonly #attempt: Attempt | null;
-  readonly #after: Token | null;
-  #isUnverified = false;
+  /** Null: it is the only server, and nobody asks what was seen there. */
+  readonly #witness: Witness | null;
   #hasKey = false;
   #hasSentCommit = false;
 
@@ -112,7 +113,8 @@ export class BatchRun implements Execution, Waiter {
     times: RunTimes,
   ) {
     this.#attempt = attempt;
-    this.#after = after;
+    const { consistency } = context;
+    this.#witness = consistency === null ? null : new Witness(consistency, after);
     this.#context = context;
     this.#batch = batch;
     this.#events = events;
@@ -127,11 +129,11 @@ export class BatchRun implements Execution, Waiter {
     return this.#wasSent;
   }
 
-  /** Up to COMMIT a transaction is undone by a stop. */
   get backend(): string {
     return this.#context.address;
   }
 
+  /** Up to COMMIT a transaction is undone by a stop. */
   get isRevocable(): boolean {
     return this.#batch.isAtomic ? this.#phase !== 'committing' : !this.#wasSent;
   }
@@ -264,15 +266,14 @@ export class BatchRun implements Execution, Waiter {
 
   /** Once the end is known, and before it is told: what the batch has seen at most. No stop counts any more. */
   async #look(session: Session): Promise<void> {
-    const { consistency } = this.#context;
-    if (consistency === null || this.#phase === 'ended') return;
+    const witness = this.#witness;
+    if (witness === null || this.#phase === 'ended') return;
     this.#enter('looking');
     this.#lease?.boundWhatFollows();
     const { connection } = session;
-    const { sql } = consistency.questionOn(connection);
+    const { sql } = witness.questionOn(connection);
     const rows = await fetchRows(connection, sql).catch(() => []);
-    const seen = consistency.seenOn(session, rows[0] ?? null, this.#after, false);
-    this.#events.seen(this.#isUnverified ? unverified(seen) : seen);
+    this.#events.seen(witness.see(session, rows[0] ?? null, false));
   }
 
   /** Flags and text must both say so. */
@@ -347,10 +348,11 @@ export class BatchRun implements Execution, Waiter {
         const fault = { kind: 'not undoable' } as const;
         return { kind: 'batch failed', fault, statement: null, outcome: 'not_executed' };
       }
-      const arrival = await this.#arrive(session);
+      // Also where it only reads, which could be asked behind it: whether its server has lost what the client has seen.
+      const arrival =
+        this.#witness?.needsArrival(false) === true ? await this.#witness.arrive(session) : 'ready';
       if (arrival === 'lost') return { kind: 'token lost', isRead: false };
       if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
-      this.#isUnverified = arrival === 'unverified';
       await this.#attempt?.endPredecessor(session);
       const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
       return isKept ? null : { kind: 'key refused', reason: 'no table' };
@@ -361,14 +363,6 @@ export class BatchRun implements Execution, Waiter {
       this.#attempt.ledger.refused(error.errno);
       return { kind: 'key refused', reason: 'no table' };
     }
-  }
-
-  /** A batch that only reads is asked behind it whether its server has lost what the client has seen: here all are asked before. */
-  async #arrive(session: Session): Promise<Arrival> {
-    const { consistency } = this.#context;
-    const after = this.#after;
-    const mustAsk = after !== null && consistency?.needsArrival(after, false) === true;
-    return mustAsk ? consistency.arrive(session, after) : 'ready';
   }
 
   /** Waiting for a key is no rerun; a conflict at COMMIT may be one about the key, so that looking once more is free. */

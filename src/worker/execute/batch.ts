@@ -1,18 +1,9 @@
 // Statements that are run one after another on one session, and the conditions under which they count.
 // Must not know how they reach MySQL.
+import type { Isolation } from '../../shared/sql/isolation.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import type { IdempotencyKey } from '../ledger/ledger-entry.ts';
 import type { Statement } from './preparation.ts';
-
-/** As SQL has them. */
-export const isolationLevels = [
-  'read uncommitted',
-  'read committed',
-  'repeatable read',
-  'serializable',
-] as const;
-
-export type Isolation = (typeof isolationLevels)[number];
 
 /** What a statement must have done, or all is undone. Bounds are inclusive. */
 export type Expectation = {

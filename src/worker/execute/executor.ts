@@ -12,12 +12,23 @@ import { Run } from './run.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 
-/** What is asked for: one text, or several statements in a transaction. */
-export type Work = Statement | Batch;
+/** A step of a transaction that its client holds: it runs where that is. */
+export interface HeldStep extends Pick<Statement, 'sql' | 'isRead' | 'isReadOnly' | 'effects'> {
+  /** Creates a run that its owner must start. */
+  launch(after: Token | null, events: RunEvents, times: RunTimes): Execution;
+}
 
-/** Which of both it is. */
+/** What is asked for: one text, several statements in a transaction, or a step of one that stays open. */
+export type Work = Statement | Batch | HeldStep;
+
+/** Whether it is several statements. */
 export function isBatch(work: Work): work is Batch {
   return 'steps' in work;
+}
+
+/** Whether it runs in a transaction that its client holds. */
+export function isHeldStep(work: Work): work is HeldStep {
+  return 'launch' in work;
 }
 
 /** Creates the runs of a section. */
@@ -37,6 +48,7 @@ export class Executor {
    * @param times kept by the run
    */
   create(work: Work, after: Token | null, events: RunEvents, times: RunTimes): Execution {
+    if (isHeldStep(work)) return work.launch(after, events, times);
     const key = isBatch(work) ? work.key : null;
     if (isBatch(work) && key !== null) {
       if (this.#ledger === null) throw new Error('a key came where there is no table of keys');

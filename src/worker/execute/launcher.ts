@@ -2,9 +2,9 @@
 // Must not know what is run.
 import type { Admission } from '../backend/admission.ts';
 import type { Execution } from './execution.ts';
-import type { Router, RouteWish } from './route.ts';
+import type { Routed, Router, RouteWish } from './route.ts';
 import { RoutedRun } from './routed-run.ts';
-import type { RunContext } from './run.ts';
+import type { RunContext } from './run-context.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 
@@ -22,6 +22,9 @@ export type Launcher = {
     events: RunEvents,
     times: RunTimes,
   ) => Execution;
+  /** From here on something that runs in that context is told when its server is not to be used any more; `forget` ends that. */
+  readonly remember: (routed: Routed, context: RunContext) => void;
+  readonly forget: (routed: Routed) => void;
 };
 
 /** Where there is one server. */
@@ -29,6 +32,8 @@ export function launchOn(context: RunContext): Launcher {
   return {
     admission: context.pool.admission,
     launch: (_wish, create, events) => create(context, events),
+    remember: () => {},
+    forget: () => {},
   };
 }
 
@@ -37,5 +42,7 @@ export function launchAmong(router: Router): Launcher {
   return {
     admission: router.admission,
     launch: (wish, create, events, times) => new RoutedRun(router, wish, create, events, times),
+    remember: (routed, context) => router.remember(routed, router.routeOf(context)),
+    forget: (routed) => router.forget(routed),
   };
 }

@@ -4,13 +4,14 @@ import type { Refusal } from '../backend/waiter.ts';
 import type { BatchFault } from './batch.ts';
 import type { StatementFailure } from './statement-failure.ts';
 
-/** Why a run was stopped from outside; `killed`: somebody asked for that. */
+/** Why a run was stopped from outside; `killed`: somebody asked for that; `server left`: to be begun at another server, which is never told. */
 export type StopReason =
   | 'deadline'
   | 'client gone'
   | 'stalled'
   | 'too large'
   | 'killed'
+  | 'server left'
   | 'stopping';
 
 /** What was asked of the server beside the statements. */
@@ -53,6 +54,11 @@ export type RunEnd =
     }
   /** A batch that was stopped before COMMIT, and undone as far as `outcome` says. */
   | { readonly kind: 'batch stopped'; readonly reason: StopReason; readonly outcome: Outcome }
+  /**
+   * The transaction that its client held is over. `not_executed`: before anything was sent; `rolled_back`: COMMIT was not sent;
+   * `partial`: a statement in it has ended it.
+   */
+  | { readonly kind: 'transaction ended'; readonly outcome: Outcome }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
   /** What the client has seen before is there no more, provably: nothing was executed, or only read. */

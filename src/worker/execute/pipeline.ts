@@ -30,6 +30,7 @@ export class Pipeline implements PipelineSessionEvents {
   #statements = 0;
   #reruns = 0;
   readonly #pool: Pool;
+  readonly #onGivenBack: () => void;
   readonly #source: PipelineSessions;
   readonly #sessions: PipelineSession[] = [];
   readonly #batcher = new WriteBatcher({
@@ -46,11 +47,19 @@ export class Pipeline implements PipelineSessionEvents {
   #check: NodeJS.Timeout | null = null;
 
   /**
+   * @param onGivenBack told when a session has gone back to the pool
    * @param onWriter told when a statement of the pipeline tried to write: what it names is not what it was thought to be
    * @param consistency null: nobody asks what reads have seen
    */
-  constructor(pool: Pool, onWriter: () => void, consistency: Consistency | null, log: Log) {
+  constructor(
+    pool: Pool,
+    onGivenBack: () => void,
+    onWriter: () => void,
+    consistency: Consistency | null,
+    log: Log,
+  ) {
     this.#pool = pool;
+    this.#onGivenBack = onGivenBack;
     this.noteWriter = onWriter;
     this.#source = new PipelineSessions(pool, this, consistency, log);
   }
@@ -166,6 +175,7 @@ export class Pipeline implements PipelineSessionEvents {
     if (session.connection.isLost) this.#pool.release(session, 'broken');
     else if (isSpoiled && !this.#isClosed) this.#source.renew(session);
     else this.#pool.release(session, 'unclean');
+    this.#onGivenBack();
     this.#stopLookingIfEmpty();
   }
 

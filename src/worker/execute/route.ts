@@ -4,7 +4,7 @@ import type { Admission } from '../backend/admission.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Indexed } from '../indexed-set.ts';
 import type { RunEnd, Unrouted } from './outcome.ts';
-import type { RunContext } from './run.ts';
+import type { RunContext } from './run-context.ts';
 
 /** What decides where something may run, and whether it may be run again. */
 export type RouteWish = {
@@ -43,6 +43,8 @@ export interface Router {
   readonly mostWaitMs: number | null;
   /** Where it may run now; null: nowhere. @param isAvoided where it may not */
   choose(wish: RouteWish, isAvoided: (route: Route) => boolean): Route | null;
+  /** The one with this context. */
+  routeOf(context: RunContext): Route;
   /** Why there is none. */
   readonly whyNone: Unrouted;
   /** From here on it is told what happens; `forget` ends that. @param route null: it waits for one */

@@ -4,7 +4,7 @@ import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Execution } from './execution.ts';
 import type { RunEnd, StopReason, Unrouted } from './outcome.ts';
 import type { Route, Routed, Router, RouteWish } from './route.ts';
-import type { RunContext } from './run.ts';
+import type { RunContext } from './run-context.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
 import { tellsOfServer } from './server-errors.ts';
@@ -130,8 +130,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if (this.#phase !== 'running' || run === null || this.#isMoving) return;
     if (run.isSent && !(this.#wish.isReadOnly && !this.sink.hasLeft)) return;
     this.#isMoving = true;
-    // The reason is never told: this end is nobody else's business.
-    run.stop('stopping');
+    run.stop('server left');
   }
 
   seen(seen: Seen): void {
@@ -143,7 +142,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   runEnded(end: RunEnd): void {
     const route = this.#route as Route;
     this.#wasSent ||= this.#run?.isSent === true;
-    const isMoving = this.#isMoving;
+    // Also where it was not asked to: what it followed has moved.
+    const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
     this.#isMoving = false;
     this.#router.ended(route, end, this.#wish);
     if (this.#stopReason !== null) {

@@ -6,45 +6,24 @@ import { firstRowCommand } from '../../shared/mysql/commands.ts';
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultNote } from '../../shared/mysql/query.ts';
-import type { Control } from '../backend/control.ts';
 import { killRunning, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
-import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
 import type { Refusal, Waiter } from '../backend/waiter.ts';
-import {
-  type Arrival,
-  type Consistency,
-  nothingSeen,
-  type Seen,
-  unverified,
-} from '../consistency/consistency.ts';
+import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
-import type { Coalescer } from './coalescer.ts';
+import { Witness } from '../consistency/witness.ts';
 import type { Execution } from './execution.ts';
 import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
-import type { Pipeline } from './pipeline.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline-entry.ts';
 import type { Look } from './pipeline-session.ts';
 import { makeReady, needsPreparation, type Statement } from './preparation.ts';
+import type { RunContext } from './run-context.ts';
 import type { RunEvents } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { askServer, rollBack } from './session-questions.ts';
+import { type Sharer, Sharing } from './sharing.ts';
 import { describeFailure, type StatementFailure } from './statement-failure.ts';
-
-/** What all runs of a worker share. */
-export type RunContext = {
-  /** The server's name in logs and metrics. */
-  readonly address: string;
-  readonly pool: Pool;
-  readonly control: Control;
-  /** Null: every statement runs on a session of its own. */
-  readonly pipeline: Pipeline | null;
-  /** Null: it is the only server, and nobody asks what was seen there. */
-  readonly consistency: Consistency | null;
-  /** Null: every request has its statements run, whatever others ask for. */
-  readonly coalescer: Coalescer<Run> | null;
-};
 
 /**
  *     created ──> following ──────────────────────────────┐  the leader's answer
@@ -89,23 +68,19 @@ function mayRunAfter(arrival: Arrival): boolean {
   return arrival === 'ready' || arrival === 'unverified';
 }
 
-/** What those have who share nothing: never written to. */
-const nobody: Run[] = [];
-
 /** A run. Whoever created it starts it, and may stop it at any time. */
-export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
+export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Sharer {
   readonly #context: RunContext;
   readonly #statement: Statement;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
-  /** What the client has seen before; null: it does not say. */
-  readonly #after: Token | null;
+  /** Null: it is the only server, and nobody asks what was seen there. */
+  readonly #witness: Witness | null;
   #phase: Phase = 'created';
   /** Whether it has a place of the admission for itself, beside those in the pool's queue. */
   #hasPlace = false;
-  #leader: Run | null = null;
-  /** Those that get its answer. They come before it begins. */
-  #followers = nobody;
+  /** With identical reads; null: it is run for itself alone. */
+  #sharing: Sharing<Run> | null = null;
   #entry: PipelineEntry | null = null;
   /** It may have run in the pipeline: nobody is told any more that nothing was executed. */
   #wasWritten = false;
@@ -119,9 +94,6 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
   /** Why the answer does not count: the server lacks what the client has seen. */
   #lack: RunEnd | null = null;
-  /** The server could not tell whether it shows what the client has seen. */
-  #isUnverified = false;
-  #seen: Seen | null = null;
   /** Set when the run was stopped while its session was being prepared. */
   #preparingUntil: NodeJS.Timeout | undefined;
 
@@ -136,7 +108,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     times: RunTimes,
     after: Token | null,
   ) {
-    this.#after = after;
+    const { consistency } = context;
+    this.#witness = consistency === null ? null : new Witness(consistency, after);
     this.#context = context;
     this.#statement = statement;
     this.#events = events;
@@ -146,18 +119,9 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   /** Asks for an answer; what follows is told by the events. */
   start(): void {
     this.#times.enter('waiting');
-    const { coalescer } = this.#context;
-    const { coalescingKey: key, effects } = this.#statement;
-    const mayShare = coalescer !== null && key !== null && this.#after === null;
-    if (mayShare && effects.isRepeatable()) {
-      const leader = coalescer.leaderOf(key);
-      if (leader === undefined) coalescer.open(key, this);
-      else if (this.#context.pool.admission.admit()) {
-        this.#follow(leader);
-        return;
-      }
-    }
-    this.#execute();
+    this.#sharing = this.#createSharing();
+    if (this.#sharing?.join(() => this.#takePlace()) === true) this.#phase = 'following';
+    else this.#execute();
   }
 
   /** Whether MySQL may have got the statements. What was sent in another request's name does not count. */
@@ -212,18 +176,14 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   /** Of rows that are read at several moments, and of what is not committed yet, nothing is known before the end. */
   async seeNow(): Promise<Seen> {
-    const { consistency, control } = this.#context;
     const { seesOneMoment, effects } = this.#statement;
     const session = this.#session;
-    if (consistency === null || session === null) return nothingSeen;
-    const seen = await control.ask(session.identity, (connection) =>
-      consistency.seenNow(connection, this.#after),
-    );
-    if (seen === null) return nothingSeen;
+    if (this.#witness === null || session === null) return nothingSeen;
+    const isOneMoment = seesOneMoment && effects.isHarmless();
+    const seen = await this.#witness.seeNow(this.#context.control, session, isOneMoment);
     this.#lack = lacks[seen.missing];
     if (seen.missing === 'behind') this.abandonResults();
-    const isBound = seesOneMoment && effects.isHarmless() && !this.#isUnverified;
-    return isBound ? seen : unverified(seen);
+    return seen;
   }
 
   /** Lets the statements run to their end though nobody wants the results any more. */
@@ -261,7 +221,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   pipelineWrote(now: number, look: Look | null): void {
     this.#wasWritten = true;
     this.#look = look;
-    this.#close();
+    this.#sharing?.close();
     this.#enter('pipelined', now);
   }
 
@@ -306,7 +266,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     const { sink } = this.#events;
     if (this.#phase === 'pipelined' && !sink.fitsRows(end - start) && this.#leaveForSize()) return;
     sink.row(bytes, start, end);
-    if (this.#followers.length > 0 && sink.hasLeft) this.#letFollowersGo();
+    if (this.#sharing?.hasFollowers === true && sink.hasLeft) this.#sharing.letGo();
   }
 
   /** In the pipeline several at once only where all that is ahead fits. */
@@ -314,7 +274,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     const { sink } = this.#events;
     if (this.#phase === 'pipelined' && !sink.fitsRows(ahead.end - ahead.position)) return;
     sink.rows?.(ahead);
-    if (this.#followers.length > 0 && sink.hasLeft) this.#letFollowersGo();
+    if (this.#sharing?.hasFollowers === true && sink.hasLeft) this.#sharing.letGo();
   }
 
   endOfRows(status: number): void {
@@ -338,7 +298,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #asked(row: Row): void {
     const answer = this.#answer;
     if (this.#phase !== 'running' || answer === null) {
-      this.#context.consistency?.forget(this.#session as Session);
+      this.#witness?.forget(this.#session as Session);
       return;
     }
     const results = this.#command?.results ?? [];
@@ -348,13 +308,10 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   #tellSeen(session: Session, row: Row, isWriteAlone: boolean): void {
-    const { consistency } = this.#context;
-    if (consistency === null) return;
-    const found = consistency.seenOn(session, row, this.#after, isWriteAlone);
-    const seen = this.#isUnverified ? unverified(found) : found;
-    const { isRead, isReadOnly } = this.#statement;
-    this.#seen = seen;
+    if (this.#witness === null) return;
+    const seen = this.#witness.see(session, row, isWriteAlone);
     this.#events.seen(seen);
+    const { isRead, isReadOnly } = this.#statement;
     if (isRead || isReadOnly) this.#lack = lacks[seen.missing];
   }
 
@@ -413,9 +370,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   /** Leaves wherever it waits, or where its answer is still to come; those who share it take its place. */
   #withdraw(): void {
-    if (this.#leader !== null) {
-      this.#leader.#forget(this);
-    } else if (!this.#handOver()) {
+    if (this.#sharing?.leave() !== true && !this.#handOver()) {
       if (this.#phase === 'queued') this.#context.pool.queue.remove(this);
       this.#entry?.detach();
     }
@@ -440,7 +395,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   #begin(session: Session): void {
-    this.#close();
+    this.#sharing?.close();
     const now = performance.now();
     this.#enter('preparing', now);
     const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
@@ -459,8 +414,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     const { pool } = this.#context;
     let arrival: Arrival = 'ready';
     try {
-      if (this.#needsArrival()) arrival = await this.#arrive(session);
-      this.#isUnverified = arrival === 'unverified';
+      if (this.#needsArrival()) arrival = await (this.#witness as Witness).arrive(session);
       if (mayRunAfter(arrival)) {
         await makeReady(pool, session, this.#statement.isReadOnly, needsFresh);
       }
@@ -476,13 +430,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   #needsArrival(): boolean {
-    const { consistency } = this.#context;
-    if (consistency === null || this.#after === null) return false;
-    return consistency.needsArrival(this.#after, this.#statement.isRead);
-  }
-
-  #arrive(session: Session): Promise<Arrival> {
-    return (this.#context.consistency as Consistency).arrive(session, this.#after as Token);
+    return this.#witness?.needsArrival(this.#statement.isRead) === true;
   }
 
   /** The server does not show what the client has seen: nothing was sent. */
@@ -543,13 +491,12 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
     session.isFresh = false;
     this.#command = command;
     effects.sent();
-    const { consistency } = this.#context;
-    if (consistency === null) {
+    if (this.#witness === null) {
       connection.send(command);
       return;
     }
     this.#isAsking = true;
-    const { sql: question } = consistency.questionOn(connection);
+    const { sql: question } = this.#witness.questionOn(connection);
     const ask = firstRowCommand(question, connection, (row) => this.#asked(row));
     connection.sendTogether([command, ask]);
   }
@@ -602,59 +549,31 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
 
   #end(end: RunEnd): void {
     if (this.#phase === 'ended') return;
-    this.#close();
+    this.#sharing?.close();
     this.#enter('ended');
     if (this.#command !== null) this.#statement.effects.ended(end.kind === 'answered');
-    if (this.#followers.length === 0) this.#events.runEnded(end);
-    else if (end.kind === 'answered' && end.failure === null) this.#share(end);
+    if (this.#sharing?.hasFollowers !== true) this.#events.runEnded(end);
+    else if (end.kind === 'answered' && end.failure === null) this.#share(this.#sharing, end);
     else {
       this.#events.runEnded(end);
-      this.#endForFollowers(end);
+      this.#sharing.endFollowers(end);
     }
   }
 
   // What is shared with identical reads.
 
-  /** Nobody may join any more. */
-  #close(): void {
-    const { coalescingKey: key } = this.#statement;
-    if (key !== null) this.#context.coalescer?.close(key, this);
-  }
-
-  #follow(leader: Run): void {
-    this.#hasPlace = true;
-    this.#leader = leader;
-    this.#phase = 'following';
-    if (leader.#followers === nobody) leader.#followers = [this];
-    else leader.#followers.push(this);
-  }
-
-  #forget(follower: Run): void {
-    const at = this.#followers.indexOf(follower);
-    if (at >= 0) this.#followers.splice(at, 1);
-  }
-
-  #takeFollowers(): readonly Run[] {
-    const followers = this.#followers;
-    this.#followers = nobody;
-    return followers;
-  }
-
-  /** The first of the followers leads them from now on. */
-  #lead(followers: readonly Run[]): void {
-    this.#leader = null;
-    this.#followers = followers.slice(1);
-    for (const follower of this.#followers) follower.#leader = this;
-    const { coalescingKey: key } = this.#statement;
-    if (key !== null) this.#context.coalescer?.open(key, this);
+  /** Null: it is run for itself alone. */
+  #createSharing(): Sharing<Run> | null {
+    const { coalescer } = this.#context;
+    const { coalescingKey: key, effects } = this.#statement;
+    if (coalescer === null || key === null || this.#witness?.hasToken === true) return null;
+    return effects.isRepeatable() ? new Sharing(this, coalescer, key) : null;
   }
 
   /** Before anything is sent the first of the followers takes the place; returns false when there is none, or it is too late. */
   #handOver(): boolean {
-    const [next] = this.#followers;
-    if (next === undefined || this.#wasWritten) return false;
-    this.#close();
-    next.#lead(this.#takeFollowers());
+    const next = this.#wasWritten ? null : (this.#sharing?.handOver() ?? null);
+    if (next === null) return false;
     if (this.#entry === null) {
       this.#context.pool.queue.replace(this, next);
       next.#enter('queued');
@@ -667,14 +586,14 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   }
 
   /** Bytes first: they are the leader's, who is served before those who came later. */
-  #share(answer: Answer): void {
+  #share(sharing: Sharing<Run>, answer: Answer): void {
     const held = this.#events.sink.held();
     if (held === null) {
       this.#events.runEnded(answer);
-      this.#letFollowersGo();
+      sharing.letGo();
       return;
     }
-    const followers = this.#takeFollowers();
+    const followers = sharing.takeFollowers();
     for (const follower of followers) follower.#events.sink.adopt(held);
     this.#events.runEnded(answer);
     for (const follower of followers) follower.#answeredBy(this, answer);
@@ -683,38 +602,20 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient {
   #answeredBy(leader: Run, answer: Answer): void {
     if (this.#phase !== 'following') return;
     this.#times.shareWork(leader.#times.workedMs);
-    if (leader.#seen !== null) this.#events.seen(leader.#seen);
+    const seen = leader.#witness?.seen ?? null;
+    if (seen !== null) this.#events.seen(seen);
     if (this.#context.coalescer !== null) this.#context.coalescer.coalesced += 1;
     this.#end(answer);
   }
 
-  /** What ended the leader alone says nothing about the next one; a stop is for all; else each runs by itself. */
-  #endForFollowers(end: RunEnd): void {
-    const reason = 'reason' in end ? end.reason : null;
-    if (reason === 'deadline' || reason === 'client gone' || reason === 'killed') {
-      const followers = this.#takeFollowers();
-      const [next] = followers;
-      if (next === undefined) return;
-      next.#lead(followers);
-      next.#beginAnew();
-    } else if (reason === 'stopping') {
-      for (const follower of this.#takeFollowers()) {
-        follower.#end({ kind: 'not executed', reason });
-      }
-    } else {
-      this.#letFollowersGo();
-    }
-  }
-
-  /** Also when the reply begins to leave: no copy of it is kept, waiting on would be for nothing. */
-  #letFollowersGo(): void {
-    for (const follower of this.#takeFollowers()) follower.#beginAnew();
-  }
-
-  #beginAnew(): void {
-    this.#leader = null;
+  beginAnew(): void {
+    if (this.#phase !== 'following') return;
     this.#leavePlace();
     this.#execute();
+  }
+
+  endUnexecuted(reason: 'stopping' | 'server left'): void {
+    this.#end({ kind: 'not executed', reason });
   }
 
   #leavePlace(): void {

@@ -3,8 +3,11 @@
 
 /** ER_OPTION_PREVENTS_STATEMENT (read_only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE. */
 const refusesWrites = new Set([1290, 1792, 1836]);
-/** ER_UNKNOWN_COM_ERROR (a node of Galera that is not ready), ER_SERVER_SHUTDOWN. */
-const isLeaving = new Set([1047, 1053]);
+/**
+ * ER_UNKNOWN_COM_ERROR (a node of Galera that is not ready), ER_SERVER_SHUTDOWN; of a group's former primary 4094, while another takes its
+ * place; ER_RUN_HOOK_ERROR, of a member that leaves its group.
+ */
+const isLeaving = new Set([1047, 1053, 3100, 4094]);
 
 /** Whether an error tells that the server may have changed its part. @param isReadOnly the request was declared so: that it may not write is its own doing */
 export function tellsOfServer(errno: number, isReadOnly: boolean): boolean {

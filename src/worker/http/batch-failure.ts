@@ -3,7 +3,7 @@
 import { failures } from '../../shared/failure-codes.ts';
 import type { BatchFault, Expectation } from '../execute/batch.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
-import type { Failure } from '../reply/failure.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
 
 type Failed = Extract<RunEnd, { kind: 'batch failed' }>;
 
@@ -34,6 +34,15 @@ export type StopCause = Pick<Failure, 'status' | 'code' | 'message'>;
 /** What is told of a batch that was stopped, and of which it is known what became of it. */
 export function stoppedBatch(cause: StopCause, outcome: Outcome): Failure {
   return { ...cause, outcome, message: `${cause.message} ${consequences[outcome]}` };
+}
+
+/** What is told of a transaction that its client held, and that is over. */
+export function transactionEnded(outcome: Outcome): Failure {
+  const reason =
+    outcome === 'not_executed'
+      ? 'There is no such transaction, or not any more: it was ended, lay idle, was too old, or its connection was lost.'
+      : 'The transaction was ended by a statement in it, or its connection was lost.';
+  return { ...refusal('TRANSACTION_ENDED', `${reason} ${consequences[outcome]}`), outcome };
 }
 
 function describeFault(

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import type { Failure } from '../reply/failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
-import { Intake, type IntakeEvents } from './intake.ts';
+import { Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import type { TurnTaker } from './turns.ts';
@@ -28,6 +28,9 @@ export type ClientContext = {
   readonly goOn: (client: Client) => void;
 };
 
+/** A worker that passes headers on, which were not too long, writes them in a way of its own and adds some. */
+const mostForwardedBytes = mostHeadersBytes + 1024;
+
 /** One connection. */
 export class Client implements Indexed, IntakeEvents, TurnTaker {
   index = -1;
@@ -44,11 +47,17 @@ export class Client implements Indexed, IntakeEvents, TurnTaker {
   #parsed: IncomingMessage | null = null;
 
   /** Puts itself between the socket and node's parser, which listens to it already. */
-  constructor(socket: Socket, isBeyondLimit: boolean, context: ClientContext) {
+  constructor(
+    socket: Socket,
+    isBeyondLimit: boolean,
+    isForwarded: boolean,
+    context: ClientContext,
+  ) {
     this.socket = socket;
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
-    this.intake = new Intake(this, context.held, context.maxUrlBytes);
+    const headersBytes = isForwarded ? mostForwardedBytes : mostHeadersBytes;
+    this.intake = new Intake(this, context.held, context.maxUrlBytes, headersBytes);
     const parse = takeParser(socket);
     if (parse === null) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
@@ -115,9 +124,12 @@ export class Clients implements Iterable<Client> {
     return this.#all.size;
   }
 
-  /** Takes a connection in; it leaves by itself when it is closed. */
-  open(socket: KnownSocket, isBeyondLimit: boolean): void {
-    const client = new Client(socket, isBeyondLimit, this.#context);
+  /**
+   * Takes a connection in; it leaves by itself when it is closed.
+   * @param isForwarded whether it is another worker's
+   */
+  open(socket: KnownSocket, isBeyondLimit: boolean, isForwarded: boolean): void {
+    const client = new Client(socket, isBeyondLimit, isForwarded, this.#context);
     const source: KnownSocket = sourceOf(socket);
     socket[clientOf] = client;
     source[clientOf] = client;

@@ -19,7 +19,7 @@ const readable =
 const methods = 'GET, HEAD, POST, QUERY, DELETE';
 /** Beyond what needs no leave. Credentials are not among what is allowed: tokens are sent by the page itself. */
 const sendable =
-  'Authorization, Content-Type, X-Request-ID, Idempotency-Key, X-Consistency-Token, traceparent, tracestate';
+  'Authorization, Content-Type, User-Agent, X-Request-ID, Idempotency-Key, X-Consistency-Token, traceparent, tracestate';
 /** Some browsers take two hours at most; an origin that is taken off the list is refused at once all the same. */
 const leaveSeconds = '600';
 

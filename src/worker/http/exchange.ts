@@ -7,7 +7,7 @@ import { digest } from '../../shared/sql/digest.ts';
 import type { Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Execution } from '../execute/execution.ts';
-import { type Executor, isBatch, type Work } from '../execute/executor.ts';
+import { type Executor, isBatch, isHeldStep, type Work } from '../execute/executor.ts';
 import type { Answer, RunEnd, StopReason } from '../execute/outcome.ts';
 import type { RunEvents } from '../execute/run-events.ts';
 import { RunTimes } from '../execute/run-times.ts';
@@ -99,7 +99,9 @@ export class Exchange
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(work, request.after, this, this.#times);
-    this.#reader = new SlowReader(response, this, context.stalledReaders);
+    // A held transaction has its session whether or not somebody reads: it is counted there.
+    const others = isHeldStep(work) ? null : context.stalledReaders;
+    this.#reader = new SlowReader(response, this, others);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
 
@@ -133,7 +135,7 @@ export class Exchange
       request_id: this.requestId,
       age_ms: Math.round(now - this.startedAt),
       phase: this.#phase,
-      client: this.#response.socket?.remoteAddress ?? null,
+      client: this.#request.record.address,
       backend: this.#run.backend,
       section: this.#context.section,
       shape: sql === null ? null : digest(sql),

@@ -3,7 +3,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../../shared/settings/config.ts';
+import { parseBasic } from '../basic-credentials.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
+import { bearerToken } from './credential.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
 
@@ -92,27 +94,38 @@ function isFetch(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-/** Checks bearer tokens, which may be replaced at any time. */
+/** Checks tokens, which may be replaced at any time. */
 export type TokenGuard = {
   readonly check: Guard;
+  /** The same of the password of Basic authentication (RFC 7617); the user may have any name. */
+  readonly checkBasic: Guard;
   readonly replace: (tokens: readonly string[]) => void;
 };
 
-/** Checks bearer tokens (RFC 6750) in constant time; without tokens everybody passes. */
+const noBearer = refusal('UNAUTHORIZED', 'A valid bearer token is needed.');
+const noPassword = refusal(
+  'UNAUTHORIZED',
+  'Basic authentication is needed, with a valid token as the password.',
+);
+
+/** Checks tokens in constant time, sent as such (RFC 6750) or as a password; without tokens everybody passes. */
 export function createTokenGuard(tokens: readonly string[]): TokenGuard {
   let digests = tokens.map(digest);
-  const check: Guard = (_visitor, headers) => {
-    if (digests.length === 0) return null;
-    const given = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
-    const asked = digest(given ?? '');
+  const isKnown = (given: string): boolean => {
+    const asked = digest(given);
     let known = false;
     for (const expected of digests) known = timingSafeEqual(asked, expected) || known;
-    return given !== undefined && known
-      ? null
-      : refusal('UNAUTHORIZED', 'A valid bearer token is needed.');
+    return given !== '' && known;
   };
   return {
-    check,
+    check: (_visitor, headers) => {
+      if (digests.length === 0) return null;
+      return isKnown(bearerToken(headers)) ? null : noBearer;
+    },
+    checkBasic: (_visitor, { authorization }) => {
+      if (digests.length === 0) return null;
+      return isKnown(parseBasic(authorization)?.password ?? '') ? null : noPassword;
+    },
     replace: (next) => {
       digests = next.map(digest);
     },

@@ -51,6 +51,7 @@ export class Intake implements Holder {
   readonly #events: IntakeEvents;
   readonly #board: HeldBytes;
   readonly #maxUrlBytes: number;
+  readonly #maxHeadersBytes: number;
   /** What may not be parsed yet; null: nothing. */
   #held: ByteCollector | null = null;
   /** What stands behind the head that is being parsed, while it is. */
@@ -68,10 +69,16 @@ export class Intake implements Holder {
   #isStopped = false;
   #isOver = false;
 
-  constructor(events: IntakeEvents, board: HeldBytes, maxUrlBytes: number) {
+  constructor(
+    events: IntakeEvents,
+    board: HeldBytes,
+    maxUrlBytes: number,
+    maxHeadersBytes = mostHeadersBytes,
+  ) {
     this.#events = events;
     this.#board = board;
     this.#maxUrlBytes = maxUrlBytes;
+    this.#maxHeadersBytes = maxHeadersBytes;
   }
 
   /** Whether another whole head has come. */
@@ -181,7 +188,7 @@ export class Intake implements Holder {
     const line = this.#findLineEnd(bytes, from);
     const failure =
       checkRequestLine(bytes, from, line, this.#maxUrlBytes) ??
-      (found - line > mostHeadersBytes ? headersTooLarge : null);
+      (found - line > this.#maxHeadersBytes ? headersTooLarge : null);
     if (failure !== null) return this.#fail(failure);
     return this.#parseHead(bytes, from, found + headEnd.length);
   }
@@ -214,7 +221,7 @@ export class Intake implements Holder {
   #checkUnfinished(bytes: Buffer, from: number, line: number): Failure | null {
     if (hasBareLineFeed(bytes, from + Math.max(0, this.#seen - 1))) return bareLineFeed;
     if (line < 0) return checkUnfinishedLine(bytes, from, this.#maxUrlBytes);
-    if (bytes.length - line > mostHeadersBytes + headEnd.length) return headersTooLarge;
+    if (bytes.length - line > this.#maxHeadersBytes + headEnd.length) return headersTooLarge;
     return this.#lineEnd > 0 ? null : checkRequestLine(bytes, from, line, this.#maxUrlBytes);
   }
 

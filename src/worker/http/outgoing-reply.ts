@@ -37,6 +37,8 @@ export class OutgoingReply extends ServerResponse {
   expectation: Expectation = 'none';
   /** The statements that it is the reply of, while there are some. */
   attended: Attended | null = null;
+  /** Its request was passed on by another worker. */
+  isForwarded = false;
   /** Whole replies leave by node's internals, not by writeHead and end. */
   isSentAtOnce = false;
   /** Header lines beside those that a whole reply is sent with. */

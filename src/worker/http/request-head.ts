@@ -51,12 +51,18 @@ const [leastLength, mostLength] = ['content-type'.length, 'authorization'.length
 type Host = { readonly given: string; readonly authority: string; readonly name: string | null };
 
 /**
+ * Reads one. A worker that has passed it on (`isPassedOn`) has counted its headers and looked for its Host: it says it anew, and with
+ * HTTP/1.1, whatever its client speaks.
+ */
+export type HeadReader = (raw: RawHead, isPassedOn?: boolean) => HeadResult;
+
+/**
  * Creates what reads heads as RFC 9112 asks: what node's parser lets pass and the RFC does not is refused here. It
  * remembers the host that was named last: nearly all requests name the same.
  */
 export function createHeadReader({
   hostMayBeMissing,
-}: Pick<Rules, 'hostMayBeMissing'>): (raw: RawHead) => HeadResult {
+}: Pick<Rules, 'hostMayBeMissing'>): HeadReader {
   let last: Host | null = null;
   const hostOf = (given: string): Host => {
     if (last?.given === given) return last;
@@ -64,11 +70,12 @@ export function createHeadReader({
     last = { given, authority, name: nameOf(authority) };
     return last;
   };
-  return ({ url: target = '', httpVersion, rawHeaders }) => {
-    if (rawHeaders.length > 2 * mostHeaders) return tooManyHeaders;
+  return ({ url: target = '', httpVersion, rawHeaders }, isPassedOn = false) => {
+    if (rawHeaders.length > 2 * mostHeaders && !isPassedOn) return tooManyHeaders;
     const given = findOnceOnly(rawHeaders);
     if (typeof given === 'object' && given !== null) return given;
-    if (given === null && httpVersion !== '1.0' && !hostMayBeMissing) return noHost;
+    const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isPassedOn;
+    if (given === null && isNeeded) return noHost;
     const host = given === null ? null : hostOf(given);
     if (host?.name === null) return badHost;
     const mark = target.indexOf('?');

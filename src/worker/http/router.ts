@@ -14,8 +14,15 @@ import { announcesBody } from './body-announcement.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
 import { sendFailure } from './failure.ts';
-import { createBrowserGuard, createHostGuard, createPageGuard, type Guard } from './guard.ts';
+import {
+  createBrowserGuard,
+  createHostGuard,
+  createPageGuard,
+  type Guard,
+  type TokenGuard,
+} from './guard.ts';
 import { endWithFault } from './internal-fault.ts';
+import { readOrigin } from './origin.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import { createHeadReader, type RequestHead } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
@@ -38,9 +45,9 @@ export type Route = {
   /**
    * `open` to those who tell balancers and orchestrators whether we are there: they name us by address, and have no token.
    * Host and browser are looked at for a `page`, which a link of another site may open, and for its `file`s: both hold no
-   * data, and need no token.
+   * data, and need no token. A `driver` sends its token as the password of Basic authentication.
    */
-  readonly access: 'guarded' | 'open' | 'page' | 'file';
+  readonly access: 'guarded' | 'open' | 'page' | 'file' | 'driver';
   /** Whether a client that is one too many is answered. */
   readonly isEssential: boolean;
   /** Replies end with their connection: see `endWithConnection`. */
@@ -61,6 +68,9 @@ const nothingHere = refusal(
 
 const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
 
+/** RFC 7617. */
+const basicChallenge = 'Basic realm="dbhttpd", charset="UTF-8"';
+
 const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 
 /**
@@ -70,7 +80,7 @@ const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
 export function createRouter(
   config: Config,
   routes: readonly Route[],
-  checkToken: Guard,
+  tokens: Pick<TokenGuard, 'check' | 'checkBasic'>,
   observer: RequestObserver,
   nextRequestId: () => string,
   failureFormatOf: (path: string) => RenderFailure,
@@ -81,6 +91,13 @@ export function createRouter(
   const readHead = createHeadReader(rulesOf[config.compat]);
   const routeOf = createRouteFinder(routes);
   const cors = createCors(config.allowOrigins);
+  const tokenChecks = {
+    guarded: tokens.check,
+    driver: tokens.checkBasic,
+    open: null,
+    page: null,
+    file: null,
+  } as const satisfies Record<Route['access'], Guard | null>;
 
   const answer = (
     { request, response, record, route }: Routed,
@@ -101,9 +118,12 @@ export function createRouter(
       response.end();
       return;
     }
-    const refused = unwelcome ?? (access === 'guarded' ? checkToken(head, headers) : null);
+    const checkToken = tokenChecks[access];
+    const refused = unwelcome ?? checkToken?.(head, headers) ?? null;
     if (refused !== null) {
-      if (refused.status === 401) response.addHeaders(['WWW-Authenticate', 'Bearer']);
+      if (refused.status === 401) {
+        response.addHeaders(['WWW-Authenticate', access === 'driver' ? basicChallenge : 'Bearer']);
+      }
       refuse(request, response, requestId, refused);
     } else if (isBeyondLimit && route?.isEssential !== true) {
       refuse(request, response, requestId, tooManyConnections);
@@ -123,14 +143,15 @@ export function createRouter(
     const requestId =
       typeof given === 'string' && saneRequestId.test(given) ? given : nextRequestId();
     if (cors !== null) response.addHeaders(cors.headersFor(request.headers.origin));
-    const read = readHead(request);
+    const read = readHead(request, response.isForwarded);
     const route = read.ok ? routeOf(read.head.path) : undefined;
     if (route?.endsConnection === true) endWithConnection(request, response);
     const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
     const endpoint = route?.endpoint ?? 'other';
     response.renderFailure = failureFormatOf(path);
     const trace = parseTraceparent(request.headers.traceparent);
-    const known: RecordedHead = { requestId, endpoint, path, trace };
+    const origin = response.isForwarded ? readOrigin(request.headers) : null;
+    const known: RecordedHead = { requestId, endpoint, path, trace, origin };
     const record = new RequestRecord(request, response, known, observer);
     try {
       if (read.ok) {

@@ -3,7 +3,7 @@
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd, StopReason } from '../execute/outcome.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
-import { batchFailure, type StopCause, stoppedBatch } from './batch-failure.ts';
+import { batchFailure, type StopCause, stoppedBatch, transactionEnded } from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
@@ -39,6 +39,8 @@ export function runFailure(
       return batchFailure(end);
     case 'batch stopped':
       return stoppedBatch(stops[end.reason], end.outcome);
+    case 'transaction ended':
+      return transactionEnded(end.outcome);
     case 'lost':
       return lost(end);
     case 'key unknown':
@@ -60,6 +62,9 @@ function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
   const message = `The connection was lost ${reason}. ${ending}`;
   return { status: 502, code: 'CONNECTION_LOST', message, outcome };
 }
+
+/** A worker that was passed a request went before it had answered. */
+export const connectionLostElsewhere: Failure = lost({ kind: 'lost', outcome: 'unknown' });
 
 /** With the same key a repetition is safe, whatever became of the first. */
 function keyUnknown({ reason }: KeyUnknown): Failure {
@@ -131,6 +136,7 @@ const refusals = {
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
   'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
+  'server left': ['DATABASE_UNREACHABLE', 'The server that was to run it is not used any more.'],
   behind: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'],
   'two primaries': [
     'TWO_PRIMARIES',
@@ -190,6 +196,11 @@ const stops: Readonly<Record<StopReason, StopCause>> = {
     code: 'STOPPING',
     message: 'The gateway stopped while the statement was running.',
   },
+  'server left': {
+    status: 502,
+    code: 'CONNECTION_LOST',
+    message: 'The server that ran the statement is not used any more.',
+  },
   'client gone': { status: 499, code: 'CLIENT_GONE', message: 'The client went away.' },
   killed: { status: 504, code: 'KILLED', message: 'Somebody ended the request.' },
   stalled: { status: 499, code: 'STALLED', message: 'The reader stalled.' },
@@ -201,3 +212,6 @@ function stopped({ reason }: Stopped, isRead: boolean): Failure {
   const outcome = isRead ? 'failed' : 'unknown';
   return { ...cause, message: `${cause.message} ${ending}`, outcome };
 }
+
+/** A worker that was passed a request has not begun to answer when its deadline had long passed. */
+export const deadlineElsewhere: Failure = stopped({ kind: 'stopped', reason: 'deadline' }, false);

@@ -8,7 +8,7 @@ import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
 import { sendFailure } from './failure.ts';
 import { HeldBytes } from './held-bytes.ts';
-import { keepFromParser, type NodeInternals } from './node-internals.ts';
+import { keepFromParser, type NodeInternals, sourceOf } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { relayConnections } from './relayed-socket.ts';
@@ -66,6 +66,8 @@ export type HttpServer = {
   ) => Promise<void>;
   /** Ends all connections at once. */
   readonly destroyConnections: () => void;
+  /** Serves a connection of another worker, whose requests are counted and bounded there. */
+  readonly takeForwarded: (socket: Socket) => void;
 };
 
 /**
@@ -96,6 +98,8 @@ export function createHttpServer(
     },
     internals,
   );
+  /** Connections of other workers: no clients. */
+  const forwarded = new Set<Socket>();
   let phase: Phase = 'serving';
   let inFlight = 0;
   let refused = 0;
@@ -112,8 +116,9 @@ export function createHttpServer(
   if (!internals.takenParser) relayConnections(server, connected);
   if (internals.sharedReads) server.prependListener(connected, keepFromParser);
   server.on(connected, (socket: Socket) => {
-    const isBeyondLimit = clients.size >= connections.served;
-    clients.open(socket, isBeyondLimit);
+    const isForwarded = forwarded.has(sourceOf(socket));
+    const isBeyondLimit = !isForwarded && clients.size - forwarded.size >= connections.served;
+    clients.open(socket, isBeyondLimit, isForwarded);
     // Node has it begin to read in a tick that comes before this one.
     if (phase === 'closing') process.nextTick(() => phase === 'closing' && socket.pause());
     if (!isBeyondLimit) return;
@@ -131,7 +136,8 @@ export function createHttpServer(
   const begin = (client: Client, exchange: Exchange): void => {
     const { request, response } = exchange;
     client.begin(exchange);
-    inFlight += 1;
+    const counted = response.isForwarded ? 0 : 1;
+    inFlight += counted;
     const isLast = phase !== 'serving' && !client.intake.hasWhole;
     if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
       response.shouldKeepAlive = false;
@@ -140,7 +146,7 @@ export function createHttpServer(
     exchange.requestId = answering.requestId;
     // The only listener of a reply: each further one is paid by every request.
     response.on('close', () => {
-      inFlight -= 1;
+      inFlight -= counted;
       client.current = null;
       // Statements that end by this are told of once, with their request.
       response.attended?.closed();
@@ -188,6 +194,7 @@ export function createHttpServer(
     if (client === undefined || client.isBusy || !request.socket.writable) return;
     response.expectation = expectation;
     response.isSentAtOnce = repliesAtOnce;
+    response.isForwarded = forwarded.has(sourceOf(request.socket));
     begin(client, { request, response, requestId: '' });
   };
   // Node would answer an expectation before anybody has looked at the rest of the head.
@@ -236,10 +243,15 @@ export function createHttpServer(
   return {
     server,
     inFlight: () => inFlight,
-    connections: () => ({ open: clients.size, refused }),
+    connections: () => ({ open: clients.size - forwarded.size, refused }),
     heldBytes: () => held.total,
     drain,
     destroyConnections: () => server.closeAllConnections(),
+    takeForwarded: (socket) => {
+      forwarded.add(socket);
+      socket.once('close', () => forwarded.delete(socket));
+      server.emit(connected, socket);
+    },
   };
 }
 

@@ -22,11 +22,11 @@ export class SlowReader implements HoldingReader {
   isWaiting = false;
   readonly #response: ServerResponse;
   readonly #events: ReaderEvents;
-  readonly #others: StalledReaders;
+  readonly #others: StalledReaders | null;
   #watch: StallWatch | null = null;
 
-  /** @param others all readers of the worker that hold a session while they are waited for */
-  constructor(response: ServerResponse, events: ReaderEvents, others: StalledReaders) {
+  /** @param others all readers of the worker that hold a session while they are waited for; null: this one's session is held in any case */
+  constructor(response: ServerResponse, events: ReaderEvents, others: StalledReaders | null) {
     this.#response = response;
     this.#events = events;
     this.#others = others;
@@ -45,7 +45,7 @@ export class SlowReader implements HoldingReader {
   /** More was written than the reader takes for now. */
   wait(): void {
     this.isWaiting = true;
-    this.#others.add(this);
+    this.#others?.add(this);
     this.#startWatch(() => this.#events.readerStalled());
     this.#response.once('drain', () => {
       this.stop();
@@ -63,7 +63,7 @@ export class SlowReader implements HoldingReader {
   /** Stops watching. */
   stop(): void {
     this.isWaiting = false;
-    this.#others.delete(this);
+    this.#others?.delete(this);
     this.#watch?.stop();
     this.#watch = null;
   }

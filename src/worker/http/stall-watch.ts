@@ -14,13 +14,16 @@ const stallChecks = 6;
 export class StallWatch {
   readonly #socket: Socket;
   readonly #onStall: () => void;
+  readonly #checks: number;
   #timer: NodeJS.Timeout | undefined;
   #queued = 0;
   #unchanged = 0;
 
-  constructor(socket: Socket, onStall: () => void) {
+  /** @param laterMs how much longer than that it may take */
+  constructor(socket: Socket, onStall: () => void, laterMs = 0) {
     this.#socket = socket;
     this.#onStall = onStall;
+    this.#checks = stallChecks + Math.ceil(laterMs / checkMs);
   }
 
   start(): void {
@@ -34,9 +37,9 @@ export class StallWatch {
 
   #check(): void {
     const queued = waitingBytes(this.#socket);
-    this.#unchanged = queued === this.#queued ? this.#unchanged + 1 : 0;
+    this.#unchanged = queued > 0 && queued === this.#queued ? this.#unchanged + 1 : 0;
     this.#queued = queued;
-    if (this.#unchanged < stallChecks) return;
+    if (this.#unchanged < this.#checks) return;
     this.stop();
     this.#onStall();
   }

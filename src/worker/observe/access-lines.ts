@@ -44,23 +44,24 @@ export function createJsonFormat(): LineFormat {
   return {
     finished: (record, now) => {
       const { request, told } = record;
-      const { method, httpVersion, headers } = request;
+      const { method, headers } = request;
       const ran =
         told === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
           : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
       return (
         `{"time":"${time(now)}","client":"${address(record.client)}",` +
-        `${asked(method, record.head.path, httpVersion)}${record.status},` +
+        `${asked(method, record.head.path, record.httpVersion)}${record.status},` +
         `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
         `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
+        `"user":${record.user === null ? null : quote(record.user)},` +
         by(headers['user-agent'], headers.referer)
       );
     },
     refused: ({ client, status, code, bytes, requestId }, now) =>
       `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
       `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
-      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user_agent":null,"referer":null}\n`,
+      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"user_agent":null,"referer":null}\n`,
   };
 }
 
@@ -72,10 +73,10 @@ export function createCombinedFormat(): LineFormat {
     finished: (record, now) => {
       const { request } = record;
       const { 'user-agent': agent, referer } = request.headers;
-      const target = `${request.method} ${escapeCombined(record.head.path)} HTTP/${request.httpVersion}`;
+      const target = `${request.method} ${escapeCombined(record.head.path)} HTTP/${record.httpVersion}`;
       const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
       return (
-        `${address(record.client)} - - [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
+        `${address(record.client)} - ${user(record)} [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
         `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
       );
     },
@@ -95,6 +96,11 @@ function apacheTime(second: number): string {
 function address(remote: string): string {
   if (remote === '') return 'unix:';
   return remote.startsWith('::ffff:') ? remote.slice(7) : remote;
+}
+
+/** No space: where it ends is told by one. */
+function user({ user }: RequestRecord): string {
+  return user === null || user === '' ? '-' : escapeCombined(user).replaceAll(' ', '\\x20');
 }
 
 function withoutQuery(url: string): string {

@@ -26,7 +26,7 @@ export function standingSamples(
 
 /** What a worker has to say of one of a section's servers. */
 export function backendSamples(section: string, observed: BackendObservations): readonly Sample[] {
-  const { address: backend, pool, pipeline, control } = observed;
+  const { address: backend, pool, held, pipeline, control } = observed;
   const one = (metric: WorkerMetric, value: number, labels = {}) =>
     sample(metric, value, { section, backend, ...labels });
   const state = (name: string, value: number) =>
@@ -42,6 +42,7 @@ export function backendSamples(section: string, observed: BackendObservations): 
     state('resetting', pool.resetting),
     state('connecting', pool.connecting),
     one('dbhttpd_pool_connections_max', pool.size),
+    one('dbhttpd_transactions_held', held),
     ...results('dbhttpd_connects_total', pool.connectsOk, pool.connectsFailed),
     ...results('dbhttpd_session_resets_total', pool.resetsOk, pool.resetsFailed),
     one('dbhttpd_pipeline_statements_total', pipeline.statements),

@@ -12,7 +12,12 @@ type Noted = Omit<RecentError, 'at' | 'shape'> & {
 };
 
 /** Whose requests run SQL. */
-const sqlEndpoints: ReadonlySet<Endpoint> = new Set(['db', 'v1_query', 'v1_batch']);
+const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
+  'db',
+  'v1_query',
+  'v1_batch',
+  'driver_execute',
+]);
 
 /** Those of one worker. A flood of errors costs no more than one field each: what is overwritten is never looked at. */
 export class RecentErrors {

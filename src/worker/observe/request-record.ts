@@ -30,6 +30,7 @@ export const endpoints = [
   'v1_query',
   'openapi',
   'v1_batch',
+  'v1_transaction',
   'v1_stats',
   'v1_requests',
   'v1_statements',
@@ -38,10 +39,22 @@ export const endpoints = [
   'health',
   'metrics',
   'console',
+  'driver_execute',
+  'driver_session',
   'other',
 ] as const;
 
 export type Endpoint = (typeof endpoints)[number];
+
+/** What a worker says of a request that it passes on to another one. */
+export type Origin = {
+  /** Empty for a unix socket. */
+  readonly client: string;
+  /** Of HTTP, as its client speaks it. */
+  readonly httpVersion: string;
+  /** Since its head came. */
+  readonly ageMs: number;
+};
 
 /** What is known of a request from its head. */
 export type RecordedHead = {
@@ -50,6 +63,8 @@ export type RecordedHead = {
   readonly path: string;
   /** Null: it is part of none. */
   readonly trace: Trace | null;
+  /** Null: it is of one of our own clients. */
+  readonly origin: Origin | null;
 };
 
 /** A request under way. */
@@ -58,9 +73,14 @@ export class RequestRecord {
   readonly request: IncomingMessage;
   /** Empty where it is not wanted, and for a unix socket. A socket that is gone no longer knows its peer. */
   readonly client: string;
-  readonly startedAt = performance.now();
+  readonly httpVersion: string;
+  readonly startedAt: number;
+  /** What a driver calls itself; null: it is none, or was not let in. */
+  user: string | null = null;
   /** Null while, and if, no statement was run. */
   told: Told | null = null;
+  /** Whether another worker, which has it now, tells of it. */
+  isToldElsewhere = false;
   readonly #response: ServerResponse & {
     readonly bodyBytes?: number;
     readonly failureCode?: FailureCode | null;
@@ -78,12 +98,27 @@ export class RequestRecord {
     this.request = request;
     this.#response = response;
     this.head = head;
-    this.client = observer.namesClients ? (request.socket.remoteAddress ?? '') : '';
+    this.client = observer.namesClients ? (this.address ?? '') : '';
+    this.httpVersion = head.origin?.httpVersion ?? request.httpVersion;
+    this.startedAt = performance.now() - (head.origin?.ageMs ?? 0);
     this.#observer = observer;
   }
 
   get requestId(): string {
     return this.head.requestId;
+  }
+
+  /** The client's; null: it came by a unix socket, or has gone. Each look is a question to the system. */
+  get address(): string | null {
+    const { origin } = this.head;
+    if (origin !== null) return origin.client === '' ? null : origin.client;
+    return this.request.socket.remoteAddress ?? null;
+  }
+
+  /** As the worker is told that it is passed on to. */
+  describeOrigin(): Origin {
+    const { httpVersion, startedAt } = this;
+    return { client: this.address ?? '', httpVersion, ageMs: performance.now() - startedAt };
   }
 
   get trace(): Trace | null {
@@ -126,6 +161,7 @@ export class RequestRecord {
   /** The reply has left, or its connection is gone. */
   closed(): void {
     this.#isClosed = true;
+    if (this.isToldElsewhere) return;
     if (this.isComplete) {
       const { statusCode: status } = this.#response;
       this.#observer.observe({ kind: 'reply complete', endpoint: this.head.endpoint, status });

@@ -10,6 +10,7 @@ import {
   workerMetrics,
 } from '../../shared/process/metrics.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
+import { type TransactionEnd, transactionEnds } from '../transactions/held-transaction.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import { sample, startAtZero } from './samples.ts';
 import { isSlow } from './slow-statements.ts';
@@ -35,6 +36,7 @@ export class SectionMetrics {
     first_row: new DurationHistogram(phaseBuckets),
   };
   readonly #outcomes = startAtZero(outcomes);
+  readonly #transactionEnds = startAtZero(transactionEnds);
 
   /** @param slowMs the running time from which statements are slow; 0: none is */
   constructor(section: string, slowMs: number) {
@@ -55,6 +57,11 @@ export class SectionMetrics {
     this.#countPhases(summary);
   }
 
+  /** To be told of each transaction that a client held, when it has ended. */
+  transactionEnded(end: TransactionEnd): void {
+    this.#transactionEnds.set(end, (this.#transactionEnds.get(end) ?? 0) + 1);
+  }
+
   #countOutcome(outcome: RequestOutcome): void {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   }
@@ -73,6 +80,9 @@ export class SectionMetrics {
     return [
       ...[...this.#outcomes].map(([outcome, value]) =>
         sample('dbhttpd_outcomes_total', value, { section, outcome }),
+      ),
+      ...[...this.#transactionEnds].map(([end, value]) =>
+        sample('dbhttpd_transactions_ended_total', value, { section, end }),
       ),
       sample('dbhttpd_replies_cut_total', this.#cutReplies, { section }),
       sample('dbhttpd_readers_given_up_total', this.readersGivenUp, { section }),

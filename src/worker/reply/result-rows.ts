@@ -3,6 +3,7 @@
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes } from './buffers.ts';
 import { writeRecord } from './csv-rows.ts';
+import { writeDriverRow } from './driver-rows.ts';
 import type { FormatEvents } from './format.ts';
 import type { RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';
@@ -11,8 +12,11 @@ import type { ReplyWriter } from './writer.ts';
 /** How much is written; 0 sets no limit. */
 export type RowLimits = { readonly maxRows: number; readonly maxResultBytes: number };
 
-/** How rows are told apart: JSON with commas between it, JSON of which each has a line, or records of CSV. */
-export type RowFraming = 'list' | 'lines' | 'csv';
+/**
+ * How rows are told apart: JSON with commas between it, JSON of which each has a line, or records of CSV; `driver`: objects
+ * with commas between them, of lengths and base64.
+ */
+export type RowFraming = 'list' | 'lines' | 'csv' | 'driver';
 
 const comma = 0x2c;
 const lineFeed = 0x0a;
@@ -82,8 +86,9 @@ export class ResultRows {
     if (framing === 'csv') {
       writeRecord(out, this.#plan, bytes, start, end);
     } else {
-      if (framing === 'list' && this.#written > 0) this.#writeByte(comma);
-      writeRow(out, this.#plan, bytes, start, end);
+      if (framing !== 'lines' && this.#written > 0) this.#writeByte(comma);
+      if (framing === 'driver') writeDriverRow(out, this.#plan, bytes, start, end);
+      else writeRow(out, this.#plan, bytes, start, end);
       if (framing === 'lines') this.#writeByte(lineFeed);
     }
     this.#add(1);

@@ -17,6 +17,7 @@ import { Pool, type PoolObservations } from '../backend/pool.ts';
 import { Reachability } from '../backend/reachability.ts';
 import { Readiness } from '../backend/readiness.ts';
 import { prepareSession, type Session } from '../backend/session.ts';
+import { SessionShare } from '../backend/session-share.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Consistency, type ServerPart } from '../consistency/consistency.ts';
 import { Pipeline, type PipelineObservations } from '../execute/pipeline.ts';
@@ -49,6 +50,8 @@ export type Among = {
 export type BackendObservations = {
   readonly address: string;
   readonly pool: PoolObservations;
+  /** Sessions that are held over several requests. */
+  readonly held: number;
   readonly pipeline: PipelineObservations;
   readonly control: ControlObservations;
 };
@@ -62,6 +65,8 @@ export class Backend {
   /** Its name in logs and metrics. */
   readonly address: string;
   readonly pool: Pool;
+  /** What part of the pool may be held over several requests. */
+  readonly share: SessionShare;
   readonly control: Control;
   /** Null: every statement runs on a session of its own. */
   readonly pipeline: Pipeline | null;
@@ -105,11 +110,18 @@ export class Backend {
       },
       this.#reachability,
     );
+    this.share = new SessionShare(() => this.mostHeld, this.pool.admission);
     this.catalogue = new Catalogue(this.pool, tellTablesChanged, log);
     this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
     this.pipeline =
       config.pool >= leastPoolForPipeline
-        ? new Pipeline(this.pool, () => this.catalogue.outdate(), this.consistency, log)
+        ? new Pipeline(
+            this.pool,
+            () => this.share.reconsider(),
+            () => this.catalogue.outdate(),
+            this.consistency,
+            log,
+          )
         : null;
     this.readiness = new Readiness(
       (signal) => this.connect(signal),
@@ -122,6 +134,17 @@ export class Backend {
   start(): void {
     this.catalogue.start();
     this.control.start();
+  }
+
+  /**
+   * How many sessions may be held by those who do nothing with them meanwhile, while others wait: half of the pool, rounded up; where
+   * the pipeline has the other half, one less, for what it does not take.
+   */
+  get mostHeld(): number {
+    const { pool } = this.#config;
+    const inPipeline = this.pipeline?.observations().connections ?? 0;
+    const half = Math.ceil(pool / 2);
+    return inPipeline === 0 ? half : Math.min(half, pool - inPipeline - 1);
   }
 
   /** How long a statement may become by its parameters, in bytes. */
@@ -143,6 +166,7 @@ export class Backend {
     return {
       address: this.address,
       pool: this.pool.observations(),
+      held: this.share.held,
       pipeline: this.pipeline?.observations() ?? noPipeline,
       control: this.control.observations,
     };
@@ -157,6 +181,7 @@ export class Backend {
 
   /** From now on nothing is kept open that nobody uses: a successor opens connections of its own. */
   keepNothingIdle(): void {
+    this.share.close();
     this.readiness.close();
     this.pipeline?.close();
     this.pool.keepNoneIdle();

@@ -6,8 +6,10 @@ import type { Credentials } from '../../shared/settings/credentials.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import { Coalescer } from '../execute/coalescer.ts';
 import { Executor } from '../execute/executor.ts';
-import { launchAmong, launchOn } from '../execute/launcher.ts';
-import type { Run, RunContext } from '../execute/run.ts';
+import { type Launcher, launchAmong, launchOn } from '../execute/launcher.ts';
+import type { Run } from '../execute/run.ts';
+import type { RunContext } from '../execute/run-context.ts';
+import type { Sharing } from '../execute/sharing.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { Purge } from '../ledger/purge.ts';
 import { Backend, type BackendSurroundings } from './backend.ts';
@@ -18,9 +20,12 @@ export class Section {
   readonly config: Config;
   readonly backends: readonly Backend[];
   readonly executor: Executor;
+  /** Has what is no statement by itself run where that may be. */
+  readonly launcher: Launcher;
   /** Null: it has one server, whose part nobody asks for. */
   readonly servers: Servers | null;
-  readonly #coalescer: Coalescer<Run> | null;
+  /** One of each server: what waits at one is not for another one's requests. */
+  readonly #coalescers: Coalescer<Sharing<Run>>[] = [];
   readonly #purge: Purge | null;
   #leading: Backend;
 
@@ -29,30 +34,36 @@ export class Section {
     const { log } = surroundings;
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
     const ledger = table === null ? null : new Ledger(table, log);
-    const coalescer = config.coalesce ? new Coalescer<Run>() : null;
     const contextOf = (backend: Backend): RunContext => ({
       address: backend.address,
       pool: backend.pool,
+      share: backend.share,
       control: backend.control,
       pipeline: backend.pipeline,
-      coalescer,
+      coalescer: config.coalesce ? this.#addCoalescer() : null,
       consistency: backend.consistency,
     });
     this.config = config;
-    this.#coalescer = coalescer;
     if (candidates.length === 1) {
       const backend = new Backend(config, candidates[0], surroundings, null);
       this.servers = null;
       this.backends = [backend];
-      this.executor = new Executor(launchOn(contextOf(backend)), ledger);
+      this.launcher = launchOn(contextOf(backend));
     } else {
       this.servers = new Servers(config, surroundings, contextOf);
       this.backends = this.servers.backends;
-      this.executor = new Executor(launchAmong(this.servers), ledger);
+      this.launcher = launchAmong(this.servers);
     }
+    this.executor = new Executor(this.launcher, ledger);
     this.#leading = this.backends[0] as Backend;
     const poolOf = () => (this.servers === null ? this.leading.pool : this.servers.primary?.pool);
     this.#purge = table === null ? null : new Purge(poolOf, table, idempotencyKeepMs, log);
+  }
+
+  #addCoalescer(): Coalescer<Sharing<Run>> {
+    const coalescer = new Coalescer<Sharing<Run>>();
+    this.#coalescers.push(coalescer);
+    return coalescer;
   }
 
   start(): void {
@@ -69,7 +80,7 @@ export class Section {
 
   /** Requests that were answered by the execution of another one. */
   get coalesced(): number {
-    return this.#coalescer?.coalesced ?? 0;
+    return this.#coalescers.reduce((sum, { coalesced }) => sum + coalesced, 0);
   }
 
   /** The latest answer to whether the section can be served. */

@@ -7,7 +7,7 @@ import type { ReadyAnswer } from '../backend/readiness.ts';
 import type { Token } from '../consistency/token.ts';
 import type { RunEnd, Unrouted } from '../execute/outcome.ts';
 import type { Route, Routed, Router, RouteWish } from '../execute/route.ts';
-import type { RunContext } from '../execute/run.ts';
+import type { RunContext } from '../execute/run-context.ts';
 import { tellsOfServer } from '../execute/server-errors.ts';
 import { IndexedSet } from '../indexed-set.ts';
 import { type Standing, Topology } from '../topology/topology.ts';
@@ -139,6 +139,10 @@ export class Servers implements Router {
     if (replica !== null) return replica;
     const primary = this.#primary;
     return primary === null || isAvoided(primary) ? null : primary;
+  }
+
+  routeOf(context: RunContext): Route {
+    return this.#servers.find((server) => server.context === context) as Server;
   }
 
   remember(routed: Routed, route: Route | null): void {

@@ -118,7 +118,37 @@ export async function typedBatch(db: Client): Promise<void> {
   void [name, n, affected, unknown, last, reruns, replayed];
 }
 
+/** Never called. */
+export async function typedTransaction(db: Client): Promise<void> {
+  const name = await db.transaction(
+    async (tx) => {
+      const { rows } = await tx.query<City>`select id, name from city where id = ${7n}`;
+      await tx.query('select :a', { a: 1 }, { rows: 'array', timeoutMs: 100 });
+      for await (const { id } of tx.stream<City>`select id, name from city`) void id;
+      // @ts-expect-error a statement of it has no key of its own
+      await tx.query('do 1', [], { idempotencyKey: true });
+      // @ts-expect-error it is the transaction that is aborted
+      await tx.query('do 1', [], { signal: AbortSignal.timeout(1) });
+      // @ts-expect-error a batch is a transaction of its own
+      tx.batch;
+      return rows[0]?.name;
+    },
+    { isolation: 'serializable', section: 'world', readOnly: true, bigint: 'bigint' },
+  );
+  const same: string | null | undefined = name;
+  // @ts-expect-error it may be none
+  const always: string = name;
+  // @ts-expect-error a transaction cannot be a dry run
+  await db.transaction(async () => 1, { dryRun: true });
+  // @ts-expect-error its function is asynchronous
+  await db.transaction(() => 1);
+  void [same, always];
+}
+
 test('the types are those of the package that others import', () => {
   assert.equal(typeof connect, 'function');
-  assert.deepEqual([typeof typed, typeof typedBatch], ['function', 'function']);
+  assert.deepEqual(
+    [typeof typed, typeof typedBatch, typeof typedTransaction],
+    ['function', 'function', 'function'],
+  );
 });

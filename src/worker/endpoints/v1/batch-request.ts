@@ -1,7 +1,8 @@
 // Decodes what a client asks of /v1/batch into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
 import type { Parameters } from '../../../shared/sql/bind.ts';
-import { type Expectation, type Isolation, isolationLevels } from '../../execute/batch.ts';
+import { type Isolation, isolationLevels } from '../../../shared/sql/isolation.ts';
+import type { Expectation } from '../../execute/batch.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
 import {
   decodeFields,

@@ -1,6 +1,7 @@
+import { whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
 import type { Known } from '../../catalogue/table-effects.ts';
 import type { BatchKey } from '../../execute/batch.ts';
-import type { Work } from '../../execute/executor.ts';
+import type { HeldStep, Work } from '../../execute/executor.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
@@ -14,6 +15,13 @@ import type { V1Layout } from '../../reply/formats/v1-cells.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../reply/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../reply/formats/v1-stream.ts';
 import { RowBounds } from '../../reply/kept-reply.ts';
+import {
+  findTransaction,
+  type HeldRequests,
+  type ReadRequest,
+  refuseHeld,
+  statementOver,
+} from '../held-requests.ts';
 import { readJsonBody } from '../json-body.ts';
 import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
 import { decideStatement } from '../statement.ts';
@@ -30,6 +38,16 @@ const onlyJson = refusal(
   'Only application/json answers a statement without columns, a CALL, and a request with max_affected, dry_run or Idempotency-Key.',
 );
 
+const aloneOnly = refusal(
+  'NOT_IN_TRANSACTION',
+  'max_affected, dry_run and Idempotency-Key are not taken in a transaction that stays open.',
+);
+
+const readsInWriting = refusal(
+  'NOT_IN_TRANSACTION',
+  'A transaction reads only when it is begun with read_only: read_only and QUERY are not taken in one that may write.',
+);
+
 /** What requests for one section have in common. */
 type Kept = Served & { readonly headsOf: HeadsOf };
 
@@ -40,10 +58,12 @@ type Asked = {
   readonly mayCompress: boolean;
   /** Null: it has none. */
   readonly key: IdempotencyKey | null;
+  /** Has the statement run in the transaction that its client holds; null: it runs by itself. */
+  readonly runHeld: ((statement: Statement) => HeldStep) | null;
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
-export function createQueryEndpoint(all: AllServed): Handler {
+export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler {
   const [{ config, context }] = all;
   const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
   const headsOf = rememberHeads();
@@ -79,10 +99,42 @@ export function createQueryEndpoint(all: AllServed): Handler {
         sendFailure(response, onlyJson, record.requestId);
         return;
       }
-      const asked = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-      answer(kept, { request: asked, type, mayCompress, key }, response, record);
+      const query = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
+      const asked = { request: query, type, mayCompress, key, runHeld: null };
+      const most = config.statementTimeoutMs;
+      const timeoutMs = Math.min(query.timeoutMs ?? most, most);
+      const read = { request, response, record, body, timeoutMs };
+      if (query.transaction === null) answer(kept, asked, response, record);
+      else answerHeld(held, sections, query.transaction, asked, read);
     });
   };
+}
+
+/** A statement in the transaction with this token, wherever that is held. */
+function answerHeld(
+  held: HeldRequests,
+  sections: ServedSections<Kept>,
+  token: string,
+  asked: Asked,
+  read: ReadRequest,
+): void {
+  const { request, key } = asked;
+  if (key !== null || mayBeUndone(request)) {
+    refuseHeld(read, aloneOnly);
+    return;
+  }
+  const names = request.section === null ? sections.names : [request.section];
+  findTransaction(held, token, names, read, {
+    held: (one, section) => {
+      if (request.readOnly && !one.transaction.isReadOnly) {
+        refuseHeld(read, readsInWriting);
+        return;
+      }
+      const runHeld = (statement: Statement) => held.transactions.run(one, statement);
+      answer(sections.of(section), { ...asked, runHeld }, read.response, read.record);
+    },
+    over: (_ending, wasSent) => refuseHeld(read, statementOver(wasSent)),
+  });
 }
 
 /** Null: what the statement's reply can be is not accepted. */
@@ -99,7 +151,7 @@ function chooseJson(accept: string | undefined): MediaType | null {
 
 function answer(
   { config, context, headsOf }: Kept,
-  { request, type, mayCompress, key }: Asked,
+  { request, type, mayCompress, key, runHeld }: Asked,
   response: OutgoingReply,
   record: RequestRecord,
 ): void {
@@ -132,7 +184,10 @@ function answer(
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const batchKey = key === null ? null : { ...key, timeoutMs };
-  const work = decideWork(context.catalogue(), request, statement, batchKey);
+  const work =
+    runHeld === null
+      ? decideWork(context.catalogue(), request, statement, batchKey)
+      : decideHeld(statement, runHeld);
   if ('code' in work) {
     sendFailure(response, work, record.requestId);
     return;
@@ -144,7 +199,7 @@ function answer(
     rowModule: context.rowModule,
     maxRows,
     maxResultBytes: config.maxResultBytes,
-    isReadOnly: statement.isReadOnly,
+    isReadOnly: work.isReadOnly,
     isRead: statement.isRead,
     isDryRun: request.isDryRun,
     rowBounds: key === null ? null : new RowBounds(),
@@ -185,6 +240,17 @@ function decideWork(
     : decideSingle(statement);
   if ('code' in batch) return batch;
   return whyUnfit(batch) ?? { ...batch, key };
+}
+
+/** A statement in a transaction that its client holds; or why it may not stand in one. */
+function decideHeld(
+  statement: Statement,
+  runHeld: (statement: Statement) => HeldStep,
+): HeldStep | Failure {
+  const reason = whyNotInTransaction(statement.sql ?? '');
+  return reason === null
+    ? runHeld(statement)
+    : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
 }
 
 /** The lower of two limits of which 0 is none. */

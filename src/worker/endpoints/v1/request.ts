@@ -32,6 +32,8 @@ export type QueryRequest = {
   readonly maxAffected: number | null;
   /** Whether all is undone in the end. */
   readonly isDryRun: boolean;
+  /** The token of the transaction that it runs in; null: in none. */
+  readonly transaction: string | null;
 };
 
 /** What is asked for, or why it cannot be told. */
@@ -56,6 +58,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['dry_run', isBoolean],
   ...layoutChecks,
   ['section', isText],
+  ['transaction', isText],
 ]);
 
 /** The names of the fields that are taken. */
@@ -81,6 +84,7 @@ export function decodeQuery(body: Buffer, sections: readonly string[]): DecodedQ
       layout: layoutOf(fields),
       maxAffected: (fields.max_affected as number | undefined) ?? null,
       isDryRun: fields.dry_run === true,
+      transaction: (fields.transaction as string | undefined) ?? null,
     },
   };
 }

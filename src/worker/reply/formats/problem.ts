@@ -140,6 +140,8 @@ function isMet(
       return request.isReadOnly;
     case 'the server is read-only':
       return readOnlyOption.test(message);
+    case 'a group switches its primary':
+      return message.includes(primarySwitch);
     default:
       return when satisfies never;
   }
@@ -147,6 +149,9 @@ function isMet(
 
 /** 1290 names the option that forbids the statement, in every language; --secure-file-priv is another one. */
 const readOnlyOption = /read[-_]only/;
+
+/** MySQL's 4094 names the function, in every language; MariaDB has the number for something else. */
+const primarySwitch = 'group_replication_set_as_primary';
 
 /** What an outcome says of the data, but for tables without transactions after `failed`. */
 const appliedNothing: Readonly<Record<Outcome, boolean>> = {

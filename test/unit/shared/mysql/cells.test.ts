@@ -11,8 +11,11 @@ import { resultSet, rowPacket, toBytes } from '../../../support/mysql-answer.ts'
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
 import { collect, createWriter, transcribe, ways } from '../../../support/transcript.ts';
 
+const nothing = Buffer.alloc(0);
+
 const column = (type: number, charset: number): Column => ({
   name: Buffer.from('c'),
+  origin: { database: nothing, table: nothing, originalTable: nothing, originalName: nothing },
   type,
   charset,
   flags: 0,

@@ -52,9 +52,21 @@ test('reads counts of an OK exactly, up to 2^64-1', () => {
       insertId: count,
       status: 0x4002,
       warnings: 7,
+      info: '',
     });
     refusesCut(parseOk, packet, packet.length);
   }
+});
+
+test('reads what a server says behind an OK, and nothing where it is no counted text', () => {
+  const infoOf = (tail: string) => {
+    const packet = Buffer.from(`00010002000000${tail}`, 'hex');
+    return parseOk(packet, 0, packet.length).info;
+  };
+  const text = Buffer.from('Rows matched: 1').toString('hex');
+  assert.equal(infoOf(`0f${text}`), 'Rows matched: 1');
+  assert.equal(infoOf(`0f${text}0400`), 'Rows matched: 1');
+  for (const tail of ['', '00', `10${text}`, 'ff']) assert.equal(infoOf(tail), '', tail);
 });
 
 test('reads a column whatever stands around its name', () => {

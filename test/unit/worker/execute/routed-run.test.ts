@@ -7,7 +7,7 @@ import type { Execution } from '../../../../src/worker/execute/execution.ts';
 import type { RunEnd, StopReason } from '../../../../src/worker/execute/outcome.ts';
 import type { Route, Router } from '../../../../src/worker/execute/route.ts';
 import { RoutedRun } from '../../../../src/worker/execute/routed-run.ts';
-import type { RunContext } from '../../../../src/worker/execute/run.ts';
+import type { RunContext } from '../../../../src/worker/execute/run-context.ts';
 import type { RunEvents, RunSink } from '../../../../src/worker/execute/run-events.ts';
 import { RunTimes } from '../../../../src/worker/execute/run-times.ts';
 
@@ -17,6 +17,7 @@ const router: Router = {
   mostWaitMs: null,
   whyNone: 'no primary',
   choose: () => route,
+  routeOf: () => route,
   remember: () => {},
   forget: () => {},
   ended: () => {},

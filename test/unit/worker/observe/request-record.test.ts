@@ -12,7 +12,7 @@ const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
 function begin() {
   let times = 0;
   const request = new IncomingMessage(new Socket());
-  const head = { requestId: 'a', endpoint: 'db', path: '/db', trace: null } as const;
+  const head = { requestId: 'a', endpoint: 'db', path: '/db', trace: null, origin: null } as const;
   const record = new RequestRecord(request, new OutgoingReply(request), head, {
     namesClients: false,
     observe: ({ kind }) => {

@@ -14,6 +14,7 @@ import { batchFields, batchStatementFields } from '../batch-request.ts';
 import { queryFields } from '../request.ts';
 import { insidePaths, insideSchemas } from './inside.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
+import { describeTransactions, transactionSchemas } from './transaction.ts';
 
 /** What is never told to a request that has found its path on /v1. */
 const neverHere: ReadonlySet<FailureCode> = new Set([
@@ -105,12 +106,18 @@ export function describeV1(): Schema {
     paths: {
       '/v1/query': { post: describeQuery() },
       '/v1/batch': { post: describeBatch() },
+      ...describeTransactions({
+        parameters: [tokenParameter, traceParameter],
+        headers: { ...requestIdHeader, ...seenHeaders },
+        failures: describeFailures(),
+      }),
       ...insidePaths,
     },
     components: {
       schemas: {
         ...schemas,
         ...insideSchemas,
+        ...transactionSchemas,
         QueryRequest: describeRequest(queryFields, ['sql']),
         BatchRequest: describeRequest(batchFields, ['statements']),
         BatchStatement: describeRequest(batchStatementFields, ['sql']),

@@ -1,7 +1,7 @@
 // What stands in requests and replies of /v1, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 // Must not know paths and statuses.
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
-import { isolationLevels } from '../../../execute/batch.ts';
+import { isolationLevels } from '../../../../shared/sql/isolation.ts';
 
 /** A schema, or a part of the document that holds some. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -68,6 +68,10 @@ const fields: Readonly<Record<string, Schema>> = {
     description: 'JSON columns as values or as their text.',
   },
   section: { ...text, description: 'The section that is meant; without this the first.' },
+  transaction: {
+    ...text,
+    description: 'The token of the transaction that is meant, as /v1/transaction gave it.',
+  },
 };
 
 /** The schema of a request of which these fields are taken. Throws where one of them is not described. */
@@ -123,6 +127,22 @@ const changesOf = {
 
 /** Everything that is named. */
 export const schemas: Readonly<Record<string, Schema>> = {
+  Begun: closed({
+    transaction: { ...text, description: 'Its token: for its statements, and for its end.' },
+    idle_timeout_ms: { ...count, description: 'Idle for so long, it is rolled back.' },
+  }),
+  Committed: closed({ committed: { const: true } }),
+  RolledBack: closed(
+    {
+      rolled_back: { ...flag, description: 'False: not all was undone.' },
+      committed: { const: true, description: 'It had been committed before.' },
+      outcome: {
+        const: 'partial',
+        description: 'Tables without transactions were changed, or a procedure had ended it.',
+      },
+    },
+    ['committed', 'outcome'],
+  ),
   Parameter: { anyOf: [refer('Value'), { type: 'array', items: refer('Value') }] },
   Value: {
     anyOf: [

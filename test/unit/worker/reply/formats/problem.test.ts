@@ -47,7 +47,7 @@ test("gives each of MySQL's errors the status that is promised", () => {
     403: [1044, 1142, 1143, 1227],
     409: [1062, 1216, 1217, 1451, 1452, 1213, 1205, 1020],
     413: [1153],
-    503: [1040, 1203, 1226, 1045, 1047, 1836],
+    503: [1040, 1203, 1226, 1045, 1047, 1836, 3100],
     504: [1317, 3024, 1969],
   };
   const named = new Set(Object.values(promised).flat());
@@ -75,6 +75,16 @@ test('tells a write that a read-only request may not do from a server that has b
   }
 });
 
+test('sends a client again that a group’s former primary has turned out, and none with what MariaDB calls 4094', () => {
+  // The text of MySQL 9.7.
+  const text =
+    "All queries have been blocked while function 'group_replication_set_as_primary()' is executing. Please refer timeout parameter of function 'group_replication_set_as_primary()'.";
+  const blocked = describeRefused(serverError(4094, text), write);
+  assert.deepEqual([blocked.status, blocked.retryable, blocked.retryAfterSeconds], [503, true, 1]);
+  const other = describeRefused(serverError(4094), write);
+  assert.deepEqual([other.status, other.retryable], [422, false]);
+});
+
 test('sends a client back after a second with every 503, and with nothing else', () => {
   for (const { errno } of mysqlFailures) {
     const { status, retryAfterSeconds } = describeRefused(serverError(errno), write);
@@ -98,7 +108,7 @@ test('calls retryable what MySQL has undone or not begun, unless more of the req
   const safe = ['not_executed', 'failed', 'rolled_back'];
   const expected = [...safe.map((one) => `write ${one}`), ...safe.map((one) => `read ${one}`)];
   const undone = [1213, 1205, 1020, 1412, 3101, 3572];
-  for (const errno of [...undone, 1040, 1203, 1226, 1045, 1047, 1836, 3024]) {
+  for (const errno of [...undone, 1040, 1203, 1226, 1045, 1047, 1836, 3024, 3100]) {
     assert.deepEqual(repeatable(errno), expected, `${errno}`);
   }
 });

@@ -1,0 +1,78 @@
+// What part of a pool may be held over several requests: who wants to hold a session waits until there is room.
+// Must not know what it is held for.
+import type { Admission } from './admission.ts';
+import type { Refusal } from './waiter.ts';
+
+/** Somebody who wants to hold one. Exactly one of the two is called, once, unless withdrawn. */
+export interface Holder {
+  /** There is room, which is the holder's until `leave`. */
+  admitted(): void;
+  refused(reason: Refusal): void;
+}
+
+/** The room for held sessions of one pool. */
+export class SessionShare {
+  /** Those who hold a session, or are about to get one. */
+  held = 0;
+  readonly #most: () => number;
+  readonly #admission: Admission;
+  readonly #waiting: Holder[] = [];
+  #isClosed = false;
+
+  /** @param most how many may be held at one time */
+  constructor(most: () => number, admission: Admission) {
+    this.#most = most;
+    this.#admission = admission;
+  }
+
+  /** How many more may be held now. */
+  get room(): number {
+    return this.#most() - this.held;
+  }
+
+  /** Asks for room: at once, when another one leaves, or not at all. */
+  enter(holder: Holder): void {
+    if (this.#isClosed) holder.refused('stopping');
+    else if (this.room > 0 && this.#waiting.length === 0) this.#admit(holder);
+    else if (this.#admission.admit()) this.#waiting.push(holder);
+    else holder.refused('queue full');
+  }
+
+  /** Gives up waiting. Nothing is called afterwards. */
+  withdraw(holder: Holder): void {
+    const at = this.#waiting.indexOf(holder);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    this.#admission.leave();
+  }
+
+  /** Gives the room back. */
+  leave(): void {
+    this.held -= 1;
+    this.reconsider();
+  }
+
+  /** There may be more room than before. */
+  reconsider(): void {
+    while (this.room > 0) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#admission.leave();
+      this.#admit(next);
+    }
+  }
+
+  /** Nobody is admitted any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const holder of this.#waiting.splice(0)) {
+      this.#admission.leave();
+      holder.refused('stopping');
+    }
+  }
+
+  #admit(holder: Holder): void {
+    this.held += 1;
+    holder.admitted();
+  }
+}

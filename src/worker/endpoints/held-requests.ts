@@ -1,0 +1,127 @@
+// Requests that name a transaction: answered here, passed on to the worker that has it, or told that it is over.
+// Must not know what such a request wants beside that.
+import type { IncomingMessage } from 'node:http';
+import type { Ending } from '../../shared/process/commit-endings.ts';
+import { transactionEnded } from '../http/batch-failure.ts';
+import { credentialOf } from '../http/credential.ts';
+import { sendFailure } from '../http/failure.ts';
+import { forwardRequest } from '../http/forward.ts';
+import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import { connectionLostElsewhere, deadlineElsewhere } from '../http/run-failure.ts';
+import type { RequestRecord } from '../observe/request-record.ts';
+import { type Failure, refusal } from '../reply/failure.ts';
+import type { Held, HeldTransactions } from '../transactions/held-transactions.ts';
+
+/** A request of which the body has been read. */
+export type ReadRequest = {
+  readonly request: IncomingMessage;
+  readonly response: OutgoingReply;
+  readonly record: RequestRecord;
+  readonly body: Buffer;
+  /** Its deadline. */
+  readonly timeoutMs: number;
+};
+
+/** A worker that stops a statement may take a second to undo it: it answers by then, unless it hangs. */
+const answerMarginMs = 2000;
+
+/** What is done with a request, once it is known where its transaction is. */
+export type HeldAnswers = {
+  readonly held: (held: Held, section: string) => void;
+  /** The transaction is over; `wasSent`: a worker that went meanwhile may have had the request. */
+  readonly over: (ending: Ending, wasSent: boolean) => void;
+};
+
+/** What endpoints need to find transactions. */
+export type HeldRequests = {
+  readonly transactions: HeldTransactions;
+  /** Where the worker with that process id takes requests that are passed on. */
+  readonly socketOf: (pid: number) => string;
+};
+
+/**
+ * Finds a request's transaction.
+ * @param sections those that it may be of
+ */
+export function findTransaction(
+  { transactions, socketOf }: HeldRequests,
+  token: string,
+  sections: readonly string[],
+  read: ReadRequest,
+  answers: HeldAnswers,
+): void {
+  const credential = credentialOf(read.request.headers);
+  let ending: Ending = 'over';
+  for (const section of sections) {
+    const found = transactions.find(token, { section, credential });
+    switch (found.kind) {
+      case 'held':
+        answers.held(found.held, section);
+        return;
+      case 'elsewhere':
+        passOn(socketOf(found.name.pid), read, (wasSent) => {
+          void transactions.endingOf(found.name).then((known) => {
+            if (!read.response.destroyed) answers.over(known, wasSent);
+          });
+        });
+        return;
+      case 'over':
+        if (found.ending !== 'over') ending = found.ending;
+        break;
+      default:
+        found satisfies never;
+    }
+  }
+  answers.over(ending, false);
+}
+
+/** What was passed on already is not passed on again: the worker that had the transaction is gone. */
+function passOn(path: string, read: ReadRequest, onGone: (wasSent: boolean) => void): void {
+  const { request, response, record, body } = read;
+  const { requestId } = record;
+  if (response.isForwarded) {
+    onGone(false);
+    return;
+  }
+  const timeoutMs = read.timeoutMs + answerMarginMs;
+  const origin = record.describeOrigin();
+  forwardRequest(path, { request, body, requestId, origin, timeoutMs }, response, {
+    taken: () => {
+      record.isToldElsewhere = true;
+    },
+    unanswered: (why) => {
+      record.isToldElsewhere = false;
+      if (why === 'not reached') refuseHeld(read, ownerIsBusy);
+      else if (why === 'late') refuseHeld(read, deadlineElsewhere);
+      else onGone(why === 'lost');
+    },
+  });
+}
+
+/** Its transaction may be there. */
+const ownerIsBusy: Failure = {
+  ...refusal(
+    'QUEUE_FULL',
+    'The worker that has the transaction cannot be reached now. Nothing was executed; it is safe to try again.',
+  ),
+  retryAfterSeconds: 1,
+};
+
+/** What is told where a transaction is over, of a statement that was to run in it. */
+export function statementOver(wasSent: boolean): Failure {
+  return wasSent ? connectionLostElsewhere : transactionEnded('not_executed');
+}
+
+/** The same of a COMMIT, but where it is known to be done. */
+export function commitOver(ending: 'unknown' | 'over', wasSent: boolean): Failure {
+  if (ending === 'unknown') return connectionLostElsewhere;
+  return transactionEnded(wasSent ? 'rolled_back' : 'not_executed');
+}
+
+/** Answers a request for which there is nothing to run. */
+export function refuseHeld(
+  { response, record }: Pick<ReadRequest, 'response' | 'record'>,
+  failure: Failure,
+): void {
+  sendFailure(response, failure, record.requestId);
+}

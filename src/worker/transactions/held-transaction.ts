@@ -1,0 +1,210 @@
+// One transaction that its client holds: its session, whose turn it is on it, how long it may lie idle, how it ends.
+// Must not know what is run in it, nor how its client names it.
+import type { Session } from '../backend/session.ts';
+import type { Seen } from '../consistency/consistency.ts';
+import type { Routed } from '../execute/route.ts';
+import type { RunContext } from '../execute/run-context.ts';
+import { SessionLease } from '../execute/session-lease.ts';
+
+/**
+ * How a transaction has ended. `ended`: by a statement in it, or by an error that undid it; `stopped`: a statement of it was
+ * stopped; `moved`: its server is not to be used any more; `unknown`: COMMIT has no answer.
+ */
+export const transactionEnds = [
+  'committed',
+  'rolled_back',
+  'unknown',
+  'ended',
+  'stopped',
+  'idle',
+  'too_old',
+  'lost',
+  'moved',
+  'stopping',
+] as const;
+
+export type TransactionEnd = (typeof transactionEnds)[number];
+
+/** Somebody who wants the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
+export interface Turn {
+  granted(session: Session): void;
+  refused(reason: 'queue full'): void;
+  /** The transaction is over, and this is how it ended. */
+  isTooLate(end: TransactionEnd): void;
+  /** The transaction is too old: what goes on is to end, unless it is a COMMIT. */
+  expire(): void;
+}
+
+/** How long it may be held. */
+export type HoldingTimes = { readonly idleMs: number; readonly totalMs: number };
+
+/** What it was begun as. */
+export type Begun = {
+  readonly session: Session;
+  readonly context: RunContext;
+  /** That was set first of all: when it is there no more, neither is what was begun. */
+  readonly savepoint: string;
+  readonly isReadOnly: boolean;
+};
+
+/** A transaction. It gives its session back by itself, when it ends, and calls `onEnd` once. */
+export class HeldTransaction implements Routed {
+  index = -1;
+  readonly context: RunContext;
+  readonly savepoint: string;
+  readonly isReadOnly: boolean;
+  readonly #session: Session;
+  readonly #times: HoldingTimes;
+  readonly #onEnd: (end: TransactionEnd) => void;
+  readonly #waiting: Turn[] = [];
+  /** Whose turn it is; null: it lies idle. */
+  #turn: Turn | null = null;
+  /** Why it is to end as soon as nobody has its turn; null: it is not. */
+  #dueEnd: TransactionEnd | null = null;
+  #isClosing = false;
+  /** How it has ended; null: it has not. */
+  #end: TransactionEnd | null = null;
+  #idleTimer: NodeJS.Timeout | undefined;
+  readonly #totalTimer: NodeJS.Timeout;
+
+  constructor(
+    { session, context, savepoint, isReadOnly }: Begun,
+    times: HoldingTimes,
+    onEnd: (end: TransactionEnd) => void,
+  ) {
+    this.#session = session;
+    this.context = context;
+    this.savepoint = savepoint;
+    this.isReadOnly = isReadOnly;
+    this.#times = times;
+    this.#onEnd = onEnd;
+    this.#totalTimer = setTimeout(() => this.#expire(), times.totalMs);
+    this.#lieIdle();
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  /** Asks for the session: granted at once, or behind those who came before; whoever comes while it ends waits to be told how. */
+  request(turn: Turn): void {
+    if (this.#end !== null) turn.isTooLate(this.#end);
+    else if (this.#turn === null && this.#dueEnd === null) this.#grant(turn);
+    else if (this.context.pool.admission.admit()) this.#waiting.push(turn);
+    else turn.refused('queue full');
+  }
+
+  /** Gives up waiting. Nothing is called afterwards. */
+  withdraw(turn: Turn): void {
+    const at = this.#waiting.indexOf(turn);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    this.context.pool.admission.leave();
+  }
+
+  /** The turn is over. @param end how the transaction has ended under it; null: it is open */
+  release(end: TransactionEnd | null): void {
+    this.#turn = null;
+    if (end !== null) {
+      this.#finish(end);
+      return;
+    }
+    if (this.#dueEnd !== null) {
+      void this.#rollBack(this.#dueEnd);
+      return;
+    }
+    const next = this.#waiting.shift();
+    if (next === undefined) {
+      this.#lieIdle();
+      return;
+    }
+    this.context.pool.admission.leave();
+    this.#grant(next);
+  }
+
+  /** The gateway stops: what is asked for already is done, and then it ends. */
+  close(): void {
+    this.#isClosing = true;
+    if (this.#turn === null) this.#endSoon('stopping');
+  }
+
+  /** Its server is not to be used any more. */
+  leaveRoute(): void {
+    this.#endSoon('moved');
+  }
+
+  /** It waits for no server. */
+  reconsider(): void {}
+
+  /** What its client has seen, at most, as its server says beside it. */
+  async seenNow(): Promise<Seen | null> {
+    const { consistency, control } = this.context;
+    if (consistency === null) return null;
+    return control.ask(this.#session.identity, (connection) =>
+      consistency.seenNow(connection, null),
+    );
+  }
+
+  #grant(turn: Turn): void {
+    this.#stopIdling();
+    this.#turn = turn;
+    turn.granted(this.#session);
+  }
+
+  #lieIdle(): void {
+    if (this.#isClosing) {
+      this.#endSoon('stopping');
+      return;
+    }
+    if (this.#session.connection.isLost) {
+      this.#finish('lost');
+      return;
+    }
+    this.#idleTimer = setTimeout(() => this.#endSoon('idle'), this.#times.idleMs);
+    // While it keeps its place, the pool takes the server for one that can be reached.
+    this.#session.onLost = () => this.#finish('lost');
+  }
+
+  #stopIdling(): void {
+    clearTimeout(this.#idleTimer);
+    this.#session.onLost = null;
+  }
+
+  #expire(): void {
+    this.#endSoon('too_old');
+    this.#turn?.expire();
+  }
+
+  /** At once, or when the turn that somebody has is over; nobody has one after that. */
+  #endSoon(end: TransactionEnd): void {
+    if (this.#end !== null || this.#dueEnd !== null) return;
+    this.#dueEnd = end;
+    if (this.#turn === null) void this.#rollBack(end);
+  }
+
+  /** Never rejects. A session that does not answer is lost within a second, and the server undoes what was done. */
+  async #rollBack(end: TransactionEnd): Promise<void> {
+    this.#stopIdling();
+    const { control } = this.context;
+    const lease = new SessionLease(this.#session, control, () => {}, null);
+    lease.boundWhatFollows();
+    await lease.rollBack(null);
+    lease.end();
+    this.#finish(lease.isLost ? 'lost' : end);
+  }
+
+  #finish(end: TransactionEnd): void {
+    if (this.#end !== null) return;
+    this.#end = end;
+    this.#stopIdling();
+    clearTimeout(this.#totalTimer);
+    const { pool, share } = this.context;
+    pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
+    share.leave();
+    this.#onEnd(end);
+    for (const turn of this.#waiting.splice(0)) {
+      pool.admission.leave();
+      turn.isTooLate(end);
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// One statement in a transaction that its client holds: sent, and afterwards looked whether the transaction is still there.
+// Must not know whose turn it is.
+import { fetchStatus } from '../../shared/mysql/commands.ts';
+import type { PacketsAhead } from '../../shared/mysql/framing.ts';
+import {
+  type Column,
+  type OkPacket,
+  type ServerError,
+  serverStatus,
+} from '../../shared/mysql/packets.ts';
+import type { ResultNote } from '../../shared/mysql/query.ts';
+import { undoesTransaction } from '../execute/batch-break.ts';
+import type { Outcome, RunEnd } from '../execute/outcome.ts';
+import type { Statement } from '../execute/preparation.ts';
+import type { RunSink } from '../execute/run-events.ts';
+import type { RunTimes } from '../execute/run-times.ts';
+import type { LeaseSink, SessionLease } from '../execute/session-lease.ts';
+import { describeFailure, type StatementFailure } from '../execute/statement-failure.ts';
+import { type Done, type Job, type JobTools, transactionOver } from './held-turn.ts';
+
+const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
+
+/** A statement that may stand in a transaction, as far as its text tells. */
+export class StatementJob implements Job {
+  readonly #statement: Statement;
+
+  constructor(statement: Statement) {
+    this.#statement = statement;
+  }
+
+  get seesOneMoment(): boolean {
+    return this.#statement.seesOneMoment && this.#statement.effects.isHarmless();
+  }
+
+  async perform(tools: JobTools): Promise<Done> {
+    const { lease } = tools;
+    const { effects } = this.#statement;
+    const results = new Results(tools.sink, tools.times);
+    effects.sent();
+    const answered = await lease.ask(this.#statement.sql ?? '', results);
+    effects.ended(answered.kind === 'answered');
+    if (tools.stopReason !== null) return tools.undoAfterStop(tools.stopReason);
+    if (answered.kind === 'lost')
+      return { end: { kind: 'lost', outcome: 'unknown' }, ended: 'lost' };
+    if (answered.error !== null) return this.#refused(lease, answered.error, results.notes);
+    if (results.isOpen) return { end: succeeded, ended: null };
+    await lease.rollBack(null);
+    return { end: { kind: 'transaction ended', outcome: 'partial' }, ended: 'ended' };
+  }
+
+  afterEnd(): RunEnd {
+    return transactionOver;
+  }
+
+  /** An error has no flags: the server is asked whether the transaction is still there. */
+  async #refused(
+    lease: SessionLease,
+    error: ServerError,
+    notes: readonly ResultNote[],
+  ): Promise<Done> {
+    const failure = describeFailure(this.#statement.sql ?? '', notes, error, false);
+    const isUndoing = undoesTransaction(error, false);
+    const hasLeft = isUndoing && (await lease.hasLeftSomething());
+    const isOpen = await isInTransaction(lease);
+    if (isOpen) return { end: answeredWith(failure), ended: null };
+    await lease.rollBack(null);
+    const isUndone = isUndoing && !hasLeft && !failure.mayBePartial;
+    const outcome = lease.isLost ? 'unknown' : isUndone ? 'rolled_back' : 'partial';
+    return { end: answeredWith(failure, outcome), ended: lease.isLost ? 'lost' : 'ended' };
+  }
+}
+
+/** What MySQL has refused. @param outcome what became of the whole transaction, which is over; missing: it is open */
+export function answeredWith(failure: StatementFailure, outcome?: Outcome): RunEnd {
+  const batch = outcome === undefined ? {} : { batch: { outcome, isAround: true } };
+  return { kind: 'answered', failure: { ...failure, ...batch }, facts: null };
+}
+
+async function isInTransaction({ session }: SessionLease): Promise<boolean> {
+  const status = await fetchStatus(session.connection).catch(() => 0);
+  return (status & serverStatus.inTransaction) !== 0;
+}
+
+/** Hands results on, and remembers what the server's flags say behind the last one. */
+class Results implements LeaseSink {
+  /** Nobody asks: the session is reset after the transaction in any case. */
+  readonly hasChangedState = false;
+  readonly notes: ResultNote[] = [];
+  readonly #sink: RunSink;
+  readonly #times: RunTimes;
+
+  constructor(sink: RunSink, times: RunTimes) {
+    this.#sink = sink;
+    this.#times = times;
+  }
+
+  /** Whether the transaction is still there. */
+  get isOpen(): boolean {
+    return this.notes.at(-1)?.inTransaction === true;
+  }
+
+  columns(columns: readonly Column[], more: boolean): void {
+    this.#times.answerBegins();
+    this.#sink.columns(columns, more);
+  }
+
+  row(bytes: Buffer, start: number, end: number): void {
+    this.#sink.row(bytes, start, end);
+  }
+
+  rows(ahead: PacketsAhead): void {
+    this.#sink.rows?.(ahead);
+  }
+
+  endOfRows(status: number): void {
+    this.#note(true, status);
+    this.#sink.endOfRows(status);
+  }
+
+  ok(ok: OkPacket, more: boolean): void {
+    this.#times.answerBegins();
+    this.#note(false, ok.status);
+    this.#sink.ok(ok, more);
+  }
+
+  #note(isResultSet: boolean, status: number): void {
+    const inTransaction = (status & serverStatus.inTransaction) !== 0;
+    this.notes.push({ isResultSet, inTransaction });
+  }
+}

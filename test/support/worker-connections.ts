@@ -1,0 +1,68 @@
+// Connections of which it is known which worker has accepted them: what comes on one must be passed on to have it at another.
+// Must not know what is asked on them.
+import assert from 'node:assert/strict';
+import type { NetConnectOpts } from 'node:net';
+import { openRaw, type RawConnection } from './http.ts';
+
+/** One of them. Whoever opened it must destroy its socket. */
+export type WorkerConnection = RawConnection & {
+  /** The same for all connections of a worker: what it begins its requests' ids with. */
+  readonly worker: string;
+};
+
+const mostOpened = 200;
+
+/** A request as bytes. @param body of JSON; none where it is missing */
+export function formatRequest(
+  method: string,
+  path: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const own = { Host: 'localhost', 'Content-Type': 'application/json', ...headers };
+  const lines = Object.entries(own).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${path} HTTP/1.1\r\n${lines.join('')}`;
+  return `${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+}
+
+/** Opens one at another worker than those. Rejects where there is none. */
+export async function openBeside(
+  target: number | NetConnectOpts,
+  others: readonly string[] = [],
+): Promise<WorkerConnection> {
+  for (let count = 0; count < mostOpened; count += 1) {
+    const connection = await openRaw(target);
+    connection.send(formatRequest('GET', '/nothing'));
+    const reply = await connection.reply();
+    const [worker = ''] = (reply.header('x-request-id') ?? '').split('-');
+    if (!others.includes(worker)) return { ...connection, worker };
+    connection.socket.destroy();
+  }
+  throw new Error(`${mostOpened} connections, and none of another worker`);
+}
+
+/** Opens one at each of so many workers. */
+export async function openAtEach(
+  target: number | NetConnectOpts,
+  count: number,
+): Promise<readonly WorkerConnection[]> {
+  const all: WorkerConnection[] = [];
+  while (all.length < count) {
+    all.push(
+      await openBeside(
+        target,
+        all.map(({ worker }) => worker),
+      ),
+    );
+  }
+  return all;
+}
+
+/** Begins a transaction, which the connection's worker has from then on; its token. */
+export async function beginAt({ send, reply }: RawConnection): Promise<string> {
+  send(formatRequest('POST', '/v1/transaction', {}));
+  const { status, body } = await reply();
+  assert.equal(status, 201, body.toString());
+  return JSON.parse(body.toString()).transaction;
+}

@@ -1,0 +1,34 @@
+// How COMMITs ended, for those who ask again: what was forgotten is never told as not committed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CommitEndings } from '../../../../src/shared/process/commit-endings.ts';
+
+const nameOf = (serial: number, incarnation = 'aa') => ({ incarnation, serial });
+
+test('what was noted last is told, and of others that they are over', () => {
+  const endings = new CommitEndings();
+  endings.note(nameOf(1), 'unknown');
+  endings.note(nameOf(2), 'unknown');
+  endings.note(nameOf(3), 'unknown');
+  endings.note(nameOf(2), 'committed');
+  endings.note(nameOf(3), 'over');
+  const told = [1, 2, 3, 4].map((serial) => endings.of(nameOf(serial)));
+  assert.deepEqual(told, ['unknown', 'committed', 'over', 'over']);
+  assert.equal(endings.of(nameOf(1, 'bb')), 'over');
+});
+
+test('what had to be forgotten is unknown, also of those before it', () => {
+  const endings = new CommitEndings(2);
+  for (const serial of [3, 2, 7, 8]) endings.note(nameOf(serial), 'committed');
+  const told = [1, 2, 3, 4, 7, 8].map((serial) => endings.of(nameOf(serial)));
+  assert.deepEqual(told, ['unknown', 'unknown', 'unknown', 'over', 'committed', 'committed']);
+  assert.equal(endings.of(nameOf(1, 'bb')), 'over');
+});
+
+test('one that came to nothing late is over, though younger ones have been forgotten', () => {
+  const endings = new CommitEndings(3);
+  for (const serial of [2, 3, 4, 5, 6]) endings.note(nameOf(serial), 'committed');
+  endings.note(nameOf(1), 'over');
+  assert.equal(endings.of(nameOf(1)), 'over');
+  assert.equal(endings.of(nameOf(2)), 'unknown');
+});

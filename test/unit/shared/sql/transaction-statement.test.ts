@@ -1,0 +1,94 @@
+// Which statements begin, end or shape a transaction, however they are written.
+// Must not know what is done then.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeTransactionStatement as decode } from '../../../../src/shared/sql/transaction-statement.ts';
+
+const begin = (isReadOnly: boolean | null = null, withConsistentSnapshot = false) => {
+  return { kind: 'begin', isReadOnly, withConsistentSnapshot } as const;
+};
+const set = (scope: 'next' | 'session', isolation: string | null, isReadOnly: boolean | null) => {
+  return { kind: 'set', scope, characteristics: { isolation, isReadOnly } } as const;
+};
+
+test('a transaction begins in each of the ways that MySQL knows', () => {
+  for (const [sql, expected] of [
+    ['BEGIN', begin()],
+    ['begin work;', begin()],
+    ['/* by tracing */ Begin -- now\n', begin()],
+    ['start transaction', begin()],
+    ['START TRANSACTION READ ONLY', begin(true)],
+    ['START TRANSACTION READ WRITE ;', begin(false)],
+    ['start  transaction\nwith consistent snapshot , read only', begin(true, true)],
+  ] as const) {
+    assert.deepEqual(decode(sql), expected, sql);
+  }
+});
+
+test('it ends by COMMIT and ROLLBACK, and not by ROLLBACK TO', () => {
+  for (const sql of ['commit', 'COMMIT WORK;', 'COMMIT AND NO CHAIN NO RELEASE']) {
+    assert.deepEqual(decode(sql), { kind: 'commit' }, sql);
+  }
+  for (const sql of ['rollback', 'ROLLBACK WORK', 'rollback no release']) {
+    assert.deepEqual(decode(sql), { kind: 'rollback' }, sql);
+  }
+  for (const sql of [
+    'ROLLBACK TO a',
+    'ROLLBACK TO SAVEPOINT a',
+    'SAVEPOINT a',
+    'RELEASE SAVEPOINT a',
+  ]) {
+    assert.deepEqual(decode(sql), { kind: 'ordinary' }, sql);
+  }
+});
+
+test('SET TRANSACTION says level and access, for the next or for all of the session', () => {
+  for (const [sql, expected] of [
+    ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', set('next', 'read committed', null)],
+    ['set session transaction isolation level serializable', set('session', 'serializable', null)],
+    ['SET LOCAL TRANSACTION READ ONLY', set('session', null, true)],
+    [
+      'SET TRANSACTION READ WRITE, ISOLATION LEVEL REPEATABLE READ;',
+      set('next', 'repeatable read', false),
+    ],
+  ] as const) {
+    assert.deepEqual(decode(sql), expected, sql);
+  }
+});
+
+test('what a session of requests cannot do is told, not done by half', () => {
+  for (const sql of [
+    'COMMIT AND CHAIN',
+    'ROLLBACK RELEASE',
+    'commit work and no chain release',
+    'SET autocommit = 0',
+    'set session autocommit=off',
+    'SET @@autocommit = 0',
+    'SET @@session.autocommit := false',
+    "XA START 'a'",
+  ]) {
+    assert.equal(decode(sql).kind, 'unsupported', sql);
+  }
+});
+
+test('anything else is ordinary, and what a server would refuse is left to it', () => {
+  for (const sql of [
+    '',
+    'SELECT 1',
+    'BEGIN NOT ATOMIC select 1; END',
+    'BEGIN; DROP TABLE t',
+    '/*!BEGIN*/',
+    'BEGIN /*! WORK */',
+    'SET GLOBAL TRANSACTION READ ONLY',
+    'SET TRANSACTION ISOLATION LEVEL CHAOS',
+    'START TRANSACTION READ',
+    'START SLAVE',
+    'SET autocommit = 1',
+    'SET @autocommit = 0',
+    "SET @a = 'autocommit = 0'",
+    "COMMIT 'never closed",
+    `SET @a = ${'1 + '.repeat(1000)} 1`,
+  ]) {
+    assert.deepEqual(decode(sql), { kind: 'ordinary' }, sql);
+  }
+});
