@@ -1,0 +1,14 @@
+// A program that begins a transaction with a wrong token: does it go on?
+// Must not know node:test, which has its own way with promises that nobody looks at.
+import { PrismaPlanetScale } from '@prisma/adapter-planetscale';
+import { PrismaClient } from './generated/client.ts';
+import { setting } from './setting.ts';
+
+if (process.argv[2] === 'listen') process.on('unhandledRejection', () => undefined);
+const url = setting.gateway.replace(/:[^:@]+@/, ':wrong@');
+const prisma = new PrismaClient({ adapter: new PrismaPlanetScale({ url }) });
+// Prisma's own timer does not keep a process.
+const alive = setInterval(() => undefined, 1000);
+const told = await prisma.$transaction((tx) => tx.customer.count()).catch(({ code }) => code);
+clearInterval(alive);
+process.stdout.write(`${told}\n`);

@@ -1,0 +1,29 @@
+// The examples of docs/drivers.md that want a generated client: as they stand there, with what they print.
+// Must not know what they do.
+import { readFileSync } from 'node:fs';
+import { findBlocks } from '../../test/support/page-blocks.ts';
+
+/** The page's schema and table, and its programs in their order. */
+export type PageExamples = {
+  readonly schema: string;
+  readonly table: string;
+  readonly programs: readonly { readonly text: string; readonly printed: unknown }[];
+};
+
+/** What the page calls the gateway. */
+export const pageAddress = '127.0.0.1:9090';
+export const pageToken = 'a-long-random-text';
+
+/** Reads the page. Throws where it has no schema, no table, or a program without what it prints. */
+export function readPageExamples(): PageExamples {
+  const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));
+  const textOf = (language: string) => {
+    const found = blocks.find((block) => block.language === language);
+    if (found === undefined) throw new Error(`docs/drivers.md has no block of ${language}`);
+    return found.text;
+  };
+  const programs = blocks.flatMap(({ mark, text }, at) =>
+    mark === 'prisma' ? [{ text, printed: JSON.parse(blocks[at + 1]?.text ?? '') as unknown }] : [],
+  );
+  return { schema: textOf('prisma'), table: textOf('sql'), programs };
+}

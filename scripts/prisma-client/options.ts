@@ -1,0 +1,37 @@
+// The command line of scripts/prisma: arguments to words and a server, and the help text.
+// Must not know what is run.
+import { parseArgs } from 'node:util';
+
+export const help = `Usage: scripts/prisma [--server <folder>] [word…]
+
+Prisma's client as it is generated from a schema, before a gateway of three workers; beside it the same client straight before the server,
+by Prisma's adapter for MariaDB. Words choose checks by their path.
+
+  --server   a folder with another server than the system's MariaDB, as scripts/matrix unpacks them (or DBHTTPD_TEST_SERVER_ROOT)
+  --help     this text
+
+Prisma comes from npm, into a cache of 300 MB: DBHTTPD_PRISMA_DIR, or ~/.cache/dbhttpd/prisma.
+`;
+
+/** The outcome of reading the command line. */
+export type Command =
+  | { readonly kind: 'run'; readonly server: string | null; readonly words: readonly string[] }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'fault'; readonly message: string };
+
+/** Reads argv (without node and script). */
+export function parseCommand(argv: readonly string[]): Command {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...argv],
+      options: { server: { type: 'string' }, help: { type: 'boolean', default: false } },
+      allowPositionals: true,
+    });
+    if (values.help) return { kind: 'help' };
+    return { kind: 'run', server: values.server ?? null, words: positionals };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
+    return { kind: 'fault', message };
+  }
+}
