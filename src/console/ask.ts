@@ -40,6 +40,7 @@ export type BackendStats = {
   readonly section: string;
   readonly backend: string;
   readonly role: string | null;
+  readonly reason: string | null;
   readonly lag_seconds: number | null;
   /** Beyond it a replica gets no reads; null: replicas are not read from. */
   readonly max_lag_seconds: number | null;

@@ -115,10 +115,11 @@ export function isBehind({ lag_seconds, max_lag_seconds }: BackendStats): boolea
 }
 
 function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
-  const { backend, role } = server;
+  const { backend, role, reason } = server;
   const found: Attention[] = [];
   if (role === 'unusable') {
-    found.push({ severity: 'bad', text: `${backend} cannot be used.`, part: 'backends' });
+    const text = `${backend} cannot be used${reason === null ? '' : `: ${reason}`}.`;
+    found.push({ severity: 'bad', text, part: 'backends' });
   }
   if (isBehind(server)) {
     const [lag, most] = [server.lag_seconds ?? 0, server.max_lag_seconds];

@@ -5,7 +5,7 @@ import { isBehind } from './attention.ts';
 import { element, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
 import { openPart } from './part.ts';
-import { asText, type Column, createTable } from './table.ts';
+import { asLongText, asText, type Column, createTable } from './table.ts';
 import type { StatsPart } from './workers.ts';
 
 const tones: Readonly<Record<string, string>> = {
@@ -68,6 +68,7 @@ const columns: readonly Column<BackendStats>[] = [
     kind: 'number',
     show: asText(({ connections }) => formatCount(connections.connecting)),
   },
+  { name: 'Why', kind: 'text', show: asLongText(({ reason }) => reason ?? unknown) },
 ];
 
 function showUse({ connections: { busy, max } }: BackendStats, cell: HTMLElement): void {

@@ -4,7 +4,7 @@ import type { Answerers } from '../shared/process/calls.ts';
 import type { ToldRequests } from '../shared/process/live-requests.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
 import type { ToldStatements } from '../shared/process/statement-sums.ts';
-import type { Stats } from '../shared/process/stats.ts';
+import type { ServerVerdict, Stats } from '../shared/process/stats.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import { readFigures } from './figures.ts';
@@ -45,6 +45,7 @@ export function createInside({ sections, slots, commits, logLinesLost }: InsideS
   const ownFigures = measureOwnFigures();
   const history = new History();
   const errors = new RecentErrors();
+  const verdicts = new Map<number, readonly ServerVerdict[]>();
   const statements = new StatementTotals(Date.now());
   const timers = [
     setInterval(() => history.note(readFigures(totals.reported()), Date.now()), historyIntervalMs),
@@ -71,6 +72,7 @@ export function createInside({ sections, slots, commits, logLinesLost }: InsideS
       sections,
       slots: slots(),
       reported: totals.reported(),
+      verdicts: [...verdicts.values()].flat(),
       history: history.told(),
       errors: errors.latest,
     });
@@ -114,9 +116,13 @@ export function createInside({ sections, slots, commits, logLinesLost }: InsideS
     report: (slot, report) => {
       totals.update(slot, report.snapshot);
       errors.add(slot, report.errors);
+      verdicts.set(slot, report.verdicts);
       if (report.statements !== null) statements.add(report.statements);
     },
-    retire: totals.retire,
+    retire: (slot) => {
+      totals.retire(slot);
+      verdicts.delete(slot);
+    },
     unseen: totals.unseen,
     close: () => {
       for (const timer of timers) clearInterval(timer);

@@ -1,7 +1,7 @@
 // An instance in one object, for people and the console.
 // Must not know how workers are asked.
 import type { Snapshot, WorkerMetric } from '../shared/process/metrics.ts';
-import type { BackendStats, Stats, WorkerStats } from '../shared/process/stats.ts';
+import type { BackendStats, ServerVerdict, Stats, WorkerStats } from '../shared/process/stats.ts';
 import { version } from '../shared/process/version.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import { type Reported, readFigures, sumOf } from './figures.ts';
@@ -13,6 +13,8 @@ export type StatsSources = {
   readonly sections: Sections;
   readonly slots: readonly Slot[];
   readonly reported: Reported;
+  /** The living workers'. */
+  readonly verdicts: readonly ServerVerdict[];
   readonly history: Stats['history'];
   readonly errors: Stats['errors'];
 };
@@ -24,6 +26,7 @@ export function describeInstance({
   sections,
   slots,
   reported,
+  verdicts,
   history,
   errors,
 }: StatsSources): Stats {
@@ -37,7 +40,7 @@ export function describeInstance({
     started_at: new Date(performance.timeOrigin).toISOString(),
     ready: workers.some(({ ready }) => ready),
     workers,
-    backends: describeBackends([...reported.present.values()], sections),
+    backends: describeBackends([...reported.present.values()], verdicts, sections),
     totals: { requests, outcomes, failures },
     history,
     errors,
@@ -80,6 +83,7 @@ function stateOf(slot: Slot): WorkerStats['state'] {
 
 function describeBackends(
   snapshots: readonly Snapshot[],
+  verdicts: readonly ServerVerdict[],
   sections: Sections,
 ): readonly BackendStats[] {
   const names = new Map<string, { readonly section: string; readonly backend: string }>();
@@ -91,8 +95,14 @@ function describeBackends(
   return [...names.values()].map((name) => {
     const config = sections.find(({ section }) => section === name.section);
     const isReadFrom = config?.reads === 'replicas';
+    const described = describeBackend(snapshots, name);
+    const verdict = verdicts.find(
+      ({ section, backend, role }) =>
+        section === name.section && backend === name.backend && role === described.role,
+    );
     return {
-      ...describeBackend(snapshots, name),
+      ...described,
+      reason: verdict?.reason ?? null,
       max_lag_seconds: isReadFrom ? config.maxLagMs / 1000 : null,
     };
   });
@@ -101,7 +111,7 @@ function describeBackends(
 function describeBackend(
   snapshots: readonly Snapshot[],
   name: { readonly section: string; readonly backend: string },
-): Omit<BackendStats, 'max_lag_seconds'> {
+): Omit<BackendStats, 'reason' | 'max_lag_seconds'> {
   const sum = (metric: WorkerMetric, labels = {}) =>
     snapshots.reduce((all, snapshot) => all + sumOf(snapshot, metric, { ...name, ...labels }), 0);
   const connections = (state: string) => sum('dbhttpd_pool_connections', { state });

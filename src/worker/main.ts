@@ -220,8 +220,9 @@ function report(sent?: () => void): void {
     histograms: [...histograms, lags],
   };
   const errors = running.service.takeErrors();
+  const verdicts = running.service.verdicts();
   const statements = running.service.takeStatements();
-  tell({ kind: 'report', report: { snapshot, errors, statements } }, sent);
+  tell({ kind: 'report', report: { snapshot, errors, verdicts, statements } }, sent);
 }
 
 function tell(message: ToSupervisor, sent: () => void = () => {}): void {

@@ -3,6 +3,7 @@
 
 import type { Log } from '../shared/process/log.ts';
 import type { Sample } from '../shared/process/metrics.ts';
+import type { ServerVerdict } from '../shared/process/stats.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
@@ -86,6 +87,16 @@ export class ServedSection implements Served {
       ],
       histograms: this.#metrics.histograms(),
     };
+  }
+
+  /** What it makes of each of several servers, and why; nothing where there is one. */
+  verdicts(): readonly ServerVerdict[] {
+    const { servers, config, backends } = this.section;
+    if (servers === null) return [];
+    return backends.map(({ address }, at) => {
+      const { role, reason } = servers.standingOf(at);
+      return { section: config.section, backend: address, role, reason };
+    });
   }
 
   /** What each of several servers is; nothing where there is one. */

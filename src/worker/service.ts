@@ -9,6 +9,7 @@ import type { SupervisorCalls } from '../shared/process/messages.ts';
 import type { Snapshot } from '../shared/process/metrics.ts';
 import type { RecentError } from '../shared/process/recent-errors.ts';
 import type { StatementsReport } from '../shared/process/statement-sums.ts';
+import type { ServerVerdict } from '../shared/process/stats.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/worker-sockets.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
@@ -76,6 +77,8 @@ export type Service = {
   readonly snapshot: () => Snapshot;
   /** A statement through another worker may have changed tables. */
   readonly tablesChanged: () => void;
+  /** What is made of each of several servers; nothing of a section's only one. */
+  readonly verdicts: () => readonly ServerVerdict[];
   /** The requests that went wrong since it was asked last. */
   readonly takeErrors: () => readonly RecentError[];
   /** What has come to each statement since it was asked last; null: nothing. */
@@ -220,6 +223,7 @@ export function createService({
       };
     },
     live,
+    verdicts: () => served.flatMap((one) => one.verdicts()),
     takeErrors: () => recentErrors.take(),
     takeStatements: () => statements.take(),
     settle: async () => {

@@ -10,6 +10,7 @@ import { readMetric } from '../support/scrape.ts';
 import { chooseProgram } from '../support/server-process.ts';
 import {
   readerOf,
+  reasonsOf,
   roleMetric,
   rolesBecome,
   rolesOf,
@@ -97,6 +98,9 @@ test('a former primary that is writable again is not written to, and its reason 
     gateway.log(),
     new RegExp(`backend=${addressOf(0)} role=unusable .*writable beside the primary`),
   );
+  const [reason, ...others] = await reasonsOf(gateway);
+  assert.match(reason ?? '', /writable beside the primary/);
+  assert.ok(others.every((other) => other !== null && other !== reason));
 });
 
 test('a former primary that follows the new one is a replica', async (t) => {

@@ -47,6 +47,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         section: text,
         backend: `${index} ${text}`,
         role,
+        reason: role === null ? null : text,
         lag_seconds: role === 'replica' ? 12.5 : null,
         max_lag_seconds: 10,
         connections: { busy: 10, idle: 0, connecting: 0, max: 10 },

@@ -1,5 +1,6 @@
 // A gateway before a replicated set, as its operator and its clients see it: roles, reasons, where a statement ran.
 // Must not know how roles are found out.
+import type { Stats } from '../../src/shared/process/stats.ts';
 import { eventually } from './eventually.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { Settings } from './ini-text.ts';
@@ -36,6 +37,12 @@ export async function startBefore(
 export async function rolesOf(gateway: Gateway): Promise<readonly Role[]> {
   const { sections, code } = (await gateway.get('/readyz')).json<Ready & { code?: string }>();
   return code === 'STARTING' ? [] : (sections?.[gateway.section]?.roles ?? []);
+}
+
+/** Why each server has its role, in the order of `host`, as people and the console are told. */
+export async function reasonsOf(gateway: Gateway): Promise<readonly (string | null)[]> {
+  const { backends } = (await gateway.get('/v1/stats')).json<Stats>();
+  return backends.map(({ reason }) => reason);
 }
 
 /** Resolves once the roles are these. */

@@ -59,6 +59,19 @@ function tls(reason: string): ConnectFailure {
   return { kind: 'tls', errno: null, reason: shorten(`TLS: ${reason}`) };
 }
 
+const meanings: Readonly<Record<ConnectFailure['kind'], string>> = {
+  refused: 'the server refuses the account, the connection or a session setting',
+  unusable: 'the server breaks the protocol or does not get its password',
+  tls: 'TLS towards the server failed',
+  silent: 'the server does not answer in time',
+  unreachable: 'the server cannot be reached',
+};
+
+/** The same for HTTP: no hosts, no accounts, no words of the server's; the log has those. */
+export function tellConnectFailure({ kind, errno }: ConnectFailure): string {
+  return errno === null ? meanings[kind] : `${meanings[kind]} (errno ${errno})`;
+}
+
 function unreachable(reason: string): ConnectFailure {
   return { kind: 'unreachable', errno: null, reason: shorten(reason) };
 }

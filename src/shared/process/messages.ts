@@ -9,7 +9,7 @@ import type { LiveRequests, ToldRequests } from './live-requests.ts';
 import type { Snapshot } from './metrics.ts';
 import type { RecentError } from './recent-errors.ts';
 import type { StatementsReport, ToldStatements } from './statement-sums.ts';
-import type { Stats } from './stats.ts';
+import type { ServerVerdict, Stats } from './stats.ts';
 
 /** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
 export const inheritedSocket = 4;
@@ -52,6 +52,8 @@ export type WorkerReport = {
   readonly snapshot: Snapshot;
   /** Since the last report. */
   readonly errors: readonly RecentError[];
+  /** What it makes of each of several servers; nothing of a section's only one. */
+  readonly verdicts: readonly ServerVerdict[];
   /** What has come to each statement since the last report; null: nothing. */
   readonly statements: StatementsReport | null;
 };

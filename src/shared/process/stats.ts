@@ -20,12 +20,23 @@ export type WorkerStats = {
   readonly event_loop_lag_ms: number | null;
 };
 
+/** What one worker makes of one of several servers. */
+export type ServerVerdict = {
+  readonly section: string;
+  readonly backend: string;
+  readonly role: string;
+  /** Why: no words of the server's, no accounts. */
+  readonly reason: string;
+};
+
 /** A server, as all workers together see and use it. */
 export type BackendStats = {
   readonly section: string;
   readonly backend: string;
   /** What most workers make of it; null: it is alone in its section. */
   readonly role: string | null;
+  /** Why they do, as the first of them tells; null: it is alone in its section. */
+  readonly reason: string | null;
   /** The longest that a worker knows of; null: it is not known, or there is none. */
   readonly lag_seconds: number | null;
   /** A replica that is behind by more gets no reads. Null: this section does not read from replicas. */

@@ -1,7 +1,7 @@
 // What is known of one candidate: its last looks, whether it counts, how far it is behind.
 // Must not know the other candidates.
 import { createHash } from 'node:crypto';
-import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import { type ConnectFailure, tellConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Seen, Verdict } from '../../shared/topology/judge.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
@@ -13,6 +13,7 @@ const looksToReturn = 3;
 const keptLooks = 5;
 /** They have so much between them at least, in ms: where looks are hurried, they still go back as far as another's latest. */
 const leastGapMs = 400;
+const notAsked = 'not asked yet';
 
 /** One candidate. */
 export class Candidate {
@@ -47,12 +48,18 @@ export class Candidate {
     const [view, ...earlier] = this.#looks;
     const number = view?.number ?? null;
     if (this.#failure !== null) return { view: null, reason: this.#failure.reason, number };
-    if (view === undefined) return { view: null, reason: 'not asked yet', number };
+    if (view === undefined) return { view: null, reason: notAsked, number };
     if (this.#returned < looksToReturn) {
       const reason = `it had been gone, and counts after ${looksToReturn} looks`;
       return { view: null, reason, number };
     }
     return { view, earlier, isPassedOver: this.isPassedOver, provenBy: this.#provenBy };
+  }
+
+  /** Why it is what it is, as whoever asks over HTTP may know. */
+  get toldReason(): string {
+    if (this.#failure !== null) return tellConnectFailure(this.#failure);
+    return this.verdict?.reason ?? notAsked;
   }
 
   noteLook(view: ServerView): void {

@@ -4,7 +4,7 @@ import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
-import { judge, type Verdict } from '../../shared/topology/judge.ts';
+import { judge, type Role, type Verdict } from '../../shared/topology/judge.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
 import type { ServerPart } from '../consistency/consistency.ts';
 import { Candidate } from './candidate.ts';
@@ -31,14 +31,16 @@ export type TopologySettings = {
 };
 
 /** What is told of a candidate. */
-export type Standing = Verdict & {
+export type Standing = {
+  readonly role: Role;
+  /** Why, for people: no words of the server's, no accounts. */
+  readonly reason: string;
   /** Changes of its role so far. */
   readonly changes: number;
   /** How far it is behind; null: that does not apply, or cannot be told. */
   readonly lagMs: number | null;
 };
 
-const notJudged: Verdict = { role: 'unusable', reason: 'not asked yet' };
 const usualMs = 1_000;
 /** While nobody takes writes. */
 const urgentMs = 200;
@@ -82,8 +84,8 @@ export class Topology {
   }
 
   standingOf(at: number): Standing {
-    const { verdict, lagMs, changes } = this.#candidates[at] as Candidate;
-    return { ...(verdict ?? notJudged), lagMs, changes };
+    const { verdict, toldReason, lagMs, changes } = this.#candidates[at] as Candidate;
+    return { role: verdict?.role ?? 'unusable', reason: toldReason, lagMs, changes };
   }
 
   /** Whether reads may go there beside the primary. */

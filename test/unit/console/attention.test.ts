@@ -104,7 +104,9 @@ test('names a replica that is behind, and a server that cannot be used', () => {
   ]);
   assert.deepEqual(told(backend({ ...replica, max_lag_seconds: null })), [behind]);
   assert.deepEqual(told(backend({ role: 'replica', lag_seconds: 2, max_lag_seconds: 10 })), []);
-  assert.deepEqual(told(backend({ role: 'unusable' })), ['bad: db cannot be used.']);
+  const unusable = { role: 'unusable', reason: 'it lacks the last writes' };
+  assert.deepEqual(told(backend(unusable)), ['bad: db cannot be used: it lacks the last writes.']);
+  assert.deepEqual(told(backend({ ...unusable, reason: null })), ['bad: db cannot be used.']);
 });
 
 test('counts what ended unknown, and the share that failed', () => {

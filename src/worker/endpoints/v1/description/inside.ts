@@ -40,6 +40,7 @@ const backend = closed({
   section: text,
   backend: text,
   role: { ...maybeText, description: 'Null: it is the only server of its section.' },
+  reason: { ...maybeText, description: 'Why it has that role.' },
   lag_seconds: maybeAmount,
   max_lag_seconds: { ...maybeAmount, description: 'Null: replicas are not read from.' },
   connections: closed({ busy: count, idle: count, connecting: count, max: count }),
