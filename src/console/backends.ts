@@ -5,7 +5,7 @@ import { isBehind } from './attention.ts';
 import { element, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
 import { openPart } from './part.ts';
-import { asLongText, asText, type Column, createTable } from './table.ts';
+import { asText, type Column, createTable } from './table.ts';
 import type { StatsPart } from './workers.ts';
 
 const tones: Readonly<Record<string, string>> = {
@@ -35,8 +35,9 @@ const columns: readonly Column<BackendStats>[] = [
   { name: 'Server', show: asText(({ backend }) => backend) },
   {
     name: 'Role',
-    show: ({ role }, cell) => {
+    show: ({ role, reason }, cell) => {
       setText(cell, role ?? 'only server');
+      cell.title = reason ?? '';
       cell.className = role === null ? 'plain' : `tone ${tones[role] ?? 'warn'}`;
     },
   },
@@ -63,15 +64,10 @@ const columns: readonly Column<BackendStats>[] = [
     kind: 'number',
     show: asText(({ connections }) => formatCount(connections.idle)),
   },
-  {
-    name: 'Opening',
-    kind: 'number',
-    show: asText(({ connections }) => formatCount(connections.connecting)),
-  },
-  { name: 'Why', kind: 'text', show: asLongText(({ reason }) => reason ?? unknown) },
 ];
 
-function showUse({ connections: { busy, max } }: BackendStats, cell: HTMLElement): void {
+function showUse({ connections }: BackendStats, cell: HTMLElement): void {
+  const { busy, max, connecting } = connections;
   let [meter, label] = [...cell.children] as HTMLElement[];
   if (meter === undefined || label === undefined) {
     meter = element('span', { class: 'meter', 'aria-hidden': 'true' }, element('span'));
@@ -82,5 +78,6 @@ function showUse({ connections: { busy, max } }: BackendStats, cell: HTMLElement
   const share = max > 0 ? Math.min(1, busy / max) : 0;
   (meter.firstElementChild as HTMLElement).style.inlineSize = `${share * 100}%`;
   meter.classList.toggle('full', max > 0 && busy >= max);
-  setText(label, `${formatCount(busy)} of ${formatCount(max)}`);
+  const opening = connecting === 0 ? '' : `, ${formatCount(connecting)} opening`;
+  setText(label, `${formatCount(busy)} of ${formatCount(max)}${opening}`);
 }

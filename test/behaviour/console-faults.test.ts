@@ -30,7 +30,7 @@ before(async () => {
   await createGate(database);
   await database.query(`
     create table orders (id int primary key auto_increment, customer int, total int, key by_customer (customer));
-    insert into orders (customer, total) select one.seq % 5000, one.seq from numbers one, numbers ten where ten.seq <= 4;
+    insert into orders (customer, total) select one.seq % 5000, one.seq from numbers one, numbers ten where ten.seq <= 16;
     create table city (id int primary key, name varchar(20));
     insert into city select seq, concat('city ', seq) from numbers where seq <= 1000`);
   [slowing, narrow] = (await Promise.all(
