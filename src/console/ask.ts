@@ -91,6 +91,7 @@ type Phase = 'waiting' | 'running' | 'streaming' | 'stalled';
 export type RunningRequest = {
   readonly id: string;
   readonly request_id: string;
+  readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: Phase;
   readonly client: string | null;

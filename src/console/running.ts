@@ -70,7 +70,13 @@ function columnsOf(
     { name: 'Worker', kind: 'number', show: asText(({ worker }) => String(worker)) },
     { name: 'Backend', show: asText(({ backend }) => backend ?? unknown) },
     { name: 'Section', show: asText(({ section }) => section) },
-    { name: 'Request', show: asText(({ request_id }) => request_id) },
+    {
+      name: 'Request',
+      show: ({ request_id, trace_id }, cell) => {
+        setText(cell, request_id);
+        cell.title = trace_id === null ? '' : `trace ${trace_id}`;
+      },
+    },
     { name: 'End it', kind: 'action', show: (request, cell) => showKill(request, cell, kill) },
   ];
 }

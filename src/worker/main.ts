@@ -23,6 +23,7 @@ import { whereThrown } from '../shared/process/where-thrown.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
+import { traceField } from './observe/trace-context.ts';
 import { createService, type Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -49,9 +50,15 @@ const answerers: Answerers<WorkerCalls> = {
   },
   requests: () => running?.service.live.tell(performance.now()) ?? { requests: [], omitted: 0 },
   kill: (id) => {
-    const request = running?.service.live.kill(id) ?? null;
-    if (request !== null) running?.log.info('a request is ended by somebody', { request });
-    return { isFound: request !== null };
+    const killed = running?.service.live.kill(id) ?? null;
+    if (killed !== null) {
+      const { requestId, traceId } = killed;
+      running?.log.info('a request is ended by somebody', {
+        request: requestId,
+        ...traceField(traceId),
+      });
+    }
+    return { isFound: killed !== null };
   },
 };
 let running: Running | null = null;

@@ -12,6 +12,7 @@ import { openProcesslist, type Processlist } from '../support/processlist.ts';
 type Running = {
   readonly id: string;
   readonly request_id: string;
+  readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: string;
   readonly client: string | null;
@@ -88,6 +89,7 @@ test('all that runs is told, by whichever worker, and one of it can be ended: it
     assert.deepEqual(Object.keys(one), [
       'id',
       'request_id',
+      'trace_id',
       'age_ms',
       'phase',
       'client',

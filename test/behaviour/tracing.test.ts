@@ -10,6 +10,7 @@ import type { Options } from '../support/ask.ts';
 import { takesAttributes } from '../support/attributed.ts';
 import { resultsOf } from '../support/db-results.ts';
 import { eventually } from '../support/eventually.ts';
+import { closeGate, createGate } from '../support/gate.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { enterPipeline, pipelinedStatements } from '../support/pipeline.ts';
@@ -25,6 +26,7 @@ before(async () => {
   database = await startDatabase();
   await database.query('create table t (id int primary key, v varchar(60)) engine = innodb');
   await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
+  await createGate(database);
   isTold = takesAttributes(database);
   proxy = await startProxiedDatabase(database);
   const settings = {
@@ -119,6 +121,26 @@ test('it stands in what the log says of refusals, of writes that nobody knows of
     await logLine('a reply was cut short', cut.traceId),
     new RegExp(`request=of-${cut.traceId} trace_id=${cut.traceId} rows=`),
   );
+});
+
+test('it stands beside what runs now, and in the line of who ended it', async (t) => {
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const { traceId, options } = createTrace();
+  const reply = gateway.post('/v1/query', { sql: `select ${gate.zero}` }, options);
+  const running = await eventually('it runs', async () => {
+    const { requests } = (await gateway.get('/v1/requests')).json<{
+      requests: { id: string; trace_id: string | null }[];
+    }>();
+    return requests.find(({ trace_id }) => trace_id === traceId);
+  });
+  assert.equal(
+    (await gateway.request(`/v1/requests/${running.id}`, { method: 'DELETE' })).status,
+    200,
+  );
+  assert.equal((await reply).status, 504);
+  const line = await logLine('a request is ended by somebody', traceId);
+  assert.match(line, new RegExp(`request=of-${traceId} trace_id=${traceId}$`));
 });
 
 /** So many rows, on any server. */

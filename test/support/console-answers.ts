@@ -78,6 +78,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
     requests: [12_000, 300].map((age_ms, index) => ({
       id: `${index}-1`,
       request_id: `${index} ${text}`,
+      trace_id: index === 0 ? text : null,
       age_ms,
       phase: text as RunningRequest['phase'],
       client: text,

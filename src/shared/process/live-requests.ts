@@ -9,6 +9,8 @@ export type LiveRequest = {
   /** Unique in its worker. */
   readonly id: number;
   readonly request_id: string;
+  /** The trace that it is part of; null: of none. */
+  readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: RequestPhase;
   /** The client's address; null: it came by a unix socket, or has gone. */

@@ -105,6 +105,10 @@ export class Exchange
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
 
+  get traceId(): string | null {
+    return this.#request.record.traceId;
+  }
+
   get traceparent(): string | null {
     return this.#request.record.trace?.traceparent ?? null;
   }
@@ -133,6 +137,7 @@ export class Exchange
     const sql = sqlOf(this.#request.work);
     return {
       request_id: this.requestId,
+      trace_id: this.traceId,
       age_ms: Math.round(now - this.startedAt),
       phase: this.#phase,
       client: this.#request.record.address,

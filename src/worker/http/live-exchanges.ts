@@ -15,6 +15,8 @@ export interface LiveExchange extends Indexed {
   readonly startedAt: number;
   /** What the log calls its request. */
   readonly requestId: string;
+  /** The trace that it is part of; null: of none. */
+  readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
   /** Ends its statements for somebody who asked for that. */
   kill(): void;
@@ -47,12 +49,12 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     };
   }
 
-  /** Ends the one with this number, and returns what the log calls it; null: there is none any more. */
-  kill(id: number): string | null {
+  /** Ends the one with this number, and returns which it was; null: there is none any more. */
+  kill(id: number): Pick<Exchange, 'requestId' | 'traceId'> | null {
     for (const exchange of this.#all) {
       if (exchange.liveId !== id) continue;
       exchange.kill();
-      return exchange.requestId;
+      return exchange;
     }
     return null;
   }

@@ -8,9 +8,7 @@ import type { ExchangeSummary } from './exchange-summary.ts';
 import type { Observe } from './observation.ts';
 import type { RequestRecord } from './request-record.ts';
 import { isSlow } from './slow-statements.ts';
-
-/** Only what is part of a trace says so. OpenTelemetry's name for it in logs. */
-const ofTrace = (traceId: string | null) => (traceId === null ? {} : { trace_id: traceId });
+import { traceField } from './trace-context.ts';
 
 /** @param slowMs the running time from which statements are slow; 0: none is */
 export function createRequestLog(log: Log, slowMs: number): Observe {
@@ -26,7 +24,7 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
       const { cause, requestId, traceId } = observation;
       log.error('an exception ended a request', {
         request: requestId,
-        ...ofTrace(traceId),
+        ...traceField(traceId),
         thrown: whereThrown(cause),
       });
     }
@@ -39,7 +37,7 @@ function tellFailure(log: Log, { requestId, traceId, head, status, code }: Reque
   const { endpoint } = head;
   log.debug?.('a request failed', {
     request: requestId,
-    ...ofTrace(traceId),
+    ...traceField(traceId),
     endpoint,
     status,
     code,
@@ -59,7 +57,7 @@ function tellRefused(log: Log, { client, status, code, reason, requestId }: Refu
 
 function tellExchange(log: Log, summary: ExchangeSummary): void {
   const { outcome, code, clientGone, isRead, rows, bytes } = summary;
-  const of = { request: summary.requestId, ...ofTrace(summary.traceId) };
+  const of = { request: summary.requestId, ...traceField(summary.traceId) };
   const why = { code: code ?? '-' };
   if (outcome === 'unknown' && !isRead) {
     const statement = summary.sql === null ? '-' : digest(summary.sql);
@@ -75,7 +73,7 @@ function tellSlow(log: Log, summary: ExchangeSummary): void {
   const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs } = summary;
   log.warn('slow statement', {
     request_id: requestId,
-    ...ofTrace(traceId),
+    ...traceField(traceId),
     waited_ms: Math.round(queueMs),
     ran_ms: Math.round(databaseMs),
     rows,

@@ -28,3 +28,8 @@ export function parseTraceparent(text: string | string[] | undefined): Trace | n
   const sampled = Number.parseInt(flags, 16) & 1;
   return { traceId, traceparent: `00-${traceId}-${parentId}-0${sampled}` };
 }
+
+/** What a line of the log says of it: only what is part of a trace says so. OpenTelemetry's name for it in logs. */
+export function traceField(traceId: string | null): { readonly trace_id?: string } {
+  return traceId === null ? {} : { trace_id: traceId };
+}

@@ -7,6 +7,7 @@ import { joinRequests, parseRequestName } from '../../../src/supervisor/live-req
 const request = (id: number, age_ms: number): LiveRequest => ({
   id,
   request_id: `r${id}`,
+  trace_id: null,
   age_ms,
   phase: 'running',
   client: null,

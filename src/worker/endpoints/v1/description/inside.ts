@@ -85,6 +85,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
   RunningRequest: closed({
     id: { ...text, description: 'Unique in the instance; for DELETE.' },
     request_id: text,
+    trace_id: { ...maybeText, description: "That of the request's traceparent." },
     age_ms: count,
     phase: { enum: ['waiting', 'running', 'streaming', 'stalled'] },
     client: maybeText,
