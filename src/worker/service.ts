@@ -304,8 +304,12 @@ async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswe
   if (isPlain) return answer;
   const sections = served.map(({ section, config }, at) => {
     const ready = answers[at]?.isReady === true;
-    const roles = section.servers?.roles;
-    return [config.section, roles === undefined ? { ready } : { ready, roles }] as const;
+    const standings = section.servers?.standings;
+    const servers = standings && {
+      roles: standings.map(({ role }) => role),
+      reasons: standings.map(({ reason }) => reason),
+    };
+    return [config.section, { ready, ...servers }] as const;
   });
   return { ...answer, sections: Object.fromEntries(sections) };
 }

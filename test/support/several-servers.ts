@@ -10,7 +10,8 @@ import { readMetric } from './scrape.ts';
 /** What a candidate is said to be. */
 export type Role = 'primary' | 'replica' | 'unusable';
 
-type Ready = { readonly sections?: Readonly<Record<string, { readonly roles: readonly Role[] }>> };
+type SectionReady = { readonly roles: readonly Role[]; readonly reasons: readonly string[] };
+type Ready = { readonly sections?: Readonly<Record<string, SectionReady>> };
 
 /** Whom a request asks for: the number (server_id) of the server that answers it. */
 export const whoAmI = 'select @@server_id as id';
@@ -37,6 +38,12 @@ export async function startBefore(
 export async function rolesOf(gateway: Gateway): Promise<readonly Role[]> {
   const { sections, code } = (await gateway.get('/readyz')).json<Ready & { code?: string }>();
   return code === 'STARTING' ? [] : (sections?.[gateway.section]?.roles ?? []);
+}
+
+/** Why each server has its role, in the order of `host`, as everybody is told, for nothing guards /readyz. */
+export async function readyReasonsOf(gateway: Gateway): Promise<readonly string[]> {
+  const { sections } = (await gateway.get('/readyz')).json<Ready>();
+  return sections?.[gateway.section]?.reasons ?? [];
 }
 
 /** Why each server has its role, in the order of `host`, as people and the console are told. */

@@ -27,8 +27,12 @@ export type ReadyAnswer = (
   readonly sections?: Readonly<Record<string, SectionAnswer>>;
 };
 
-/** What is told of one section: the roles of its servers in the order of `host`, no names; missing where it has one. */
-export type SectionAnswer = { readonly ready: boolean; readonly roles?: readonly string[] };
+/** What is told of one section: the roles of its servers in the order of `host`, and why; no names; missing where it has one. */
+export type SectionAnswer = {
+  readonly ready: boolean;
+  readonly roles?: readonly string[];
+  readonly reasons?: readonly string[];
+};
 
 /** The process answers: that is all this says. */
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));

@@ -1,7 +1,6 @@
 // The servers of a section that has several: which of them statements run on now, and who is told when that changes.
 // Must not know how statements are run, nor how a server is found to be what it is.
 import type { Config } from '../../shared/settings/config.ts';
-import type { Role } from '../../shared/topology/judge.ts';
 import { Admission } from '../backend/admission.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import type { Token } from '../consistency/token.ts';
@@ -116,13 +115,13 @@ export class Servers implements Router {
   }
 
   /** What each of them is, in the order of `host`. */
-  get roles(): readonly Role[] {
-    return this.#servers.map((_server, at) => this.standingOf(at).role);
+  get standings(): readonly Standing[] {
+    return this.#servers.map((_server, at) => this.standingOf(at));
   }
 
   /** Whether any of them can serve. */
   get readiness(): ReadyAnswer {
-    if (this.roles.some((role) => role !== 'unusable')) return { isReady: true };
+    if (this.standings.some(({ role }) => role !== 'unusable')) return { isReady: true };
     const code = this.#topology.isComplete ? 'NO_SERVER' : 'STARTING';
     return { isReady: false, code, errno: null };
   }
