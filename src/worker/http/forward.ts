@@ -121,8 +121,17 @@ function passBack(incoming: IncomingMessage, response: OutgoingReply): void {
   const watch = new StallWatch(socket, () => resetConnection(socket), stallMarginMs);
   watch.start();
   response.on('close', () => watch.stop());
-  response.writeHead(incoming.statusCode ?? 502, without(incoming.rawHeaders, saidAnew));
+  response.statusCode = incoming.statusCode ?? 502;
+  takeHeaders(without(incoming.rawHeaders, saidAnew), response);
   incoming.pipe(response);
+}
+
+/** In the place of what was set here, which the other worker has said too; `writeHead` would keep the last of several of one name. */
+function takeHeaders(headers: readonly string[], response: OutgoingReply): void {
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  for (let at = 0; at < headers.length; at += 2) {
+    response.appendHeader(headers[at] as string, headers[at + 1] as string);
+  }
 }
 
 /** Header lines as name, value, name, value. */
