@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import type { Gateway } from '../support/gateway.ts';
+import { beginHeld, type Told } from '../support/held.ts';
 import { type ReplicatedSet, replicationHere, startReplication } from '../support/replication.ts';
 import type { ReplicationServer } from '../support/replication-server.ts';
 import { readMetric } from '../support/scrape.ts';
@@ -68,6 +69,25 @@ test('replicas are replicas though read_only is off; roles are told by /readyz, 
     link.statements.slice(before[at]).some((statement) => /insert/i.test(statement)),
   );
   assert.deepEqual(wrote, [true, false, false]);
+});
+
+test('a statement in a held transaction that is told of another part has the server looked at at once', async (t) => {
+  if (!replicationHere(t)) return;
+  await set.primary().query(`create procedure refuses()
+    signal sqlstate 'HY000' set mysql_errno = 1290, message_text = 'made up: --read-only'`);
+  await set.waitForCatchUp();
+  const looks = (at: number) =>
+    serverAt(at).link.statements.filter((statement) => /@@\S*\bread_only/i.test(statement)).length;
+  const more = () => looks(0) - looks(1);
+  const held = await beginHeld(gateway);
+  const before = more();
+  assert.ok(looks(1) > 0, 'looks are told by what they ask');
+  await eventually('it is looked at more often than the others', async () => {
+    assert.equal((await held.query('call refuses()')).json<Told>().errno, 1290);
+    return more() - before >= 5;
+  });
+  await held.rollback();
+  await set.primary().query('drop procedure refuses');
 });
 
 test('a write waits while the primary is read-only, and is served by the one that is promoted', async (t) => {

@@ -2,6 +2,7 @@
 // Must not know what is run.
 import type { Admission } from '../backend/admission.ts';
 import type { Execution } from './execution.ts';
+import type { RunEnd } from './outcome.ts';
 import type { Routed, Router, RouteWish } from './route.ts';
 import { RoutedRun } from './routed-run.ts';
 import type { RunContext } from './run-context.ts';
@@ -25,6 +26,8 @@ export type Launcher = {
   /** From here on something that runs in that context is told when its server is not to be used any more; `forget` ends that. */
   readonly remember: (routed: Routed, context: RunContext) => void;
   readonly forget: (routed: Routed) => void;
+  /** Tells how something has ended that ran in that context, and was not launched here: its server may have changed its part. */
+  readonly ended: (context: RunContext, end: RunEnd, wish: Pick<RouteWish, 'isReadOnly'>) => void;
 };
 
 /** Where there is one server. */
@@ -34,6 +37,7 @@ export function launchOn(context: RunContext): Launcher {
     launch: (_wish, create, events) => create(context, events),
     remember: () => {},
     forget: () => {},
+    ended: () => {},
   };
 }
 
@@ -44,5 +48,6 @@ export function launchAmong(router: Router): Launcher {
     launch: (wish, create, events, times) => new RoutedRun(router, wish, create, events, times),
     remember: (routed, context) => router.remember(routed, router.routeOf(context)),
     forget: (routed) => router.forget(routed),
+    ended: (context, end, wish) => router.ended(router.routeOf(context), end, wish),
   };
 }

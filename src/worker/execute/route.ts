@@ -51,5 +51,5 @@ export interface Router {
   remember(routed: Routed, route: Route | null): void;
   forget(routed: Routed): void;
   /** What became of something on a route may tell of its server. */
-  ended(route: Route, end: RunEnd, wish: RouteWish): void;
+  ended(route: Route, end: RunEnd, wish: Pick<RouteWish, 'isReadOnly'>): void;
 }

@@ -155,7 +155,7 @@ export class Servers implements Router {
     for (const { running } of this.#servers) if (running.delete(routed)) return;
   }
 
-  ended(route: Route, end: RunEnd, { isReadOnly }: RouteWish): void {
+  ended(route: Route, end: RunEnd, { isReadOnly }: Pick<RouteWish, 'isReadOnly'>): void {
     const isLost = end.kind === 'lost';
     const isUnreached = 'reason' in end && end.reason === 'database unreachable';
     const errno = end.kind === 'answered' ? (end.failure?.error.errno ?? 0) : 0;

@@ -2,6 +2,7 @@
 // Must not know what is run in it, nor how its client names it.
 import type { Session } from '../backend/session.ts';
 import type { Seen } from '../consistency/consistency.ts';
+import type { RunEnd } from '../execute/outcome.ts';
 import type { Routed } from '../execute/route.ts';
 import type { RunContext } from '../execute/run-context.ts';
 import { SessionLease } from '../execute/session-lease.ts';
@@ -47,7 +48,15 @@ export type Begun = {
   readonly isReadOnly: boolean;
 };
 
-/** A transaction. It gives its session back by itself, when it ends, and calls `onEnd` once. */
+/** Told of a transaction. */
+export type HeldEvents = {
+  /** Somebody's turn is over, and this is what was done in it. */
+  readonly turnEnded: (end: RunEnd) => void;
+  /** The transaction is over. Called once. */
+  readonly ended: (end: TransactionEnd) => void;
+};
+
+/** A transaction. It gives its session back by itself, when it ends. */
 export class HeldTransaction implements Routed {
   index = -1;
   readonly context: RunContext;
@@ -55,7 +64,7 @@ export class HeldTransaction implements Routed {
   readonly isReadOnly: boolean;
   readonly #session: Session;
   readonly #times: HoldingTimes;
-  readonly #onEnd: (end: TransactionEnd) => void;
+  readonly #events: HeldEvents;
   readonly #waiting: Turn[] = [];
   /** Whose turn it is; null: it lies idle. */
   #turn: Turn | null = null;
@@ -70,14 +79,14 @@ export class HeldTransaction implements Routed {
   constructor(
     { session, context, savepoint, isReadOnly }: Begun,
     times: HoldingTimes,
-    onEnd: (end: TransactionEnd) => void,
+    events: HeldEvents,
   ) {
     this.#session = session;
     this.context = context;
     this.savepoint = savepoint;
     this.isReadOnly = isReadOnly;
     this.#times = times;
-    this.#onEnd = onEnd;
+    this.#events = events;
     this.#totalTimer = setTimeout(() => this.#expire(), times.totalMs);
     this.#lieIdle();
   }
@@ -102,9 +111,14 @@ export class HeldTransaction implements Routed {
     this.context.pool.admission.leave();
   }
 
-  /** The turn is over. @param end how the transaction has ended under it; null: it is open */
-  release(end: TransactionEnd | null): void {
+  /**
+   * The turn is over.
+   * @param end how the transaction has ended under it; null: it is open
+   * @param done what was done in it
+   */
+  release(end: TransactionEnd | null, done: RunEnd): void {
     this.#turn = null;
+    this.#events.turnEnded(done);
     if (end !== null) {
       this.#finish(end);
       return;
@@ -201,7 +215,7 @@ export class HeldTransaction implements Routed {
     const { pool, share } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
     share.leave();
-    this.#onEnd(end);
+    this.#events.ended(end);
     for (const turn of this.#waiting.splice(0)) {
       pool.admission.leave();
       turn.isTooLate(end);

@@ -4,6 +4,7 @@ import { CommitEndings, type Ending } from '../../shared/process/commit-endings.
 import type { Token } from '../consistency/token.ts';
 import type { HeldStep } from '../execute/executor.ts';
 import type { Launcher } from '../execute/launcher.ts';
+import type { RunEnd } from '../execute/outcome.ts';
 import type { Statement } from '../execute/preparation.ts';
 import { noEffects } from '../execute/statement-effects.ts';
 import { BeginRun, type TransactionCharacteristics } from './begin-run.ts';
@@ -61,6 +62,8 @@ export type Found =
 /** A step that begins a transaction, and the token that it then has. */
 export type BeginStep = HeldStep & { readonly token: string };
 
+/** Its connection was lost, whether or not anybody had a turn. */
+const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
 const plain = { isRead: true, isReadOnly: false, effects: noEffects } as const;
 
 /** All of one worker. */
@@ -158,15 +161,21 @@ export class HeldTransactions {
 
   #hold(home: Home, name: TransactionName, begun: Begun): void {
     const { serial } = name;
-    const transaction = new HeldTransaction(begun, home.times, (end) => {
-      this.#living.delete(serial);
-      home.launcher.forget(transaction);
-      this.#endings.note(name, end === 'committed' || end === 'unknown' ? end : 'over');
-      home.onEnd(end);
-      if (this.#living.size === 0) this.#onLast();
+    const { context } = begun;
+    const { launcher } = home;
+    const transaction = new HeldTransaction(begun, home.times, {
+      turnEnded: (end) => launcher.ended(context, end, begun),
+      ended: (end) => {
+        this.#living.delete(serial);
+        launcher.forget(transaction);
+        if (end === 'lost') launcher.ended(context, lost, begun);
+        this.#endings.note(name, end === 'committed' || end === 'unknown' ? end : 'over');
+        home.onEnd(end);
+        if (this.#living.size === 0) this.#onLast();
+      },
     });
     this.#living.set(serial, transaction);
-    home.launcher.remember(transaction, begun.context);
+    launcher.remember(transaction, context);
     if (this.#isClosed) transaction.close();
   }
 }

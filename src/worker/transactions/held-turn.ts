@@ -206,7 +206,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     session.connection.resume();
     session.aliveAt = performance.now();
     // Before the end is told: whoever is told finds it as it is then.
-    this.#transaction.release(done.ended);
+    this.#transaction.release(done.ended, done.end);
     this.#end(done.end);
   }
 
