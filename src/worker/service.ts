@@ -154,6 +154,7 @@ export function createService({
   const held = { transactions, socketOf: (pid: number) => workerSocketPath(config.pidfile, pid) };
   const query = createQueryEndpoint(served, held);
   const batch = createBatchEndpoint(served);
+  const drivers = createDrivers(served[0], held);
   const askReady = async () => (draining ? stopping : await askSections(served));
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
@@ -166,7 +167,7 @@ export function createService({
       begin: createBegin(served, held),
       commit: createEnd(served, held, 'commit'),
       rollback: createEnd(served, held, 'rollback'),
-      drivers: createDrivers(served[0], held),
+      drivers: drivers === null ? null : drivers.handlers,
       askReady,
       supervisor,
       consoleFiles: config.console ? loadConsoleFiles(log) : null,
@@ -236,6 +237,7 @@ export function createService({
       }
       const [{ tokens, httpsTexts }] = credentials;
       tokenGuard.replace(tokens);
+      drivers?.sessions.replaceSecret(driverSecret(config, tokens));
       if (httpsTexts !== null) replaceKeyPair(http.server, httpsTexts);
     },
     drain: async (socketStays, onClosed) => {
@@ -284,12 +286,21 @@ function countConnections(sections: readonly Config[]): number {
   return sections.reduce((sum, { pool }) => sum + pool + 2, 0);
 }
 
+/** What drivers are served by. */
+type Drivers = { readonly handlers: DriverHandlers; readonly sessions: DriverSessions };
+
 /** Null: they are switched off. */
-function createDrivers(served: ServedSection, held: HeldRequests): DriverHandlers | null {
-  const { drivers, sessionKey, tokens } = served.config;
-  if (drivers === 'off') return null;
-  const sessions = new DriverSessions(sessionKey ?? tokens.join('\n'));
-  return createDriverEndpoints(served, sessions, createDriverTransactions(held));
+function createDrivers(served: ServedSection, held: HeldRequests): Drivers | null {
+  const { config } = served;
+  if (config.drivers === 'off') return null;
+  const sessions = new DriverSessions(driverSecret(config, config.tokens));
+  const handlers = createDriverEndpoints(served, sessions, createDriverTransactions(held));
+  return { handlers, sessions };
+}
+
+/** Of gateways that share no file the tokens are what they have in common. */
+function driverSecret({ sessionKey }: Config, tokens: readonly string[]): string {
+  return sessionKey ?? tokens.join('\n');
 }
 
 function longestWait({ statementTimeoutMs }: Config): number {

@@ -13,6 +13,7 @@ import { createDaemon, type Daemon, type Settings } from '../support/daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { startDatabase } from '../support/mariadb.ts';
 import { gone } from '../support/processes.ts';
+import { formatRequest, openAtEach, type WorkerConnection } from '../support/worker-connections.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-renewal-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -42,10 +43,11 @@ async function renew(daemon: Daemon): Promise<void> {
   await eventually('it is read anew', () => count() > before, { timeoutMs: withinMs });
 }
 
-async function replaceWorkers(daemon: Daemon): Promise<void> {
+async function replaceWorkers(daemon: Daemon, most = Number.POSITIVE_INFINITY): Promise<void> {
   const workers = daemon.workers();
-  for (const worker of workers) process.kill(worker, 'SIGKILL');
-  await Promise.all(workers.map((worker) => gone(worker)));
+  const killed = workers.slice(0, most);
+  for (const worker of killed) process.kill(worker, 'SIGKILL');
+  await Promise.all(killed.map((worker) => gone(worker)));
   // A worker takes its title in the turn in which it begins to listen.
   const isReady = (pid: number) =>
     readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('dbhttpd: worker');
@@ -150,6 +152,49 @@ test('tokens are replaced by SIGHUP, and a file without one takes the guard from
   }
   assert.ok(!/three|a b|a"b/.test(daemon.readLog()));
 });
+
+test('after new tokens a worker that is replaced and one that is not read the same sessions of drivers', async () => {
+  const database = await startDatabase();
+  const file = join(directory, 'driver-tokens');
+  const { name, user, host, port, password } = database;
+  try {
+    await database.query('create table written (id int) engine = innodb');
+    writeFileSync(file, 'one\n', { mode: 0o600 });
+    const account = { database: name, user, host, port: String(port), password: password || null };
+    const served = { workers: '2', token_file: file, drivers: 'planetscale' };
+    const daemon = await start({ ...account, ...served });
+    writeFileSync(file, 'one\ntwo\n');
+    await renew(daemon);
+    await replaceWorkers(daemon, 1);
+    const both = await openAtEach(Number(daemon.address().split(':').at(-1)), 2);
+    for (const [first, second] of [both, both.toReversed()]) {
+      assert.ok(first && second);
+      const { session } = await execute(first, 'set session transaction read only', null);
+      const begun = await execute(second, 'begin', session);
+      const { error } = await execute(second, 'insert into written values (1)', begun.session);
+      assert.match(error?.message ?? 'it was done', /\(errno 1792\)/);
+      await execute(second, 'rollback', begun.session);
+    }
+    for (const { socket } of both) socket.destroy();
+  } finally {
+    await Promise.all(daemons.splice(0).map((daemon) => daemon.dispose()));
+    await database.stop();
+  }
+});
+
+type Executed = { readonly session: unknown; readonly error?: { readonly message: string } };
+
+/** As a driver does, with the token `two`. */
+async function execute(
+  { send, reply }: WorkerConnection,
+  query: string,
+  session: unknown,
+): Promise<Executed> {
+  const path = '/psdb.v1alpha1.Database/Execute';
+  const Authorization = `Basic ${Buffer.from('app:two').toString('base64')}`;
+  send(formatRequest('POST', path, { query, session }, { Authorization }));
+  return JSON.parse((await reply()).body.toString()) as Executed;
+}
 
 test('connections after SIGHUP are opened with the password that stands in its file then', async () => {
   const database = await startDatabase();

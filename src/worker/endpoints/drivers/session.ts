@@ -55,11 +55,16 @@ export function withCharacteristics(
 
 /** Reads and writes sessions; all workers that have the same secret read each other's. */
 export class DriverSessions {
-  readonly #key: Buffer;
+  #key: Buffer;
 
   /** @param secret what nobody but the gateways and, at most, their clients know */
   constructor(secret: string) {
-    this.#key = createHash('sha256').update(`dbhttpd driver sessions\0${secret}`).digest();
+    this.#key = keyOf(secret);
+  }
+
+  /** From here on another secret counts: workers that begin later know no other one. */
+  replaceSecret(secret: string): void {
+    this.#key = keyOf(secret);
   }
 
   /** The member `session` of a reply: JSON, in ASCII. */
@@ -102,6 +107,10 @@ export class DriverSessions {
     const [given, expected] = [Buffer.from(mac), Buffer.from(this.#sign(payload))];
     return given.length === expected.length && timingSafeEqual(given, expected);
   }
+}
+
+function keyOf(secret: string): Buffer {
+  return createHash('sha256').update(`dbhttpd driver sessions\0${secret}`).digest();
 }
 
 function parsePayload(payload: string): DriverSession | null {
