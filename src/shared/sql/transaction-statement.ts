@@ -48,10 +48,14 @@ const autocommitOff: TransactionStatement = {
   reason: 'autocommit cannot be switched off here: transactions begin with BEGIN',
 };
 
+const autocommitIs =
+  /^(?:(?:SESSION |LOCAL )|@@ (?:(?:SESSION|LOCAL) \. )?)?(?:AUTOCOMMIT|`autocommit`) :?= (.+)$/i;
+
 /** Never throws; of a long statement only the beginning is looked at. What a server would refuse is `ordinary`. */
 export function decodeTransactionStatement(sql: string): TransactionStatement {
-  const text = normalize(sql);
-  if (text === null) return ordinary;
+  const tokens = normalize(sql);
+  if (tokens === null) return ordinary;
+  const text = tokens.join(' ');
   if (text.startsWith('XA ')) return distributed;
   if (/^BEGIN( WORK)?$/.test(text)) {
     return { kind: 'begin', isReadOnly: null, withConsistentSnapshot: false };
@@ -62,11 +66,11 @@ export function decodeTransactionStatement(sql: string): TransactionStatement {
   if (ended !== null) return decodeEnd(text);
   const set = /^SET (?:(SESSION|LOCAL) )?TRANSACTION (.+)$/.exec(text);
   if (set !== null) return decodeSet(set[1] === undefined ? 'next' : 'session', set[2] ?? '');
-  return switchesAutocommitOff(text) ? autocommitOff : ordinary;
+  return switchesAutocommitOff(tokens) ? autocommitOff : ordinary;
 }
 
-/** Words in upper case and everything else as it stands, with spaces between them; null: it is none of these statements. */
-function normalize(sql: string): string | null {
+/** Words in upper case and everything else as it stands; null: it is none of these statements. */
+function normalize(sql: string): readonly string[] | null {
   const lexer = new Lexer(sql);
   const tokens: string[] = [];
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
@@ -76,7 +80,7 @@ function normalize(sql: string): string | null {
     if (tokens.length === 1 && !firstWords.has(tokens[0] as string)) return null;
   }
   while (tokens.at(-1) === ';') tokens.pop();
-  return lexer.doubt === 0 ? tokens.join(' ') : null;
+  return lexer.doubt === 0 ? tokens : null;
 }
 
 function decodeStart(asked: string | undefined): TransactionStatement {
@@ -110,8 +114,18 @@ function decodeSet(scope: 'next' | 'session', asked: string): TransactionStateme
 }
 
 /** Each request is a transaction of its own there: whoever believes otherwise would find its writes committed. */
-function switchesAutocommitOff(text: string): boolean {
-  const set =
-    /^SET (?:(?:SESSION |LOCAL )|@@ (?:(?:SESSION|LOCAL) \. )?)?AUTOCOMMIT :?= (.+)$/.exec(text);
-  return set !== null && !/^(1|ON|TRUE|'ON'|'1')$/i.test(set[1] ?? '');
+function switchesAutocommitOff([verb, ...tokens]: readonly string[]): boolean {
+  if (verb !== 'SET') return false;
+  const assignments: string[][] = [[]];
+  for (const token of tokens) {
+    if (token === ',') assignments.push([]);
+    else assignments.at(-1)?.push(token);
+  }
+  return assignments.some((assignment) => leavesAutocommitOff(assignment.join(' ')));
+}
+
+/** One assignment of a SET. */
+function leavesAutocommitOff(assignment: string): boolean {
+  const [, value] = autocommitIs.exec(assignment) ?? [];
+  return value !== undefined && !/^(1|ON|TRUE|'ON'|'1')$/i.test(value);
 }

@@ -65,6 +65,9 @@ test('what a session of requests cannot do is told, not done by half', () => {
     'set session autocommit=off',
     'SET @@autocommit = 0',
     'SET @@session.autocommit := false',
+    'SET @a = 1, autocommit = 0',
+    'SET autocommit = 0, @a = 1',
+    'SET `autocommit` = 0',
     "XA START 'a'",
   ]) {
     assert.equal(decode(sql).kind, 'unsupported', sql);
@@ -86,6 +89,8 @@ test('anything else is ordinary, and what a server would refuse is left to it', 
     'SET autocommit = 1',
     'SET @autocommit = 0',
     "SET @a = 'autocommit = 0'",
+    "SET @a = 'b , autocommit = 0'",
+    'SET @a = 0, autocommit = 1',
     "COMMIT 'never closed",
     `SET @a = ${'1 + '.repeat(1000)} 1`,
   ]) {
