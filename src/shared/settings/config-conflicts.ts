@@ -58,7 +58,7 @@ export function findConflicts(
 
 /** The pidfile and what an instance keeps beside it. */
 function besides({ pidfile }: Config): readonly string[] {
-  return ['', '.lock', '.drain', '.sock'].map((suffix) => `${pidfile}${suffix}`);
+  return ['', '.lock', '.drain', '.sock', '.commits'].map((suffix) => `${pidfile}${suffix}`);
 }
 
 function required(written: ReadonlySet<string>): readonly Rule[] {

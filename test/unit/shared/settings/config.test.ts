@@ -192,6 +192,8 @@ const conflicts: readonly (readonly [string, string])[] = [
   ['allow_hosts', 'listen = /run/x.sock\nallow_hosts = db.example'],
   ['allow_origins', 'allow_origins = null'],
   ['pidfile', 'pidfile = /tmp/x\nlog = /tmp/x'],
+  ['pidfile', 'pidfile = /tmp/x\nlog = /tmp/x.commits'],
+  ['listen', 'pidfile = /tmp/x\nlisten = /tmp/x.commits'],
 ];
 for (const [key, lines] of conflicts) {
   test(`an impossible combination is a fault of ${key}: ${lines.replaceAll('\n', ', ')}`, () => {
