@@ -85,8 +85,16 @@ export type ConnectOptions = Omit<QueryOptions, 'idempotencyKey'> & {
   readonly idempotencyKey?: true | null | undefined;
 };
 
+const connectNames: Readonly<Record<keyof ConnectOptions, true>> = {
+  url: true,
+  token: true,
+  fetch: true,
+  ...queryNames,
+};
+
 /** Creates a client; nothing is sent yet. Throws a TypeError for a URL, a token or an option that cannot be one. */
-export function connect({ url, token, fetch: given, ...options }: ConnectOptions): Client {
+export function connect(asked: ConnectOptions): Client {
+  const { url, token, fetch: given, ...options } = asked;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('token must be visible ASCII characters');
   }
@@ -95,7 +103,9 @@ export function connect({ url, token, fetch: given, ...options }: ConnectOptions
   }
   // Some runtimes' fetch must not be called as a method of something else.
   const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));
-  return createClient({ url: baseOf(url), token: token ?? null, fetch: send }, options);
+  const connection = { url: baseOf(url), token: token ?? null, fetch: send };
+  checkNames(asked, connectNames, 'option');
+  return createClient(connection, options);
 }
 
 function createClient(connection: Connection, defaults: QueryOptions): Client {

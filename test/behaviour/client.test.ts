@@ -150,6 +150,9 @@ test('an option that there is not is a TypeError that names it, and nothing is s
   await assert.rejects(db.query('delete from account', [], misspelt), named);
   assert.throws(() => db.with(misspelt), named);
   assert.throws(() => connect({ url: front.url, ...misspelt }), named);
+  const tokens = { url: front.url, tokens: 'x' } as { url: string };
+  assert.throws(() => connect(front.url as never), { message: /^url must be / });
+  assert.throws(() => connect(tokens), { message: /^"tokens" is no option; .*\burl, token\b/ });
   await assert.rejects(db.stream('select 1', [], misspelt).next(), named);
   assert.equal(front.seen.length, before);
 });
