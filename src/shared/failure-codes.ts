@@ -475,7 +475,7 @@ export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'er
   failed:
     'MySQL refused the statement (on `/v1`), or a read was stopped, or could not be run again after its first run was cut short: nothing has changed, but for what tables without transactions keep of a refused write',
   partial:
-    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. Of a transaction: it is over, and something of it stands',
+    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. Of a CALL, a block or a DROP that failed: what it had done before may stand. Of a transaction: it is over, and something of it stands',
   rolled_back: 'an error, and everything before it was undone',
   unknown: 'it may or may not have been applied',
 };
