@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { exitCodes } from '../../../../src/shared/process/exit-codes.ts';
 import {
   currentPlace,
+  fallbackLog,
   logDirectory,
   runDirectory,
 } from '../../../../src/shared/settings/default-paths.ts';
@@ -128,7 +129,7 @@ test('the rotation covers the default paths of root: log, access log, pidfile', 
     globs.some((glob) =>
       new RegExp(`^${glob.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`).test(path),
     );
-  assert.ok(covers(log) && covers(accessLogPath(log)));
+  assert.ok(covers(log) && covers(accessLogPath(log)) && covers(fallbackLog(root)));
   assert.ok(text.includes(join(runDirectory(root), 'dbhttpd-*.pid')));
 });
 
