@@ -52,6 +52,16 @@ async function startAndReadFallback(daemon: Daemon, args: readonly string[]) {
   return { finished, added: readFileSync(path, 'utf8').slice(before) };
 }
 
+test('files that are read are not written over: exit 78, and they are what they were', async () => {
+  const daemon = create();
+  for (const key of ['log', 'pidfile']) {
+    daemon.configure({ [key]: daemon.configPath });
+    const before = readFileSync(daemon.configPath, 'utf8');
+    assert.deepEqual(await daemon.start(), { status: 78, stdout: '', stderr: '' });
+    assert.equal(readFileSync(daemon.configPath, 'utf8'), before);
+  }
+});
+
 test('a log that cannot be created exits 73, with the reason in the fallback log', async () => {
   const daemon = create();
   const log = join(daemon.configPath, 'x.log');

@@ -1,5 +1,6 @@
 // Combinations of settings that cannot be meant, each with the key to change.
 // Must not know how the settings were read.
+import { normalize } from 'node:path';
 import { findRepeated } from './candidates.ts';
 import type { Config, Values } from './config.ts';
 import type { TextFault } from './ini-section.ts';
@@ -30,6 +31,7 @@ export function findConflicts(
     ...towardsMysql(config, values, written),
     ...towardsClients(config, values, written),
     ...ofDrivers(config, written),
+    ...ofFiles(config, values),
     [
       config.readOnly && config.idempotencyTable !== null,
       'idempotency_table',
@@ -44,11 +46,6 @@ export function findConflicts(
       config.idempotencyTable !== null && config.idempotencyKeepMs < config.statementTimeoutMs,
       'idempotency_keep',
       'is shorter than `statement_timeout`: a key would be forgotten while its request runs, and that executed twice',
-    ],
-    [
-      besides(config).includes(config.log),
-      'pidfile',
-      'is, or has beside it, the same file as `log`',
     ],
   ];
   return rules
@@ -137,12 +134,33 @@ function towardsClients(
       'allow_origins',
       'must hold origins such as https://app.example',
     ],
+  ];
+}
+
+/** What a start writes must be no other file of its own: a log's line, or a pid, would stand in a configuration or a key. */
+function ofFiles(config: Config, values: Values): readonly Rule[] {
+  const { log, listen } = config;
+  const read = filesToRead(config, values);
+  const beside = besides(config);
+  const isReadToo = 'is the same file as the configuration, or as one that it names';
+  return [
+    [read.has(log), 'log', isReadToo],
+    [beside.includes(log), 'pidfile', 'is, or has beside it, the same file as `log`'],
+    [beside.some((path) => read.has(path)), 'pidfile', isReadToo],
     [
-      listen.kind === 'unix' && [...besides(config), config.log].includes(listen.path),
+      listen.kind === 'unix' && [...beside, log].includes(listen.path),
       'listen',
       'is the same file as `log`, `pidfile` or one beside it',
     ],
+    [listen.kind === 'unix' && read.has(listen.path), 'listen', isReadToo],
   ];
+}
+
+function filesToRead({ configPath }: Config, values: Values): ReadonlySet<string | null> {
+  const { password_file, token_file, session_key_file } = values;
+  const { tls_ca, tls_cert, tls_key, https_cert, https_key } = values;
+  const named = [password_file, token_file, session_key_file, tls_ca, tls_cert, tls_key];
+  return new Set([normalize(configPath), ...named, https_cert, https_key]);
 }
 
 /** Drivers put values into the text, with backslashes before what would end a literal. */

@@ -82,7 +82,11 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
     const loaded = open(section, (written) => loadBeside(written, file, first));
     return loaded === null ? [] : [loaded.config];
   });
-  if (faults.length > 0) return { kind: 'invalid', faults, log: first.config.log };
+  if (faults.length > 0) {
+    // A path that is no log's may be a file that must not be written to.
+    const isNoLog = first.values.log !== null && first.faults.some(({ key }) => key === 'log');
+    return { kind: 'invalid', faults, log: isNoLog ? null : first.config.log };
+  }
   const config = Object.freeze({ ...first.config, candidates: Object.freeze(candidates) });
   const sections: Sections = [config, ...others];
   return { kind: 'ok', sections, warnings: sections.flatMap(findWarnings) };

@@ -194,6 +194,11 @@ const conflicts: readonly (readonly [string, string])[] = [
   ['pidfile', 'pidfile = /tmp/x\nlog = /tmp/x'],
   ['pidfile', 'pidfile = /tmp/x\nlog = /tmp/x.commits'],
   ['listen', 'pidfile = /tmp/x\nlisten = /tmp/x.commits'],
+  ['log', `log = ${file}`],
+  ['pidfile', `pidfile = ${file}`],
+  ['listen', `listen = ${file}`],
+  ['pidfile', 'pidfile = /tmp/key\nhttps_key = /tmp/key.lock'],
+  ['log', 'log = /tmp/key\ntls_key = /tmp/key'],
 ];
 for (const [key, lines] of conflicts) {
   test(`an impossible combination is a fault of ${key}: ${lines.replaceAll('\n', ', ')}`, () => {
