@@ -50,6 +50,7 @@ export type BackendStats = {
     readonly connecting: number;
     readonly max: number;
   };
+  readonly transactions_held: number;
   readonly waiting: number;
 };
 

@@ -137,7 +137,7 @@ function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
 }
 
 function lookAtPool(
-  { backend, connections: { busy, max }, waiting }: BackendStats,
+  { backend, connections: { busy, max }, transactions_held, waiting }: BackendStats,
   history: History,
   running: readonly RunningRequest[],
 ): readonly Attention[] {
@@ -152,24 +152,36 @@ function lookAtPool(
     ...(isKnown ? [`since ${clockAt(history, began === 0 ? null : began)}`] : []),
     ...(isKnown && waits !== null ? [`for up to ${formatSpan(waits)}`] : []),
   ];
-  const held = running.filter((one) => one.phase === 'stalled' && one.backend === backend).length;
+  const stalled = running.filter((one) => one.phase === 'stalled' && one.backend === backend);
   const text = [
     `All ${max} connections to ${backend} are in use, and ${requests}`,
     details.length === 0 ? '. ' : `, ${details.join(', ')}. `,
-    explainFull(history, held),
+    [
+      ...explainHeld(stalled.length, transactions_held),
+      // Those have half of a pool at most: with that they are what the others wait for.
+      ...(2 * (stalled.length + transactions_held) >= max ? [] : [explainFull(history)]),
+    ].join(' '),
   ].join('');
   return [{ severity: 'warn', text, part: 'backends' }];
 }
 
-/** Is it the database, the clients or the pool? */
-function explainFull(history: History, held: number): string {
+/** Is it the clients? Nothing where they hold nothing. */
+function explainHeld(stalled: number, transactions: number): readonly string[] {
+  const tell = (held: number, what: string) =>
+    held === 0 ? [] : [`${formatCount(held)} ${held === 1 ? 'is' : 'are'} held by ${what}.`];
+  return [
+    ...tell(stalled, 'replies that nobody reads'),
+    ...tell(transactions, 'transactions that clients have open'),
+  ];
+}
+
+/** Is it the database or the pool? */
+function explainFull(history: History): string {
   const firstRow = history.phases_p95_ms.first_row;
   const recent = recentPoints(history);
   const slower = findRise(firstRow, recent, fullFactor);
   const isCompared = quantileOf(firstRow.slice(0, -recent), 0.5) !== null;
   const now = formatSpan(quantileOf(firstRow.slice(-recent), 0.5));
-  const readers = `${formatCount(held)} ${held === 1 ? 'is' : 'are'} held by replies that nobody reads.`;
-  if (held > 0) return readers;
   if (slower !== null) {
     return `The database has become slow: it takes ${now}, before it was ${formatSpan(slower.before)}.`;
   }

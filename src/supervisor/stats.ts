@@ -136,6 +136,7 @@ function describeBackend(
       connecting: connections('connecting'),
       max: sum('dbhttpd_pool_connections_max'),
     },
+    transactions_held: sum('dbhttpd_transactions_held'),
     waiting: sum('dbhttpd_queue_length'),
   };
 }

@@ -51,6 +51,7 @@ export function makeUpAnswers(text = 'select * from t where id = ?'): ConsoleAns
         lag_seconds: role === 'replica' ? 12.5 : null,
         max_lag_seconds: 10,
         connections: { busy: 10, idle: 0, connecting: 0, max: 10 },
+        transactions_held: 0,
         waiting: 4,
       })),
       totals: { requests: 1234, outcomes: { ok: 1200, error: 34 }, failures: {} },

@@ -47,6 +47,8 @@ export type BackendStats = {
     readonly connecting: number;
     readonly max: number;
   };
+  /** Those of the busy ones that are held by transactions of clients, from request to request. */
+  readonly transactions_held: number;
   readonly waiting: number;
 };
 

@@ -85,10 +85,18 @@ test('tells of a full pool since when, for how long requests wait, and whether t
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
   const stalled = { ...request, phase: 'stalled' as const, backend: 'db' };
-  assert.equal(
-    told(full(flat(20)), [stalled])[0],
-    `${all} 1 is held by replies that nobody reads.`,
-  );
+  const small =
+    'The database is as fast as before (20 ms): the pool is too small for so many requests.';
+  const unread = '1 is held by replies that nobody reads.';
+  assert.equal(told(full(flat(20)), [stalled])[0], `${all} ${unread} ${small}`);
+  const five = [stalled, stalled, stalled, stalled, stalled];
+  assert.equal(told(full(flat(20)), five)[0], `${all} 5 are held by replies that nobody reads.`);
+  const [server] = full(flat(20)).backends;
+  assert.ok(server);
+  const held = { ...full(flat(20)), backends: [{ ...server, transactions_held: 4 }] };
+  const open = '4 are held by transactions that clients have open.';
+  assert.equal(told(held)[0], `${all} ${open} ${small}`);
+  assert.equal(told(held, [stalled])[0], `${all} ${unread} ${open}`);
   const ever = full(flat(20), { waiting: flat(3) });
   assert.match(told(ever)[0] ?? '', / since before \d\d:\d\d:\d\d, /);
 });

@@ -44,6 +44,7 @@ const backend = closed({
   lag_seconds: maybeAmount,
   max_lag_seconds: { ...maybeAmount, description: 'Null: replicas are not read from.' },
   connections: closed({ busy: count, idle: count, connecting: count, max: count }),
+  transactions_held: { ...count, description: 'Connections that transactions of clients hold.' },
   waiting: count,
 });
 const error = closed({
