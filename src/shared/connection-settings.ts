@@ -27,14 +27,21 @@ export function connectionSettings(
   };
 }
 
-/** The operator's statements, one each, and behind them what `drivers` needs of every session. */
+/** The operator's statements, one each, and behind them what every session needs all the same, and what `drivers` needs of it. */
 export function initStatements({ initSql, drivers }: Config): readonly string[] {
   const own =
     initSql === null
       ? []
       : scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
-  return drivers === 'off' ? own : [...own, backslashesEscape];
+  return [
+    ...own,
+    ...(own.length === 0 ? [] : [writesCommit]),
+    ...(drivers === 'off' ? [] : [backslashesEscape]),
+  ];
 }
+
+/** Without autocommit a write would be answered as done and undone by the next reset, whatever an operator's statement says. */
+const writesCommit = 'SET autocommit=1, completion_type=0';
 
 /**
  * A driver's text has its values in it, escaped by backslashes, as UTF-8: the server's global sql_mode, init_connect or a

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, rowsOf } from '../support/db-results.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { beginHeld } from '../support/held.ts';
 import type { Settings } from '../support/ini-text.ts';
 import { type Database, ownServerOnly, startDatabase } from '../support/mariadb.ts';
 import { readMetric } from '../support/scrape.ts';
@@ -99,11 +100,39 @@ test('init_sql holds after the connect and after each reset, whatever a request 
   });
 });
 
+test('a write is committed where it is told to be, whatever init_sql says', async () => {
+  for (const init_sql of [
+    'set autocommit = 0',
+    'set completion_type = 1',
+    'set completion_type = 2',
+  ]) {
+    await withGateway({ init_sql, pool: 2 }, async (gateway) => {
+      await database.query('delete from t');
+      const sql = 'insert into t (n) values (?)';
+      rowsOf(await gateway.dbPost({ SQL: sql, PARAMS: [1] }));
+      rowsOf(await gateway.dbPost({ SQL: 'set @x = 1' }));
+      const steps = { isolation: 'serializable', statements: [{ sql, params: [3] }] };
+      const held = await beginHeld(gateway, { isolation: 'serializable' });
+      for (const reply of [
+        await gateway.post('/v1/query', { sql, params: [2] }),
+        await gateway.post('/v1/batch', steps),
+        await held.query(sql, { params: [4] }),
+        await held.commit(),
+      ]) {
+        assert.equal(reply.status, 200, reply.text);
+      }
+      const written = (await database.query('select n from t order by n')).map(({ n }) => n);
+      assert.deepEqual(written, [1, 2, 3, 4], init_sql);
+    });
+  }
+});
+
 test('a server whose global settings are odd serves as any other', async (t) => {
   if (!ownServerOnly(t)) return;
   const odd = await startDatabase({
     args: [
       '--autocommit=0',
+      '--completion-type=RELEASE',
       '--character-set-server=latin1',
       '--sql-mode=',
       '--init-connect=set @x=1',
@@ -111,10 +140,13 @@ test('a server whose global settings are odd serves as any other', async (t) => 
   });
   const gateway = await startGateway({ database: odd, settings: { workers: 1, pool: 1 } });
   try {
-    await odd.query('create table t (v varchar(9)); commit');
+    await odd.query('create table t (v varchar(9)) engine = innodb; commit');
     for (let round = 0; round < 2; round += 1) {
       rowsOf(await gateway.dbPost({ SQL: "insert into t values ('é')" }));
       assert.equal(cellOf(await gateway.dbPost({ SQL: "select hex('é')" })), 'C3A9');
+      const statements = [{ sql: 'delete from t where v is null' }];
+      const batch = await gateway.post('/v1/batch', { statements, isolation: 'serializable' });
+      assert.equal(batch.status, 200, batch.text);
       assert.equal((await odd.query('select v from t')).length, round + 1);
       await gateway.dbPost({ SQL: 'set names latin1' });
     }

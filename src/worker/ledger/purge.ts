@@ -20,8 +20,8 @@ const sliceMs = 100;
 /** A piece that takes longer is given up, with its connection. */
 const mostPieceMs = 10_000;
 
-/** The operator's init_sql may have switched autocommit off: nothing would stay removed. Who holds a row that is to go is not waited for. */
-const sessionSettings = ['SET SESSION autocommit = 1', 'SET SESSION innodb_lock_wait_timeout = 1'];
+/** Who holds a row that is to go is not waited for. */
+const shortWait = 'SET SESSION innodb_lock_wait_timeout = 1';
 /**
  * Where the gaps between rows are not locked: under REPEATABLE READ new keys waited for a DELETE by time (MySQL's manual, "InnoDB
  * Locking").
@@ -42,7 +42,7 @@ export class Purge implements Waiter {
   #phase: 'resting' | 'waiting' | 'purging' | 'closed' = 'resting';
   #timer: NodeJS.Timeout | null = null;
   #hasFailed = false;
-  #settings = [...sessionSettings, readCommitted];
+  #settings = [shortWait, readCommitted];
 
   /**
    * @param poolOf the pool of whoever takes writes; undefined: nobody does
@@ -147,7 +147,7 @@ export class Purge implements Waiter {
   /** A refusal's words may quote names; its number says enough. */
   #failed(error: unknown): void {
     if (error instanceof RefusedError && error.errno === wantsOtherIsolation) {
-      this.#settings = [...sessionSettings];
+      this.#settings = [shortWait];
       return;
     }
     const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
