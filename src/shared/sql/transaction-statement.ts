@@ -48,14 +48,11 @@ const autocommitOff: TransactionStatement = {
   reason: 'autocommit cannot be switched off here: transactions begin with BEGIN',
 };
 
-const autocommitIs =
-  /^(?:(?:SESSION |LOCAL )|@@ (?:(?:SESSION|LOCAL) \. )?)?(?:AUTOCOMMIT|`autocommit`) :?= (.+)$/i;
-
-/** Never throws; of a long statement only the beginning is looked at. What a server would refuse is `ordinary`. */
+/** Never throws; of a long statement that is no SET only the beginning is looked at. What a server would refuse is `ordinary`. */
 export function decodeTransactionStatement(sql: string): TransactionStatement {
-  const tokens = normalize(sql);
-  if (tokens === null) return ordinary;
-  const text = tokens.join(' ');
+  if (switchesAutocommitOff(sql)) return autocommitOff;
+  const text = normalize(sql);
+  if (text === null) return ordinary;
   if (text.startsWith('XA ')) return distributed;
   if (/^BEGIN( WORK)?$/.test(text)) {
     return { kind: 'begin', isReadOnly: null, withConsistentSnapshot: false };
@@ -66,11 +63,11 @@ export function decodeTransactionStatement(sql: string): TransactionStatement {
   if (ended !== null) return decodeEnd(text);
   const set = /^SET (?:(SESSION|LOCAL) )?TRANSACTION (.+)$/.exec(text);
   if (set !== null) return decodeSet(set[1] === undefined ? 'next' : 'session', set[2] ?? '');
-  return switchesAutocommitOff(tokens) ? autocommitOff : ordinary;
+  return ordinary;
 }
 
-/** Words in upper case and everything else as it stands; null: it is none of these statements. */
-function normalize(sql: string): readonly string[] | null {
+/** Words in upper case and everything else as it stands, with spaces between them; null: it is none of these statements. */
+function normalize(sql: string): string | null {
   const lexer = new Lexer(sql);
   const tokens: string[] = [];
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
@@ -80,7 +77,7 @@ function normalize(sql: string): readonly string[] | null {
     if (tokens.length === 1 && !firstWords.has(tokens[0] as string)) return null;
   }
   while (tokens.at(-1) === ';') tokens.pop();
-  return lexer.doubt === 0 ? tokens : null;
+  return lexer.doubt === 0 ? tokens.join(' ') : null;
 }
 
 function decodeStart(asked: string | undefined): TransactionStatement {
@@ -113,19 +110,34 @@ function decodeSet(scope: 'next' | 'session', asked: string): TransactionStateme
   return { kind: 'set', scope, characteristics: { isolation, isReadOnly } };
 }
 
-/** Each request is a transaction of its own there: whoever believes otherwise would find its writes committed. */
-function switchesAutocommitOff([verb, ...tokens]: readonly string[]): boolean {
-  if (verb !== 'SET') return false;
-  const assignments: string[][] = [[]];
-  for (const token of tokens) {
-    if (token === ',') assignments.push([]);
-    else assignments.at(-1)?.push(token);
-  }
-  return assignments.some((assignment) => leavesAutocommitOff(assignment.join(' ')));
+/** Each request is a transaction of its own there: whoever believes otherwise would find its writes committed. In doubt it does. */
+function switchesAutocommitOff(sql: string): boolean {
+  return assignmentsOf(sql).some((assignment) => {
+    const set =
+      /^(?:(?:SESSION|LOCAL)|@@(?:(?:SESSION|LOCAL)\.)?)?(?:AUTOCOMMIT|`AUTOCOMMIT`):?=(.+)$/.exec(
+        assignment,
+      );
+    return set !== null && !/^(1|ON|TRUE|'ON'|'1')$/.test(set[1] ?? '');
+  });
 }
 
-/** One assignment of a SET. */
-function leavesAutocommitOff(assignment: string): boolean {
-  const [, value] = autocommitIs.exec(assignment) ?? [];
-  return value !== undefined && !/^(1|ON|TRUE|'ON'|'1')$/i.test(value);
+/** What stands between the commas of a SET, in upper case and without spaces; none of any other statement. */
+function assignmentsOf(sql: string): readonly string[] {
+  const lexer = new Lexer(sql);
+  lexer.next();
+  if (toUpperAscii(sql.slice(lexer.start, lexer.end)) !== 'SET') return [];
+  const found: string[] = [];
+  let pieces: string[] = [];
+  let depth = 0;
+  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+    const text = sql.slice(lexer.start, lexer.end);
+    if (kind === tokenKinds.open) depth += 1;
+    else if (kind === tokenKinds.close) depth -= 1;
+    const isEnd = kind === tokenKinds.semicolon || (depth === 0 && text === ',');
+    if (isEnd) {
+      found.push(pieces.join(''));
+      pieces = [];
+    } else pieces.push(toUpperAscii(text));
+  }
+  return [...found, pieces.join('')];
 }
