@@ -118,6 +118,16 @@ test('what would end it is refused; what has ended it fails everything up to ROL
   assert.deepEqual(await written(), [1, 3, 70]);
 });
 
+test('one that only reads takes no CALL, which might end it and write', async () => {
+  const session = connect();
+  await session.execute('start transaction read only');
+  const { message } = await driverError(session.execute('call commits()'));
+  assert.match(message, /it only reads/);
+  await session.execute('select who from notes');
+  await session.execute('commit');
+  assert.deepEqual(await written(), []);
+});
+
 test('drizzle: nested transactions are savepoints, and one of them may fail alone', async () => {
   const notes = mysqlTable('notes', {
     id: int('id').autoincrement().primaryKey(),

@@ -112,7 +112,11 @@ test('a read-only transaction writes nothing', async () => {
   const refused = await held.query('insert into notes (who) values (1)');
   assert.equal(refused.status, 403, refused.text);
   assert.equal(refused.json<{ errno: number }>().errno, 1792);
+  for (const sql of ['call commits()', '/* x */ CALL restarts()']) {
+    assert.equal(summarise(await held.query(sql)), '400 NOT_IN_TRANSACTION not_executed', sql);
+  }
   assert.equal((await held.commit()).status, 200);
+  assert.equal(await countNotes(), 0);
 });
 
 test('a request that only reads writes nothing, whatever its transaction may', async () => {

@@ -54,20 +54,27 @@ type Token = { readonly kind: number; readonly text: string; readonly word: stri
  * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may.
  * In doubt it may not. `sql` is one statement; linear in its length, never throws.
  * @param readings how the session may read backslashes, where that is known: each of them must be harmless. Null: it is not known
+ * @param isReadOnly whether the transaction is to write nothing
  */
 export function whyNotInTransaction(
   sql: string,
   readings: readonly Escapes[] | null = null,
+  isReadOnly = false,
 ): string | null {
-  if (readings === null) return whyNot(sql, defaultEscapes, 0);
+  if (readings === null) return whyNot(sql, defaultEscapes, 0, isReadOnly);
   for (const escapes of readings) {
-    const reason = whyNot(sql, escapes, doubts.backslash);
+    const reason = whyNot(sql, escapes, doubts.backslash, isReadOnly);
     if (reason !== null) return reason;
   }
   return null;
 }
 
-function whyNot(sql: string, escapes: Escapes, cleared: number): string | null {
+function whyNot(
+  sql: string,
+  escapes: Escapes,
+  cleared: number,
+  isReadOnly: boolean,
+): string | null {
   const tokens = read(sql, escapes, cleared);
   if (typeof tokens === 'string') return tokens;
   const { word } = tokens.find(({ kind }) => kind !== tokenKinds.open) ?? { word: '' };
@@ -75,6 +82,7 @@ function whyNot(sql: string, escapes: Escapes, cleared: number): string | null {
     return 'an executable comment is SQL to some servers only';
   }
   if (writesFile(tokens)) return 'a file that it writes stays when the transaction is undone';
+  if (isReadOnly && word === 'CALL') return 'it only reads, and a procedure may end it, and write';
   if (plainVerbs.has(word)) return isDelayed(tokens) ? 'DELAYED is outside of transactions' : null;
   if (explainingVerbs.has(word)) return null;
   if (word === 'WITH') return isActing(tokens) ? null : 'what its WITH leads to is not known';

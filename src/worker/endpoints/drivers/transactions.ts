@@ -113,7 +113,7 @@ function findHeld(held: HeldRequests, call: DriverCall, answers: HeldAnswers): v
 
 function runIn(transactions: HeldTransactions, one: Held, call: DriverCall, sql: string): void {
   const decided = decideDriverStatement(call.served, sql);
-  const reason = whyNotInTransaction(sql, driverReadings);
+  const reason = whyNotInTransaction(sql, driverReadings, one.transaction.isReadOnly);
   if (!decided.ok) refuseHeld(call, decided.failure);
   else if (reason !== null) {
     const message = `The statement is not taken in a transaction: ${reason}.`;

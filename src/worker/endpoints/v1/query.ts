@@ -247,9 +247,10 @@ function decideHeld(
   statement: Statement,
   runHeld: (statement: Statement) => HeldStep,
 ): HeldStep | Failure {
-  const reason = whyNotInTransaction(statement.sql ?? '');
+  const step = runHeld(statement);
+  const reason = whyNotInTransaction(statement.sql ?? '', null, step.isReadOnly);
   return reason === null
-    ? runHeld(statement)
+    ? step
     : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
 }
 
