@@ -55,12 +55,10 @@ test('replicas are replicas though read_only is off; roles are told by /readyz, 
   assert.deepEqual(await rolesOf(gateway), ['primary', 'replica', 'replica']);
   for (const [at, role] of (await rolesOf(gateway)).entries()) {
     assert.equal(await roleMetric(gateway, addressOf(at), role), 1);
-    assert.match(
-      gateway.log(),
-      new RegExp(
-        `a server changed its role.* backend=${addressOf(at)} role=${role} was=unknown reason=`,
-      ),
+    const line = new RegExp(
+      `a server changed its role.* backend=${addressOf(at)} role=${role} was=unknown reason=`,
     );
+    await eventually('the log tells of it', () => line.test(gateway.log()));
   }
   assert.equal(await readerOf(gateway), 1, 'reads go to the primary unless reads = replicas');
   const before = set.servers.map(({ link }) => link.statements.length);
@@ -114,10 +112,8 @@ test('a former primary that is writable again is not written to, and its reason 
   assert.equal((await insert(201)).status, 200);
   await set.waitForCatchUp();
   assert.deepEqual(await holders(201), ['db2', 'db3']);
-  assert.match(
-    gateway.log(),
-    new RegExp(`backend=${addressOf(0)} role=unusable .*writable beside the primary`),
-  );
+  const line = new RegExp(`backend=${addressOf(0)} role=unusable .*writable beside the primary`);
+  await eventually('the log tells why', () => line.test(gateway.log()));
   const [reason, ...others] = await reasonsOf(gateway);
   assert.match(reason ?? '', /writable beside the primary/);
   assert.ok(others.every((other) => other !== null && other !== reason));
@@ -164,7 +160,7 @@ test('two that diverged, and that nobody follows, are not written to: 503 TWO_PR
   const { code, outcome } = reply.json<{ code: string; outcome: string }>();
   assert.deepEqual([reply.status, code, outcome], [503, 'TWO_PRIMARIES', 'not_executed']);
   assert.ok(Number(reply.headers['retry-after']) > 0);
-  assert.match(gateway.log(), /two primaries: /);
+  await eventually('the log says so', () => /two primaries: /.test(gateway.log()));
   assert.deepEqual(await rolesOf(gateway), ['unusable', 'unusable', 'unusable']);
   assert.equal((await gateway.get('/readyz')).status, 503);
   await second.setReadOnly(true);

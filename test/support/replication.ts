@@ -2,6 +2,7 @@
 // Must not know the gateway.
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import { eventually } from './eventually.ts';
 import { ownServerOnly } from './mariadb.ts';
 import { createLags, type Lag } from './replication-lag.ts';
 import { type ReplicationServer, startReplicationServer } from './replication-server.ts';
@@ -130,14 +131,18 @@ function createSet(
   };
   const follow = async (server: ReplicationServer, followed = primary) => {
     await lags.set(server, null);
+    // Read-only meanwhile: while it follows nobody it looks like one that was promoted to who may not see more.
     // What a former primary has written itself counts as what it has.
-    await server.query(`stop slave;
+    await server.query(`set global read_only = 1;
+      stop slave;
       set global gtid_slave_pos = @@global.gtid_current_pos;
       change master to master_host = '127.0.0.1', master_port = ${followed.ownPort}, master_connect_retry = 1,
         master_user = '${replicator.user}', master_password = '${replicator.password}', master_use_gtid = slave_pos;
-      set global read_only = ${readOnlyReplicas ? 1 : 0};
       start slave`);
     following.set(server, followed);
+    if (readOnlyReplicas) return;
+    await eventually('it is seen to follow', () => isFollowing(server));
+    await server.query('set global read_only = 0');
   };
   const waitForCatchUp = async (waiting: readonly ReplicationServer[] = running()) => {
     const position = await primary.position();
@@ -185,6 +190,12 @@ function createSet(
       await Promise.all(servers.map((server) => server.stop()));
     },
   };
+}
+
+/** Whether it says so to every account. */
+async function isFollowing(server: ReplicationServer): Promise<boolean> {
+  const [status] = await server.query("show global status like 'Slaves_running'");
+  return Number(status?.Value) > 0;
 }
 
 /** Whatever a primary has sent before it went is not lost: tools for failovers wait for it too. */

@@ -60,7 +60,7 @@ export function judge(candidates: readonly Seen[], reference: ServerView | null)
     if (reason !== null) verdicts[one.at] = unusable(reason);
     return reason === null;
   });
-  const choice = refuseLeftBehind(choose(fit), fit, reference);
+  const choice = refuseLeftBehind(choose(fit, reference), fit, reference);
   const absent = new Set(candidates.flatMap((seen) => (seen.view === null ? [seen.number] : [])));
   const { primary, isContested, warning } = choice;
   const source = fit.find(({ at }) => at === primary) ?? null;
@@ -118,7 +118,7 @@ function isLeftBehind({ view, isPassedOver }: Standing, reference: ServerView): 
   return hasAllOf(view.position, reference.position) !== true;
 }
 
-function choose(fit: readonly Standing[]): Choice {
+function choose(fit: readonly Standing[], reference: ServerView | null): Choice {
   const writable = fit.filter(({ view }) => !view.isReadOnly);
   const nodes = writable.filter(({ view }) => isOneOfMany(view));
   if (nodes.length > 0 && nodes.length === writable.length) return chooseNode(nodes);
@@ -128,7 +128,7 @@ function choose(fit: readonly Standing[]): Choice {
   if (second === undefined) {
     return { ...nobody, primary: first.at, reason: 'writable, and follows no server' };
   }
-  return chooseAmong(alone, fit);
+  return keepInUse(chooseAmong(alone, fit), alone, reference);
 }
 
 /** As far as the account may see it. */
@@ -177,6 +177,22 @@ function isUpstream(source: Standing, one: Standing, fit: readonly Standing[]): 
     return fit.some((next) => follows(other, next) && (next === source || comesTo(next)));
   };
   return comesTo(one);
+}
+
+/**
+ * Another one than that which is written to is chosen by looks at both: where the latest at the one in use is the older, what has been
+ * written there since is not known yet.
+ */
+function keepInUse(
+  choice: Choice,
+  alone: readonly Standing[],
+  reference: ServerView | null,
+): Choice {
+  const inUse = alone.find(({ view }) => view.identity.name === reference?.identity.name);
+  const chosen = alone.find(({ at }) => at === choice.primary);
+  if (inUse === undefined || chosen === undefined) return choice;
+  if (chosen.view.askedAt <= inUse.view.askedAt) return choice;
+  return settled(inUse, 'in use, and not looked at since another one was found writable');
 }
 
 /** Several that follow nobody and can be written to. */

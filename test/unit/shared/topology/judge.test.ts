@@ -125,6 +125,18 @@ test('of two writable servers the one whose history has all of the other one', (
   assert.equal(found.reasons[0], 'writable beside the primary');
 });
 
+test('who is in use is left for one that seems to have as much only once it was looked at again', () => {
+  const inUse = { ...createView('2', { state: '0-1-10' }), askedAt: 1_000 };
+  const back = (askedAt: number, state = '0-1-10') => ({ ...createView('1', { state }), askedAt });
+  const written = { ...createView('2', { state: '0-1-10,0-2-11' }), askedAt: 2_000 };
+  assert.equal(judged([back(1_500), inUse], inUse).primary, 1);
+  assert.equal(judged([back(1_500, '0-1-11'), inUse], inUse).primary, 1);
+  assert.match(judged([back(1_500), inUse], inUse).warning ?? '', /set read_only/);
+  assert.equal(judged([back(1_500), written], written).primary, 1, 'it has been written to');
+  assert.equal(judged([back(1_500), { ...inUse, askedAt: 2_000 }], inUse).primary, 0);
+  assert.equal(judged([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }], inUse).primary, 0);
+});
+
 const former = createView('1', { state: '0-1-12' });
 const promoted = createView('2', { state: '0-1-10,0-2-11' });
 
