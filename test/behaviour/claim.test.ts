@@ -1,7 +1,7 @@
 // Who may stand in the way of a start, and how: what lies where the claim's files belong, and is not ours.
 // Must not know what the gateway answers.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -16,6 +16,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings } from '../support/daemon.ts';
+import { eventually } from '../support/eventually.ts';
 import { gone, isAlive } from '../support/processes.ts';
 
 const daemons: Daemon[] = [];
@@ -68,12 +69,18 @@ test('what lies where the phase is asked is never believed, and deleted only if 
   assert.equal(readFileSync(socket, 'utf8'), 'precious');
   rmSync(socket);
   const impostor = createServer((asker) => asker.end('running\n')).listen(socket);
-  await new Promise((resolve) => impostor.once('listening', resolve));
-  assert.equal((await daemon.start()).status, 0);
-  const bound = readFileSync(daemon.pidfile, 'utf8');
-  assert.equal((await daemon.start()).status, 75);
-  assert.equal(readFileSync(daemon.pidfile, 'utf8'), bound);
-  await new Promise((resolve) => impostor.close(resolve));
+  try {
+    await new Promise((resolve) => impostor.once('listening', resolve));
+    // The start that failed may have the claim for a moment after its command has ended.
+    const lock = ['-n', `${daemon.pidfile}.lock`, 'true'];
+    await eventually('nobody has the claim', () => spawnSync('flock', lock).status === 0);
+    assert.equal((await daemon.start()).status, 0);
+    const bound = readFileSync(daemon.pidfile, 'utf8');
+    assert.equal((await daemon.start()).status, 75);
+    assert.equal(readFileSync(daemon.pidfile, 'utf8'), bound);
+  } finally {
+    await new Promise((resolve) => impostor.close(resolve));
+  }
 });
 
 test('somebody who holds the lock and says nothing: exit 75 after 5 s, with a log line', async () => {
