@@ -2,6 +2,7 @@
 // Must not know the gateway, nor how the server replicates.
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { openConnection, queryOnce, type Row } from './mariadb.ts';
+import { freeze } from './processes.ts';
 import { type ServerWish, startServerProcess } from './server-process.ts';
 
 /** A server that runs, or stands still, or is gone for a while. */
@@ -46,10 +47,6 @@ export async function startLinkedServer(wish: {
   await queryOnce(root, undefined, create);
   const link = await startFaultProxy({ host: root.host, port: root.port });
   let state: 'running' | 'frozen' | 'killed' = 'running';
-  const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
-    process.kill(server.pid(), name);
-    state = name === 'SIGSTOP' ? 'frozen' : 'running';
-  };
   return {
     name: `db${serverId}`,
     serverId,
@@ -61,8 +58,14 @@ export async function startLinkedServer(wish: {
     log: server.log,
     query: (sql, values = []) => queryOnce(root, wish.database, sql, values),
     connect: () => openConnection(root, wish.database, {}),
-    freeze: () => signal('SIGSTOP'),
-    thaw: () => signal('SIGCONT'),
+    freeze: () => {
+      freeze(server.pid());
+      state = 'frozen';
+    },
+    thaw: () => {
+      process.kill(server.pid(), 'SIGCONT');
+      state = 'running';
+    },
     kill: async () => {
       state = 'killed';
       await link.listen(false);
