@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from 'mysql2/promise';
-import { columnCases, newTypes } from '../support/column-cases.ts';
 import { shown, type TypeCase, truth, truthSql } from '../support/column-truth.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { newTypesOf, typesOf } from '../support/known-types.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { at, type JsonValue } from '../support/strict-json.ts';
 
@@ -56,23 +56,15 @@ async function check(one: TypeCase): Promise<void> {
   });
 }
 
-const isHere = ({ on }: TypeCase) => on === undefined || on === database.flavour;
-
 test('brings every column type out as the database holds it', async (t) => {
-  for (const one of columnCases.filter(isHere)) {
+  for (const one of typesOf(database)) {
     await t.test(`${one.type}: ${one.values.length} values`, () => check(one));
   }
 });
 
 test('does so for the types of newer servers, where the server knows them', async (t) => {
-  for (const one of newTypes.filter(isHere)) {
-    const known = await connection
-      .query(`create temporary table probe (v ${one.type}); drop temporary table probe`)
-      .then(() => true)
-      .catch(() => false);
-    if (known) await t.test(one.type, () => check(one));
-    else t.diagnostic(`left out: ${database.version} has no ${one.type}`);
-  }
+  for (const one of await newTypesOf(database, connection, t))
+    await t.test(one.type, () => check(one));
 });
 
 test('turns exact numbers, and only these, into strings with NUMBERS:"string"', async () => {

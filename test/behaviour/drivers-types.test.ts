@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Client, cast, type Field } from '@planetscale/database';
 import type { Connection, ResultSetHeader } from 'mysql2/promise';
-import { columnCases, newTypes } from '../support/column-cases.ts';
 import type { TypeCase } from '../support/column-truth.ts';
 import { createDriver, driverSettings } from '../support/driver.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { newTypesOf, typesOf } from '../support/known-types.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 
 let database: Database;
@@ -28,8 +28,6 @@ after(async () => {
   await gateway?.stop();
   await database?.stop();
 });
-
-const isHere = ({ on }: TypeCase) => on === undefined || on === database.flavour;
 
 /** What a type is called in Vitess's words, by its name on the wire; text and bytes share theirs. */
 const vitessNames: Readonly<Record<string, readonly string[]>> = {
@@ -90,18 +88,11 @@ async function check({ type, wire, values }: TypeCase): Promise<void> {
 }
 
 test('every column type leaves as the server holds it, under its name', async () => {
-  for (const one of columnCases.filter(isHere)) await check(one);
+  for (const one of typesOf(database)) await check(one);
 });
 
 test('so for the types of newer servers, where the server knows them', async (t) => {
-  for (const one of newTypes.filter(isHere)) {
-    const known = await connection
-      .query(`create temporary table probe (v ${one.type}); drop temporary table probe`)
-      .then(() => true)
-      .catch(() => false);
-    if (known) await check(one);
-    else t.diagnostic(`left out: ${database.version} has no ${one.type}`);
-  }
+  for (const one of await newTypesOf(database, connection, t)) await check(one);
 });
 
 test('fields have the types, flags, character sets and lengths that Vitess gives', async () => {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Connection } from 'mysql2/promise';
-import { columnCases, newTypes } from '../support/column-cases.ts';
 import { shown, type TypeCase, truth, truthSql } from '../support/column-truth.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { newTypesOf, typesOf } from '../support/known-types.ts';
 import { type Database, startDatabase } from '../support/mariadb.ts';
 import { type CsvField, parseStrictCsv } from '../support/strict-csv.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../support/strict-json.ts';
@@ -124,21 +124,12 @@ async function check(one: TypeCase): Promise<void> {
   }
 }
 
-const isHere = ({ on }: TypeCase) => on === undefined || on === database.flavour;
-
 test('every column type, in every format, as the database holds it', async () => {
-  for (const one of columnCases.filter(isHere)) await check(one);
+  for (const one of typesOf(database)) await check(one);
 });
 
 test('so for the types of newer servers, where the server knows them', async (t) => {
-  for (const one of newTypes.filter(isHere)) {
-    const known = await connection
-      .query(`create temporary table probe (v ${one.type}); drop temporary table probe`)
-      .then(() => true)
-      .catch(() => false);
-    if (known) await check(one);
-    else t.diagnostic(`left out: ${database.version} has no ${one.type}`);
-  }
+  for (const one of await newTypesOf(database, connection, t)) await check(one);
 });
 
 test('so for text that could end a line, a field or a string', async () => {

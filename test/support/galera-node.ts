@@ -14,6 +14,7 @@ import {
 import { eventually } from './eventually.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { queryOnce, type Row } from './mariadb.ts';
+import { freeze } from './processes.ts';
 import { createWorkspace } from './workspace.ts';
 
 /** What a node says of itself. */
@@ -154,10 +155,6 @@ export async function createGaleraSeed(wish: {
       const link = await startFaultProxy({ host: root.host, port });
       const query = (sql: string, values: readonly unknown[] = []) =>
         queryOnce(root, database, sql, values);
-      const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
-        child?.kill(name);
-        state = name === 'SIGSTOP' ? 'frozen' : 'running';
-      };
       const status = () => readStatus(root);
       return {
         name: `db${number}`,
@@ -169,8 +166,14 @@ export async function createGaleraSeed(wish: {
         query,
         status,
         conflicts: async () => (await status()).conflicts,
-        freeze: () => signal('SIGSTOP'),
-        thaw: () => signal('SIGCONT'),
+        freeze: () => {
+          if (child?.pid !== undefined) freeze(child.pid);
+          state = 'frozen';
+        },
+        thaw: () => {
+          child?.kill('SIGCONT');
+          state = 'running';
+        },
         kill: async () => {
           state = 'killed';
           await link.listen(false);

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import mysql from 'mysql2/promise';
+import { freeze } from './processes.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** Rows as objects; numbers that JavaScript cannot hold, dates and times come as the server's text. */
@@ -128,7 +129,7 @@ function powerOver(process_: ServerProcess | null) {
   return {
     own: process_ !== null,
     pid: () => own().pid(),
-    freeze: () => void process.kill(own().pid(), 'SIGSTOP'),
+    freeze: () => freeze(own().pid()),
     thaw: () => void process.kill(own().pid(), 'SIGCONT'),
     halt: (signal?: 'SIGTERM' | 'SIGKILL') => own().halt(signal),
     resume: () => own().resume(),
