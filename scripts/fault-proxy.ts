@@ -1,7 +1,7 @@
 // The fault proxy by hand: between a client and a server that one has running, with one fault at choice.
 // Must not know the gateway; what the faults are is said where they are implemented.
 import { parseArgs } from 'node:util';
-import { type Fault, startFaultProxy } from '../test/support/fault-proxy.ts';
+import { type Fault, startFaultProxy } from '../test/support/database/fault-proxy.ts';
 
 const usage = `node dist/scripts/fault-proxy.js --to 127.0.0.1:3306 [--port 3307]
     [--match <regular expression> --fault <fault> [--times n] [--bytes n] [--ms n] [--fin]]

@@ -3,14 +3,14 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { shareDataDirectory } from '../test/support/data-directory.ts';
+import { shareDataDirectory } from '../test/support/database/data-directory.ts';
 import {
   type Database,
   describeServer,
   isServerGiven,
   startDatabase,
-} from '../test/support/mariadb.ts';
-import { chooseProgram, userToRunAs } from '../test/support/server-process.ts';
+} from '../test/support/database/mariadb.ts';
+import { chooseProgram, userToRunAs } from '../test/support/database/server-process.ts';
 import { openRunDirectory, survivors } from './support/survivors.ts';
 
 // Whatever was started ends with this process, and its directory goes.

@@ -2,7 +2,7 @@
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
 import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
-import { startServerProcess } from '../../test/support/server-process.ts';
+import { startServerProcess } from '../../test/support/database/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 
 /** Where the tables are. Whoever started it must stop it. */

@@ -3,9 +3,9 @@
 // Must not know how a history is made or judged.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
-import { makeFailoverHistory } from '../../test/support/failover-history.ts';
-import { failoverPromises } from '../../test/support/failover-judge.ts';
-import { type Strike, strikes } from '../../test/support/failover-strikes.ts';
+import { makeFailoverHistory } from '../../test/support/histories/failover-history.ts';
+import { failoverPromises } from '../../test/support/histories/failover-judge.ts';
+import { type Strike, strikes } from '../../test/support/histories/failover-strikes.ts';
 import { createRandom } from '../../test/support/random.ts';
 import { parseRounds, playRounds, type Rounds, roundOptions } from '../support/rounds.ts';
 import { runCommand, say } from '../support/run-command.ts';

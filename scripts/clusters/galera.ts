@@ -4,14 +4,14 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { failoverPromises } from '../../test/support/failover-judge.ts';
-import { startGalera } from '../../test/support/galera.ts';
+import { startGalera } from '../../test/support/clusters/galera.ts';
+import { failoverPromises } from '../../test/support/histories/failover-judge.ts';
 import {
   type GaleraStrike,
   galeraPromises,
   galeraStrikes,
   makeGaleraHistory,
-} from '../../test/support/galera-history.ts';
+} from '../../test/support/histories/galera-history.ts';
 import { installGalera } from '../support/galera-root.ts';
 import { parseRounds, playRounds, type Rounds, roundOptions } from '../support/rounds.ts';
 import { runCommand, say } from '../support/run-command.ts';

@@ -2,8 +2,8 @@
 // Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
-import { startDatabase } from '../../test/support/mariadb.ts';
-import { rollGateways } from '../../test/support/rolling-restart.ts';
+import { rollGateways } from '../../test/support/clusters/rolling-restart.ts';
+import { startDatabase } from '../../test/support/database/mariadb.ts';
 import { findWrongCount, runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
 

@@ -2,14 +2,14 @@
 // over all rounds. Must not know how a history is made or judged.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
-import { failoverPromises } from '../../test/support/failover-judge.ts';
-import { startGroup } from '../../test/support/group.ts';
+import { startGroup } from '../../test/support/clusters/group.ts';
+import { failoverPromises } from '../../test/support/histories/failover-judge.ts';
 import {
   type GroupStrike,
   groupPromises,
   groupStrikes,
   makeGroupHistory,
-} from '../../test/support/group-history.ts';
+} from '../../test/support/histories/group-history.ts';
 import { chooseCache } from '../compatibility/servers.ts';
 import { installGroupServer } from '../support/group-server.ts';
 import { parseRounds, playRounds, type Rounds, roundOptions } from '../support/rounds.ts';

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import {
   type ConsistencyHistory,
   makeConsistencyHistories,
-} from '../../test/support/consistency-history.ts';
+} from '../../test/support/histories/consistency-history.ts';
 import { findWrongCount, runCommand, say } from '../support/run-command.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 

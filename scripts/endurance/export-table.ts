@@ -1,6 +1,6 @@
 // The table that is exported, and what each of its rows is: known from its number alone, whatever number that is.
 // Must not know how it is read.
-import type { Database } from '../../test/support/mariadb.ts';
+import type { Database } from '../../test/support/database/mariadb.ts';
 import type { Expected } from './export-reader.ts';
 
 /** All rows below so many, in the order of their numbers. */

@@ -2,9 +2,9 @@
 // Must not know how rows are written or read.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Database } from '../../test/support/database/mariadb.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import type { Database } from '../../test/support/mariadb.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 import { ndjson } from '../../test/support/v1-streams.ts';
 import { readUsage, resetPeak } from '../support/proc.ts';

@@ -1,7 +1,7 @@
 // Whether a request ended as it may, given the faults that were under way meanwhile; pure.
 // Must not know how faults are made.
 import type { Document } from '../../test/support/db-results.ts';
-import { type Told, toldBy } from '../../test/support/history.ts';
+import { type Told, toldBy } from '../../test/support/histories/history.ts';
 import type { Ending } from './client.ts';
 import type { Question } from './questions.ts';
 

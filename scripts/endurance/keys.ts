@@ -1,7 +1,7 @@
 // Batches with idempotency keys under faults around COMMIT: executed once, whatever is lost, and whoever repeats gets the first reply.
 // Must not know how the history is made.
-import { makeKeyedHistory } from '../../test/support/keyed-history.ts';
-import { keyedPromises } from '../../test/support/keyed-judge.ts';
+import { makeKeyedHistory } from '../../test/support/histories/keyed-history.ts';
+import { keyedPromises } from '../../test/support/histories/keyed-judge.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const clients = 32;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import { contradictions, type Told } from '../../test/support/history.ts';
+import { contradictions, type Told } from '../../test/support/histories/history.ts';
 import { clientPortsOf } from '../../test/support/kernel-sockets.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';

@@ -6,9 +6,9 @@
 // same faults at the same places. One worker is never struck: its memory is the one that is judged. V8 gives a heap
 // its lasting size slowly, a supervisor's over some two thousand scrapes: they are made before the clock is started.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from '../../test/support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import { contradictions, type Told } from '../../test/support/history.ts';
-import type { Database } from '../../test/support/mariadb.ts';
+import { contradictions, type Told } from '../../test/support/histories/history.ts';
 import { isAlive } from '../../test/support/processes.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 import { type Desk, runCrowd } from './crowd.ts';

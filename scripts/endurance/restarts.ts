@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createDaemon, type Daemon } from '../../test/support/daemon.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { contradictions, type Told } from '../../test/support/history.ts';
+import { contradictions, type Told } from '../../test/support/histories/history.ts';
 import { serverSockets } from '../../test/support/kernel-sockets.ts';
 import { freePort } from '../support/private-server.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';

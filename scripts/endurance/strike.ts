@@ -1,8 +1,9 @@
 // Makes the faults of a mixed run: on one and the same slot's worker, on the database, on the log.
 // Must not know the clients.
+
+import type { Database } from '../../test/support/database/mariadb.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Gateway } from '../../test/support/gateway.ts';
-import type { Database } from '../../test/support/mariadb.ts';
 import { isAlive } from '../../test/support/processes.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 import type { FaultKind } from './faults.ts';

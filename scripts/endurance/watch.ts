@@ -2,9 +2,9 @@
 // Must not know clients or faults.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from '../../test/support/database/mariadb.ts';
 import { fallenCounters, parseExposition, type Samples } from '../../test/support/exposition.ts';
 import type { Gateway } from '../../test/support/gateway.ts';
-import type { Database } from '../../test/support/mariadb.ts';
 import { parseStatus } from '../support/proc.ts';
 import { mean, median } from '../support/statistics.ts';
 import { judgeFlat, judgeQuick, type Verdict } from '../support/verdicts.ts';

@@ -4,8 +4,12 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  type Database,
+  describeServer,
+  startDatabase,
+} from '../../test/support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
-import { type Database, describeServer, startDatabase } from '../../test/support/mariadb.ts';
 import { signal } from '../../test/support/processes.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
 import { pageAddress, pageToken, readPageExamples } from './examples.ts';

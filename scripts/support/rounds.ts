@@ -1,6 +1,6 @@
 // Runs in rounds, in each of which something is struck: the options that they share, one round after the other, what is said of them.
 // Must not know what is struck, nor how a history is judged.
-import type { FailoverJudgement } from '../../test/support/failover-judge.ts';
+import type { FailoverJudgement } from '../../test/support/histories/failover-judge.ts';
 import { findWrongCount, say } from './run-command.ts';
 import { median } from './statistics.ts';
 import { Findings, type Verdict } from './verdicts.ts';

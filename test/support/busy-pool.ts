@@ -1,8 +1,8 @@
 // Keeps a gateway's sessions busy for as long as a test needs others to wait, and tells who waits.
 // Must not know what waits.
 import type { Ask, Reply } from './ask.ts';
+import type { FaultProxy } from './database/fault-proxy.ts';
 import { eventually } from './eventually.ts';
-import type { FaultProxy } from './fault-proxy.ts';
 import type { Gateway } from './gateway.ts';
 import { readMetric } from './scrape.ts';
 

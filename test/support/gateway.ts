@@ -5,8 +5,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Ask, createAsk } from './ask.ts';
+import type { Database } from './database/mariadb.ts';
 import { formatSection, type Settings } from './ini-text.ts';
-import type { Database } from './mariadb.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
 import { createWorkspace } from './workspace.ts';
 

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { Connection } from 'mysql2/promise';
 import { columnCases, newTypes } from './column-cases.ts';
 import type { TypeCase } from './column-truth.ts';
-import type { Database } from './mariadb.ts';
+import type { Database } from './database/mariadb.ts';
 
 /** Those that all versions of its flavour know. */
 export function typesOf({ flavour }: Database): readonly TypeCase[] {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { createGunzip } from 'node:zlib';
-import type { Database } from './mariadb.ts';
+import type { Database } from './database/mariadb.ts';
 
 export const json = 'application/json';
 export const ndjson = 'application/x-ndjson';

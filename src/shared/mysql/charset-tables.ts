@@ -1,6 +1,6 @@
 // What the characters of MySQL's older character sets are, where iconv-lite says nothing of them or something else.
 // Taken from the servers: each is what `convert(_<charset> x'…' using utf8mb4)` gives on MySQL 9.7 and, alike, on
-// MariaDB 10.11; test/behaviour/charsets.test.ts asks the server again, for every byte and every pair of bytes.
+// MariaDB 10.11; test/behaviour/sql/charsets.test.ts asks the server again, for every byte and every pair of bytes.
 
 /** The bytes from 0x80 on of each character set of single bytes; U+FFFD where there is no character. */
 export const upperHalves: Readonly<Record<string, string>> = {

@@ -7,9 +7,9 @@ import {
   type FailoverFound,
   failoverPromises,
   judgeFailover,
-} from '../../support/failover-judge.ts';
-import type { Way, Write } from '../../support/failover-writes.ts';
-import type { Told } from '../../support/told.ts';
+} from '../../support/histories/failover-judge.ts';
+import type { Way, Write } from '../../support/histories/failover-writes.ts';
+import type { Told } from '../../support/histories/told.ts';
 
 const failover: Failover = {
   struckMs: 1_000,

@@ -2,12 +2,12 @@
 // Must not run anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drawBatch, type KeyedBatch } from '../../support/keyed-batches.ts';
-import type { Manner, Story } from '../../support/keyed-client.ts';
-import type { Outage, Strike } from '../../support/keyed-faults.ts';
-import { type Found, judgeStories, keyedPromises } from '../../support/keyed-judge.ts';
+import { drawBatch, type KeyedBatch } from '../../support/histories/keyed-batches.ts';
+import type { Manner, Story } from '../../support/histories/keyed-client.ts';
+import type { Outage, Strike } from '../../support/histories/keyed-faults.ts';
+import { type Found, judgeStories, keyedPromises } from '../../support/histories/keyed-judge.ts';
+import type { Told } from '../../support/histories/told.ts';
 import { createRandom } from '../../support/random.ts';
-import type { Told } from '../../support/told.ts';
 
 const batch = (number: number, more: Partial<KeyedBatch> = {}): KeyedBatch => ({
   number,

@@ -7,9 +7,9 @@ import type { Column } from '../../../../src/shared/mysql/packets.ts';
 import { cellKind, cellKinds, typeName } from '../../../../src/worker/reply/column-kinds.ts';
 import { dbCells } from '../../../../src/worker/reply/formats/db.ts';
 import { planRow, writeRow } from '../../../../src/worker/reply/rows.ts';
-import { resultSet, rowPacket, toBytes } from '../../../support/mysql-answer.ts';
+import { resultSet, rowPacket, toBytes } from '../../../support/database/mysql-answer.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
-import { collect, createWriter, transcribe, ways } from '../../../support/transcript.ts';
+import { collect, createWriter, transcribe, ways } from '../../support/transcript.ts';
 
 const nothing = Buffer.alloc(0);
 

@@ -1,5 +1,5 @@
 // Every character set that MySQL can name is known, and every one has a decoder that makes text of any bytes.
-// Must not need a server: test/behaviour/charsets.test.ts asks one what the characters are.
+// Must not need a server: test/behaviour/sql/charsets.test.ts asks one what the characters are.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

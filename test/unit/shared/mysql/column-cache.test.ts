@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ColumnCache } from '../../../../src/shared/mysql/column-cache.ts';
 import type { PacketsAhead } from '../../../../src/shared/mysql/framing.ts';
 import type { Column } from '../../../../src/shared/mysql/packets.ts';
-import { columnPacket, toBytes } from '../../../support/mysql-answer.ts';
+import { columnPacket, toBytes } from '../../../support/database/mysql-answer.ts';
 
 function read(cache: ColumnCache, names: readonly string[]): readonly Column[] {
   cache.begin();

@@ -14,9 +14,9 @@ import {
   rowPacket,
   toBytes,
   wire,
-} from '../../../support/mysql-answer.ts';
+} from '../../../support/database/mysql-answer.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
-import { transcribe, ways } from '../../../support/transcript.ts';
+import { transcribe, ways } from '../../support/transcript.ts';
 
 const number = { type: wire.long, charset: wire.binary };
 

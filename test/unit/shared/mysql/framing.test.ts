@@ -12,9 +12,9 @@ import {
   resultSet,
   toBytes,
   wire,
-} from '../../../support/mysql-answer.ts';
+} from '../../../support/database/mysql-answer.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
-import { transcribe, ways } from '../../../support/transcript.ts';
+import { transcribe, ways } from '../../support/transcript.ts';
 
 const mixed = toBytes([
   ...resultSet(

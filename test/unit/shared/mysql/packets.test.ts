@@ -15,7 +15,7 @@ import {
   errorPacket,
   lengthEncoded,
   okPacket,
-} from '../../../support/mysql-answer.ts';
+} from '../../../support/database/mysql-answer.ts';
 
 type Parser = (bytes: Buffer, start: number, end: number) => unknown;
 

@@ -19,7 +19,7 @@ import {
 } from '../../../../src/shared/settings/default-paths.ts';
 import { parseArguments } from '../../../../src/supervisor/arguments.ts';
 import { accessLogPath } from '../../../../src/worker/observe/access-log.ts';
-import { checkSettings, deployedSettings, hasHaproxy } from '../../../support/haproxy.ts';
+import { checkSettings, deployedSettings, hasHaproxy } from '../../../support/clusters/haproxy.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-deploy-'));
 after(() => rmSync(directory, { recursive: true }));

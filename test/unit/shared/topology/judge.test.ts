@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
 import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
 import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
-import { createMember, createNode, createView } from '../../../support/server-views.ts';
+import { createMember, createNode, createView } from '../../support/server-views.ts';
 
 const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({
   view,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseColumn } from '../../../../src/shared/mysql/packets.ts';
 import { describeColumn } from '../../../../src/worker/reply/column-types.ts';
-import { type ColumnWish, columnPacket } from '../../../support/mysql-answer.ts';
+import { type ColumnWish, columnPacket } from '../../../support/database/mysql-answer.ts';
 
 function describe(wish: ColumnWish): object {
   const packet = columnPacket({ ...wish, extended: wish.extended ?? [] });

@@ -10,11 +10,11 @@ import {
   rowPacket,
   toBytes,
   wire,
-} from '../../../support/mysql-answer.ts';
-import { takeAtOnce } from '../../../support/rows-at-once.ts';
+} from '../../../support/database/mysql-answer.ts';
 import { parseStrictCsv } from '../../../support/strict-csv.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
-import { transcribe, type V1Kind, v1Kinds, ways } from '../../../support/transcript.ts';
+import { takeAtOnce } from '../../support/rows-at-once.ts';
+import { transcribe, type V1Kind, v1Kinds, ways } from '../../support/transcript.ts';
 
 const { binary, utf8mb4 } = wire;
 const latin1 = 8;

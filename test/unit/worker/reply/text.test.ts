@@ -7,10 +7,10 @@ import fc from 'fast-check';
 import { writeBase64 } from '../../../../src/worker/reply/base64.ts';
 import { writeAscii, writeBytes, writeText } from '../../../../src/worker/reply/text.ts';
 import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
-import { rowPacket, toBytes } from '../../../support/mysql-answer.ts';
-import { takeAtOnce } from '../../../support/rows-at-once.ts';
+import { rowPacket, toBytes } from '../../../support/database/mysql-answer.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
-import { collect, createWriter } from '../../../support/transcript.ts';
+import { takeAtOnce } from '../../support/rows-at-once.ts';
+import { collect, createWriter } from '../../support/transcript.ts';
 
 /** A little less than a writer's buffer. */
 const surelyTaken = 80_000;

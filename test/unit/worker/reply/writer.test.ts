@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BufferPool, slackBytes } from '../../../../src/worker/reply/buffers.ts';
 import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
-import { type Collected, collect, createWriter } from '../../../support/transcript.ts';
+import { type Collected, collect, createWriter } from '../../support/transcript.ts';
 
 const pattern = Buffer.from(Array.from({ length: 256 * 1024 }, (_, index) => (index * 31) & 255));
 

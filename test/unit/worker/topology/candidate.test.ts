@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectFailure } from '../../../../src/shared/mysql/connect-failure.ts';
 import { Candidate } from '../../../../src/worker/topology/candidate.ts';
-import { createView } from '../../../support/server-views.ts';
+import { createView } from '../../support/server-views.ts';
 
 const failure: ConnectFailure = { kind: 'silent', errno: null, reason: 'no answer' };
 

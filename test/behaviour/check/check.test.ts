@@ -1,0 +1,110 @@
+// --check tells a person everything that a start would meet, and starts nothing.
+// Must not know how a start is done.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+
+let database: Database;
+before(async () => {
+  database = await startDatabase();
+});
+after(() => database.stop());
+const daemons: Daemon[] = [];
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.dispose();
+});
+
+function create(settings: Settings = {}): Daemon {
+  const { name, host, port, user, password } = database;
+  const reached = { database: name, host, port: String(port), user, password: password || null };
+  const daemon = createDaemon({ ...reached, ...settings });
+  daemons.push(daemon);
+  return daemon;
+}
+
+test('prints settings, paths, server and connection budget, secrets masked, and exits 0', async () => {
+  const daemon = create({ workers: '2', pool: '3', token: 'hunter2' });
+  const { status, stdout, stderr } = await daemon.run(['--check']);
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.match(stdout, new RegExp(`pidfile\\s+= ${daemon.pidfile}$`, 'm'));
+  assert.match(stdout, new RegExp(`log\\s+= ${daemon.log}$`, 'm'));
+  assert.match(stdout, /^server: (MariaDB|MySQL) \d+\.\d+/m);
+  assert.match(
+    stdout,
+    /^connections: 2 workers x \(3 pool \+ 1 control \+ 1 probe\) = 10 of max_connections \d+$/m,
+  );
+  assert.match(stdout, /^restart: up to 8 more while an old instance .* = 18$/m);
+  assert.ok(!stdout.includes('hunter2'));
+  assert.deepEqual(readdirSync(daemon.directory), ['dbhttpd.ini']);
+});
+
+test('warns when the server does not admit all connections', async () => {
+  const { status, stdout } = await create({ workers: '256', pool: '1000' }).run(['--check']);
+  assert.equal(status, 0);
+  assert.match(stdout, /^warning: the server does not admit that many connections/m);
+});
+
+test('lists an unreachable database together with every other obstacle', async () => {
+  const daemon = create({
+    port: '1',
+    pidfile: '/nowhere/x.pid',
+    listen: '192.0.2.1:1',
+    insecure: 'on',
+  });
+  const { status, stderr } = await daemon.run(['--check']);
+  assert.equal(status, 73);
+  assert.match(stderr, /cannot create the pidfile \/nowhere\/x\.pid: ENOENT/);
+  assert.match(stderr, /cannot listen on 192\.0\.2\.1:1: EADDRNOTAVAIL/);
+  assert.match(stderr, /database unreachable: 127\.0\.0\.1:\d+: ECONNREFUSED/);
+});
+
+test('an unreachable database alone exits 69, and its account is not told', async () => {
+  const { status, stderr } = await create({ port: '1', user: 'hunter2' }).run(['--check']);
+  assert.equal(status, 69);
+  assert.ok(!stderr.includes('hunter2'));
+});
+
+test('says that the instance is running, and leaves it alone', async () => {
+  const daemon = create();
+  assert.equal((await daemon.start()).status, 0);
+  const { status, stdout } = await daemon.run(['--check']);
+  assert.equal(status, 0);
+  assert.match(stdout, /^instance: it is running$/m);
+  assert.ok(readdirSync(daemon.directory).includes(join('world.pid')));
+});
+
+test('says that the server refuses init_sql, and exits 78', async () => {
+  const { status, stderr } = await create({ init_sql: '"set nonsense"' }).run(['--check']);
+  assert.equal(status, 78);
+  assert.match(stderr, /init_sql is refused by the server: .*syntax.* \(\d+\)$/m);
+  assert.equal(
+    (await create({ init_sql: "\"set time_zone='+00:00'; set sql_mode=''\"" }).run(['--check']))
+      .status,
+    0,
+  );
+});
+
+test('names the grants for want of which views and triggers stay unknown', async () => {
+  await database.query('create table seen (id int)');
+  await database.query('create view hidden as select id from seen');
+  const { status, stdout } = await create().run(['--check']);
+  assert.equal(status, 0);
+  assert.doesNotMatch(stdout, /cannot see/);
+  const account = { user: 'blind', password: 'Secret-4711' };
+  await database.query("create user blind@'%' identified by 'Secret-4711'");
+  try {
+    await database.query(`grant select, insert on ${database.name}.* to blind@'%'`);
+    const blind = await create(account).run(['--check']);
+    assert.equal(blind.status, 0);
+    const to = `ON \`${database.name}\`.* TO 'blind'@'%'`;
+    assert.ok(blind.stdout.includes(`GRANT TRIGGER ${to}`), blind.stdout);
+    assert.ok(blind.stdout.includes(`GRANT SHOW VIEW ${to} (hidden)`), blind.stdout);
+    const always = await create({ ...account, session_reset: 'always' }).run(['--check']);
+    assert.doesNotMatch(always.stdout, /cannot see/);
+  } finally {
+    await database.query("drop user blind@'%'");
+  }
+});

@@ -1,0 +1,151 @@
+// The promises of dbhttpd/client's streams: all rows or an error, in memory that is flat, ended by who leaves.
+// Must not know how lines are read.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Client, connect, DbhttpdError, type StreamEnd } from '../../../src/client/client.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { createNumbers } from '../../support/database/numbers.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+let database: Database;
+let gateway: Gateway;
+let front: HttpFront;
+let db: Client;
+
+before(async () => {
+  database = await startDatabase();
+  await createNumbers(database);
+  await database.query("create procedure two() begin select 'x' as a; select 'y' as b; end");
+  gateway = await startGateway({ database });
+  front = await startHttpFront(gateway.url);
+  db = connect({ url: front.url });
+});
+after(async () => {
+  await front?.stop();
+  await gateway?.stop();
+  await database.stop();
+});
+
+type Read<Row> = { readonly rows: readonly Row[]; readonly end: StreamEnd | DbhttpdError };
+
+/** All that a stream gives, and how it ends. */
+async function readAll<Row>(stream: AsyncGenerator<Row, StreamEnd, void>): Promise<Read<Row>> {
+  const rows: Row[] = [];
+  try {
+    for (;;) {
+      const { done, value } = await stream.next();
+      if (done === true) return { rows, end: value };
+      rows.push(value);
+    }
+  } catch (error) {
+    assert.ok(error instanceof DbhttpdError, String(error));
+    return { rows, end: error };
+  }
+}
+
+test('a stream has the rows of a query, and the same look', async () => {
+  const text =
+    "select seq + 9007199254740992 as id, '名前\n' as name from numbers where seq <= 1000 and seq <> ?";
+  for (const options of [{}, { rows: 'array', bigint: 'bigint' }] as const) {
+    const { rows, rowCount } = await db.query(text, [5], options);
+    const streamed = await readAll(db.stream(text, [5], options));
+    assert.deepEqual(streamed.rows, rows);
+    assert.deepEqual(streamed.end, { rowCount, truncated: false });
+  }
+  const none = await readAll(db.stream`select 1 as one where ${0} = 1`);
+  assert.deepEqual(none, { rows: [], end: { rowCount: 0, truncated: false } });
+  const cut = await readAll(db.with({ maxRows: 2 }).stream`select seq from numbers`);
+  assert.deepEqual([cut.rows.length, cut.end], [2, { rowCount: 2, truncated: true }]);
+});
+
+test('a reply that is cut anywhere is an error, and never an end', async () => {
+  const text = 'select seq from numbers where seq <= 50';
+  const whole = await gateway.post(
+    '/v1/query',
+    { sql: text },
+    { headers: { Accept: 'application/x-ndjson' } },
+  );
+  for (let afterBytes = 0; afterBytes < whole.body.length - 1; afterBytes += 7) {
+    front.next({ kind: 'cut', afterBytes });
+    const { rows, end } = await readAll(db.stream(text, [], { readOnly: true }));
+    assert.ok(end instanceof DbhttpdError, `${afterBytes} of ${whole.body.length} bytes`);
+    assert.ok(['REPLY_CUT', 'FETCH_FAILED'].includes(end.code), end.code);
+    assert.deepEqual([end.outcome, end.retryable], ['failed', true]);
+    assert.ok(rows.length <= 50);
+  }
+  // Well-formed to HTTP, and without its last line all the same.
+  const lines = whole.text.trimEnd().split('\n').slice(0, -1);
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  front.next({ kind: 'answer', status: 200, headers, body: `${lines.join('\n')}\n` });
+  const { rows, end } = await readAll(db.stream(text));
+  assert.equal(rows.length, 50);
+  assert.ok(end instanceof DbhttpdError);
+  assert.deepEqual([end.code, end.outcome], ['REPLY_CUT', 'unknown']);
+});
+
+test('an error in the last line is thrown behind the rows that came before it', async () => {
+  // The subquery has two rows at the end alone, beyond what is held back.
+  const sql = `select repeat('x', 1000) as x, (select 1 from dual where seq = 900 union all select 2 from dual where seq = 900) as n from numbers where seq <= 900`;
+  const { rows, end } = await readAll(connect({ url: gateway.url }).stream(sql));
+  assert.ok(end instanceof DbhttpdError);
+  assert.deepEqual([end.code, end.errno, end.status], ['ER_SUBQUERY_NO_1_ROW', 1242, 422]);
+  assert.ok(rows.length > 0 && rows.length < 900);
+});
+
+test('what has failed before its first row fails as a query does', async () => {
+  const { rows, end } = await readAll(db.stream`select * from nope`);
+  assert.ok(end instanceof DbhttpdError);
+  assert.deepEqual([rows, end.code, end.status], [[], 'ER_NO_SUCH_TABLE', 422]);
+});
+
+test('what is not sent in lines is refused, and comes whole where that could not be known', async () => {
+  for (const text of ['call two()', 'do 1']) {
+    const { end } = await readAll(db.stream(text));
+    assert.ok(end instanceof DbhttpdError);
+    assert.deepEqual([end.code, end.outcome], ['NOT_ACCEPTABLE', 'not_executed']);
+  }
+  const whole = await gateway.post('/v1/query', { sql: 'call two()' });
+  const headers = { 'Content-Type': 'application/json; charset=utf-8' };
+  front.next({ kind: 'answer', status: 200, headers, body: whole.text });
+  const { rows, end } = await readAll(db.stream`call two()`);
+  assert.deepEqual([rows, end], [[{ a: 'x' }], { rowCount: 1, truncated: false }]);
+});
+
+test('who leaves the loop, or aborts, ends the statement', async () => {
+  const direct = connect({ url: gateway.url, readOnly: true });
+  const sql = "select a.seq, repeat('x', 1000) as x from numbers a, numbers b";
+  const busy = () => readMetric(gateway, 'dbhttpd_pool_connections', { state: 'busy' });
+  let taken = 0;
+  for await (const _row of direct.stream(sql)) {
+    taken += 1;
+    if (taken === 3) break;
+  }
+  await eventually('the statement has ended', async () => (await busy()) === 0);
+
+  const leaving = new AbortController();
+  const stream = direct.stream(sql, [], { signal: leaving.signal });
+  assert.equal((await stream.next()).done, false);
+  leaving.abort();
+  const { end } = await readAll(stream);
+  assert.ok(end instanceof DbhttpdError);
+  assert.deepEqual([end.code, end.outcome], ['ABORTED', 'failed']);
+  await eventually('the statement has ended', async () => (await busy()) === 0);
+});
+
+test('memory stays flat however many rows there are', async () => {
+  const direct = connect({ url: gateway.url, readOnly: true });
+  let baseline = 0;
+  let most = 0;
+  let count = 0;
+  const sql = "select a.seq, repeat('x', 200) as x from numbers a, numbers b where b.seq <= 10";
+  for await (const _row of direct.stream(sql)) {
+    count += 1;
+    if (count % 1000 === 0) most = Math.max(most, process.memoryUsage().rss);
+    if (count === 50_000) [baseline, most] = [most, 0];
+  }
+  assert.equal(count, 300_000);
+  assert.ok(most < baseline + 64 * 2 ** 20, `${baseline} became ${most}`);
+});

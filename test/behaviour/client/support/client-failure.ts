@@ -1,0 +1,13 @@
+// The error of a request of dbhttpd/client that must fail.
+import assert from 'node:assert/strict';
+import { DbhttpdError } from '../../../../src/client/client.ts';
+
+/** Resolves to the DbhttpdError; fails where there is none. */
+export async function failureOf(asked: Promise<unknown>): Promise<DbhttpdError> {
+  const error: unknown = await asked.then(
+    () => assert.fail('the request did not fail'),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof DbhttpdError, String(error));
+  return error;
+}

@@ -1,0 +1,200 @@
+// The promise of the console in front of a running instance: what it shows is so, while a worker hangs too; what it ends, ends;
+// it asks for a token where one is needed, and forgets it with its tab.
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { signal } from '../../support/processes.ts';
+import { openBrowser } from './support/browser.ts';
+import { type ConsolePage, openConsole } from './support/console-page.ts';
+
+const token = 'a-token-of-the-tests';
+const known = { headers: { Authorization: `Bearer ${token}` } };
+let database: Database;
+let gateway: Gateway;
+let browser: Browser;
+before(async () => {
+  [database, browser] = await Promise.all([startDatabase(), openBrowser()]);
+  await createGate(database);
+  gateway = await startGateway({ database, settings: { workers: 2, pool: 4, token } });
+});
+after(async () => {
+  await browser?.close();
+  await gateway?.stop();
+  await database?.stop();
+});
+
+async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<void>) {
+  const opened = await openConsole(browser, gateway.url, null);
+  try {
+    await look(opened.page, opened);
+    opened.assertQuiet();
+  } finally {
+    await opened.close();
+  }
+}
+
+async function giveToken(page: Page, given: string): Promise<void> {
+  await page.getByLabel('Token', { exact: true }).fill(given);
+  await page.keyboard.press('Enter');
+}
+
+const isReady = (page: Page) =>
+  page
+    .locator('#verdict')
+    .getByText(/^Ready/)
+    .waitFor();
+
+test('asks for the token, and keeps it for the life of its tab', async () => {
+  await withConsole(async (page) => {
+    await page.getByText('This instance is guarded by a token.').waitFor();
+    assert.equal(await page.locator(':focus').getAttribute('id'), 'token-field');
+    await giveToken(page, 'another');
+    await page.getByText('This token was not accepted.').waitFor();
+    await giveToken(page, token);
+    await isReady(page);
+    assert.equal(await page.locator('#token').isVisible(), false);
+    await page.reload();
+    await isReady(page);
+    assert.equal(await page.evaluate('JSON.stringify(localStorage)'), '{}');
+
+    const other = await page.context().newPage();
+    await other.goto(`${gateway.url}/console`);
+    await other.getByText('This instance is guarded by a token.').waitFor();
+    await other.close();
+    await page.bringToFront();
+
+    await page.click('#forget');
+    await page.getByText('This instance is guarded by a token.').waitFor();
+    assert.equal(await page.evaluate('JSON.stringify(sessionStorage)'), '{}');
+  });
+});
+
+test('shows the instance as it is, and runs a statement on it', async () => {
+  await withConsole(async (page) => {
+    await giveToken(page, token);
+    await isReady(page);
+    assert.match((await page.textContent('#facts')) ?? '', /^2 of 2 workers serve · up /);
+    const pids = await page.locator('#workers tbody td:nth-child(3)').allTextContents();
+    assert.deepEqual(pids.map(Number).sort(), gateway.workers().sort());
+    assert.match((await page.textContent('#backends tbody')) ?? '', /only server/);
+    await page.fill('#sql', 'select 1 + 1');
+    await page.press('#sql', 'Control+Enter');
+    await page
+      .locator('#query-told')
+      .getByText(/^1 row · /)
+      .waitFor();
+    await page.fill('#sql', 'select * from nothing_of_this_name');
+    await page.press('#sql', 'Control+Enter');
+    await page.locator('#errors tbody tr').getByText('1146').waitFor();
+    await page
+      .locator('#errors tbody tr')
+      .getByText('select * from nothing_of_this_name')
+      .waitFor();
+    await page.locator('#charts canvas').first().waitFor();
+  });
+});
+
+test('ends one request, and no other', async () => {
+  const gate = await closeGate(database);
+  try {
+    const asked = ['one', 'other'].map((name) =>
+      gateway.post(
+        '/v1/query',
+        { sql: `select ${gate.zero} as ${name}` },
+        { headers: { ...known.headers, 'X-Request-ID': name } },
+      ),
+    );
+    await withConsole(async (page) => {
+      await giveToken(page, token);
+      await page.getByRole('button', { name: 'Kill request other' }).waitFor();
+      await page.getByRole('button', { name: 'Kill request one' }).click();
+      await page.getByRole('button', { name: 'Kill it' }).click();
+      await page.getByText('Request one was killed.').waitFor();
+      const killed = await asked[0];
+      assert.equal(killed?.status, 504);
+      assert.equal(killed?.json<{ code: string }>().code, 'KILLED');
+      await page.getByRole('button', { name: 'Kill request one' }).waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'Kill request other' }).waitFor();
+    });
+    await gate.open();
+    assert.equal((await asked[1])?.status, 200);
+  } finally {
+    await gate.open().catch(() => undefined);
+  }
+});
+
+test('goes on while a worker hangs, and says which', async () => {
+  await withConsole(async (page) => {
+    await giveToken(page, token);
+    await isReady(page);
+    const [hung] = gateway.workers();
+    assert.ok(hung);
+    signal(hung, 'SIGSTOP');
+    try {
+      await page.locator('#workers').getByText('silent').waitFor();
+      await page
+        .locator('#attention')
+        .getByText(/^Worker \d does not answer/)
+        .waitFor();
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+      await page.keyboard.press('Escape');
+      for (let more = 0; more < 2; more += 1) {
+        await page.waitForResponse(
+          (response) => response.url().endsWith('/v1/stats') && response.ok(),
+        );
+      }
+    } finally {
+      signal(hung, 'SIGCONT');
+    }
+    await page.locator('#workers').getByText('silent').waitFor({ state: 'detached' });
+  });
+});
+
+test('is opened by a link of another site, which can do nothing else with it', async () => {
+  const gate = await closeGate(database);
+  const asked = gateway.post(
+    '/v1/query',
+    { sql: `select ${gate.zero}` },
+    { headers: { ...known.headers, 'X-Request-ID': 'untouched' } },
+  );
+  const page = await browser.newPage();
+  try {
+    // Another site than 127.0.0.1, and one that browsers trust as much: all they tell of it is told.
+    const elsewhere = 'http://localhost:9999/';
+    await page.route(elsewhere, (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<a href="${gateway.url}/console">console</a><iframe src="${gateway.url}/console"></iframe>`,
+      }),
+    );
+    await page.goto(elsewhere);
+    assert.equal(await page.frameLocator('iframe').locator('#verdict').count(), 0);
+    const list = await gateway.get('/v1/requests', known);
+    const { requests } = list.json<{ requests: { id: string; request_id: string }[] }>();
+    const running = requests.find(({ request_id }) => request_id === 'untouched');
+    assert.ok(running);
+    const outcome = await page.evaluate(
+      ([url, authorization]) =>
+        fetch(url as string, {
+          method: 'DELETE',
+          headers: { Authorization: authorization as string },
+        }).then(
+          ({ status }) => `status ${status}`,
+          () => 'refused by the browser',
+        ),
+      [`${gateway.url}/v1/requests/${running.id}`, known.headers.Authorization],
+    );
+    assert.equal(outcome, 'refused by the browser');
+    await page.getByRole('link').click();
+    await page.getByText('This instance is guarded by a token.').waitFor();
+    await gate.open();
+    assert.equal((await asked).status, 200);
+  } finally {
+    await gate.open().catch(() => undefined);
+    await page.close();
+  }
+});

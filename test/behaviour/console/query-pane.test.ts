@@ -1,0 +1,216 @@
+// The promise of the console's query pane: what is run, where and how is said; values are shown as they are; a hundred
+// thousand rows are looked at as ten are.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test, { after, before } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { makeUpAnswers } from '../../support/console-answers.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { createNumbers } from '../../support/database/numbers.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { openBrowser } from './support/browser.ts';
+import { type ConsolePage, findBarriers, openConsole } from './support/console-page.ts';
+
+let database: Database;
+let gateway: Gateway;
+let browser: Browser;
+before(async () => {
+  [database, browser] = await Promise.all([startDatabase(), openBrowser()]);
+  await createNumbers(database);
+  await database.query('create table note (id int auto_increment primary key, text text)');
+  gateway = await startGateway({ database, settings: { workers: 1 } });
+});
+after(async () => {
+  await browser?.close();
+  await gateway?.stop();
+  await database?.stop();
+});
+
+async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<void>) {
+  const opened = await openConsole(browser, gateway.url, makeUpAnswers('world'));
+  try {
+    await opened.page.locator('#query-section option').first().waitFor({ state: 'attached' });
+    await look(opened.page, opened);
+    opened.assertQuiet();
+  } finally {
+    await opened.close();
+  }
+}
+
+const said = (page: Page, text: string | RegExp) =>
+  page.locator('#query-told').getByText(text).waitFor();
+
+async function run(page: Page, sql: string): Promise<void> {
+  await page.fill('#sql', sql);
+  await page.press('#sql', 'Control+Enter');
+}
+
+test('shows values as they are: exact, NULL apart from text, binary as bytes', async () => {
+  await withConsole(async (page) => {
+    await run(
+      page,
+      `select 9007199254740993 as big, cast('-1.50' as decimal(30,2)) as money, null as nothing, 'NULL' as word,
+       '' as empty, unhex('00ff10') as bytes, 1e23 as dbl, '<script>alert(1)</script>' as \`<img src=x onerror=alert(2)>\``,
+    );
+    await said(page, /^1 row · /);
+    const cells = page.locator('#query-result tbody td:visible');
+    assert.deepEqual(await cells.allTextContents(), [
+      '9007199254740993',
+      '-1.50',
+      'NULL',
+      'NULL',
+      '',
+      '0x00ff10',
+      '1e23',
+      '<script>alert(1)</script>',
+    ]);
+    const kinds = await cells.evaluateAll((all) => all.map(({ className }) => className));
+    assert.deepEqual(kinds.slice(0, 6), [
+      'number',
+      'number',
+      'text null',
+      'text',
+      'text',
+      'binary',
+    ]);
+    const heads = await page.locator('#query-result thead .type').allTextContents();
+    assert.deepEqual(heads.slice(0, 2), ['BIGINT', 'DECIMAL']);
+    assert.equal(await page.locator('#query-result img, #query-result script').count(), 0);
+    assert.deepEqual(await findBarriers(page), []);
+    await page.locator('#query-result .frame').focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByText('VARBINARY, 3 B').waitFor();
+    assert.deepEqual(await findBarriers(page), []);
+  });
+});
+
+test('shows a hundred thousand rows with a page that stays small', async () => {
+  await withConsole(async (page) => {
+    await page.selectOption('#query-rows', '100000');
+    await run(
+      page,
+      'select a.seq, concat("row ", b.seq) as t from numbers a join numbers b on b.seq <= 4',
+    );
+    await said(page, /^100,000 rows, cut there: there are more · /);
+    const rows = page.locator('#query-result tbody tr:not(.space)');
+    assert.ok((await rows.count()) < 80);
+    const frame = page.locator('#query-result .frame');
+    for (const at of [0.5, 1]) {
+      await frame.evaluate((scrolled, part) => {
+        scrolled.scrollTop = part * scrolled.scrollHeight;
+      }, at);
+      await eventually('the rows of this place', async () => {
+        const numbers = await rows.locator('th').allTextContents();
+        return numbers.includes(String(at * 100_000));
+      });
+      assert.ok((await rows.count()) < 80);
+      // What is seen is seen where it stands.
+      assert.ok(await rows.last().isVisible());
+    }
+    await frame.focus();
+    await page.keyboard.press('Home');
+    await rows.locator('th').getByText('1', { exact: true }).waitFor();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Row by row' });
+    await dialog.getByText('Row 1 of 100,000').waitFor();
+    await page.keyboard.press('ArrowRight');
+    await dialog.getByText('Row 2 of 100,000').waitFor();
+  });
+});
+
+test('says what a write did, and refuses it while read only is on', async () => {
+  await withConsole(async (page) => {
+    await run(page, "insert into note (text) values ('a'), ('b')");
+    await said(page, /status 403/);
+    await page.locator('#query-read-only').uncheck();
+    await page.click('#run');
+    await said(page, /^2 rows affected, insert id 1 · /);
+    assert.equal((await database.query('select * from note')).length, 2);
+  });
+});
+
+test("shows MySQL's errors with their code, outcome and request", async () => {
+  await withConsole(async (page) => {
+    await run(page, 'select * from `<script>alert(1)</script>`');
+    await said(
+      page,
+      /<script>.*ER_NO_SUCH_TABLE \(1146\) · status 422 · outcome: failed · request /,
+    );
+    await run(page, ' ');
+    await said(page, 'Write a statement first.');
+  });
+});
+
+test('shows the same as raw JSON, saves it as CSV, copies it as curl', async () => {
+  await withConsole(async (page) => {
+    await run(page, `select 1 as n, 'it''s, "so"' as t union all select 2, null`);
+    await said(page, /^2 rows · /);
+    await page.click('#query-raw');
+    const raw = JSON.parse((await page.textContent('#query-result pre')) ?? '');
+    assert.deepEqual(raw.rows, [
+      [1, 'it\'s, "so"'],
+      [2, null],
+    ]);
+    await page.click('#query-raw');
+    await page.locator('#query-result table').waitFor();
+
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#query-csv')]);
+    assert.equal(download.suggestedFilename(), 'world.csv');
+    const text = await readFile(await download.path(), 'utf8');
+    assert.equal(text, 'n,t\r\n1,"it\'s, ""so"""\r\n2,\r\n');
+
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.click('#query-curl');
+    await said(page, 'The command was copied.');
+    const command = await page.evaluate('navigator.clipboard.readText()');
+    assert.match(
+      String(command),
+      new RegExp(`^curl -sS '${gateway.url}/v1/query' .*"max_rows":1000`),
+    );
+    await page.context().clearPermissions();
+    await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("no"))');
+    await page.click('#query-curl');
+    const shown = page.getByRole('dialog', { name: 'The same with curl' });
+    assert.equal(await shown.locator('textarea').inputValue(), command);
+  });
+});
+
+test('ends a statement that takes long', async () => {
+  await withConsole(async (page) => {
+    await run(page, 'select sleep(60)');
+    await said(page, /^Running for /);
+    // One at a time.
+    await page.press('#sql', 'Control+Enter');
+    await page.click('#stop');
+    await said(page, 'Stopped.');
+    await eventually('the statement is gone from the server', async () => {
+      const running = await database.query('show full processlist');
+      return running.every(({ Info }) => Info !== 'select sleep(60)');
+    });
+    await run(page, 'select 1');
+    await said(page, /^1 row · /);
+  });
+});
+
+test('keeps what was run only for those who ask for it', async () => {
+  await withConsole(async (page) => {
+    const kept = () => page.evaluate("localStorage.getItem('dbhttpd.history')");
+    await run(page, 'select 1');
+    await said(page, /^1 row · /);
+    assert.equal(await kept(), null);
+    await page.click('#history summary');
+    await page.locator('#history-keep').check();
+    await run(page, 'select 2');
+    await said(page, /^1 row · /);
+    await page.fill('#sql', '');
+    await page.reload();
+    await page.click('#history summary');
+    await page.locator('#history-list button').getByText('select 2').click();
+    assert.equal(await page.inputValue('#sql'), 'select 2');
+    await page.click('#history-clear');
+    assert.equal(await kept(), '[]');
+    await page.locator('#history-keep').uncheck();
+    assert.equal(await kept(), null);
+  });
+});

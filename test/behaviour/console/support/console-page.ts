@@ -1,0 +1,106 @@
+// The console in a tab, and what it did besides: errors, requests to elsewhere.
+// Must not know what a test looks for in it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type axe from 'axe-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { ConsoleAnswers } from '../../../support/console-answers.ts';
+
+/** A tab with the console. Whoever opened it must close it, before the next one is opened. */
+export type ConsolePage = {
+  readonly page: Page;
+  /** Fails where the page has complained, or asked anybody but its gateway. */
+  readonly assertQuiet: () => void;
+  readonly close: () => Promise<void>;
+};
+
+const axePath = createRequire(import.meta.url).resolve('axe-core');
+
+/** How long the browser may take to do what it is told, unless a test says otherwise. */
+const patienceMs = 30_000;
+
+/**
+ * Opens it as somebody does who was never there before. One profile and one tab serve all tests of a file, emptied when they are closed: a
+ * new one takes three processes.
+ * @param answers what the instance tells of itself; null: what it does tell
+ * @param own the settings of a profile and a tab of its own; for a test that leaves what cannot be taken away, `{}`
+ */
+export async function openConsole(
+  browser: Browser,
+  url: string,
+  answers: ConsoleAnswers | null,
+  own: BrowserContextOptions | null = null,
+): Promise<ConsolePage> {
+  const [shared] = own === null ? browser.contexts() : [];
+  const context =
+    shared ?? (await browser.newContext({ viewport: { width: 1280, height: 900 }, ...own }));
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(patienceMs);
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+  page.on('console', (message) => {
+    // A status that is no success is told here too, whether or not the page knows what to do with it.
+    const isStatus = message.text().startsWith('Failed to load resource');
+    if (['error', 'warning'].includes(message.type()) && !isStatus) complaints.push(message.text());
+  });
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== url && protocol !== 'data:' && protocol !== 'blob:') {
+      complaints.push(`asked ${request.url()}`);
+    }
+  });
+  if (answers !== null) await answer(page, answers);
+  await page.goto(`${url}/console`);
+  return {
+    page,
+    assertQuiet: () => assert.deepEqual(complaints, []),
+    close: () => (own === null ? empty(context, page) : context.close()),
+  };
+}
+
+/** Takes away what a test has left. A tab that does not let that happen goes. */
+async function empty(context: BrowserContext, page: Page): Promise<void> {
+  try {
+    page.removeAllListeners();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+    await context.clearPermissions();
+    await context.clearCookies();
+    await page.mouse.move(0, 0);
+    // Nothing more is asked of the gateway, which may be stopped now.
+    await page.goto('about:blank');
+  } catch {
+    await context.close();
+  }
+}
+
+/** Answers in the gateway's place. */
+async function answer(page: Page, { stats, requests, statements }: ConsoleAnswers): Promise<void> {
+  await page.route('**/v1/stats', (route) => route.fulfill({ json: stats }));
+  await page.route('**/v1/requests', (route) =>
+    route.fulfill({ json: { requests, omitted: 0, silent_workers: [] } }),
+  );
+  await page.route('**/v1/statements', (route) => route.fulfill({ json: statements }));
+}
+
+/** What axe finds serious or critical in the page as it is now, in a line each. */
+export async function findBarriers(page: Page): Promise<readonly string[]> {
+  // As the browser's own tools do it: the page's policy lets no other script in.
+  if (!(await page.evaluate(() => 'axe' in globalThis))) {
+    await page.evaluate(readFileSync(axePath, 'utf8'));
+  }
+  const found = await page.evaluate(async () => {
+    const { axe: tool } = globalThis as unknown as { readonly axe: typeof axe };
+    const { violations } = await tool.run();
+    return violations.map(({ id, impact, nodes }) => ({
+      id,
+      impact: impact ?? '',
+      where: nodes.map(({ target, failureSummary }) => `${target.join(' ')} ${failureSummary}`),
+    }));
+  });
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, where }) => `${id}: ${where.join(' | ')}`);
+}

@@ -1,0 +1,233 @@
+// A server that means no good, while it lets a connection in: what it sends is bounded, whatever it sends ends that
+// connection alone, and the password does not leave under a key of its own. Must not need a real server.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { afterEach, beforeEach, test } from 'node:test';
+import fc from 'fast-check';
+import { openConnection } from '../../../src/shared/mysql/open-connection.ts';
+import { createAuthority } from '../../support/certificates.ts';
+import {
+  endlessPacket,
+  endlessPackets,
+  type FakeMysql,
+  flood,
+  greetingPacket,
+  type Misbehaviour,
+  startFakeMysql,
+} from '../../support/database/fake-mysql.ts';
+import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
+import { createWorkspace } from '../../support/workspace.ts';
+
+const arena = Buffer.alloc(144 * 1024);
+/** What the kernel holds on its way counts as sent. */
+const mostTaken = 16 * 1024 * 1024;
+
+let server: FakeMysql;
+beforeEach(async () => {
+  server = await startFakeMysql();
+});
+afterEach(() => server.stop());
+
+type Opened = { readonly code: string; readonly message: string };
+
+/** Connects and closes again; tells why it could not. */
+async function open(withTls = false): Promise<Opened | null> {
+  const { target } = server;
+  const tls = withTls ? { verify: false, ca: null, cert: null, key: null } : null;
+  const settings = { ...target, database: target.name, socket: null, multiStatements: true, tls };
+  const signal = AbortSignal.timeout(5_000);
+  try {
+    const connection = await openConnection(
+      { ...settings, connectTimeoutMs: 5_000, arena },
+      signal,
+    );
+    connection.destroy(new Error('not needed any more'));
+    return null;
+  } catch (error) {
+    return error as Opened;
+  }
+}
+
+async function endedEarly(): Promise<void> {
+  const client = server.clients.at(-1);
+  assert.ok(client !== undefined);
+  await new Promise((resolve) => {
+    if (client.socket.closed) resolve(null);
+    else client.socket.once('close', resolve);
+  });
+  assert.ok(client.flooded < mostTaken, `${client.flooded} bytes`);
+}
+
+const moreData = Buffer.from([1, 3]);
+const floods: Readonly<Record<string, Misbehaviour>> = {
+  'a greeting without end': { greet: (client) => flood(client, endlessPacket(0)) },
+  'greetings without end': {
+    greet: (client) => flood(client, endlessPackets(greetingPacket('x', false), 0)),
+  },
+  'an answer without end': {
+    authenticate: (client, { sequence }) => {
+      flood(client, endlessPacket(sequence + 1));
+      return false;
+    },
+  },
+  'answers without end': {
+    authenticate: (client, { sequence }) => {
+      flood(client, endlessPackets(moreData, sequence + 1));
+      return false;
+    },
+  },
+};
+
+for (const [what, misbehaviour] of Object.entries(floods)) {
+  test(`${what} before anybody is let in: the connection ends soon`, async () => {
+    server.behave(misbehaviour);
+    assert.ok((await open()) !== null);
+    await endedEarly();
+  });
+}
+
+test('the same behind TLS', async () => {
+  const workspace = createWorkspace('tls', () => {});
+  try {
+    const { issue } = createAuthority(workspace.path);
+    const files = issue('server');
+    const tls = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
+    server.behave({ tls });
+    assert.equal(await open(true), null);
+    server.behave({ ...floods['an answer without end'], tls });
+    assert.equal((await open(true))?.code, 'PROTOCOL_VIOLATION');
+    await endedEarly();
+    server.behave({
+      authenticate: ({ socket }) => !socket.write(toBytes([Buffer.alloc(10, 9)], 2)),
+      tls,
+    });
+    assert.ok((await open(true)) !== null);
+  } finally {
+    workspace.remove();
+  }
+});
+
+/** Bytes that have been changed, cut out or put in. */
+function mutated(bytes: Buffer): fc.Arbitrary<Buffer> {
+  const change = fc.tuple(fc.nat(bytes.length), fc.nat(3), fc.uint8Array({ maxLength: 6 }));
+  return fc.array(change, { minLength: 1, maxLength: 4 }).map((changes) => {
+    let result = bytes;
+    for (const [at, cut, put] of changes) {
+      result = Buffer.concat([result.subarray(0, at), put, result.subarray(at + cut)]);
+    }
+    return result;
+  });
+}
+
+test('whatever it sends in the place of a greeting or an answer ends its own connection alone', async () => {
+  const answers = [
+    okPacket(),
+    Buffer.from('\u00fecaching_sha2_password\0scramblescramblescra\0', 'latin1'),
+    Buffer.from('\u00fesha256_password\0short', 'latin1'),
+    Buffer.from('\u00fe', 'latin1'),
+    Buffer.from([1, 4]),
+    Buffer.from('\u0002mysql_native_password\0', 'latin1'),
+    Buffer.from('\u00ff\u0015\u0004#28000no', 'latin1'),
+  ];
+  const greetings = mutated(toBytes([greetingPacket('caching_sha2_password', false)], 0));
+  const replies = fc.oneof(...answers.map((answer) => mutated(toBytes([answer], 2))));
+  await fc.assert(
+    fc.asyncProperty(fc.option(greetings), replies, async (greeting, reply) => {
+      server.behave({
+        ...(greeting === null ? {} : { greet: ({ socket }) => void socket.end(greeting) }),
+        authenticate: ({ socket }) => {
+          socket.end(reply);
+          return false;
+        },
+      });
+      await open();
+    }),
+    { numRuns: 150 },
+  );
+  server.behave({});
+  assert.equal(await open(), null);
+});
+
+const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const pem = publicKey.export({ type: 'spki', format: 'pem' });
+const keyLength = 256;
+
+/** Asks for the password by a method that has the client ask for the server's key; tells what came. */
+function askForPassword(plugin: string): Buffer[] {
+  const came: Buffer[] = [];
+  const change = Buffer.concat([
+    Buffer.from(`\u00fe${plugin}\0`, 'latin1'),
+    Buffer.alloc(20, 's'),
+    Buffer.from([0]),
+  ]);
+  const full = Buffer.from([1, 4]);
+  const steps = plugin === 'sha256_password' ? [change] : [change, full];
+  server.behave({
+    plugin,
+    authenticate: (client, { payload, sequence }, before) => {
+      came.push(payload);
+      const isOver = payload.length === keyLength;
+      const step = steps[before] ?? Buffer.concat([Buffer.from([1]), Buffer.from(pem)]);
+      client.send([isOver ? okPacket() : step], sequence + 1);
+      return isOver;
+    },
+  });
+  return came;
+}
+
+/** Has every server look as if it were on another machine. */
+async function fromFarAway(work: () => Promise<void>): Promise<void> {
+  const prototype = Socket.prototype as unknown as { _getpeername: () => { address?: string } };
+  const { _getpeername: own } = prototype;
+  prototype._getpeername = () => ({ address: '192.0.2.1' });
+  try {
+    await work();
+  } finally {
+    prototype._getpeername = own;
+  }
+}
+
+for (const plugin of ['caching_sha2_password', 'sha256_password']) {
+  test(`${plugin}: the password leaves under a server's own key on this machine only`, async () => {
+    const came = askForPassword(plugin);
+    assert.equal(await open(), null);
+    assert.equal(came.at(-1)?.length, keyLength);
+    came.length = 0;
+    await fromFarAway(async () => {
+      const refused = await open();
+      assert.equal(refused?.code, 'INSECURE_PASSWORD');
+      assert.match(refused?.message ?? '', /set tls, or socket/);
+    });
+    const afterResponse = came.slice(1).map(({ length }) => length);
+    assert.deepEqual(afterResponse, plugin === 'sha256_password' ? [] : [32], 'a token, no more');
+  });
+}
+
+test('a login that the server has cached needs no key, and works from anywhere', async () => {
+  const change = `\u00fecaching_sha2_password\0${'s'.repeat(20)}\0`;
+  server.behave({
+    plugin: 'caching_sha2_password',
+    authenticate: (client, { sequence }, before) => {
+      if (before === 0) client.send([Buffer.from(change, 'latin1')], sequence + 1);
+      else client.send([Buffer.from([1, 3]), okPacket()], sequence + 1);
+      return before > 0;
+    },
+  });
+  await fromFarAway(async () => assert.equal(await open(), null));
+});
+
+test('the password is never sent as it is', async () => {
+  const came: Buffer[] = [];
+  server.behave({
+    plugin: 'mysql_clear_password',
+    authenticate: (client, { payload, sequence }) => {
+      came.push(payload);
+      client.send([Buffer.from('\u00femysql_clear_password\0', 'latin1')], sequence + 1);
+      return false;
+    },
+  });
+  assert.equal((await open())?.code, 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED');
+  assert.ok(came.every((payload) => !payload.includes(server.target.password)));
+});

@@ -1,0 +1,150 @@
+// Query attributes on the wire: asked for where a MySQL offers them and nowhere else; then every statement has its head, and none
+// becomes too long by it. Must not need a real server.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, afterEach, test } from 'node:test';
+import { createAuthority } from '../../support/certificates.ts';
+import {
+  type FakeMysql,
+  type Misbehaviour,
+  startFakeMysql,
+} from '../../support/database/fake-mysql.ts';
+import { resultSet } from '../../support/database/mysql-answer.ts';
+import { queryAttributes } from '../../support/database/mysql-wire.ts';
+import { cellOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { createWorkspace } from '../../support/workspace.ts';
+
+const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const traced = { headers: { traceparent } };
+const comQuery = 0x03;
+/** One attribute in one set, none of them NULL, types are told: a text of this name, and its 55 bytes. */
+const head = Buffer.concat([
+  Buffer.from([comQuery, 1, 1, 0, 1, 0xfe, 0, 11]),
+  Buffer.from('traceparent'),
+  Buffer.from([55]),
+  Buffer.from(traceparent),
+]);
+const emptyHead = Buffer.from([comQuery, 0, 1]);
+/** A statement behind what stands before all of them. */
+const beginsWith = (query: Buffer, own: Buffer) =>
+  query.subarray(0, own.length).equals(own) && /^[a-z]/i.test(query.toString('utf8', own.length));
+
+let server: FakeMysql | null = null;
+let gateway: Gateway | null = null;
+const workspace = createWorkspace('attributes', () => undefined);
+afterEach(async () => {
+  await gateway?.stop();
+  await server?.stop();
+  gateway = null;
+  server = null;
+});
+after(() => workspace.remove());
+
+async function start(behaviour: Misbehaviour, settings = {}) {
+  server = await startFakeMysql(behaviour);
+  const database = server.target;
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 4, ...settings } });
+  const ask = gateway;
+  await eventually('it is well', async () => (await ask.get('/readyz')).status === 200);
+  return { server, gateway };
+}
+
+/** Everything that asked for them, and all COM_QUERYs. */
+function seen({ clients }: FakeMysql) {
+  const asked = clients.flatMap((client) =>
+    client.asked.map((flags) => (flags & queryAttributes) !== 0),
+  );
+  const all = clients.flatMap(({ commands }) => commands);
+  return { asked, queries: all.filter((command) => command[0] === comQuery) };
+}
+
+/** The payload with which these words were sent. */
+function sent(from: FakeMysql, words: string): Buffer {
+  const found = seen(from).queries.filter((payload) => payload.includes(words));
+  assert.equal(found.length, 1, words);
+  return found[0] as Buffer;
+}
+
+for (const [who, behaviour] of [
+  ['a MySQL, or what stands before one, that does not offer them', {}],
+  ['a MariaDB, whatever its bit says', { version: '11.9.1-MariaDB', withAttributes: true }],
+  [
+    'a MariaDB that calls itself 5.5.5',
+    { version: '5.5.5-10.11.6-MariaDB-1', withAttributes: true },
+  ],
+] as const) {
+  test(`${who}, is not asked for them, and sees statements as ever`, async () => {
+    const { server, gateway } = await start(behaviour);
+    await gateway.dbPost({ SQL: 'select 21' }, traced);
+    assert.equal(sent(server, 'select 21').toString(), '\x03select 21');
+    const { asked, queries } = seen(server);
+    assert.ok(asked.length > 0 && !asked.includes(true));
+    for (const query of queries) assert.ok(beginsWith(query, Buffer.from([comQuery])));
+  });
+}
+
+for (const tls of ['', 'over TLS, ']) {
+  test(`${tls}a MySQL that offers them is asked, told of a trace, and told of none where there is none`, async () => {
+    const authority = createAuthority(workspace.path);
+    const files = authority.issue('server');
+    const pem = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
+    const pair = tls === '' ? {} : { tls: pem };
+    const settings = tls === '' ? {} : { tls: 'required' };
+    const { server, gateway } = await start({ withAttributes: true, ...pair }, settings);
+    await gateway.dbPost({ SQL: 'select 22' }, traced);
+    await gateway.dbPost({ SQL: 'select 23' });
+    assert.deepEqual(sent(server, 'select 22'), Buffer.concat([head, Buffer.from('select 22')]));
+    assert.deepEqual(
+      sent(server, 'select 23'),
+      Buffer.concat([emptyHead, Buffer.from('select 23')]),
+    );
+    const { asked, queries } = seen(server);
+    assert.ok(asked.length > 0 && !asked.includes(false));
+    // The gateway's own, on all of its connections, and those of other requests.
+    const others = queries.filter((query) => !query.includes('select 22'));
+    for (const query of others) assert.ok(beginsWith(query, emptyHead));
+    assert.ok(others.length > 5);
+  });
+}
+
+test('the limit of a command counts what stands before the statement, and no trace makes one too long', async () => {
+  const limit = 4096;
+  const { server, gateway } = await start({
+    withAttributes: true,
+    answer: (client, statement) => {
+      if (statement !== 'SELECT @@max_allowed_packet') return false;
+      client.send(resultSet([{}], [[String(limit)]]), 1);
+      return true;
+    },
+  });
+  const statement = (length: number) =>
+    `select '${length}${'x'.repeat(length - 9 - String(length).length)}'`;
+  const longest = limit - 1 - emptyHead.length;
+  for (const length of [longest, limit - head.length]) {
+    assert.equal((await gateway.dbPost({ SQL: statement(length) }, traced)).status, 200);
+    const whole = Buffer.concat([emptyHead, Buffer.from(statement(length))]);
+    assert.deepEqual(sent(server, `select '${length}`), whole);
+  }
+  const fitting = statement(limit - 1 - head.length);
+  assert.equal((await gateway.dbPost({ SQL: fitting }, traced)).status, 200);
+  assert.deepEqual(sent(server, fitting), Buffer.concat([head, Buffer.from(fitting)]));
+
+  const tooLong = await gateway.dbPost({ SQL: statement(longest + 1) });
+  assert.equal(tooLong.json<{ MYSQL_ERRNO: number }>().MYSQL_ERRNO, 1153);
+  const bound = (length: number) =>
+    gateway.dbPost({ SQL: `${statement(length - ', ?'.length)}, ?`, PARAMS: [1] }, traced);
+  assert.deepEqual([(await bound(longest)).status, (await bound(longest + 1)).status], [200, 413]);
+  // A statement more takes ten bytes: one of these lengths fills the first text of a batch to the last byte.
+  const lengths = Array.from({ length: 10 }, (_, n) => 100 + n);
+  for (const length of lengths) {
+    const one = { sql: 'select 1' };
+    const statements = [{ sql: statement(length) }, ...Array.from({ length: 450 }, () => one)];
+    await gateway.post('/v1/batch', { statements });
+    assert.ok(sent(server, `select '${length}x`).includes('START TRANSACTION'));
+  }
+  const { queries } = seen(server);
+  assert.ok(queries.every((query) => query.length < limit));
+  assert.equal(Number(cellOf(await gateway.dbPost({ SQL: 'select 1' }))), 1);
+});

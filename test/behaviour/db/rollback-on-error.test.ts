@@ -1,0 +1,175 @@
+// ROLLBACK_ON_ERROR: what is rolled back, and what the reply says about it.
+// Must not know how it is found out.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { type Document, documentOf } from '../../support/db-results.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+
+let database: Database;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  await database.query(`
+    create table t (id int primary key) engine = InnoDB;
+    create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 1 } });
+});
+after(async () => {
+  await gateway?.stop();
+  await database.stop();
+});
+beforeEach(() => database.query('delete from t; insert into t values (1); drop table if exists d'));
+
+const duplicate = 'insert into t values (1)';
+
+type Case = {
+  readonly what: string;
+  readonly sql: string;
+  readonly success: boolean;
+  readonly outcome: string | undefined;
+  readonly left: string;
+};
+
+const cases: readonly Case[] = [
+  { what: 'one statement', sql: duplicate, success: true, outcome: undefined, left: '1' },
+  {
+    what: 'one statement of many rows',
+    sql: 'insert into t values (2), (3), (1)',
+    success: true,
+    outcome: undefined,
+    left: '1',
+  },
+  {
+    what: 'a statement that committed before',
+    sql: `insert into t values (2); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a transaction',
+    sql: `begin; insert into t values (2); ${duplicate}; commit`,
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+  {
+    what: 'a transaction in other words',
+    sql: `set autocommit = 0; insert into t values (2); ${duplicate}`,
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+  {
+    what: 'a transaction that was committed',
+    sql: `begin; insert into t values (2); commit; ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a transaction with DDL in it',
+    sql: `begin; insert into t values (2); create table d (a int); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'DDL that fails, and has committed all the same',
+    sql: 'begin; insert into t values (2); create table t (a int)',
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a second transaction after a first',
+    sql: `begin; insert into t values (2); commit; begin; insert into t values (3); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a transaction that a second BEGIN has committed',
+    sql: `begin; insert into t values (2); begin; insert into t values (3); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a transaction that autocommit = 1 has committed',
+    sql: `set autocommit = 0; insert into t values (2); set autocommit = 1; ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'a transaction that was rolled back by itself',
+    sql: `begin; insert into t values (2); rollback; ${duplicate}`,
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+  {
+    what: 'a write before the transaction',
+    sql: `insert into t values (2); begin; insert into t values (3); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 2',
+  },
+  {
+    what: 'reads before the error',
+    sql: `select 1; select * from t; ${duplicate}`,
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+  {
+    what: 'a syntax error at the end of a transaction',
+    sql: 'begin; insert into t values (2); nonsense',
+    success: true,
+    outcome: 'rolled_back',
+    left: '1',
+  },
+];
+
+for (const { what, sql, success, outcome, left } of cases) {
+  test(`${what}: ${success ? 'all undone' : 'what is committed stands'}`, async () => {
+    const document: Document = documentOf(
+      await gateway.dbPost({ SQL: sql, ROLLBACK_ON_ERROR: true }),
+    );
+    assert.ok(document.MYSQL_ERRNO !== undefined);
+    assert.equal(document.ROLLBACK_ON_ERROR, true);
+    const rows = await database.query('select id from t order by id');
+    assert.deepEqual(
+      [document.ROLLBACK_ON_ERROR_SUCCESS, document.OUTCOME, rows.map(({ id }) => id).join(' ')],
+      [success, outcome, left],
+    );
+    const next = documentOf(await gateway.dbPost({ SQL: 'insert into t values (9)' }));
+    assert.equal(next.MYSQL_ERRNO, undefined);
+  });
+}
+
+test('a procedure that committed in its middle is not called undone', async () => {
+  const document = documentOf(
+    await gateway.dbPost({ SQL: 'call p_mixed()', ROLLBACK_ON_ERROR: true }),
+  );
+  const [row] = await database.query('select count(*) as n from t where id = 8');
+  assert.equal(Number(row?.n), 1);
+  assert.equal(document.ROLLBACK_ON_ERROR_SUCCESS, false);
+});
+
+test('without an error, or without the key, the two keys are not there', async () => {
+  for (const asked of [
+    { SQL: 'insert into t values (5)', ROLLBACK_ON_ERROR: true },
+    { SQL: duplicate },
+    { SQL: duplicate, ROLLBACK_ON_ERROR: false },
+  ]) {
+    const document = documentOf(await gateway.dbPost(asked));
+    assert.equal(document.ROLLBACK_ON_ERROR, undefined);
+    assert.equal(document.ROLLBACK_ON_ERROR_SUCCESS, undefined);
+  }
+  const [row] = await database.query('select count(*) as n from t where id = 5');
+  assert.equal(Number(row?.n), 1);
+});

@@ -1,0 +1,297 @@
+// The promise of drivers = planetscale for values: every column type leaves as the server holds it, and comes back as it was sent.
+// Must not know how cells are written: the server's own bytes are read by another client.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Client, cast, type Field } from '@planetscale/database';
+import type { Connection, ResultSetHeader } from 'mysql2/promise';
+import type { TypeCase } from '../../support/column-truth.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { createDriver, driverSettings } from '../../support/driver.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { newTypesOf, typesOf } from '../../support/known-types.ts';
+
+let database: Database;
+let gateway: Gateway;
+let driver: Client;
+let connection: Connection;
+let tables = 0;
+before(async () => {
+  database = await startDatabase();
+  gateway = await startGateway({ database, settings: { ...driverSettings, workers: 3 } });
+  driver = createDriver(gateway);
+  connection = await database.connect();
+  // Zero dates, and values that are cut to what the type holds.
+  await connection.query("set sql_mode=''");
+});
+after(async () => {
+  await connection?.end();
+  await gateway?.stop();
+  await database?.stop();
+});
+
+/** What a type is called in Vitess's words, by its name on the wire; text and bytes share theirs. */
+const vitessNames: Readonly<Record<string, readonly string[]>> = {
+  TINY: ['INT8', 'UINT8'],
+  SHORT: ['INT16', 'UINT16'],
+  INT24: ['INT24', 'UINT24'],
+  LONG: ['INT32', 'UINT32'],
+  LONGLONG: ['INT64', 'UINT64'],
+  FLOAT: ['FLOAT32'],
+  DOUBLE: ['FLOAT64'],
+  NEWDECIMAL: ['DECIMAL'],
+  DATE: ['DATE'],
+  TIME: ['TIME'],
+  DATETIME: ['DATETIME'],
+  TIMESTAMP: ['TIMESTAMP'],
+  YEAR: ['YEAR'],
+  BIT: ['BIT'],
+  JSON: ['JSON'],
+  GEOMETRY: ['GEOMETRY'],
+  VECTOR: ['VECTOR'],
+  STRING: ['CHAR', 'BINARY', 'ENUM', 'SET'],
+  VAR_STRING: ['VARCHAR', 'VARBINARY'],
+  BLOB: ['TEXT', 'BLOB', 'JSON'],
+  NULL: ['NULL'],
+};
+
+/** What the driver would make of it is left out: the bytes, one character each. */
+const raw = (_field: Field, value: string | null) => value;
+
+async function check({ type, wire, values }: TypeCase): Promise<void> {
+  const table = `t${tables++}`;
+  await connection.query(`create table ${table} (id int primary key, v ${type})`);
+  const rows = values.map((value, id) => `(${id},${typeof value === 'string' ? value : value[0]})`);
+  await connection.query(`insert into ${table} values ${rows.join(',')}`);
+  const sql = `select v, 1 as one from ${table} order by id`;
+  const [held] = await connection.query({
+    sql,
+    rowsAsArray: true,
+    typeCast: (field) => field.buffer(),
+  });
+  const result = await driver.execute(sql, null, { as: 'array', cast: raw });
+  assert.deepEqual(
+    (result.rows as (string | null)[][]).map(([cell]) =>
+      cell === null ? null : Buffer.from(cell ?? '', 'latin1'),
+    ),
+    (held as (Buffer | null)[][]).map(([cell]) => cell),
+    type,
+  );
+  const [field] = result.fields;
+  assert.ok(
+    field !== undefined && vitessNames[wire]?.includes(field.type),
+    `${type}: ${field?.type}`,
+  );
+  assert.deepEqual(
+    [field.name, field.table, field.orgTable, field.orgName, field.database],
+    ['v', table, table, 'v', database.name],
+  );
+}
+
+test('every column type leaves as the server holds it, under its name', async () => {
+  for (const one of typesOf(database)) await check(one);
+});
+
+test('so for the types of newer servers, where the server knows them', async (t) => {
+  for (const one of await newTypesOf(database, connection, t)) await check(one);
+});
+
+test('fields have the types, flags, character sets and lengths that Vitess gives', async () => {
+  await database.query(
+    `create table hotels (
+      id bigint unsigned not null auto_increment primary key, name varchar(20) not null, stars tinyint,
+      price decimal(10,2) unsigned, code binary(3), word varchar(9) collate utf8mb4_bin, kind enum('a','b'),
+      tags set('x','y'), about text, photo blob, data json, born year, half float, whole double, seen timestamp null)`,
+  );
+  const { fields } = await driver.execute(
+    'select *, 1 + 1 as two, null as nothing, concat(name, ?) as more from hotels h',
+    ['!'],
+  );
+  const told = new Map(fields.map((field) => [field.name, field]));
+  const names = Object.fromEntries(fields.map(({ name, type }) => [name, type]));
+  assert.deepEqual(names, {
+    id: 'UINT64',
+    name: 'VARCHAR',
+    stars: 'INT8',
+    price: 'DECIMAL',
+    code: 'BINARY',
+    word: 'VARBINARY',
+    kind: 'ENUM',
+    tags: 'SET',
+    about: 'TEXT',
+    photo: 'BLOB',
+    data: 'JSON',
+    born: 'YEAR',
+    half: 'FLOAT32',
+    whole: 'FLOAT64',
+    seen: 'TIMESTAMP',
+    two: names.two,
+    nothing: 'NULL',
+    more: 'VARCHAR',
+  });
+  assert.match(names.two ?? '', /^INT(32|64)$/);
+  // As PlanetScale's own documentation shows it.
+  assert.deepEqual(told.get('id'), {
+    name: 'id',
+    type: 'UINT64',
+    table: 'h',
+    orgTable: 'hotels',
+    database: database.name,
+    orgName: 'id',
+    columnLength: 20,
+    charset: 63,
+    flags: 49699,
+  });
+  const { charset, columnLength, flags } = told.get('name') ?? {};
+  assert.deepEqual([columnLength, flags], [80, 4097]);
+  assert.notEqual(charset, 63);
+  assert.equal(told.get('price')?.decimals, 2);
+  assert.equal(told.get('two')?.table, undefined);
+});
+
+test("what the driver's own parameters send is what it reads again", async () => {
+  await database.query(
+    `create table sent (
+      id int auto_increment primary key, big bigint unsigned, price decimal(65,30), word text, bytes longblob, data json,
+      day date, at datetime(3), clock time(6), yes boolean, x double)`,
+  );
+  const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+  const words = [
+    "it's",
+    '\\',
+    "\\'",
+    '"',
+    '\0\b\t\n\r\x1a%_',
+    'é 中 🎉',
+    '',
+    ' ',
+    "'; drop table sent; -- ",
+  ];
+  const sql = 'insert into sent (big, price, word, bytes, data, day, at, clock, yes, x) values (?)';
+  for (const [index, word] of words.entries()) {
+    const result = await driver.execute(sql, [
+      [
+        18446744073709551615n,
+        '12345678901234567890123456789012345.123456789012345678901234567890',
+        word,
+        index === 0 ? new Uint8Array() : everyByte,
+        JSON.stringify({ word, nested: [1, null, { a: true }] }),
+        '2024-02-29',
+        new Date('2024-02-29T23:59:59.123Z'),
+        '-838:59:59.000000',
+        index % 2 === 0,
+        0.1,
+      ],
+    ]);
+    assert.deepEqual([result.rowsAffected, result.insertId], [1, String(index + 1)]);
+  }
+  const nothing = Array.from({ length: 10 }, () => null);
+  await driver.execute(sql, [nothing]);
+  const { rows, size } = await driver.execute('select * from sent order by id');
+  assert.equal(size, words.length + 1);
+  const read = rows as Record<string, unknown>[];
+  for (const [index, word] of words.entries()) {
+    assert.deepEqual(read[index], {
+      id: index + 1,
+      big: '18446744073709551615',
+      price: '12345678901234567890123456789012345.123456789012345678901234567890',
+      word,
+      bytes: index === 0 ? new Uint8Array() : everyByte,
+      data: { word, nested: [1, null, { a: true }] },
+      day: '2024-02-29',
+      at: '2024-02-29 23:59:59.123',
+      clock: '-838:59:59.000000',
+      yes: index % 2 === 0 ? 1 : 0,
+      x: 0.1,
+    });
+  }
+  const { id: _id, ...values } = read[words.length] ?? {};
+  assert.deepEqual(Object.values(values), nothing);
+});
+
+test('rows of any number and size come whole, whichever worker answers', async () => {
+  await database.query('create table filled (n int primary key, t mediumtext)');
+  await database.query(
+    `insert into filled with recursive s(n) as (select 1 union all select n + 1 from s where n < 500)
+      select n, repeat(char(65 + n % 26), n * 37) from s`,
+  );
+  // No more than half of a pool, whichever worker has them: this process reads none of them while it looks at another one.
+  const sizes = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const { rows } = await driver.execute('select n, t from filled order by n', null, {
+        as: 'array',
+        cast,
+      });
+      for (const [n, text] of rows as [number, string][]) {
+        assert.equal(text, String.fromCharCode(65 + (n % 26)).repeat(n * 37));
+      }
+      return rows.length;
+    }),
+  );
+  assert.deepEqual(new Set(sizes), new Set([500]));
+  const empty = await driver.execute('select n, t from filled where n < 0');
+  assert.deepEqual([empty.rows, empty.headers], [[], ['n', 't']]);
+});
+
+test('affected rows and insert ids are those of MySQL', async () => {
+  await database.query(
+    'create table counted (id bigint unsigned auto_increment primary key, n int)',
+  );
+  const first = await driver.execute('insert into counted (n) values (1), (2), (3)');
+  assert.deepEqual([first.rowsAffected, first.insertId], [3, '1']);
+  const changed = await driver.execute('update counted set n = n + 1 where n > 1');
+  assert.deepEqual([changed.rowsAffected, changed.insertId], [2, '0']);
+  await driver.execute('insert into counted (id) values (18446744073709551600)');
+  const { insertId } = await driver.execute('insert into counted (id, n) values (null, 9)');
+  assert.equal(insertId, '18446744073709551601');
+  const removed = await driver.execute('delete from counted where n = 9');
+  assert.equal(removed.rowsAffected, 1);
+});
+
+test('affected rows are those that a write has found, as a connection with CLIENT_FOUND_ROWS is told', async () => {
+  for (const table of ['here', 'there']) {
+    await database.query(`create table ${table} (id int primary key, n int)`);
+  }
+  // mysql2 asks for CLIENT_FOUND_ROWS unless it is told not to.
+  const measure = await database.connect();
+  const told: [statement: string, expected: number, rows: number][] = [];
+  for (const statement of [
+    'insert into TABLE values (1, 1), (2, 2), (3, 3)',
+    'update TABLE set n = 1 where id = 1',
+    'update TABLE set n = 2',
+    'update TABLE set n = 5 where id = 9',
+    '/* a comment */ update TABLE a join TABLE b using (id) set a.n = 2',
+    'insert into TABLE values (1, 2) on duplicate key update n = 2',
+    'insert into TABLE values (1, 3) on duplicate key update n = values(n)',
+    'insert into TABLE values (1, 3), (2, 7), (4, 4) on duplicate key update n = values(n)',
+    'insert into TABLE select id, n from TABLE t on duplicate key update TABLE.n = t.n',
+    'insert into TABLE select id, n from TABLE t where id > 9',
+    'insert ignore into TABLE values (1, 1), (2, 2), (5, 5), (6, 6)',
+    'insert low_priority ignore into TABLE values (1, 1)',
+    'replace into TABLE values (1, 3), (7, 7)',
+    'delete from TABLE where id > 4',
+  ]) {
+    const [{ affectedRows }] = await measure.query<ResultSetHeader>(
+      statement.replaceAll('TABLE', 'there'),
+    );
+    const { rowsAffected } = await driver.execute(statement.replaceAll('TABLE', 'here'));
+    told.push([statement, affectedRows, rowsAffected]);
+  }
+  for (const [statement, expected, rows] of told) assert.equal(rows, expected, statement);
+  const inTransaction = await driver.transaction((tx) => tx.execute('update here set n = n'));
+  assert.equal(inTransaction.rowsAffected, 4);
+});
+
+test('a procedure has one result set at most, and what it did behind that', async () => {
+  await database.query('create table called (n int)');
+  await database.query(
+    'create procedure one() begin insert into called values (1), (2); select n from called order by n; end',
+  );
+  await database.query('create procedure two() begin select 1 as a; select 2 as b; end');
+  const { rows } = await driver.execute('call one()');
+  assert.deepEqual(rows, [{ n: 1 }, { n: 2 }]);
+  await assert.rejects(driver.execute('call two()'), {
+    name: 'DatabaseError',
+    status: 422,
+    message: /more than one result set.*executed all the same/,
+  });
+});

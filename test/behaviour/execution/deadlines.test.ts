@@ -1,0 +1,197 @@
+// A deadline holds: waiting, connecting and running together; what runs on after it is killed, or told.
+// Must not know how a kill is sent.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fillPool } from '../../support/busy-pool.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
+import { startProxiedDatabase } from '../../support/database/proxied-database.ts';
+import { cellOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+let database: Database;
+let gateway: Gateway;
+let processlist: Processlist;
+
+before(async () => {
+  database = await startDatabase();
+  await createGate(database);
+  await database.query(`
+    create table t (id int primary key, v int); insert into t values (1, 0);
+    create table many (n int) as
+      with recursive c (n) as (select 1 union all select n + 1 from c where n < 900) select n from c`);
+  processlist = await openProcesslist(database);
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 2 } });
+});
+after(async () => {
+  processlist?.close();
+  await gateway?.stop();
+  await database.stop();
+});
+
+/** Asks, and fails unless the reply is a 504 between the deadline and a second after it. */
+async function assertTimely(SQL: string, expected: string, on: Gateway = gateway): Promise<void> {
+  const TIMEOUT = 400;
+  const from = performance.now();
+  const reply = await on.dbPost({ SQL, TIMEOUT });
+  const tookMs = performance.now() - from;
+  assert.equal(outcomeOf(reply), expected, SQL);
+  assert.ok(tookMs >= TIMEOUT - 1 && tookMs <= TIMEOUT + 1000, `${SQL}: ${tookMs} ms`);
+}
+
+test('a read that runs too long is a 504 in time, killed, and its connection is kept', async () => {
+  await fillPool(gateway, 2);
+  const connectsBefore = await readMetric(gateway, 'dbhttpd_connects_total');
+  for (const SQL of [
+    'select sleep(1000)',
+    'select sum(a.n + b.n + c.n + d.n) from many a, many b, many c, many d',
+    'select benchmark(100000000000, sha2(1, 224))',
+    'select sleep(1000) union select 2',
+    'select sleep(1000); select 2',
+  ]) {
+    await assertTimely(SQL, '504 DEADLINE_RUNNING failed');
+    assert.ok((await processlist.ended(SQL.slice(0, 20))) < 1000);
+  }
+  assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
+  assert.equal(await readMetric(gateway, 'dbhttpd_connects_total'), connectsBefore);
+});
+
+test('a write that runs too long is unknown, and the database decides what became of it', async () => {
+  await assertTimely('update t set v = v + 1 + sleep(1000)', '504 DEADLINE_RUNNING unknown');
+  await processlist.ended('sleep(1000)');
+  await assertTimely('do sleep(1000)', '504 DEADLINE_RUNNING unknown');
+  await assertTimely(
+    'begin; update t set v = 9; select sleep(1000)',
+    '504 DEADLINE_RUNNING unknown',
+  );
+  assert.equal(cellOf(await gateway.dbPost({ SQL: 'select v from t where id = 1' })), 0);
+});
+
+test('a write that waits for a lock is a 504 in time and does not happen later', async () => {
+  const other = await database.connect();
+  await other.query('begin; select * from t where id = 1 for update');
+  await assertTimely('update t set v = 5 where id = 1', '504 DEADLINE_RUNNING unknown');
+  await processlist.ended('update t set v = 5');
+  await other.query('commit');
+  other.destroy();
+  assert.equal(cellOf(await gateway.dbPost({ SQL: 'select v from t where id = 1' })), 0);
+});
+
+test('TIMEOUT cannot raise statement_timeout', async () => {
+  const strict = await startGateway({
+    database,
+    settings: { workers: 1, pool: 1, statement_timeout: '300ms' },
+  });
+  // What is measured is the statement's time, not that of a first connection.
+  await strict.dbPost({ SQL: 'select 1' });
+  const from = performance.now();
+  const reply = await strict.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 60_000 });
+  assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
+  const tookMs = performance.now() - from;
+  assert.ok(tookMs <= 1300, `${tookMs} ms`);
+  await strict.stop();
+});
+
+test('a deadline that passes while waiting is a 503, and the statement never runs', async () => {
+  const gate = await closeGate(database);
+  const busy = [0, 1].map(() => gateway.dbPost({ SQL: `select ${gate.zero}` }));
+  await processlist.started('from gate', 2);
+  const reply = await gateway.dbPost({ SQL: 'insert into t values (77, 0)', TIMEOUT: 200 });
+  assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
+  assert.ok(reply.headers['retry-after'] !== undefined);
+  await gate.open();
+  await Promise.all(busy);
+  assert.deepEqual(rowsOf(await gateway.dbPost({ SQL: 'select * from t where id = 77' })), []);
+});
+
+test('an answer that comes after the kill is not trusted, be it a success', async () => {
+  const proxy = await startProxiedDatabase(database);
+  const slow = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 1 },
+  });
+  await eventually('the control connection is there', () =>
+    readMetric(slow, 'dbhttpd_control_connected'),
+  );
+  await slow.dbPost({ SQL: 'select 1' });
+  // The statement takes no time, its answer is held back: to the gateway it looks like a SLEEP that says 1.
+  for (const [SQL, outcome] of [
+    ['select 1 as late', 'failed'],
+    ['update t set v = 3 where id = 1 /* late */', 'unknown'],
+  ] as const) {
+    const rule = proxy.on(/late/, { kind: 'stall' });
+    const kill = proxy.on(/^kill/i, { kind: 'delay', ms: 0 });
+    const timely = assertTimely(SQL, `504 DEADLINE_RUNNING ${outcome}`, slow);
+    await Promise.race([timely, eventually('a kill is sent', () => kill.hits() > 0)]);
+    proxy.release();
+    await timely;
+    rule.remove();
+    kill.remove();
+    assert.equal(cellOf(await slow.dbPost({ SQL: 'select 6' })), 6);
+  }
+  await slow.stop();
+  await proxy.stop();
+});
+
+test('without a control connection the 504 is in time all the same, and a gauge tells what runs on', async () => {
+  const proxy = await startProxiedDatabase(database);
+  const blind = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 1 },
+  });
+  const gauge = () => readMetric(blind, 'dbhttpd_statements_running_on');
+  for (const fault of [{ kind: 'cut-request' }, { kind: 'drop-reply' }] as const) {
+    const rule = proxy.on(/^kill/i, fault);
+    await eventually('the control connection is there', () =>
+      readMetric(blind, 'dbhttpd_control_connected'),
+    );
+    await assertTimely('select sleep(4)', '504 DEADLINE_RUNNING failed', blind);
+    await eventually('a kill was tried', () => rule.hits() === 1);
+    // At once: a statement that may run on takes no connection of the pool with it.
+    assert.equal(cellOf(await blind.dbPost({ SQL: 'select 5' })), 5);
+    await eventually('the gauge tells it', async () => (await gauge()) === 1);
+    rule.remove();
+    await eventually('the gauge falls', async () => (await gauge()) === 0, { timeoutMs: 20_000 });
+  }
+  await blind.stop();
+  await proxy.stop();
+});
+
+test('a server without a free connection is still told to kill', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const full = await startDatabase({ args: ['--max-connections=10'] });
+  await full.query(`create user app identified by 'pw'; grant all on ${full.name}.* to app`);
+  const account = { user: 'app', password: 'pw' };
+  const view = await openProcesslist(full);
+  const small = await startGateway({
+    database: { ...full, ...account },
+    settings: { workers: 1, pool: 1 },
+  });
+  await small.dbPost({ SQL: 'select 1' });
+  const others = await occupy(() => full.connect(account));
+  const asked = small.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 400 });
+  await view.started('sleep(1000)');
+  assert.equal(outcomeOf(await asked), '504 DEADLINE_RUNNING failed');
+  assert.ok((await view.ended('sleep(1000)')) < 1000);
+  assert.equal(cellOf(await small.dbPost({ SQL: 'select 5' })), 5);
+  for (const other of others) other.destroy();
+  view.close();
+  await small.stop();
+  await full.stop();
+});
+
+/** Takes connections until the server gives no more. */
+async function occupy(connect: Database['connect']) {
+  const taken = [];
+  for (;;) {
+    try {
+      taken.push(await connect());
+    } catch (error) {
+      assert.equal((error as { errno?: number }).errno, 1040);
+      return taken;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// More clients than the database can serve: shed early with a time to come again, while health and metrics answer.
+// Must not know how the queue is built.
+// Runs alone: its bounds are of the processor, too.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { openRaw, type RawConnection, type RawReply } from '../../support/http.ts';
+import { probe } from './support/probe.ts';
+
+const crowd = 2_000;
+const statementMs = 200;
+const pool = 2;
+const queue = 50;
+
+let database: Database;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  gateway = await startGateway({ database, settings: { workers: 1, pool, queue } });
+});
+after(async () => {
+  await gateway.stop();
+  await database.stop();
+});
+
+test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics within 1 s`, async () => {
+  const asked = JSON.stringify({ SQL: `select sleep(${statementMs / 1000})` });
+  const bytes = `GET /db?${encodeURIComponent(asked)} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+  const replies: { atMs: number; reply: RawReply }[] = [];
+  const startedAt = performance.now();
+  let pressing = true;
+  const press = async (connection: RawConnection) => {
+    while (pressing) {
+      connection.send(bytes);
+      const reply = await connection.reply();
+      replies.push({ atMs: performance.now() - startedAt, reply });
+      if (reply.status === 503) await pause(1500);
+    }
+  };
+  const paths = ['/livez', '/readyz', '/metrics'];
+  const probing = probe({ port: gateway.port, paths, rounds: 16 });
+  const connections: RawConnection[] = [];
+  const clients: Promise<void>[] = [];
+  // Each asks as soon as it is there, and more come when those are shed: all of them in one instant would measure how fast a
+  // machine compiles a worker's first two thousand requests.
+  while (connections.length < crowd) {
+    const come = await Promise.all(Array.from({ length: 100 }, () => openRaw(gateway.port)));
+    connections.push(...come);
+    clients.push(...come.map(press));
+    await eventually(
+      'those who have come are shed',
+      () => replies.length + pool + queue >= connections.length,
+    );
+  }
+  const probed = await probing;
+  pressing = false;
+  await Promise.all(clients);
+  for (const { socket } of connections) socket.destroy();
+
+  for (const { path, status, ms } of probed) {
+    assert.equal(status, 200, path);
+    assert.ok(ms < 1000, `${path} after ${ms} ms`);
+  }
+  const shed = replies.filter(({ reply }) => reply.status === 503);
+  assert.ok(shed.length > crowd);
+  assert.ok(replies.every(({ reply }) => reply.status === 200 || reply.status === 503));
+  const waits = shed.map(({ reply }) => Number(reply.header('retry-after')));
+  assert.ok(waits.every((seconds) => seconds >= 1 && seconds <= 30));
+  // Once a rate is known: those who wait, at that rate.
+  const late = shed
+    .filter(({ atMs }) => atMs > 3_000)
+    .map(({ reply }) => Number(reply.header('retry-after')));
+  const expected = queue / (pool / (statementMs / 1000));
+  const middle = late.sort((left, right) => left - right)[late.length >> 1] ?? 0;
+  assert.ok(
+    middle >= expected - 2 && middle <= expected + 4,
+    `${middle} s, expected ${expected} s`,
+  );
+});

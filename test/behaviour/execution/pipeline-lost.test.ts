@@ -1,0 +1,146 @@
+// The pipeline's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
+// Must not know how the gateway connects.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { type FaultProxy, startFaultProxy } from '../../support/database/fault-proxy.ts';
+import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { outcomeOf, rowsOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { enterPipeline } from '../../support/pipeline.ts';
+import { readMetric } from '../../support/scrape.ts';
+import { askAtOnce } from './support/at-once.ts';
+
+const external = process.env.DBHTTPD_TEST_MYSQL !== undefined;
+const read = (id: number) => `select id, v from t where id = ${id}`;
+const rowOf = (id: number) => [[id, id * 3]];
+
+let database: Database;
+let proxy: FaultProxy;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase(external ? {} : { own: true });
+  await database.query(`
+    create table t (id int primary key, v int);
+    insert into t with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
+      select n, n * 3 from c`);
+  proxy = await startFaultProxy({ host: database.host, port: database.port });
+  const target = { ...database, host: proxy.host, port: proxy.port };
+  gateway = await startGateway({ database: target, settings: { workers: 1, pool: 4 } });
+});
+after(async () => {
+  await gateway?.stop();
+  await proxy?.stop();
+  await database.stop();
+});
+
+const timesSeen = (id: number) => proxy.statements.filter((sql) => sql === read(id)).length;
+
+const readAtOnce = (ids: readonly number[], from = gateway) =>
+  askAtOnce(
+    from,
+    ids.map((id) => ({ SQL: read(id) })),
+  );
+
+/** How many were answered with their row; all others must be unknown, and nothing was sent twice. */
+async function checkAll(ids: readonly number[], pending: readonly ReturnType<Gateway['db']>[]) {
+  let answered = 0;
+  for (const [at, reply] of (await Promise.all(pending)).entries()) {
+    const id = ids[at] as number;
+    if (reply.status === 200) {
+      assert.deepEqual(rowsOf(reply), rowOf(id));
+      answered += 1;
+    } else {
+      assert.equal(outcomeOf(reply), '502 CONNECTION_LOST unknown');
+    }
+    // What was written as the connection was cut may have come nowhere.
+    assert.ok(timesSeen(id) <= 1, `${id}: sent ${timesSeen(id)} times`);
+  }
+  return answered;
+}
+
+for (const how of ['reset', 'fin'] as const) {
+  test(`cut (${how}) before any answer: what was written is unknown, the rest runs outside, nothing twice`, async () => {
+    await enterPipeline(gateway, read(900));
+    const base = how === 'fin' ? 100 : 200;
+    const ids = Array.from({ length: 40 }, (_, n) => base + n);
+    const rule = proxy.on((sql) => ids.some((id) => sql === read(id)), { kind: 'drop-reply' });
+    const pending = await readAtOnce(ids);
+    await eventually('several are in flight', () => rule.hits() >= 2);
+    const written = rule.hits();
+    rule.remove();
+    proxy.cutAll(how);
+    const answered = await checkAll(ids, pending);
+    // Between the count and the cut the other connection may have written its batch.
+    assert.ok(answered <= ids.length - written, `${answered} answered, ${written} written`);
+    assert.equal(await readMetric(gateway, 'dbhttpd_statements_running_on'), 0);
+    await eventually('the log tells of it', () =>
+      /connections? to the database w(as|ere) lost/.test(gateway.log()),
+    );
+  });
+}
+
+test('cut in the midst of the answers: what came before has its result, the rest is unknown, nothing twice', async () => {
+  let [answeredInAll, lostInAll] = [0, 0];
+  for (const [round, afterBytes] of [1, 60, 200, 500, 900].entries()) {
+    await enterPipeline(gateway, read(900));
+    const ids = Array.from({ length: 40 }, (_, n) => 300 + round * 50 + n);
+    const rule = proxy.on((sql) => ids.some((id) => sql === read(id)), {
+      kind: 'cut-reply',
+      afterBytes,
+    });
+    const pending = await readAtOnce(ids);
+    const answered = await checkAll(ids, pending);
+    answeredInAll += answered;
+    lostInAll += ids.length - answered;
+    rule.remove();
+  }
+  assert.ok(answeredInAll > 0 && lostInAll > 0, `${answeredInAll} answered, ${lostInAll} lost`);
+});
+
+test('a database that freezes under a busy pipeline: all is answered in its deadline, and served again after it', async (t) => {
+  if (!ownServerOnly(t)) return;
+  for (const [timeoutMs, frozenMs] of [
+    [300, 600],
+    [4_000, 3_000],
+  ] as const) {
+    await enterPipeline(gateway, read(900));
+    database.freeze();
+    const from = performance.now();
+    const asked = Array.from({ length: 60 }, (_, n) => ({ SQL: read(1 + n), TIMEOUT: timeoutMs }));
+    const pending = asked.map(async (request) => {
+      const reply = await gateway.dbPost(request);
+      return { reply, ms: performance.now() - from };
+    });
+    const thawing = setTimeout(() => database.thaw(), frozenMs);
+    for (const [n, { reply, ms }] of (await Promise.all(pending)).entries()) {
+      if (reply.status === 200) assert.deepEqual(rowsOf(reply), rowOf(1 + n));
+      else assert.ok([502, 503, 504].includes(reply.status), reply.text);
+      assert.ok(ms < timeoutMs + 600, `${ms} ms of ${timeoutMs}`);
+    }
+    clearTimeout(thawing);
+    database.thaw();
+    await eventually('served again', async () => {
+      const reply = await gateway.dbPost({ SQL: read(1) });
+      return reply.status === 200;
+    });
+    await enterPipeline(gateway, read(900));
+  }
+});
+
+test('a stop with the pipeline busy: every request is answered, nothing is lost, the pidfile goes', async () => {
+  const target = { ...database, host: proxy.host, port: proxy.port };
+  const stopping = await startGateway({ database: target, settings: { workers: 1, pool: 4 } });
+  await enterPipeline(stopping, read(900));
+  const ids = Array.from({ length: 40 }, (_, n) => 1 + n);
+  const replies = await readAtOnce(ids, stopping);
+  const stopped = stopping.stop();
+  for (const [at, reply] of (await Promise.all(replies)).entries()) {
+    assert.equal(reply.status, 200, `${reply.text}\n${stopping.log()}`);
+    assert.deepEqual(rowsOf(reply), rowOf(1 + at));
+  }
+  await stopped;
+  assert.equal(existsSync(stopping.pidfile), false);
+});

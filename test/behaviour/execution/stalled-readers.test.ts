@@ -1,0 +1,173 @@
+// Readers that take nothing of large replies: while others wait they have half of the pool at most, and nobody is reset
+// while nobody waits. Must not know how a stall is noticed.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { cellOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { beginHeld } from '../../support/held.ts';
+import { openRaw } from '../../support/http.ts';
+import { readMetric } from '../../support/scrape.ts';
+import { formatRequest } from '../../support/worker-connections.ts';
+
+const pool = 4;
+const crowd = 8;
+
+let database: Database;
+let gateway: Gateway;
+const readers = new Set<Reader>();
+
+before(async () => {
+  database = await startDatabase();
+  await database.query(`
+    create table wide (v text); insert into wide values (repeat('x', 1000));
+    create table many (n int primary key);
+    insert into many with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
+      select n from c`);
+  gateway = await startGateway({
+    database,
+    settings: { workers: 1, pool, access_log: 'json', session_reset: 'always' },
+  });
+});
+after(async () => {
+  await gateway?.stop();
+  await database?.stop();
+});
+afterEach(async () => {
+  for (const { socket } of readers) socket.destroy();
+  readers.clear();
+  await eventually('all is given back', async () => (await busy()) === 0);
+});
+
+/** 800 MB. */
+const large = 'select wide.v from wide, many a, many b';
+const busy = () => readMetric(gateway, 'dbhttpd_pool_connections', { state: 'busy' });
+const givenUp = () => readMetric(gateway, 'dbhttpd_readers_given_up_total');
+
+type Reader = { readonly socket: Socket; readonly bytes: () => number; hasEnded: () => boolean };
+
+/** Asks for much, and takes nothing of the answer. */
+async function stall(): Promise<Reader> {
+  const socket = connect({ port: gateway.port, host: '127.0.0.1' });
+  let bytes = 0;
+  let ended = false;
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    ended = true;
+  });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  const query = encodeURIComponent(JSON.stringify({ SQL: large }));
+  socket.write(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  socket.pause();
+  const reader = { socket, bytes: () => bytes, hasEnded: () => ended };
+  readers.add(reader);
+  return reader;
+}
+
+/** Taken in one go, fifty times a second: 25 MB a second. The system tells of what was taken in portions of up to a megabyte or two. */
+const mouthful = 512 * 1024;
+
+/** Goes on reading, however many bytes come at once. */
+function flow({ socket, bytes }: Reader): () => void {
+  let until = 0;
+  const stopWhenFull = () => {
+    if (bytes() >= until) socket.pause();
+  };
+  socket.on('data', stopWhenFull);
+  const timer = setInterval(() => {
+    until = bytes() + mouthful;
+    socket.resume();
+  }, 20);
+  return () => {
+    clearInterval(timer);
+    socket.off('data', stopWhenFull);
+  };
+}
+
+test('one after the other is reset until half of the pool is left to others, again and again', async () => {
+  for (let round = 0; round < 2; round += 1) {
+    const before_ = await givenUp();
+    await Promise.all(Array.from({ length: crowd }, stall));
+    await eventually('the crowd is there', async () => (await busy()) === pool);
+    const from = performance.now();
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 1', TIMEOUT: 10_000 })), 1);
+    // Some of them were before it in the queue, and are reset two at a time.
+    assert.ok(performance.now() - from < 6000, `${performance.now() - from} ms`);
+    const alone = performance.now();
+    for (let n = 0; n < 20; n += 1) {
+      assert.equal(cellOf(await gateway.dbPost({ SQL: `select ${n}`, TIMEOUT: 2000 })), n);
+    }
+    assert.ok(performance.now() - alone < 2000, `${performance.now() - alone} ms`);
+    // Once one connection is free nobody waits any more, and nobody is reset.
+    assert.ok((await givenUp()) - before_ > crowd - pool);
+    for (const { socket } of readers) socket.destroy();
+    await eventually('they are gone', async () => (await busy()) === 0);
+  }
+  const told = gateway.log().match(/readers that took nothing held connections/g) ?? [];
+  assert.ok(told.length >= 1 && told.length <= 3, `${told.length} lines`);
+  const lines = readFileSync(`${gateway.directory}/log.access.log`, 'utf8');
+  assert.match(lines, /"code":"STALLED"/);
+  assert.ok((await readMetric(gateway, 'dbhttpd_failures_total', { code: 'STALLED' })) > 0);
+});
+
+test('one that goes on reading is not reset for those that do not', async () => {
+  const reader = await stall();
+  const end = flow(reader);
+  try {
+    await Promise.all(Array.from({ length: pool - 1 }, stall));
+    await eventually('the pool is taken', async () => (await busy()) === pool);
+    const waiting = Array.from({ length: 5 }, () => gateway.dbPost({ SQL: 'select sleep(0.3)' }));
+    for (const reply of await Promise.all(waiting)) assert.equal(reply.status, 200);
+    assert.equal(reader.hasEnded(), false);
+    const { bytes } = reader;
+    const before_ = bytes();
+    await eventually('it goes on', () => bytes() > before_ + 1_000_000);
+  } finally {
+    end();
+  }
+});
+
+test('one in a transaction that its client holds is counted once, with that', async () => {
+  const held = [await beginHeld(gateway), await beginHeld(gateway)];
+  const before_ = await givenUp();
+  const inIt = await openRaw(gateway.port);
+  try {
+    const asked = { sql: large, transaction: held[0]?.token };
+    inIt.send(formatRequest('POST', '/v1/query', asked));
+    await inIt.anything();
+    inIt.socket.pause();
+    await Promise.all([stall(), stall()]);
+    await eventually('the pool is taken', async () => (await busy()) === pool);
+    // More than the first one that is reset leaves room for: somebody still waits when the second has stalled.
+    const waiting = Array.from({ length: 8 }, () => gateway.dbPost({ SQL: 'select sleep(0.5)' }));
+    await eventually('the others are reset', async () => (await givenUp()) === before_ + 2);
+    for (const reply of await Promise.all(waiting)) assert.equal(reply.status, 200);
+    assert.equal(await givenUp(), before_ + 2);
+    const phases = (await gateway.get('/v1/requests')).json<{ requests: { phase: string }[] }>();
+    assert.deepEqual(
+      phases.requests.map(({ phase }) => phase),
+      ['stalled'],
+    );
+    assert.equal((await held[1]?.commit())?.status, 200);
+  } finally {
+    inIt.socket.destroy();
+  }
+});
+
+test('while nobody waits nobody is reset', async () => {
+  const before_ = await givenUp();
+  const stalled = await Promise.all(Array.from({ length: pool }, stall));
+  await eventually('the pool is taken', async () => (await busy()) === pool);
+  // Nothing tells that nothing happens: six times what it takes to have stalled.
+  await pause(1500);
+  assert.equal(await givenUp(), before_);
+  assert.ok(stalled.every((reader) => !reader.hasEnded()));
+  assert.equal(await busy(), pool);
+});

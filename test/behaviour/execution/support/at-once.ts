@@ -1,0 +1,63 @@
+// Requests that a worker finds all in one turn: it stands still until the kernel holds every byte of them for it.
+// Must not know what is asked.
+import assert from 'node:assert/strict';
+import { createReply, type Reply } from '../../../support/ask.ts';
+import { eventually } from '../../../support/eventually.ts';
+import type { Gateway } from '../../../support/gateway.ts';
+import { openRaw, type RawConnection } from '../../../support/http.ts';
+import { serverSockets } from '../../../support/kernel-sockets.ts';
+import { isStopped, signal } from '../../../support/processes.ts';
+
+/**
+ * Asks all by POST /db, each on a connection that the gateway's only worker knows already. Resolves once the worker goes on,
+ * to the replies in the order of the requests. `prepare`: what is to be done at the last moment before it stands still.
+ */
+export async function askAtOnce(
+  gateway: Gateway,
+  requests: readonly object[],
+  prepare: () => Promise<void> = async () => {},
+): Promise<readonly Promise<Reply>[]> {
+  const [worker = 0, ...others] = gateway.workers();
+  assert.deepEqual(others, [], 'one worker is to find them all');
+  const connections = await Promise.all(requests.map(() => openRaw(gateway.port)));
+  for (const connection of connections) {
+    connection.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await connection.reply();
+  }
+  await prepare();
+  signal(worker, 'SIGSTOP');
+  try {
+    await eventually('the worker stands still', () => isStopped(worker));
+    const sent = new Map<number | undefined, number>();
+    for (const [at, connection] of connections.entries()) {
+      const bytes = format(requests[at]);
+      sent.set(connection.socket.localPort, bytes.length);
+      connection.send(bytes);
+    }
+    await eventually('all bytes have arrived', () => {
+      const arrived = serverSockets(gateway.port).filter(
+        ({ clientPort, unreadBytes }) => sent.get(clientPort) === unreadBytes,
+      );
+      return arrived.length === requests.length;
+    });
+  } finally {
+    signal(worker, 'SIGCONT');
+  }
+  return connections.map(receive);
+}
+
+function format(request: object | undefined): Buffer {
+  const body = Buffer.from(JSON.stringify(request));
+  const head = `POST /db HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
+}
+
+async function receive(connection: RawConnection): Promise<Reply> {
+  try {
+    const { status, headers, body } = await connection.reply();
+    const named = headers.map(([name, value]) => [name.toLowerCase(), value]);
+    return createReply(status, Object.fromEntries(named), body);
+  } finally {
+    connection.socket.destroy();
+  }
+}

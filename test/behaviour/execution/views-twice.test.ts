@@ -1,0 +1,165 @@
+// A view whose function writes: executed once for each request, whatever way the gateway has of running reads.
+// Must not know how it finds out.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
+import { cellOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { openRaw } from '../../support/http.ts';
+import { enterPipeline, pipelinedStatements, startLoad } from '../../support/pipeline.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+const manyRows = 3_000;
+/** Fourteen are enough on a machine that is quiet. */
+const quickReads = 60;
+
+let database: Database;
+let gateway: Gateway;
+let processlist: Processlist;
+
+before(async () => {
+  database = await startDatabase();
+  for (const sql of [
+    'create table item (id int primary key, v varchar(60))',
+    `insert into item with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
+       select n, repeat('x', 50) from c`,
+    `insert into item select id + 900, v from item`,
+    `insert into item select id + 1800, v from item where id <= ${manyRows - 1800}`,
+    // What a statement that is ended has written here stays.
+    'create table log (id int) engine = MyISAM',
+    `create function log_read(i int) returns int begin insert into log values (i); return i; end`,
+    `create function log_slowly(i int) returns int
+       begin insert into log values (i); if i > 100 then return i + sleep(0.2); end if; return i; end`,
+    'create view logged as select id, v, log_read(id) as seen from item',
+    'create view logged_slowly as select id, log_slowly(id) as seen from item',
+    'create view harmless as select id, upper(v) as v from item',
+  ]) {
+    await database.query(sql);
+  }
+  processlist = await openProcesslist(database);
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
+});
+after(async () => {
+  processlist?.close();
+  await gateway?.stop();
+  await database.stop();
+});
+beforeEach(() => database.query('delete from log'));
+
+const logged = async () => Number((await database.query('select count(*) as n from log'))[0]?.n);
+const ask = (SQL: string, more: object = {}) => gateway.dbPost({ SQL, ...more });
+
+test('quick reads and a large one: one entry for each row that was read', async () => {
+  for (let id = 1; id <= quickReads; id += 1) {
+    assert.equal(
+      rowsOf(await ask(`select * from logged where id <= ${id} and id >= ${id}`)).length,
+      1,
+    );
+  }
+  const large = await ask(`select * from logged where id <= ${manyRows} and id >= 1`);
+  assert.equal(rowsOf(large).length, manyRows);
+  assert.equal(await logged(), quickReads + manyRows);
+});
+
+test('quick reads and a slow one: one entry for each row that was read', async () => {
+  for (let id = 1; id <= quickReads; id += 1)
+    await ask(`select * from logged_slowly where id = ${id}`);
+  assert.equal(rowsOf(await ask('select * from logged_slowly where id = 200')).length, 1);
+  assert.equal(await logged(), quickReads + 1);
+});
+
+test('a read of it that its deadline ends is not said to have changed nothing', async () => {
+  const reply = await ask('select sum(seen) from logged_slowly where id between 101 and 200', {
+    TIMEOUT: 1_000,
+  });
+  assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING unknown');
+});
+
+test('a read of tables alone, or of a view that calls built-ins alone, is', async () => {
+  for (const from of ['item', 'harmless']) {
+    const reply = await ask(`select sleep(0.01) from ${from}`, { TIMEOUT: 1_000 });
+    assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
+  }
+});
+
+test('reads of tables and of harmless views are pipelined as ever', async () => {
+  await enterPipeline(gateway, 'select v from item where id = 7');
+  await enterPipeline(gateway, 'select v from harmless where id = 7');
+  assert.equal(cellOf(await ask('select v from harmless where id = 7')), 'X'.repeat(50));
+});
+
+test('somebody else makes a table a view that writes: refused in the pipeline, it runs once', async () => {
+  await database.query(
+    'create table swapped (id int primary key); insert into swapped values (1), (2)',
+  );
+  // Another session of the database's made it: the gateway learns of it by its own reading.
+  await gateway.stop();
+  gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
+  const read = 'select id from swapped where id =';
+  await enterPipeline(gateway, `${read} 1`);
+  // Others keep it in use meanwhile: one that lies idle is given back.
+  const item = 'select v from item where id = 7';
+  await enterPipeline(gateway, item);
+  const load = startLoad(
+    gateway,
+    () => item,
+    (reply) => assert.equal(reply.status, 200),
+  );
+  await database.query(`rename table swapped to swapped_rows;
+    create view swapped as select log_read(id) as id from swapped_rows`);
+  await load.stop();
+  const before_ = await pipelinedStatements(gateway);
+  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
+  assert.equal(cellOf(await ask(`${read} 2`)), 2);
+  assert.equal(await pipelinedStatements(gateway), before_ + 1, 'it was in the pipeline');
+  assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_reruns_total'), reruns + 1);
+  const entries = await logged();
+  await database.query('delete from log');
+  await ask(`${read} 2`);
+  assert.equal(await logged(), entries, 'the same as without the pipeline');
+  const inPipeline = await pipelinedStatements(gateway);
+  for (let n = 0; n < quickReads; n += 1) await ask(`${read} 1`);
+  assert.equal(await pipelinedStatements(gateway), inPipeline, 'it is not tried again');
+});
+
+test('a table becomes a view through one worker: the others know it soon, and it is read once each time', async () => {
+  await database.query(
+    'create table moved (id int primary key); insert into moved values (1), (2)',
+  );
+  const both = await startGateway({ database, settings: { workers: 2, pool: 6 } });
+  try {
+    const SQL = 'select id from moved where id = 1';
+    await enterPipeline(both, SQL);
+    for (const change of [
+      'rename table moved to moved_rows',
+      'create view moved as select log_read(id) as id from moved_rows',
+    ]) {
+      assert.equal((await both.dbPost({ SQL: change })).status, 200);
+    }
+    // Long before a minute has passed.
+    await eventually('no worker pipelines it', async () => {
+      const inPipeline = await pipelinedStatements(both);
+      const replies = Array.from({ length: 16 }, () => both.dbPost({ SQL }));
+      for (const reply of await Promise.all(replies)) assert.equal(cellOf(reply), 1);
+      return (await pipelinedStatements(both)) === inPipeline;
+    });
+    await database.query('delete from log');
+    const once = rowsOf(await both.dbPost({ SQL })).length;
+    assert.ok(once === 1 && (await logged()) > 0);
+  } finally {
+    await both.stop();
+  }
+});
+
+test('its client leaves: what it began runs to its end', async () => {
+  const sql = 'select sum(seen) from logged_slowly where id between 101 and 115';
+  const client = await openRaw(gateway.port);
+  const query = encodeURIComponent(JSON.stringify({ SQL: sql }));
+  client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await processlist.started(sql);
+  client.reset();
+  await eventually('all fifteen are there', async () => (await logged()) === 15);
+  await processlist.ended(sql);
+});

@@ -1,0 +1,129 @@
+// The promise about who may ask: no web page of elsewhere, no unknown host, nobody without a token; the rest
+// is unaffected. Must not test the guard's parts: see the unit tests.
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { parseStrictJson } from '../../support/strict-json.ts';
+
+const token = 'a-token-of-the-tests';
+let database: Database;
+let proxy: ProxiedDatabase;
+let open: Gateway;
+let guarded: Gateway;
+before(async () => {
+  database = await startDatabase();
+  proxy = await startProxiedDatabase(database);
+  open = await startGateway({ database: proxy.target, settings: { workers: 1 } });
+  guarded = await startGateway({
+    database: proxy.target,
+    settings: {
+      workers: 1,
+      token: `first-token-of-two,${token}`,
+      allow_hosts: 'db.example',
+      allow_origins: 'https://app.example',
+    },
+  });
+});
+after(async () => {
+  await Promise.all([open?.stop(), guarded?.stop()]);
+  await proxy?.stop();
+  await database?.stop();
+});
+
+type Case = readonly [headers: Readonly<Record<string, string>>, status: number];
+
+const SQL = "select 'asked'";
+const asked = () => proxy.statements.filter((sql) => sql === SQL).length;
+
+async function check(gateway: Gateway, [headers, status]: Case): Promise<void> {
+  for (const ask of [gateway.db, gateway.dbPost]) {
+    const before = asked();
+    const reply = await ask({ SQL }, { headers });
+    parseStrictJson(reply.body);
+    assert.equal(reply.status, status, JSON.stringify(headers));
+    assert.equal(asked() - before, status === 200 ? 1 : 0);
+    if (status === 401) assert.equal(reply.headers['www-authenticate'], 'Bearer');
+  }
+}
+
+test('refuses web pages of elsewhere, prefetches and unknown hosts, and nobody else', async (t) => {
+  const own = `http://localhost:${open.port}`;
+  const cases: readonly Case[] = [
+    [{}, 200],
+    [{ 'Sec-Fetch-Site': 'none' }, 200],
+    [{ 'Sec-Fetch-Site': 'same-origin' }, 200],
+    [{ 'Sec-Fetch-Site': 'same-site' }, 403],
+    [{ 'Sec-Fetch-Site': 'cross-site' }, 403],
+    [{ 'Sec-Fetch-Site': 'whatever-comes' }, 403],
+    [{ Origin: 'http://evil.example' }, 403],
+    [{ Origin: 'null' }, 403],
+    [{ Origin: own, Host: `localhost:${open.port}` }, 200],
+    [{ Origin: 'http://localhost:1', Host: `localhost:${open.port}` }, 403],
+    [{ Origin: own, Host: `localhost:${open.port}`, 'Sec-Fetch-Site': 'cross-site' }, 403],
+    [{ 'Sec-Purpose': 'prefetch;prerender' }, 403],
+    [{ Purpose: 'prefetch' }, 403],
+    [{ 'X-Moz': 'prefetch' }, 403],
+    [{ Host: 'localhost' }, 200],
+    [{ Host: 'LOCALHOST:80' }, 200],
+    [{ Host: '127.0.0.1' }, 200],
+    [{ Host: '[::1]:9090' }, 200],
+    [{ Host: 'rebound.evil.example' }, 421],
+    [{ Host: 'localhost.evil.example' }, 421],
+  ];
+  for (const one of cases) await t.test(JSON.stringify(one), () => check(open, one));
+});
+
+test('asks for one of its tokens, lets listed origins and hosts in', async (t) => {
+  const known = { Host: 'db.example', Authorization: `Bearer ${token}` };
+  const cases: readonly Case[] = [
+    [known, 200],
+    [{ ...known, Authorization: 'bearer   first-token-of-two ' }, 200],
+    [{ ...known, Origin: 'https://app.example', 'Sec-Fetch-Site': 'cross-site' }, 200],
+    [{ ...known, Origin: 'https://app.example.evil' }, 403],
+    [{ Host: 'db.example' }, 401],
+    [{ ...known, Authorization: `Bearer ${token}x` }, 401],
+    [{ ...known, Authorization: `Bearer ${token.slice(0, -1)}` }, 401],
+    [{ ...known, Authorization: `Bearer first-token-of-two,${token}` }, 401],
+    [{ ...known, Authorization: `Basic ${token}` }, 401],
+    [{ ...known, Authorization: 'Bearer ' }, 401],
+    [{ ...known, Host: 'localhost' }, 421],
+  ];
+  for (const one of cases) await t.test(JSON.stringify(one[0]), () => check(guarded, one));
+});
+
+test('needs no token where a balancer looks, and one where figures stand', async () => {
+  const headers = { Host: 'db.example' };
+  assert.equal((await guarded.get('/livez', { headers })).status, 200);
+  assert.equal((await guarded.get('/readyz', { headers })).status, 200);
+  assert.equal((await guarded.get('/metrics', { headers })).status, 401);
+  const more = { ...headers, Authorization: `Bearer ${token}` };
+  assert.equal((await guarded.get('/metrics', { headers: more })).status, 200);
+});
+
+test('writes no token into its log', () => {
+  assert.ok(!guarded.log().includes(token));
+});
+
+test('repeats a sane X-Request-ID, and makes one up for any other', async () => {
+  for (const id of ['a', 'trace-01_x.y:z/8+=@', 'x'.repeat(128)]) {
+    for (const asking of [
+      open.db({ SQL }, { headers: { 'X-Request-ID': id } }),
+      open.get('/nothing', { headers: { 'X-Request-ID': id } }),
+      open.db({ STAT: 'no' }, { headers: { 'X-Request-ID': id } }),
+    ]) {
+      assert.equal((await asking).headers['x-request-id'], id);
+    }
+  }
+  const made = new Set<string>();
+  for (const id of ['', 'two words', 'x'.repeat(129), 'é', '<script>', '"']) {
+    const reply = await open.db({ SQL }, { headers: { 'X-Request-ID': id } });
+    made.add(String(reply.headers['x-request-id']));
+  }
+  assert.equal(made.size, 6);
+  for (const id of made) assert.match(id, /^[\w-]{8,}$/);
+});

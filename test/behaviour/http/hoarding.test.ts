@@ -1,0 +1,122 @@
+// The promise that whoever sends much and finishes nothing, or asks for many refusals at once, holds nobody else up.
+// Must not test what is answered to a single request.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import test from 'node:test';
+import { readBody } from '../../../src/worker/http/body.ts';
+import { clientTimeouts } from '../../../src/worker/http/client-timeouts.ts';
+import { allInternals } from '../../../src/worker/http/node-internals.ts';
+import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
+import { eventually } from '../../support/eventually.ts';
+import { exchange, openRaw } from '../../support/http.ts';
+import { observeGateway } from './support/observed-gateway.ts';
+
+const observed = observeGateway();
+const host = 'Host: localhost\r\n';
+
+test('answers others between the refusals of 2,000 pipelined requests', async () => {
+  const { port } = observed().gateway;
+  const refusal = `GET /nothing HTTP/1.1\r\n${host}`;
+  const socket = connect({ port, host: '127.0.0.1' });
+  // Read without a look at it: a careful reader in this process would be what holds the others up.
+  socket.resume();
+  socket.write(`${`${refusal}\r\n`.repeat(2_000)}${refusal}Connection: close\r\n\r\n`);
+  await once(socket, 'data');
+  let isOver = false;
+  void once(socket, 'end').then(() => (isOver = true));
+  let answered = 0;
+  while (!isOver) {
+    const before = performance.now();
+    await exchange(port, `GET /livez HTTP/1.1\r\n${host}\r\n`);
+    const tookMs = performance.now() - before;
+    assert.ok(tookMs < 1_000, `one after ${tookMs} ms`);
+    answered += 1;
+  }
+  assert.ok(socket.bytesRead > 2_000 * 200);
+  assert.ok(answered > 10, `${answered} others were answered`);
+  socket.destroy();
+});
+
+const mostHeldBytes = 8 * 1024 ** 2;
+const requestBytes = 128 * 1024;
+
+/** A server of its own, in this process: what is held can be counted. */
+async function serve(handle: RequestHandler) {
+  const http = createHttpServer(
+    {
+      maxUrlBytes: requestBytes,
+      mostHeldBytes,
+      keepaliveTimeoutMs: 60_000,
+      connections: { served: 2000, reserved: 16 },
+      timeouts: clientTimeouts,
+      tls: null,
+    },
+    handle,
+    allInternals,
+  );
+  http.server.listen(0, '127.0.0.1', 4096);
+  await once(http.server, 'listening');
+  return { ...http, port: (http.server.address() as AddressInfo).port };
+}
+
+for (const [what, start] of [
+  ['paths', 'GET /'],
+  ['bodies', `POST /db HTTP/1.1\r\n${host}Content-Length: ${requestBytes}\r\n\r\n`],
+] as const) {
+  test(`requests that are half there hold a bounded number of bytes together: ${what}`, async () => {
+    const server = await serve((request, response) => {
+      const answer = () => void response.end('ok');
+      if (request.method === 'GET') answer();
+      else readBody(request, response, requestBytes, { complete: answer, failed: answer });
+      return { requestId: 'none', closed: () => {} };
+    });
+    try {
+      const hoarders = await Promise.all(
+        Array.from({ length: 150 }, () => openRaw(server.port, { tellsResets: false })),
+      );
+      const most = Math.floor(requestBytes * 0.9);
+      for (const hoarder of hoarders) {
+        hoarder.socket.on('error', () => {});
+        hoarder.send(start);
+        hoarder.send(Buffer.alloc(most, 'x'));
+      }
+      let refused = 0;
+      for (const hoarder of hoarders)
+        void hoarder.reply().then(
+          () => (refused += 1),
+          () => {},
+        );
+      await eventually('some were refused', () => refused > 70);
+      assert.ok(server.heldBytes() <= mostHeldBytes, `${server.heldBytes()}`);
+      const { status } = await exchange(server.port, `GET /ok HTTP/1.1\r\n${host}\r\n`);
+      assert.equal(status, 200);
+      for (const hoarder of hoarders) hoarder.socket.destroy();
+      await eventually('nothing is held', () => server.heldBytes() === 0);
+    } finally {
+      server.destroyConnections();
+      server.server.close();
+    }
+  });
+}
+
+test('a body that is not read any more counts for nothing, and the connection goes on behind it', async () => {
+  const server = await serve((request, response) => {
+    response.end(request.method);
+    return { requestId: 'none', closed: () => {} };
+  });
+  try {
+    const client = await openRaw(server.port);
+    const bytes = 2 * mostHeldBytes;
+    client.send(`PUT /db HTTP/1.1\r\n${host}Content-Length: ${bytes}\r\n\r\n`);
+    assert.equal(String((await client.reply()).body), 'PUT');
+    client.send(Buffer.alloc(bytes));
+    client.send(`GET /ok HTTP/1.1\r\n${host}\r\n`);
+    assert.equal(String((await client.reply()).body), 'GET');
+    assert.equal(server.heldBytes(), 0);
+    client.socket.destroy();
+  } finally {
+    server.destroyConnections();
+    server.server.close();
+  }
+});

@@ -1,0 +1,97 @@
+// An exception while one request is handled ends that request: its client is told, others notice nothing, the worker lives.
+// Must not know where exceptions come from: what node offers is made to throw.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { waiting } from '../../support/busy-pool.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
+import { cellOf, outcomeOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+const faults = new URL('../../support/request-faults.js', import.meta.url).href;
+
+let database: Database;
+let gateway: Gateway;
+let worker: number | undefined;
+before(async () => {
+  database = await startDatabase();
+  await createGate(database);
+  await database.query('create table written (v int)');
+  gateway = await startGateway({
+    database,
+    settings: { workers: 1, pool: 2, access_log: 'json' },
+    env: { NODE_OPTIONS: `--import ${faults}` },
+  });
+  [worker] = gateway.workers();
+});
+after(async () => {
+  await gateway?.stop();
+  await database?.stop();
+});
+afterEach(async () => {
+  assert.equal(cellOf(await gateway.db({ SQL: 'select 1' })), 1);
+  assert.deepEqual(gateway.workers(), [worker]);
+  await eventually('no connection is lost to the pool', async () => {
+    const busy = await readMetric(gateway, 'dbhttpd_pool_connections', { state: 'busy' });
+    return busy === 0;
+  });
+  assert.ok(!gateway.log().includes('on purpose'), 'the log has no words of an exception');
+});
+
+const binding = { SQL: 'select ?', PARAMS: ['fault-in-binding'] };
+const sending = { SQL: "select 'fault-in-sending'" };
+const replying = { SQL: "select 'fault-in-replying'" };
+
+test('while a request is read: 500, and nothing was executed', async () => {
+  for (const reply of [await gateway.db(binding), await gateway.dbPost(binding)]) {
+    assert.equal(outcomeOf(reply), '500 INTERNAL not_executed');
+  }
+  await eventually('the log tells it', () =>
+    /an exception ended a request request=\S+ thrown="TypeError < /.test(gateway.log()),
+  );
+});
+
+test('while a statement is about to be sent: 500, and the connection is not lost to others', async () => {
+  for (let n = 0; n < 5; n += 1) {
+    assert.equal(outcomeOf(await gateway.dbPost(sending)), '500 INTERNAL not_executed');
+  }
+});
+
+test('those that wait beside it are answered', async () => {
+  const gate = await closeGate(database);
+  const busy = Array.from({ length: 2 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
+  const processlist = await openProcesslist(database);
+  await processlist.started('from gate', 2);
+  processlist.close();
+  const asked = [sending, { SQL: 'select 2' }, sending, { SQL: 'select 3' }];
+  const replies = asked.map((request) => gateway.dbPost(request));
+  await waiting(gateway, asked.length);
+  await gate.open();
+  const [first, two, second, three] = await Promise.all(replies);
+  assert.ok(first && two && second && three);
+  assert.deepEqual(
+    [outcomeOf(first), outcomeOf(second)],
+    Array(2).fill('500 INTERNAL not_executed'),
+  );
+  assert.deepEqual([cellOf(two), cellOf(three)], [2, 3]);
+  for (const reply of await Promise.all(busy)) assert.equal(cellOf(reply), 0);
+});
+
+test('while a reply is sent: its connection is reset, and logs and metrics tell it', async () => {
+  const before_ = await readMetric(gateway, 'dbhttpd_failures_total', { code: 'INTERNAL' });
+  const unknown = await readMetric(gateway, 'dbhttpd_outcomes_total', { outcome: 'unknown' });
+  await assert.rejects(gateway.dbPost(replying));
+  const SQL = `insert into written values (1); ${replying.SQL}`;
+  await assert.rejects(gateway.dbPost({ SQL }));
+  const count = async (name: string, labels: Record<string, string>) =>
+    readMetric(gateway, name, labels);
+  await eventually(
+    'they are counted',
+    async () => (await count('dbhttpd_failures_total', { code: 'INTERNAL' })) === before_ + 2,
+  );
+  assert.equal(await count('dbhttpd_outcomes_total', { outcome: 'unknown' }), unknown + 1);
+  assert.equal(cellOf(await gateway.dbPost({ SQL: 'select count(*) from written' })), 1);
+});

@@ -1,0 +1,199 @@
+// The promise of strict HTTP: one form of request line and Host, no header dropped, nothing behind another protocol's
+// beginning, whatever the segments. Must not test who may ask.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { exchange, openRaw } from '../../support/http.ts';
+import { at, parseStrictJson } from '../../support/strict-json.ts';
+import { observeGateway } from './support/observed-gateway.ts';
+
+const observed = observeGateway();
+const host = 'Host: localhost\r\n';
+const json = 'Content-Type: application/json\r\n';
+const sql = '{"SQL":"select /* never */ 1"}';
+const get = (line: string, headers = host) => `${line}\r\n${headers}\r\n`;
+const target = `/db?${encodeURIComponent(sql)}`;
+const smuggled = get(`GET ${target} HTTP/1.1`);
+
+const neverRun = () =>
+  assert.ok(observed().proxy.statements.every((statement) => !statement.includes('never')));
+
+/** Sends the bytes in one segment, in pieces, or byte by byte, and reads one reply. */
+async function ask(bytes: string, pieceBytes: number) {
+  const client = await openRaw(observed().gateway.port);
+  try {
+    const all = Buffer.from(bytes, 'latin1');
+    for (let from = 0; from < all.length; from += pieceBytes) {
+      const piece = all.subarray(from, from + pieceBytes);
+      await new Promise<void>((resolve) => client.socket.write(piece, () => resolve()));
+    }
+    const reply = await client.reply();
+    if (reply.header('connection') === 'close') await client.ended();
+    return reply;
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+const field = (count: number, bytes = 0) => `X: ${'y'.repeat(bytes)}\r\n`.repeat(count);
+
+const refused: readonly (readonly [what: string, bytes: string, status: number])[] = [
+  ['two spaces before the target', get(`GET  ${target} HTTP/1.1`), 400],
+  ['two spaces behind the target', get(`GET ${target}  HTTP/1.1`), 400],
+  ['a tab behind the target', get(`GET ${target}\tHTTP/1.1`), 400],
+  ['a space behind the version', get(`GET ${target} HTTP/1.1 `), 400],
+  ['a space before the method', get(` GET ${target} HTTP/1.1`), 400],
+  ['RTSP', get(`GET ${target} RTSP/1.0`), 400],
+  ['ICE', get(`SOURCE ${target} ICE/1.0`), 400],
+  ['a version in small letters', get(`GET ${target} http/1.1`), 400],
+  ['HTTP/1.2', get(`GET ${target} HTTP/1.2`), 400],
+  ['the absolute form', get(`GET http://localhost${target} HTTP/1.1`), 400],
+  ['two empty lines before it', `\r\n\r\n${smuggled}`, 400],
+  ['a bare line feed before it', `\n${smuggled}`, 400],
+  ['a bare carriage return before it', `\r\n\r${smuggled}`, 400],
+  ['bare line feeds', smuggled.replaceAll('\r\n', '\n'), 400],
+  ['a bare line feed in its headers', get(`GET ${target} HTTP/1.1`, `${host}A: b\nC: d\r\n`), 400],
+  ['a port that is none', get(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1:evil.example\r\n'), 400],
+  ['more behind an address', get(`GET ${target} HTTP/1.1`, 'Host: [::1]evil.example\r\n'), 400],
+  ['a list of hosts', get(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1:80, evil\r\n'), 400],
+  ['a second host', get(`GET ${target} HTTP/1.1`, `${host}${field(98)}${host}`), 400],
+  ['101 headers', get(`GET ${target} HTTP/1.1`, `${host}${field(100)}`), 431],
+  ['a thousand headers', get(`GET ${target} HTTP/1.1`, `${host}${field(1100)}`), 431],
+  ['headers of more than 16 KiB', get(`GET ${target} HTTP/1.1`, `${host}${field(2, 8200)}`), 431],
+  ['a head that never ends', `GET ${target} HTTP/1.1\r\n${host}X: ${'y'.repeat(16_400)}`, 431],
+  ['a path that never ends', `GET /${'y'.repeat(1024 ** 2 + 20)}`, 414],
+  ['a method that never ends', 'G'.repeat(40), 400],
+  [
+    'a compressed body',
+    `POST /db HTTP/1.1\r\n${host}${json}Content-Encoding: gzip\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
+    415,
+  ],
+  [
+    'trailers of more than 16 KiB',
+    `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n0\r\n${field(2, 8200)}\r\n`,
+    400,
+  ],
+  [
+    'a size of no digits',
+    `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n\r\n`,
+    400,
+  ],
+];
+
+test('refuses whatever is not to the letter, in any segments', async (t) => {
+  for (const [what, bytes, status] of refused) {
+    await t.test(`${what}: ${status}`, async () => {
+      for (const pieceBytes of [bytes.length, 1000, ...(bytes.length < 1000 ? [1] : [])]) {
+        const reply = await ask(bytes, pieceBytes);
+        assert.equal(reply.status, status, `${pieceBytes}: ${reply.body}`);
+        assert.equal(at(parseStrictJson(reply.body), 'OUTCOME'), 'not_executed');
+      }
+    });
+  }
+  neverRun();
+});
+
+const otherProtocols: Readonly<Record<string, readonly [head: string, status: number]>> = {
+  'an upgrade to HTTP/2': [
+    get('GET /livez HTTP/1.1', `${host}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n`),
+    200,
+  ],
+  'an upgrade without Connection': [get('GET /nothing HTTP/1.1', `${host}Upgrade: h2c\r\n`), 404],
+  'an upgrade of a POST': [
+    `POST /db HTTP/1.1\r\n${host}${json}Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 20\r\n\r\n{"SQL":"select 'a'"}`,
+    200,
+  ],
+  CONNECT: [get('CONNECT localhost:1 HTTP/1.1', 'Host: localhost:1\r\n'), 405],
+  'chunks of HTTP/1.0': [
+    `POST /db HTTP/1.0\r\n${host}${json}Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n{"SQL":"select 'a'"}\r\n0\r\n\r\n`,
+    200,
+  ],
+};
+
+test('parses nothing behind the beginning of another protocol', async (t) => {
+  for (const [what, [head, status]] of Object.entries(otherProtocols)) {
+    await t.test(what, async () => {
+      for (const rest of [smuggled, `xx${smuggled}`]) {
+        const reply = await ask(head + rest, head.length + rest.length);
+        assert.equal(reply.status, status, String(reply.body));
+        assert.equal(reply.header('connection'), 'close');
+        // What comes after the end is answered by a reset: there is no reply to be relied on.
+        for (const pieceBytes of [head.length, 1]) {
+          await ask(head + rest, pieceBytes).catch((error) => assert.equal(error.fault, 'reset'));
+        }
+      }
+    });
+  }
+  neverRun();
+});
+
+test('answers CONNECT in its turn, whatever runs or streams before it', async () => {
+  const ahead = `/db?${encodeURIComponent(`{"SQL":"select sleep(0.1), repeat('x', 200000)"}`)}`;
+  const client = await openRaw(observed().gateway.port);
+  client.send(get(`GET ${ahead} HTTP/1.1`) + get('CONNECT a:1 HTTP/1.1', 'Host: a:1\r\n'));
+  const first = await client.reply();
+  assert.equal(first.status, 200);
+  assert.ok(first.body.length > 200_000);
+  assert.equal((await client.reply()).status, 405);
+  assert.equal(await client.ended(), 'fin');
+  client.close();
+});
+
+test('asks for a body only after everything else was found good', {
+  concurrency: true,
+}, async (t) => {
+  const expecting = (headers: string, path = '/db', expectation = '100-continue') =>
+    `POST ${path} HTTP/1.1\r\n${headers}Expect: ${expectation}\r\nContent-Length: ${sql.length}\r\n\r\n`;
+  const cases: readonly (readonly [string, number])[] = [
+    [expecting(`Host: evil.example\r\n${json}`), 421],
+    [expecting(`Host: evil.example\r\n${json}`, '/db', 'coffee'), 421],
+    [expecting(`${host}${json}Origin: http://evil.example\r\n`), 403],
+    [expecting(`${host}${json}Origin: http://evil.example\r\n`, '/db', 'coffee'), 403],
+    [expecting(`${host}${json}`, '/nothing'), 404],
+    [expecting(host), 415],
+    [expecting(`${host}${json}Content-Encoding: br\r\n`), 415],
+    [expecting(`${host}${json}`).replace(String(sql.length), '9999999'), 413],
+    [expecting(`${host}${json}`, '/db', 'coffee'), 417],
+    [expecting(`${host}${json}`).replace('POST', 'PUT'), 405],
+  ];
+  // Each waits for two seconds until the connection ends: together.
+  const asked = cases.map(([head, status]) =>
+    t.test(`${status}: ${head.slice(0, 80)}`, async () => {
+      const client = await openRaw(observed().gateway.port);
+      client.send(head);
+      await client.anything();
+      const reply = await client.reply();
+      assert.equal(reply.status, status);
+      assert.equal(reply.interim, 0);
+      assert.equal(await client.ended(), 'fin');
+      client.close();
+    }),
+  );
+  await Promise.all(asked);
+  neverRun();
+});
+
+test('takes one empty line before a request, and a hundred headers of 16 KiB beside a URL of any length', async () => {
+  const long = encodeURIComponent(`{"SQL":"select length('${'x'.repeat(900_000)}')"}`);
+  const headers = `${host}${field(99, 160)}`;
+  for (const line of [`GET /db?${long} HTTP/1.1`, `GET /livez HTTP/1.1`]) {
+    assert.equal(
+      (await exchange(observed().gateway.port, `\r\n${get(line, headers)}`)).status,
+      200,
+    );
+  }
+});
+
+test('reads chunks however they are cut, and what follows them as the next request', async () => {
+  const body = '{"SQL":"select \'chunks\'"}';
+  const chunks = [...body].map((byte) => `1;a="b"\r\n${byte}\r\n`).join('');
+  const post = `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\nA: b\r\n\r\n`;
+  const bytes = Buffer.from(post + get('GET /nothing HTTP/1.1') + post);
+  for (const pieceBytes of [bytes.length, 7, 1]) {
+    const client = await openRaw(observed().gateway.port);
+    for (let from = 0; from < bytes.length; from += pieceBytes) {
+      client.send(bytes.subarray(from, from + pieceBytes));
+    }
+    for (const status of [200, 404, 200]) assert.equal((await client.reply()).status, status);
+    client.close();
+  }
+});

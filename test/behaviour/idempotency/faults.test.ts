@@ -1,0 +1,448 @@
+// Idempotency keys on bad days: connections lost at each step, a server that is gone or restarted, a table that is not what it must be.
+// Must not know how a batch is run, but that its key is taken first, its reply is kept last, and COMMIT is sent by itself.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import type { RowDataPacket } from 'mysql2';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import type { Reply } from '../../support/ask.ts';
+import type { Fault } from '../../support/database/fault-proxy.ts';
+import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { createNumbers } from '../../support/database/numbers.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { openRaw } from '../../support/http.ts';
+
+let database: Database;
+let proxy: ProxiedDatabase;
+let gateway: Gateway;
+let creation: string;
+
+before(async () => {
+  // What is left of a lost connection would hold its key for as long as this.
+  database = await startDatabase({ args: ['--innodb-lock-wait-timeout=300'] });
+  await createNumbers(database);
+  await database.query('create table t (id int primary key, v int) engine = innodb');
+  creation = describeCreation(parseLedgerTable('request_keys', database.name));
+  await database.query(creation);
+  proxy = await startProxiedDatabase(database);
+  gateway = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
+  });
+});
+after(async () => {
+  await gateway?.stop();
+  await proxy?.stop();
+  await database.stop();
+});
+beforeEach(async () => {
+  await database.query('delete from t; delete from request_keys');
+});
+
+const statements = [
+  { sql: 'insert into t values (1, 0)' },
+  { sql: 'update t set v = v + 1', expect: { affected_rows: 1 } },
+];
+
+const batch = (key: string, body: object = {}): Promise<Reply> =>
+  gateway.post('/v1/batch', { statements, ...body }, { headers: { 'Idempotency-Key': key } });
+
+async function values(): Promise<unknown[]> {
+  return (await database.query('select id, v from t order by id')).map(({ id, v }) => [id, v]);
+}
+const once = [[1, 1]];
+
+const problem = (reply: Reply) => {
+  const { status, code, outcome, retryable } = reply.json<Record<string, unknown>>();
+  return [reply.status, status, code, outcome, retryable];
+};
+
+/** From the statement on that matches, which still reaches the server, nothing is heard from it. */
+function thenSilence(matches: RegExp): (statement: string) => boolean {
+  return (statement) => {
+    const isIt = matches.test(statement);
+    if (isIt) proxy.partition();
+    return isIt;
+  };
+}
+
+const cuts: readonly Fault[] = [
+  { kind: 'cut-request' },
+  { kind: 'cut-request', afterBytes: 2 },
+  { kind: 'cut-after-request' },
+  { kind: 'abandon' },
+  { kind: 'cut-reply', afterBytes: 0 },
+  { kind: 'cut-reply', afterBytes: 5, how: 'fin' },
+];
+
+const steps = [/INSERT INTO/, /update t/, /RELEASE SAVEPOINT/, /^COMMIT$/];
+const levels = ['read uncommitted', 'read committed', 'repeatable read', 'serializable'];
+
+test("a connection that is lost at any step is nobody's concern: the batch is executed, and once", async () => {
+  let key = 0;
+  for (const matches of steps) {
+    for (const fault of cuts) {
+      const isolation = levels[key % levels.length];
+      key += 1;
+      await database.query('delete from t');
+      const rule = proxy.on(matches, fault, { times: 1 });
+      const reply = await batch(`lost-${key}`, { isolation });
+      const what = `${matches} ${JSON.stringify(fault)} ${isolation} ${reply.text}`;
+      assert.equal(rule.hits(), 1, what);
+      rule.remove();
+      assert.equal(reply.status, 200, what);
+      assert.equal(reply.headers['idempotency-replayed'], undefined, what);
+      assert.deepEqual(await values(), once, what);
+      const repeated = await batch(`lost-${key}`, { isolation });
+      assert.equal(repeated.headers['idempotency-replayed'], 'true', what);
+      assert.equal(repeated.text, reply.text, what);
+    }
+  }
+});
+
+test('connections that are lost around COMMIT again and again change nothing about that', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'cut-request' }, { times: 6 });
+  const reply = await batch('again', { retry: 0 });
+  assert.deepEqual([reply.status, rule.hits()], [200, 6], reply.text);
+  rule.remove();
+  assert.deepEqual(await values(), once);
+});
+
+test('an answer to COMMIT that never comes: the key is asked in time', async () => {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'drop-reply' }, { times: 1 });
+  const reply = await batch('dropped', { timeout_ms: 4000 });
+  assert.deepEqual([reply.status, rule.hits()], [200, 1], reply.text);
+  rule.remove();
+  assert.deepEqual(await values(), once);
+});
+
+test('a database that is not heard before the deadline: unknown, and the key answers later', async () => {
+  const rule = proxy.on(thenSilence(/^COMMIT$/), { kind: 'drop-reply' }, { times: 1 });
+  const reply = await batch('silent', { timeout_ms: 1000 });
+  assert.equal(rule.hits(), 1);
+  rule.remove();
+  proxy.heal();
+  assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);
+  const repeated = await batch('silent');
+  assert.deepEqual([repeated.status, repeated.headers['idempotency-replayed']], [200, 'true']);
+  assert.deepEqual(await values(), once);
+});
+
+test('what a lost session holds is ended when the database is heard again, and the key answers', async () => {
+  const rule = proxy.on(thenSilence(/update t/), { kind: 'abandon' }, { times: 1 });
+  const reply = await batch('held', { timeout_ms: 1000 });
+  assert.equal(rule.hits(), 1);
+  rule.remove();
+  proxy.heal();
+  assert.deepEqual(problem(reply), [504, 504, 'DEADLINE_RUNNING', 'unknown', true]);
+  assert.equal((await batch('held')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('what may stand outside of transactions is not told rolled back', async () => {
+  await database.query('create table plain (n int) engine = myisam');
+  const rule = proxy.on(/update t/, { kind: 'cut-after-request' });
+  const body = { statements: [{ sql: 'insert into plain values (1)' }, ...statements] };
+  const reply = await batch('plain', body);
+  rule.remove();
+  assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'unknown', false]);
+  await database.query('drop table plain');
+});
+
+test('statements that end their connection each time are given up, and it is known that nothing stands', async () => {
+  const rule = proxy.on(/update t/, { kind: 'abandon' });
+  const reply = await batch('deadly');
+  rule.remove();
+  assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'rolled_back', true]);
+  assert.deepEqual(await values(), []);
+  assert.equal((await batch('deadly')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('a connection that is lost while all is undone: the batch says what it said, and nothing stands', async () => {
+  const rule = proxy.on(/^ROLLBACK TO/, { kind: 'cut-request' }, { times: 1 });
+  const failing = [...statements, { sql: 'insert into t values (1, 0)' }];
+  const reply = await batch('undone', { statements: failing });
+  assert.equal(rule.hits(), 1);
+  rule.remove();
+  assert.deepEqual(problem(reply), [409, 409, 'ER_DUP_ENTRY', 'rolled_back', false]);
+  assert.deepEqual(await values(), []);
+});
+
+test('a client that leaves before COMMIT leaves neither rows nor a key', async () => {
+  const processlist = await openProcesslist(database);
+  const client = await openRaw(gateway.port);
+  const body = JSON.stringify({ statements: [...statements, { sql: 'select sleep(30)' }] });
+  client.send(
+    `POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: leaves\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await processlist.started('sleep(30)');
+  client.close();
+  await processlist.ended('sleep(30)');
+  processlist.close();
+  assert.deepEqual(await values(), []);
+  assert.equal((await batch('leaves')).status, 200);
+  assert.deepEqual(await values(), once);
+});
+
+test('a server that crashes at COMMIT and is started again: executed once, and told', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const reply = batch('crash');
+  await eventually('COMMIT is under way', () => rule.hits() === 1);
+  await database.halt('SIGKILL');
+  await database.resume();
+  rule.remove();
+  assert.equal((await reply).status, 200, (await reply).text);
+  assert.deepEqual(await values(), once);
+});
+
+test('a server that forgets commits in a crash: keys and work agree, and what is gone is executed again', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const forgetful = await startDatabase({ args: ['--innodb-flush-log-at-trx-commit=0'] });
+  await forgetful.query('create table t (id int primary key, v int) engine = innodb');
+  await forgetful.query(describeCreation(parseLedgerTable('request_keys', forgetful.name)));
+  const own = await startGateway({
+    database: forgetful,
+    settings: { workers: 1, idempotency_table: 'request_keys' },
+  });
+  const ids = Array.from({ length: 100 }, (_, id) => id);
+  const ask = (id: number) =>
+    own.post(
+      '/v1/query',
+      { sql: 'insert into t values (?, 0)', params: [id] },
+      { headers: { 'Idempotency-Key': `flush-${id}` } },
+    );
+  const askAll = () => Promise.all(ids.map(ask));
+  try {
+    assert.ok((await askAll()).every(({ status }) => status === 200));
+    await forgetful.halt('SIGKILL');
+    await forgetful.resume();
+    await eventually('it is served again', async () => (await own.get('/readyz')).status === 200);
+    const standing = (await forgetful.query('select id from t')).map(({ id }) => Number(id));
+    const [kept] = await forgetful.query('select count(*) n from request_keys');
+    assert.equal(Number(kept?.n), standing.length);
+    t.diagnostic(`${ids.length - standing.length} of ${ids.length} were forgotten`);
+    const replies = await askAll();
+    assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]));
+    const replayed = ids.filter((id) => replies[id]?.headers['idempotency-replayed'] === 'true');
+    assert.deepEqual(new Set(replayed), new Set(standing));
+    assert.equal((await forgetful.query('select id from t')).length, ids.length);
+  } finally {
+    await own.stop();
+    await forgetful.stop();
+  }
+});
+
+test('a key that was asked for without a database, or with no place to wait, may be used afterwards', async () => {
+  const far = await startProxiedDatabase(database);
+  far.refuse(true);
+  const own = await startGateway({
+    database: far.target,
+    settings: { workers: 1, pool: 1, queue: 0, idempotency_table: 'request_keys' },
+  });
+  const ask = () =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'early' } });
+  try {
+    const early = await Promise.all([ask(), ask(), ask()]);
+    for (const reply of early) assert.deepEqual(problem(reply).slice(0, 2), [503, 503], reply.text);
+    far.refuse(false);
+    await eventually('it is executed', async () => (await ask()).status === 200);
+    assert.deepEqual(await values(), once);
+    // With no place for who waits, none waits: not for its turn, and not for the one session while the gateway has it.
+    await database.query('delete from t; delete from request_keys');
+    await eventually('one of those that come together is executed', async () => {
+      const replies = await Promise.all([ask(), ask(), ask(), ask()]);
+      for (const { status, text } of replies) assert.ok(status === 200 || status === 503, text);
+      return replies.some(({ status }) => status === 200);
+    });
+    assert.deepEqual(await values(), once);
+  } finally {
+    await own.stop();
+    await far.stop();
+  }
+});
+
+test('a table that is missing or of another shape is told before anything is run, and used once it is right', async () => {
+  const wrong: readonly string[] = [
+    'do 0',
+    `${creation.replace('InnoDB', 'MyISAM')}`,
+    `drop table request_keys; ${creation.replace('mediumblob', 'blob')}`,
+    `drop table request_keys; ${creation.replace('PRIMARY KEY (id)', 'KEY (id)')}`,
+    'drop table request_keys; create view request_keys as select 1 as id',
+  ];
+  // A start does not look at it.
+  await database.query('drop table request_keys');
+  const own = await startGateway({
+    database,
+    settings: { workers: 1, idempotency_table: `${database.name}.request_keys` },
+  });
+  const ask = () =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'table' } });
+  try {
+    for (const sql of wrong) {
+      await database.query(sql);
+      const reply = await ask();
+      assert.deepEqual(problem(reply), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true], sql);
+      assert.equal(reply.headers['retry-after'], '1');
+    }
+    await eventually('the log tells of it', () =>
+      /idempotency_table cannot be used/.test(own.log()),
+    );
+    assert.deepEqual(await values(), []);
+    await database.query(`drop view request_keys; ${creation}`);
+    assert.equal((await ask()).status, 200);
+    assert.deepEqual(await values(), once);
+    // Known to be good, and gone all the same.
+    await database.query('drop table request_keys; delete from t');
+    assert.deepEqual(problem(await ask()), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true]);
+    assert.deepEqual(await values(), []);
+  } finally {
+    await database.query(`drop table if exists request_keys; ${creation}`);
+    await own.stop();
+  }
+});
+
+for (const autocommit of [1, 0]) {
+  test(`keys are forgotten after idempotency_keep, and new ones do not wait for that: autocommit=${autocommit}`, async () => {
+    const own = await startGateway({
+      database,
+      settings: {
+        workers: 2,
+        idempotency_table: 'request_keys',
+        statement_timeout: '1s',
+        idempotency_keep: '1s',
+        init_sql: `SET autocommit = ${autocommit}`,
+      },
+    });
+    const count = async () =>
+      Number((await database.query('select count(*) n from request_keys'))[0]?.n);
+    try {
+      await database.query(
+        `insert into request_keys (id, request, attempt, created)
+         select unhex(sha2(seq, 256)), unhex(sha2(seq, 256)), unhex(left(sha2(seq, 256), 32)), utc_timestamp() - interval 1 day
+         from numbers where seq <= 3000`,
+      );
+      const ask = () =>
+        own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'kept' } });
+      assert.equal((await ask()).status, 200);
+      await eventually('all are gone', async () => (await count()) === 0);
+      await database.query('delete from t');
+      assert.equal((await ask()).headers['idempotency-replayed'], undefined);
+      assert.deepEqual(await values(), once);
+    } finally {
+      await own.stop();
+    }
+  });
+}
+
+/** Sends a batch whose COMMIT is heard and never answered; meanwhile something happens, then all connections are lost. */
+async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Promise<unknown>) {
+  const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const asked = ask(key);
+  await eventually('it is committed', async () => (await values()).length > 0);
+  await meanwhile();
+  proxy.cutAll();
+  const reply = await asked;
+  rule.remove();
+  return reply;
+}
+
+const notKnownYet = [502, 502, 'CONNECTION_LOST', 'unknown', true];
+
+test('a table of keys that is gone when it must be asked: not known yet, and never told as not executed', async () => {
+  const reply = await losingCommit('no-table', batch, () =>
+    database.query('rename table request_keys to request_keys_away'),
+  );
+  await database.query('rename table request_keys_away to request_keys');
+  assert.deepEqual(problem(reply), notKnownYet, reply.text);
+  assert.deepEqual(await values(), once);
+  assert.equal((await batch('no-table')).headers['idempotency-replayed'], 'true');
+});
+
+test('a server that has become read-only when the key must be asked: not known yet, and never told as undone', async (t) => {
+  if (!ownServerOnly(t)) return;
+  await database.query(
+    `create user ordinary@'%' identified by 'ordinary'; grant all on ${database.name}.* to ordinary@'%'`,
+  );
+  const own = await startGateway({
+    database: { ...proxy.target, user: 'ordinary', password: 'ordinary' },
+    settings: { workers: 1, idempotency_table: 'request_keys' },
+  });
+  const ask: typeof batch = (key) =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': key } });
+  try {
+    const reply = await losingCommit('read-only', ask, () =>
+      database.query('set global read_only = 1'),
+    );
+    await database.query('set global read_only = 0');
+    assert.deepEqual(problem(reply), notKnownYet, reply.text);
+    assert.deepEqual(await values(), once);
+    assert.equal((await ask('read-only')).headers['idempotency-replayed'], 'true');
+  } finally {
+    await database.query('set global read_only = 0');
+    await own.stop();
+  }
+});
+
+test('a COMMIT that somebody ends by KILL QUERY: it is found out what became of it', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const keeper = await database.connect();
+  keeper.on('error', () => undefined);
+  await keeper.query('set lock_wait_timeout = 60');
+  const rule = proxy.on(/^COMMIT$/, { kind: 'delay', ms: 500 }, { times: 1 });
+  const asked = batch('killed');
+  await eventually('COMMIT is under way', () => rule.hits() === 1);
+  await keeper.query('flush tables with read lock');
+  const findCommits = async () => {
+    const [rows] = await keeper.query<RowDataPacket[]>(
+      "select id from information_schema.processlist where info = 'COMMIT' and command = 'Query'",
+    );
+    return rows.map(({ id }) => Number(id));
+  };
+  await eventually('COMMIT waits', async () => (await findCommits()).length > 0);
+  for (const id of await findCommits()) await keeper.query(`kill query ${id}`);
+  await eventually('it has ended', async () => (await findCommits()).length === 0);
+  await keeper.query('unlock tables');
+  keeper.destroy();
+  rule.remove();
+  const reply = await asked;
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(await values(), once);
+});
+
+test('keys are forgotten also where the binary log holds statements', async () => {
+  const server = await startDatabase({
+    args: ['--log-bin', '--binlog-format=STATEMENT', '--server-id=1'],
+  });
+  await server.query(
+    `create table t (id int primary key, v int) engine = innodb; ${creation.replace(database.name, server.name)}`,
+  );
+  const own = await startGateway({
+    database: server,
+    settings: {
+      workers: 1,
+      idempotency_table: 'request_keys',
+      idempotency_keep: '1s',
+      statement_timeout: '1s',
+    },
+  });
+  try {
+    await server.query(
+      'insert into request_keys (id, request, attempt, created) select unhex(sha2(n, 256)), unhex(sha2(n, 256)), unhex(left(sha2(n, 256), 32)), utc_timestamp() - interval 1 day from (select 1 as n union select 2 union select 3) as numbers',
+    );
+    await eventually('all are gone', async () => {
+      const [row] = await server.query('select count(*) as n from request_keys');
+      return Number(row?.n) === 0;
+    });
+    assert.doesNotMatch(own.log(), /could not be removed/);
+  } finally {
+    await own.stop();
+    await server.stop();
+  }
+});

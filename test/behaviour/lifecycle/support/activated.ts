@@ -1,0 +1,37 @@
+// The real command with a socket that somebody else has bound, as systemd passes it (sd_listen_fds(3)).
+// Must not know what is served on it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Daemon } from '../../../support/daemon.ts';
+
+const command = fileURLToPath(new URL('../../../../src/supervisor/main.js', import.meta.url));
+
+/** How the command is activated; `pid` null: the variables are meant for the command, else for that process. */
+export type Activation = {
+  readonly fd: number;
+  readonly count?: string;
+  readonly pid?: number | null;
+  readonly args?: readonly string[];
+};
+
+/** Runs the command with descriptor 3 and LISTEN_FDS. The caller must end what does not end by itself. */
+export function spawnActivated(daemon: Daemon, activation: Activation): ChildProcess {
+  const { fd, count = '1', pid = null, args = [] } = activation;
+  const script = `export LISTEN_PID=${pid ?? '$$'} LISTEN_FDS='${count}' LISTEN_FDNAMES=http; exec "$@"`;
+  const words = [process.execPath, command, ...args, '-c', daemon.configPath, '-s', 'world'];
+  return spawn('sh', ['-c', script, 'sh', ...words], {
+    stdio: ['ignore', 'ignore', 'ignore', fd],
+  });
+}
+
+/** A start, detached; resolves to its exit status. */
+export async function startActivated(
+  daemon: Daemon,
+  activation: Activation,
+): Promise<number | null> {
+  const child = spawnActivated(daemon, activation);
+  const status = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+  // So that its owner ends it.
+  daemon.findPid();
+  return status;
+}

@@ -1,0 +1,106 @@
+// What log_level = debug tells an operator who wants to know why: connections, kills, resets, readings, refusals; and that
+// info tells nothing of it. Must not know who writes the lines.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Ask } from '../../support/ask.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { cellOf } from '../../support/db-results.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { exchange } from '../../support/http.ts';
+
+const secret = 'a-literal-of-the-tests';
+
+/** Waits for a line of the log, and tells what stands in it. */
+type Find = (what: string, line: RegExp) => Promise<string>;
+
+/** All that goes wrong in one night; `find` is told what is to be in the log by then. */
+async function live(gateway: Gateway, database: Database, find: Find): Promise<void> {
+  await gateway.get('/readyz');
+  await find('readiness', /readiness changed from=STARTING to=READY$/m);
+  await find('the control connection', /the control connection was opened connection=\d+$/m);
+  await find(
+    'the tables',
+    /the tables were read count=\d+ took_ms=\d+ outdated=false connection=\d+$/m,
+  );
+
+  await killSlow(gateway, find);
+  await loseSession(gateway, database, find);
+
+  const refused = await exchange(gateway.port, `GET /db?${secret} HTTP/9\r\n\r\n`);
+  const id = refused.header('x-request-id');
+  await find(
+    'what was no HTTP',
+    new RegExp(`refused request=${id} client=127\\.0\\.0\\.1 status=400 code=BAD_REQUEST reason="`),
+  );
+  await gateway.dbPost({ SQL: 3 }, { headers: { 'X-Request-ID': 'no-sql' } });
+  await find('a refusal', /a request failed request=no-sql endpoint=db status=400 code=\w+$/m);
+
+  await failReset(gateway, database, find);
+}
+
+async function killSlow(gateway: Ask, find: Find): Promise<void> {
+  const headers = { 'X-Request-ID': 'slow' };
+  const SQL = `select sleep(30), '${secret}'`;
+  assert.equal((await gateway.dbPost({ SQL, TIMEOUT: 100 }, { headers })).status, 504);
+  await find('a kill', /KILL QUERY was sent connection=\d+ confirmed=true took_ms=\d+$/m);
+  await find(
+    'its request',
+    /a request failed request=slow endpoint=db status=504 code=DEADLINE_RUNNING$/m,
+  );
+}
+
+async function loseSession(gateway: Ask, database: Database, find: Find): Promise<void> {
+  const own = String(cellOf(await gateway.dbPost({ SQL: 'select connection_id()' })));
+  await find(
+    'its session',
+    new RegExp(`a session was opened connection=${own} took_ms=\\d+$`, 'm'),
+  );
+  await database.query(`kill ${own}`);
+  await find('its end', new RegExp(`a session was lost connection=${own} error=.+ was_lent=`));
+}
+
+/** A setting of the session's depends on what somebody takes away. */
+async function failReset(gateway: Ask, database: Database, find: Find): Promise<void> {
+  assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
+  await database.query('drop table needed');
+  await gateway.dbPost({ SQL: 'set @left = 1' });
+  await find(
+    'a reset',
+    /a session could not be reset connection=\d+ took_ms=\d+ error="errno 1146"$/m,
+  );
+  await gateway.dbPost({ SQL: 'select 1' });
+  await find('an attempt', /an attempt to connect failed by=pool attempt=\d+ errno=1146 reason="/);
+}
+
+for (const level of ['debug', 'info'] as const) {
+  test(`log_level = ${level} tells ${level === 'debug' ? 'why' : 'none of it'}`, async () => {
+    const database = await startDatabase();
+    let gateway: Gateway | null = null;
+    try {
+      await database.query('create table needed (a int)');
+      const started = await startGateway({
+        database,
+        settings: {
+          workers: 1,
+          pool: 1,
+          log_level: level,
+          init_sql: 'set @known = (select count(*) from needed)',
+        },
+      });
+      gateway = started;
+      await live(started, database, async (what, line) => {
+        if (level !== 'debug') return '';
+        return eventually(what, () => line.exec(started.log())?.[0]);
+      });
+      const log = started.log();
+      assert.equal(/ debug \[/.test(log), level === 'debug');
+      for (const hidden of [secret, database.password]) {
+        assert.ok(!log.includes(hidden), hidden);
+      }
+    } finally {
+      await gateway?.stop();
+      await database.stop();
+    }
+  });
+}

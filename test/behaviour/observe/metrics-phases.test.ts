@@ -1,0 +1,149 @@
+// Of each request /metrics tells how long it waited, how much of that for a connection to be opened, and when its first row came.
+// Must not know how the times are taken.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
+import { eventually } from '../../support/eventually.ts';
+import { parseExposition, type Samples, sumOf } from '../../support/exposition.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+let database: Database;
+let proxy: ProxiedDatabase;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  await createGate(database);
+  proxy = await startProxiedDatabase(database);
+  gateway = await startGateway({ database: proxy.target, settings: { workers: 1, pool: 1 } });
+});
+after(async () => {
+  await gateway?.stop();
+  await proxy?.stop();
+  await database?.stop();
+});
+
+async function scrape(): Promise<Samples> {
+  return parseExposition((await gateway.get('/metrics')).text);
+}
+
+/** What was added to a histogram between two scrapes, in seconds. */
+function added(name: string, earlier: Samples, later: Samples, labels = {}) {
+  const grown = (suffix: string) =>
+    sumOf(later, name + suffix, labels) - sumOf(earlier, name + suffix, labels);
+  return { count: grown('_count'), sum: grown('_sum') };
+}
+
+/** The same of all phases, the whole among them. */
+function phasesBetween(earlier: Samples, later: Samples) {
+  const phase = (name: string) =>
+    added('dbhttpd_phase_duration_seconds', earlier, later, { phase: name });
+  return {
+    waiting: phase('waiting'),
+    connecting: phase('connecting'),
+    firstRow: phase('first_row'),
+    whole: added('dbhttpd_request_duration_seconds', earlier, later),
+  };
+}
+
+function queueMsOf(headers: Readonly<Record<string, unknown>>): number {
+  return Number(/queue;dur=([\d.]+)/.exec(String(headers['server-timing']))?.[1]);
+}
+
+test('a request that waits while its connection is opened was connecting, and not waiting for its turn', async () => {
+  assert.equal((await gateway.db({ SQL: 'select 1' })).status, 200);
+  const rule = proxy.on(/CURRENT_ROLE/, { kind: 'delay', ms: 400 });
+  const connects = await readMetric(gateway, 'dbhttpd_connects_total', { result: 'ok' });
+  const earlier = await scrape();
+  proxy.cutAll();
+  assert.equal((await gateway.db({ SQL: 'select sleep(0)' })).status, 200);
+  rule.remove();
+  const later = await scrape();
+  const { waiting, connecting, whole } = phasesBetween(earlier, later);
+  assert.ok((await readMetric(gateway, 'dbhttpd_connects_total', { result: 'ok' })) > connects);
+  assert.equal(connecting.count, 1);
+  assert.ok(connecting.sum >= 0.39, `${connecting.sum} s`);
+  assert.ok(connecting.sum + waiting.sum <= whole.sum, `${waiting.sum} s more`);
+  const queued =
+    sumOf(later, 'dbhttpd_queue_seconds_total') - sumOf(earlier, 'dbhttpd_queue_seconds_total');
+  assert.ok(Math.abs(queued - waiting.sum - connecting.sum) < 1e-6, 'together they are the wait');
+});
+
+test('a request that waits for a connection that others use was waiting, and not connecting', async () => {
+  assert.equal((await gateway.db({ SQL: 'select sleep(0)' })).status, 200);
+  const gate = await closeGate(database);
+  const earlier = await scrape();
+  const first = gateway.db({ SQL: `select ${gate.zero}` });
+  const second = gateway.db({ SQL: `select 2 + ${gate.zero}` });
+  try {
+    await eventually('one of them waits', async () => {
+      return (await readMetric(gateway, 'dbhttpd_queue_length')) === 1;
+    });
+  } finally {
+    await gate.open();
+  }
+  const told = (await Promise.all([first, second])).map(({ headers }) => queueMsOf(headers));
+  const { waiting, connecting, firstRow } = phasesBetween(earlier, await scrape());
+  assert.ok(Math.max(...told) > 0);
+  const toldSum = told.reduce((sum, ms) => sum + ms, 0) / 1000;
+  assert.ok(Math.abs(waiting.sum - toldSum) < 0.005, `${waiting.sum} s, and told ${toldSum} s`);
+  assert.deepEqual([waiting.count, connecting.count, firstRow.count], [2, 0, 2]);
+});
+
+test('the first row of a stream comes before its end, and both are told', async () => {
+  const earlier = await scrape();
+  // More than the server holds back: each row leaves by itself.
+  const rows = '(select 1 as n union all select 2 union all select 3) three';
+  const sql = `select repeat('x', 70000) as text, sleep(0.2 + 0 * n) as slept from ${rows}`;
+  assert.equal((await gateway.db({ SQL: sql })).status, 200);
+  const { firstRow, whole } = phasesBetween(earlier, await scrape());
+  assert.deepEqual([firstRow.count, whole.count], [1, 1]);
+  assert.ok(firstRow.sum >= 0.19, `${firstRow.sum} s to the first row`);
+  assert.ok(whole.sum - firstRow.sum >= 0.1, `${firstRow.sum} s of ${whole.sum} s`);
+});
+
+test('what MySQL never had has no first row, and was not connecting where nothing could be opened', async () => {
+  const lost = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 1, statement_timeout: '1s' },
+  });
+  try {
+    assert.equal((await lost.db({ SQL: 'select 1' })).status, 200);
+    proxy.refuse(true);
+    proxy.cutAll();
+    const earlier = parseExposition((await lost.get('/metrics')).text);
+    assert.equal((await lost.db({ SQL: 'select 1' })).status, 503);
+    const later = parseExposition((await lost.get('/metrics')).text);
+    const { waiting, connecting, firstRow } = phasesBetween(earlier, later);
+    assert.deepEqual([waiting.count, connecting.count, firstRow.count], [1, 0, 0]);
+  } finally {
+    proxy.refuse(false);
+    await lost.stop();
+  }
+});
+
+test('each phase has buckets from 0.5 ms to 60 s, which stand at 0 before the first request', async () => {
+  const fresh = await startGateway({ database: proxy.target, settings: { workers: 1 } });
+  try {
+    const metrics = parseExposition((await fresh.get('/metrics')).text);
+    for (const phase of ['waiting', 'connecting', 'first_row']) {
+      const labels = `section="world",slot="0"`;
+      const bucket = (le: string) =>
+        [...metrics].find(
+          ([name]) =>
+            name.startsWith(`dbhttpd_phase_duration_seconds_bucket{${labels}`) &&
+            name.includes(`phase="${phase}"`) &&
+            name.includes(`le="${le}"`),
+        )?.[1];
+      assert.deepEqual(['0.0005', '60', '+Inf'].map(bucket), [0, 0, 0], phase);
+    }
+  } finally {
+    await fresh.stop();
+  }
+});

@@ -1,0 +1,126 @@
+// One object for people: workers, servers, sums, the last minutes and the last errors, over all workers and their deaths.
+// Must not know how it is found out.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Stats } from '../../../src/shared/process/stats.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+
+let database: Database;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  await database.query('create table people (id int primary key, secret varchar(40))');
+  gateway = await startGateway({ database, settings: { workers: 2, pool: 4 } });
+});
+after(async () => {
+  await gateway.stop();
+  await database.stop();
+});
+
+async function ask(): Promise<Stats> {
+  const reply = await gateway.get('/v1/stats');
+  assert.equal(reply.status, 200, reply.text);
+  assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
+  assert.equal(reply.headers.connection, 'close');
+  return reply.json<Stats>();
+}
+
+const sql = (text: string) => gateway.post('/v1/query', { sql: text });
+
+test('workers, servers and sums of the whole instance', async () => {
+  for (let n = 0; n < 20; n += 1) assert.equal((await sql(`select ${n}`)).status, 200);
+  const stats = await eventually('all twenty are counted', async () => {
+    const told = await ask();
+    return told.totals.outcomes.ok === 20 && told;
+  });
+  assert.equal(stats.section, 'world');
+  assert.ok(stats.ready);
+  assert.deepEqual(
+    stats.workers.map(({ slot, state, restarts }) => ({ slot, state, restarts })),
+    [
+      { slot: 0, state: 'serving', restarts: 0 },
+      { slot: 1, state: 'serving', restarts: 0 },
+    ],
+  );
+  assert.deepEqual(stats.workers.map(({ pid }) => pid).sort(), gateway.workers().sort());
+  assert.ok(
+    stats.workers.every(({ memory_bytes, cpu_seconds }) => memory_bytes > 1e7 && cpu_seconds > 0),
+  );
+  assert.ok(stats.workers.every(({ event_loop_lag_ms }) => (event_loop_lag_ms ?? -1) >= 0));
+  const [backend, ...others] = stats.backends;
+  assert.deepEqual(others, []);
+  assert.equal(backend?.backend, `${database.host}:${database.port}`);
+  assert.equal(backend?.role, null);
+  assert.equal(backend?.connections.max, 8);
+  assert.ok(Math.abs(Date.parse(stats.now) - Date.now()) < 60_000);
+  assert.ok(Date.parse(stats.started_at) < Date.parse(stats.now));
+});
+
+test('the last errors are told by their numbers and shapes, without a literal', async () => {
+  assert.equal((await sql("insert into people values (1, 'hush-hush')")).status, 200);
+  assert.equal((await sql("insert into people values (1, 'hush-hush')")).status, 409);
+  assert.equal((await sql('no such sql "hush-hush" 4711')).status, 422);
+  assert.equal(
+    (await gateway.post('/v1/query', { sql: 'select 1', hush: 'hush-hush' })).status,
+    400,
+  );
+  const { errors } = await eventually('they are told', async () => {
+    const told = await ask();
+    return told.errors.length >= 3 && told;
+  });
+  assert.deepEqual(
+    errors.map(({ code, errno, status, outcome }) => ({ code, errno, status, outcome })),
+    [
+      { code: 'UNKNOWN_FIELD', errno: null, status: 400, outcome: 'not_executed' },
+      { code: null, errno: 1064, status: 422, outcome: 'error' },
+      { code: null, errno: 1062, status: 409, outcome: 'error' },
+    ],
+  );
+  assert.equal(errors[2]?.shape, 'insert into people values (?)');
+  assert.equal(errors[2]?.section, 'world');
+  assert.doesNotMatch(JSON.stringify(errors), /hush-hush|4711/);
+});
+
+test('the last minutes are there for whoever comes later, and sums survive a worker', async () => {
+  const before = await ask();
+  const [victim = 0] = gateway.workers();
+  process.kill(victim, 'SIGKILL');
+  const stats = await eventually('the slot is up again, and seen in the past', async () => {
+    await sql('select 1');
+    const told = await ask();
+    const isUp = told.workers.every(({ state }) => state === 'serving');
+    const rates = told.history.outcomes.ok ?? [];
+    return isUp && rates.some((rate) => rate !== null && rate > 0) && told;
+  });
+  assert.deepEqual(stats.workers.map(({ restarts }) => restarts).sort(), [0, 1]);
+  assert.ok((stats.totals.outcomes.ok ?? 0) >= (before.totals.outcomes.ok ?? 0));
+  const { history } = stats;
+  const lines = [
+    ...Object.values(history.outcomes),
+    ...Object.values(history.latency_ms),
+    history.waiting,
+  ];
+  for (const line of lines) assert.equal(line.length, history.at.length);
+  assert.equal(history.interval_seconds, 2);
+  assert.ok(history.latency_ms.p50.some((ms) => ms !== null && ms > 0 && ms < 60_000));
+  assert.ok(history.connections.max.every((max) => max !== null && max <= 8));
+});
+
+test('a worker that hangs delays nobody', async () => {
+  const [hung = 0] = gateway.workers();
+  process.kill(hung, 'SIGSTOP');
+  try {
+    const stats = await eventually('a sound worker says who hangs', async () => {
+      const reply = await gateway.get('/v1/stats', { timeoutMs: 1000 });
+      const told = reply.json<Stats>();
+      return told.workers.some(({ state }) => state === 'silent') && told;
+    });
+    assert.equal(stats.workers.find(({ pid }) => pid === hung)?.state, 'silent');
+    assert.ok(stats.ready);
+  } finally {
+    process.kill(hung, 'SIGCONT');
+  }
+});

@@ -1,0 +1,61 @@
+// docs/drivers.md: every example is run as it stands before a real gateway, and prints what stands below it. Those that want a client
+// which Prisma has generated are run by scripts/prisma.
+// Must not know what the examples do.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { type Block, findBlocks } from './support/page-blocks.ts';
+
+const run = promisify(execFile);
+const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));
+const token = 'a-long-random-text';
+const address = '127.0.0.1:9090';
+
+let database: Database;
+let gateway: Gateway;
+before(async () => {
+  database = await startDatabase();
+  for (const { language, text } of blocks) if (language === 'sql') await database.query(text);
+  gateway = await startGateway({ database, settings: { token, drivers: 'planetscale' } });
+});
+after(async () => {
+  await gateway?.stop();
+  await database?.stop();
+});
+
+test('the page has an example of each, and what it prints', () => {
+  const headings = blocks.filter(({ language }) => language === 'js').map(({ heading }) => heading);
+  assert.deepEqual(
+    [...new Set(headings)],
+    ['The driver itself', 'In an edge function', 'drizzle', 'Kysely', 'Prisma', 'Transactions'],
+  );
+});
+
+for (const [index, block] of blocks.entries()) {
+  if (block.language !== 'js' || block.mark === 'prisma') continue;
+  test(`${block.heading}: block ${index} prints what the page says`, async () => {
+    const answer = blocks[index + 1];
+    assert.equal(answer?.language, 'json');
+    // MySQL names a key with its table.
+    const printed = (await runBlock(block)).replace("'orders.by_customer'", "'by_customer'");
+    assert.deepEqual(JSON.parse(printed), JSON.parse(answer?.text ?? ''));
+  });
+}
+
+async function runBlock({ mark, text }: Block): Promise<string> {
+  const program = mark === 'edge' ? asFunction(text) : text;
+  const here = program.replaceAll(address, `127.0.0.1:${gateway.port}`);
+  return (await run(process.execPath, ['--input-type=module', '--eval', here])).stdout;
+}
+
+/** As much of an edge runtime as there is without one: it calls the function, with its secrets. */
+function asFunction(program: string): string {
+  const url = `http://app:${token}@${address}`;
+  return `${program.replace('export default', 'const worker =')}
+    const reply = await worker.fetch(new Request('https://edge.example/'), { DATABASE_URL: '${url}' });
+    console.log(await reply.text());`;
+}

@@ -1,0 +1,371 @@
+// docs/operate.md: every command is run as it stands, in its situation, and prints what stands below it.
+// Must not know how the daemon does it.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { freePort } from '../../../scripts/support/private-server.ts';
+import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
+import { createAuthority } from '../../support/certificates.ts';
+import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
+import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
+import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { eventually } from '../../support/eventually.ts';
+import { gone, signal } from '../../support/processes.ts';
+import { findBlocks } from './support/page-blocks.ts';
+
+const run = promisify(execFile);
+const blocks = findBlocks(readFileSync('docs/operate.md', 'utf8'));
+const command = new URL('../../../src/supervisor/main.js', import.meta.url).pathname;
+
+/** A gateway in a situation of the page. */
+type Situation = {
+  readonly daemon: Daemon;
+  readonly ask: Ask;
+  readonly configure: (changed: Settings) => void;
+  /** What the page's paths and address are here. */
+  readonly localise: (text: string) => string;
+};
+
+let database: Database;
+before(async () => {
+  database = await startDatabase({ own: true });
+  await createGate(database, 'report');
+  await database.query(`
+    create table place (id int primary key, name varchar(60) not null);
+    insert into place values (1, 'Baku'), (2, 'Longyearbyen')`);
+});
+after(() => database.stop());
+
+const situations: Situation[] = [];
+const gates: Gate[] = [];
+afterEach(async () => {
+  for (const gate of gates.splice(0)) await gate.open();
+  for (const { daemon } of situations.splice(0)) await daemon.dispose();
+});
+
+async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situation> {
+  const { name, host, port, user, password, flavour } = database;
+  const address = `127.0.0.1:${await freePort()}`;
+  const usual = {
+    ...{ database: name, host, port: String(port), user, password: password || null },
+    ...{ listen: address, workers: '2' },
+    ...settings,
+  };
+  const daemon = createDaemon(usual);
+  const situation = {
+    daemon,
+    ask: createAsk(`${scheme}://${address}`),
+    configure: (changed: Settings) => daemon.configure({ ...usual, ...changed }),
+    localise: (text: string) =>
+      text
+        .replaceAll('server: MariaDB', flavour === 'mysql' ? 'server: MySQL' : 'server: MariaDB')
+        .replaceAll('127.0.0.1:9090', address)
+        .replaceAll('/run/dbhttpd-world.pid', daemon.pidfile)
+        .replaceAll('/var/log/dbhttpd-world.log', daemon.log)
+        .replaceAll(/\/(?:etc|root)\/(?=dbhttpd|new)/g, `${daemon.directory}/`),
+  };
+  situations.push(situation);
+  return situation;
+}
+
+async function startIt({ daemon, ask }: Situation): Promise<void> {
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  await eventually('it is ready', async () => (await ask.get('/readyz')).status === 200);
+}
+
+async function start(settings: Settings = {}): Promise<Situation> {
+  const situation = await prepare(settings);
+  await startIt(situation);
+  return situation;
+}
+
+const told = new Set<string>();
+
+/** The commands of a section, one after the other. */
+function tell(heading: string, { localise }: Situation) {
+  told.add(heading);
+  const own = blocks.filter((block) => block.heading === heading);
+  let at = 0;
+  const next = () => {
+    while (own[at]?.language === 'sql') at += 1;
+    const [block, below] = [own[at], own[at + 1]];
+    if (block === undefined) throw new Error(`${heading} has no more commands`);
+    const answer = below?.language === 'sh' || below?.language === 'sql' ? undefined : below;
+    at += answer === undefined ? 1 : 2;
+    const expected = localise(answer?.text ?? '');
+    return {
+      print: async () => {
+        const program = `exec 2>&1; dbhttpd() { ${process.execPath} ${command} "$@"; }\n${localise(block.text)}`;
+        const { stdout } = await run('bash', ['-c', program]);
+        return stdout;
+      },
+      compare: (printed: string) => {
+        const text = printed.endsWith('\n') ? printed : `${printed}\n`;
+        const isWanted = answer === undefined ? printed === '' : asPattern(expected).test(text);
+        assert.ok(isWanted, `${block.text}\nprinted:\n${printed}\nand not:\n${expected}`);
+      },
+    };
+  };
+  return {
+    /** Runs the next command once. */
+    run: async () => {
+      const { print, compare } = next();
+      compare(await print());
+    },
+    /** Runs the next command, which only looks, until it prints what it should. */
+    watch: async () => {
+      const { print, compare } = next();
+      await eventually(
+        'it prints what stands there',
+        async () => {
+          compare(await print());
+          return true;
+        },
+        { everyMs: 100 },
+      );
+    },
+    /** What is for the database. */
+    sql: () => own.flatMap(({ language, text }) => (language === 'sql' ? [text] : [])).join(';'),
+    end: () => assert.equal(at, own.length, `${heading}: not all of it was run`),
+  };
+}
+
+/** `…` stands for anything on its line. */
+function asPattern(text: string): RegExp {
+  const parts = text.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`);
+}
+
+const slowSql = 'select count(*), sleep(0) from report';
+
+/** Requests that run, or wait for those that do, until the gate is opened. */
+async function hold({ ask }: Situation, count: number) {
+  const gate = await closeGate(database, 'report');
+  gates.push(gate);
+  const replies = Array.from({ length: count }, () =>
+    ask.post('/v1/query', { sql: slowSql, timeout_ms: 29_000 }),
+  );
+  for (const reply of replies) reply.catch(() => undefined);
+  await eventually(`${count} are in flight`, async () => {
+    const { requests } = (await ask.get('/v1/requests')).json<{
+      requests: { shape: string; phase: string }[];
+    }>();
+    const isPlaced = requests.filter(({ shape }) => shape.includes('report'));
+    return isPlaced.length === count;
+  });
+  return { gate, replies };
+}
+
+let hanging: { readonly situation: Situation; readonly page: ReturnType<typeof tell> };
+after(() => hanging?.situation.daemon.dispose());
+
+// What comes of it takes ten seconds: it is looked at behind all others.
+test('a worker that hangs is told', async () => {
+  const situation = await start();
+  // Ends with the last test, not with this one.
+  situations.splice(situations.indexOf(situation), 1);
+  hanging = { situation, page: tell('A worker hangs or dies', situation) };
+  const stats = await situation.ask.get('/v1/stats');
+  const [first] = stats.json<{ workers: { pid: number }[] }>().workers;
+  assert.ok(first !== undefined && signal(first.pid, 'SIGSTOP'));
+  await hanging.page.watch();
+});
+
+test('start: said before, done, ready, told to whoever does it twice; and why it cannot', async () => {
+  const situation = await prepare();
+  const { daemon } = situation;
+  const page = tell('Start', situation);
+  await page.run();
+  await page.run();
+  const pid = daemon.pid();
+  await page.watch();
+  await page.run();
+  assert.equal(daemon.pid(), pid);
+  appendFileSync(daemon.configPath, 'pol = 20\n');
+  await page.run();
+  page.end();
+});
+
+test('a new version: what is in flight is answered, and who tries again when refused notices nothing', async () => {
+  const situation = await start();
+  const { daemon, ask } = situation;
+  const pid = daemon.pid();
+  const page = tell('A new version', situation);
+  const { gate, replies } = await hold(situation, 1);
+  let isOver = false;
+  const clients = Array.from({ length: 4 }, async () => {
+    const answers: number[] = [];
+    while (!isOver) answers.push(...(await askUnlessRefused(ask)));
+    return answers;
+  });
+  await page.run();
+  await page.watch();
+  assert.notEqual(daemon.pid(), pid);
+  isOver = true;
+  const answers = (await Promise.all(clients)).flat();
+  assert.ok(answers.length > 0 && answers.every((status) => status === 200), answers.join());
+  await gate.open();
+  assert.deepEqual(
+    (await Promise.all(replies)).map(({ status }) => status),
+    [200],
+  );
+  await gone(pid);
+  await page.watch();
+  page.end();
+});
+
+async function askUnlessRefused(ask: Ask): Promise<readonly number[]> {
+  try {
+    return [(await ask.post('/v1/query', { sql: 'select 1' })).status];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return [];
+    throw error;
+  }
+}
+
+test('the database is down: said by readiness, replies and log, and over by itself', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const situation = await start({ workers: '1' });
+  const page = tell('The database is down', situation);
+  await database.halt();
+  try {
+    await page.watch();
+    await page.run();
+    await page.watch();
+  } finally {
+    await database.resume();
+  }
+  await page.watch();
+  page.end();
+});
+
+test('too many requests: who waits, who is refused, who holds the connections; one of them is ended', async () => {
+  const situation = await start({ workers: '1', pool: '2', queue: '3' });
+  const { gate, replies } = await hold(situation, 5);
+  const page = tell('Too many requests', situation);
+  await page.watch();
+  await page.run();
+  await page.watch();
+  page.end();
+  const ending = tell('One statement runs too long', situation);
+  await ending.run();
+  await ending.watch();
+  ending.end();
+  await gate.open();
+  const statuses = (await Promise.all(replies)).map(({ status }: Reply) => status);
+  assert.deepEqual(statuses.sort(), [200, 200, 200, 200, 504]);
+});
+
+test('a new certificate, a new token, a new password: taken at HUP, while it serves', async (t) => {
+  if (!ownServerOnly(t)) return;
+  const situation = await startGuarded();
+  const { daemon, ask } = situation;
+  const certificate = tell('A new certificate', situation);
+  await certificate.run();
+  await certificate.watch();
+  certificate.end();
+
+  const token = tell('A new token', situation);
+  await token.run();
+  await token.watch();
+  await token.run();
+  const headers = { Authorization: `Bearer ${oldToken}` };
+  await eventually(
+    'the old one is refused',
+    async () => (await ask.get('/v1/stats', { headers })).status === 401,
+  );
+  await token.run();
+  token.end();
+
+  const password = tell('A new password', situation);
+  await database.query(password.sql());
+  await password.run();
+  await eventually(
+    'it is read anew',
+    () => daemon.readLog().match(/ credentials read anew /g)?.length === 4,
+  );
+  await database.query('kill user app');
+  await password.watch();
+  password.end();
+  assert.doesNotMatch(daemon.readLog(), /cannot connect to the database/);
+});
+
+const oldToken = 'the-old-one';
+
+/** With a certificate, a token and a password in files of its own. */
+async function startGuarded(): Promise<Situation> {
+  await database.query(`
+    create user app@'%' identified by 'one';
+    grant select on ${database.name}.* to app@'%'`);
+  const situation = await prepare({}, 'https');
+  const { daemon } = situation;
+  const file = (name: string) => join(daemon.directory, name);
+  const authority = createAuthority(daemon.directory);
+  const { cert, key } = authority.issue('old');
+  authority.issue('new');
+  copyFileSync(authority.cert, file('dbhttpd-ca.pem'));
+  copyFileSync(cert, file('dbhttpd.pem'));
+  copyFileSync(key, file('dbhttpd.key'));
+  chmodSync(file('dbhttpd.key'), 0o600);
+  writeFileSync(file('dbhttpd.tokens'), `${oldToken}\n`, { mode: 0o600 });
+  writeFileSync(file('dbhttpd.password'), 'one', { mode: 0o600 });
+  writeFileSync(file('new.password'), 'another one');
+  situation.configure({
+    ...{ user: 'app', password: null, password_file: file('dbhttpd.password') },
+    ...{ https_cert: file('dbhttpd.pem'), https_key: file('dbhttpd.key') },
+    token_file: file('dbhttpd.tokens'),
+  });
+  await startIt(situation);
+  return situation;
+}
+
+test('the numbers: state, errors, history, statements, metrics, slow statements', async () => {
+  const situation = await start({ workers: '1' });
+  const { ask } = situation;
+  for (const [sql, params] of [
+    ['select name from place where id = ? and sleep(0.1) = 0', [1]],
+    ['select name from place where id = ? and sleep(0.1) = 0', [2]],
+    ['select * from nowhere', []],
+    ['select sleep(1.2)', []],
+  ] as const) {
+    await ask.post('/v1/query', { sql, params });
+  }
+  const page = tell('Read the numbers', situation);
+  for (let looks = 0; looks < 6; looks += 1) await page.watch();
+  page.end();
+});
+
+test('stop: nobody is let in, and the log tells the end; at once where it is told twice', async () => {
+  const situation = await start({ workers: '1' });
+  const { daemon } = situation;
+  const page = tell('Stop', situation);
+  await page.run();
+  await page.watch();
+  assert.equal((await daemon.start()).status, 0);
+  const pid = daemon.pid();
+  await hold(situation, 1);
+  await page.run();
+  await gone(pid);
+  await page.watch();
+  page.end();
+});
+
+test('a worker that hangs was replaced meanwhile; so is one that is ended by hand', async () => {
+  const { situation, page } = hanging;
+  situations.push(situation);
+  await page.watch();
+  await page.run();
+  await page.run();
+  await page.watch();
+  page.end();
+  assert.equal(situation.daemon.workers().length, 2);
+});
+
+test('every section with commands was told', (t) => {
+  if (!ownServerOnly(t)) return;
+  const headings = new Set(blocks.map(({ heading }) => heading));
+  assert.deepEqual([...told].sort(), [...headings].sort());
+});

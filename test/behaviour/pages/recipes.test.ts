@@ -1,0 +1,123 @@
+// docs/recipes.md: every block is run as it stands before a real gateway, and its answer is the one that is printed.
+// Must not know what the recipes do.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { after, before, type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
+import { type Block, findBlocks } from './support/page-blocks.ts';
+
+const run = promisify(execFile);
+const page = readFileSync('docs/recipes.md', 'utf8');
+const address = 'http://127.0.0.1:9090';
+const origin = 'https://app.example';
+const clientFile = new URL('../../../src/client/client.js', import.meta.url).href;
+
+const blocks = findBlocks(page);
+const languages = ['sh', 'js', 'python'];
+
+let database: Database;
+let gateway: Gateway;
+let front: HttpFront;
+
+before(async () => {
+  database = await startDatabase();
+  for (const { text } of blocks.filter(({ language }) => language === 'sql')) {
+    await database.query(text);
+  }
+  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
+  gateway = await startGateway({
+    database,
+    settings: { allow_origins: origin, idempotency_table: 'request_keys' },
+  });
+  front = await startHttpFront(gateway.url);
+});
+after(async () => {
+  await front?.stop();
+  await gateway?.stop();
+  await database.stop();
+});
+
+test('the page has recipes in every language, and an answer behind each', () => {
+  const kinds = new Set(blocks.map(({ language }) => language));
+  assert.deepEqual([...kinds].sort(), ['js', 'json', 'python', 'sh', 'sql', 'text']);
+  for (const [index, { language, heading }] of blocks.entries()) {
+    const next = blocks[index + 1]?.language ?? '';
+    if (languages.includes(language)) assert.ok(['json', 'text'].includes(next), heading);
+  }
+});
+
+for (const [index, block] of blocks.entries()) {
+  if (!languages.includes(block.language)) continue;
+  const { heading, language, mark } = block;
+  test(`${heading}: ${language} ${mark} (block ${index})`, async (t) => {
+    const answer = blocks[index + 1];
+    if (answer === undefined || (language === 'python' && !(await hasRequests(t)))) return;
+    if (mark === 'busy') front.next(busy);
+    else if (mark === 'lost') front.next({ kind: 'drop', when: 'asked' });
+    const before = front.seen.length;
+    const printed = await runBlock(block);
+    if (mark === 'busy' || mark === 'lost')
+      assert.ok(front.seen.length >= before + 2, 'it was not sent again');
+    if (answer.language === 'text') assert.equal(printed.replaceAll('\r\n', '\n'), answer.text);
+    else assert.deepEqual(JSON.parse(printed), JSON.parse(answer.text));
+  });
+}
+
+test("the README's first question to /v1 has the answer that stands there", async () => {
+  const readme = readFileSync('README.md', 'utf8');
+  const [, command = '', answer = ''] =
+    /^ {4}(curl -s \S+\/v1\/query .*)\n\n((?: {4}.*\n)+)/m.exec(readme) ?? [];
+  await database.query(`
+    create table place (name varchar(60) not null, latitude decimal(8,5) not null);
+    insert into place values ('Danmarkshavn', 76.76667), ('Baku', 40.38333), ('Longyearbyen', 78)`);
+  const { stdout } = await run('bash', ['-c', command.replaceAll(address, gateway.url)]);
+  const { request_id: _id, ...told } = JSON.parse(stdout) as Record<string, unknown>;
+  const { request_id: _dots, ...printed } = JSON.parse(answer) as Record<string, unknown>;
+  assert.deepEqual(told, printed);
+});
+
+/** A gateway's refusal of a full queue. */
+const busy = {
+  kind: 'answer',
+  status: 503,
+  headers: { 'Content-Type': 'application/problem+json', 'Retry-After': '1' },
+  body: '{"code":"QUEUE_FULL","outcome":"not_executed","retryable":true,"detail":"busy"}\n',
+} as const;
+
+/** The recipes say that they need it. */
+async function hasRequests(t: TestContext): Promise<boolean> {
+  try {
+    await run('python3', ['-c', 'import requests']);
+    return true;
+  } catch {
+    t.skip('python3 with requests is not installed');
+    return false;
+  }
+}
+
+/** What a block prints. */
+async function runBlock({ language, mark, text }: Block): Promise<string> {
+  const program = text.replaceAll(address, front.url);
+  if (language === 'sh') return (await run('bash', ['-c', program])).stdout;
+  if (language === 'python') return (await run('python3', ['-c', program])).stdout;
+  const module = mark === 'browser' ? asPage(program) : program;
+  return (await run(process.execPath, ['--input-type=module', '--eval', module])).stdout;
+}
+
+/** As much of a browser as there is without one: a page's Origin, and what CORS lets it read. */
+function asPage(program: string): string {
+  const preamble = `
+    const { fetch } = globalThis;
+    globalThis.fetch = async (input, init) => {
+      const reply = await fetch(input, { ...init, headers: { ...init.headers, Origin: '${origin}', 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' } });
+      if (reply.headers.get('access-control-allow-origin') !== '${origin}') throw new TypeError('Failed to fetch');
+      return reply;
+    };`;
+  const [imports = '', ...rest] = program.split('\n\n');
+  return [imports.replace('/dbhttpd/client.js', clientFile), preamble, ...rest].join('\n\n');
+}

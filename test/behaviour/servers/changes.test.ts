@@ -1,0 +1,232 @@
+// What may change under a gateway with several servers: names that lead elsewhere, passwords, a primary in the midst of a COMMIT, all of it at its start.
+// Must not know how servers are looked at. The tests share one set; each leaves it whole, but for the last.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import { makeGhost } from '../../support/clusters/ghost.ts';
+import {
+  type ReplicatedSet,
+  replicationHere,
+  startReplication,
+} from '../../support/clusters/replication.ts';
+import type { ReplicationServer } from '../../support/clusters/replication-server.ts';
+import {
+  readerOf,
+  readersOf,
+  readyReasonsOf,
+  reasonsOf,
+  rolesBecome,
+  rolesOf,
+  startBefore,
+} from '../../support/clusters/several-servers.ts';
+import { type FaultProxy, startFaultProxy } from '../../support/database/fault-proxy.ts';
+import { chooseProgram } from '../../support/database/server-process.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { Gateway } from '../../support/gateway.ts';
+
+const canRun =
+  process.env.DBHTTPD_TEST_MYSQL === undefined && chooseProgram().flavour === 'mariadb';
+let set: ReplicatedSet;
+before(async () => {
+  if (!canRun) return;
+  set = await startReplication();
+  await set.primary().query('create table written (id int, index (id)) engine = innodb');
+  await set.primary().query(describeCreation(parseLedgerTable('request_keys', set.target.name)));
+  await set.waitForCatchUp();
+});
+after(() => set?.stop());
+
+const serverAt = (at: number) => set.servers[at] as ReplicationServer;
+
+async function withGateway(
+  settings: Parameters<typeof startBefore>[1],
+  use: (gateway: Gateway) => Promise<void>,
+  target: ReplicatedSet['target'] = set.target,
+): Promise<void> {
+  const gateway = await startBefore({ target }, settings);
+  try {
+    await use(gateway);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+const write = (gateway: Gateway, id: number, more: object = {}) =>
+  gateway.post('/v1/query', { sql: 'insert into written values (?)', params: [id], ...more });
+
+async function count(server: ReplicationServer, id: number): Promise<number> {
+  const [row] = await server.query('select count(*) as n from written where id = ?', [id]);
+  return Number(row?.n);
+}
+
+test('failover_wait bounds how long a request waits for a primary: 503 NO_PRIMARY, and nothing was executed', async (t) => {
+  if (!replicationHere(t)) return;
+  await withGateway({ failover_wait: '300ms' }, async (gateway) => {
+    await serverAt(0).setReadOnly(true);
+    try {
+      await rolesBecome(gateway, ['replica', 'replica', 'replica']);
+      const fromMs = performance.now();
+      const reply = await write(gateway, 1);
+      const { code, outcome, retryable } = reply.json<Record<string, unknown>>();
+      assert.deepEqual(
+        [reply.status, code, outcome, retryable],
+        [503, 'NO_PRIMARY', 'not_executed', true],
+      );
+      assert.ok(Number(reply.headers['retry-after']) > 0);
+      const tookMs = performance.now() - fromMs;
+      assert.ok(tookMs >= 290 && tookMs < 5_000, `${tookMs}`);
+    } finally {
+      await serverAt(0).setReadOnly(false);
+    }
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    assert.equal(await count(serverAt(0), 1), 0);
+  });
+});
+
+test('a batch with a key whose COMMIT is refused by a primary that has become read-only is run once more on the next', async (t) => {
+  if (!replicationHere(t)) return;
+  const settings = { idempotency_table: 'request_keys', pool: 3 };
+  await withGateway(settings, async (gateway) => {
+    const [first, second] = [serverAt(0), serverAt(1)];
+    const held = first.link.on(/^commit/i, { kind: 'delay', ms: 1_000 }, { times: 1 });
+    const statements = [{ sql: 'insert into written values (2)' }];
+    const headers = { 'Idempotency-Key': 'switch' };
+    const asked = gateway.post('/v1/batch', { statements }, { headers });
+    await eventually('COMMIT is on its way', () => held.hits() > 0);
+    await first.setReadOnly(true);
+    await set.waitForCatchUp();
+    await set.promote(second);
+    const reply = await asked;
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(await count(second, 2), 1);
+    assert.equal(await count(first, 2), 0);
+    const again = await gateway.post('/v1/batch', { statements }, { headers });
+    assert.deepEqual([again.status, again.headers['idempotency-replayed']], [200, 'true']);
+    await set.follow(first);
+    await rolesBecome(gateway, ['replica', 'primary', 'replica']);
+  });
+  await set.waitForCatchUp();
+  await serverAt(1).setReadOnly(true);
+  await set.promote(serverAt(0));
+  await set.follow(serverAt(1));
+});
+
+test('a name that leads to another server is followed, though the one before still answers', async (t) => {
+  if (!replicationHere(t)) return;
+  let upstream = serverAt(0).ownPort;
+  const name: FaultProxy = await startFaultProxy(() => ({ host: '127.0.0.1', port: upstream }));
+  const host = `127.0.0.1:${name.port}, 127.0.0.1:${serverAt(2).port}`;
+  try {
+    await withGateway(
+      { reads: 'replicas' },
+      async (gateway) => {
+        assert.deepEqual(await rolesOf(gateway), ['primary', 'replica']);
+        // Sessions of every kind are open there.
+        await Promise.all(Array.from({ length: 8 }, (_, at) => write(gateway, 100 + at)));
+        assert.equal(await readerOf(gateway, false), 1);
+        await serverAt(0).setReadOnly(true);
+        await set.waitForCatchUp();
+        await set.promote(serverAt(1));
+        upstream = serverAt(1).ownPort;
+        const fromMs = performance.now();
+        // What is sent to a server that has become read-only is told so; then it is known.
+        const isServed = async () => (await write(gateway, 3)).status === 200;
+        await eventually('it is served', isServed, { timeoutMs: 10_000 });
+        t.diagnostic(`served after ${Math.round(performance.now() - fromMs)} ms`);
+        assert.equal(await count(serverAt(1), 3), 1);
+        for (let left = 8; left > 0; left -= 1) assert.equal(await readerOf(gateway, false), 2);
+        await rolesBecome(gateway, ['primary', 'replica']);
+
+        // Back again, and this time both can be written to: new connections tell.
+        await set.follow(serverAt(0));
+        await set.waitForCatchUp();
+        await set.promote(serverAt(0));
+        upstream = serverAt(0).ownPort;
+        const slow = { sql: 'select sleep(0.2)' };
+        await Promise.all(Array.from({ length: 8 }, () => gateway.post('/v1/query', slow)));
+        await eventually(
+          'it is the first again',
+          async () => (await readerOf(gateway, false)) === 1,
+        );
+        for (let left = 8; left > 0; left -= 1) assert.equal(await readerOf(gateway, false), 1);
+      },
+      { ...set.target, host },
+    );
+  } finally {
+    await name.stop();
+    await set.follow(serverAt(1));
+  }
+});
+
+test('a password that one server does not take leaves that one out, and the log tells why', async (t) => {
+  if (!replicationHere(t)) return;
+  const { user, password } = set.target;
+  const change = (server: ReplicationServer, to: string) =>
+    server.query(`set sql_log_bin = 0; alter user '${user}'@'127.0.0.1' identified by '${to}'`);
+  await withGateway({ reads: 'replicas' }, async (gateway) => {
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    await change(serverAt(1), 'another');
+    serverAt(1).link.cutAll();
+    await rolesBecome(gateway, ['primary', 'unusable', 'replica']);
+    assert.deepEqual(await readersOf(gateway, 6), [3]);
+    const told = new RegExp(`backend=127.0.0.1:${serverAt(1).port} role=unusable .*Access denied`);
+    await eventually('the log tells why', () => told.test(gateway.log()));
+    assert.ok(!gateway.log().includes(password));
+    for (const reasons of [await reasonsOf(gateway), await readyReasonsOf(gateway)]) {
+      assert.match(reasons[1] ?? '', /^the server refuses the account.* \(errno 1045\)$/);
+    }
+    await change(serverAt(1), password);
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+
+    await change(serverAt(0), 'another');
+    serverAt(0).link.cutAll();
+    await rolesBecome(gateway, ['unusable', 'replica', 'replica']);
+    assert.deepEqual(await readersOf(gateway, 6), [2, 3]);
+    const waiting = write(gateway, 4);
+    await change(serverAt(0), password);
+    assert.equal((await waiting).status, 200);
+  });
+});
+
+test('a gateway that is started while no server is there serves as soon as one is', async (t) => {
+  if (!replicationHere(t)) return;
+  for (const { link } of set.servers) {
+    await link.listen(false);
+    link.cutAll();
+  }
+  try {
+    await withGateway({}, async (gateway) => {
+      const ready = await gateway.get('/readyz');
+      assert.deepEqual([ready.status, ready.json<{ code: string }>().code], [503, 'NO_SERVER']);
+      const waiting = write(gateway, 5);
+      for (const { link } of set.servers) await link.listen(true);
+      assert.equal((await waiting).status, 200);
+      await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    });
+  } finally {
+    for (const { link } of set.servers) await link.listen(true);
+  }
+});
+
+test('who holds what was lost with the primary is not read from, also by a gateway that is started during the failover', async (t) => {
+  if (!replicationHere(t)) return;
+  await withGateway({ reads: 'replicas' }, async (before) => {
+    await rolesBecome(before, ['primary', 'replica', 'replica']);
+    const { holder, promoted } = await makeGhost(set, {
+      lost: 'insert into written values (666)',
+      after: 'insert into written values (6)',
+    });
+    await withGateway({ reads: 'replicas' }, async (later) => {
+      for (const gateway of [before, later]) {
+        await eventually('it is left out', async () => {
+          const role = (await rolesOf(gateway))[set.servers.indexOf(holder)];
+          return role === 'unusable';
+        });
+        assert.deepEqual(await readersOf(gateway, 8), [promoted.serverId]);
+        assert.equal((await write(gateway, 7)).status, 200);
+      }
+    });
+    assert.equal(await count(promoted, 7), 2);
+    assert.equal(await count(holder, 666), 1);
+  });
+});

@@ -1,0 +1,264 @@
+// X-Consistency-Token on requests and replies: who gets one, what becomes of one that is none, and of a reader whose replica lags.
+// Must not know what stands in a token. That nothing older is seen is consistency-history's.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { connect, Seen, sql } from '../../../src/client/client.ts';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import type { Reply } from '../../support/ask.ts';
+import { type ReplicatedSet, startReplication } from '../../support/clusters/replication.ts';
+import type { ReplicationServer } from '../../support/clusters/replication-server.ts';
+import { chooseProgram } from '../../support/database/server-process.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import type { Settings } from '../../support/ini-text.ts';
+import { createWorkspace } from '../../support/workspace.ts';
+
+const origin = 'https://app.example';
+const mayRun =
+  process.env.DBHTTPD_TEST_MYSQL === undefined && chooseProgram().flavour === 'mariadb';
+const skip = mayRun ? false : 'needs MariaDB servers of its own';
+
+describe('the consistency token', { skip }, () => {
+  const workspace = createWorkspace('tokens', () => undefined);
+  const keyFile = join(workspace.path, 'key');
+  const running: Gateway[] = [];
+  let set: ReplicatedSet;
+  let gateway: Gateway;
+
+  /** Before the primary and these replicas. */
+  const start = async (replicas: readonly ReplicationServer[], settings: Settings = {}) => {
+    const host = [set.primary(), ...replicas].map((one) => `${one.host}:${one.port}`).join(', ');
+    const started = await startGateway({
+      database: { ...set.target, host },
+      settings: { reads: 'replicas', workers: 1, ...settings },
+    });
+    running.push(started);
+    return started;
+  };
+
+  before(async () => {
+    set = await startReplication();
+    await set.primary().query(`create table notes (id int primary key, n int not null);
+      insert into notes values (1, 0);
+      create table pages (id int primary key, text longtext not null);
+      insert into pages select seq, repeat('x', 60000) from seq_1_to_20;
+      ${describeCreation(parseLedgerTable('request_keys', set.target.name))}`);
+    await set.waitForCatchUp();
+    writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
+    gateway = await start(set.replicas(), {
+      allow_origins: origin,
+      idempotency_table: 'request_keys',
+      session_key_file: keyFile,
+    });
+    await readable(gateway);
+  });
+
+  after(async () => {
+    await Promise.all(running.map((one) => one.stop()));
+    await set.stop();
+    workspace.remove();
+  });
+
+  test('every reply to SQL carries one, results, errors, batches, replays and streams alike', async () => {
+    const { dbPost, db, post, request } = gateway;
+    const key = { headers: { 'Idempotency-Key': 'tokens-1' } };
+    const insert = { statements: [{ sql: 'insert into notes values (100, 1)' }] };
+    const long = 'select text from pages';
+    const replies: Record<string, Reply> = {
+      db: await dbPost({ SQL: 'select n from notes' }),
+      'db by GET': await db({ SQL: 'select n from notes' }),
+      'db of several': await dbPost({ SQL: 'select 1; select 2' }),
+      'db that writes': await dbPost({ SQL: 'update notes set n = n + 1' }),
+      'db read-only': await dbPost({ SQL: 'select n from notes', READ_ONLY: true }),
+      "MySQL's error by db": await dbPost({ SQL: 'select nothing' }),
+      query: await post('/v1/query', { sql: 'select n from notes' }),
+      QUERY: await request('/v1/query', {
+        method: 'QUERY',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ sql: 'select n from notes' }),
+      }),
+      "MySQL's error by query": await post('/v1/query', { sql: 'select nothing' }),
+      batch: await post('/v1/batch', { statements: [{ sql: 'update notes set n = n + 1' }] }),
+      "MySQL's error by batch": await post('/v1/batch', {
+        statements: [{ sql: 'select nothing' }],
+      }),
+      'batch with a key': await post('/v1/batch', insert, key),
+      'its replay': await post('/v1/batch', insert, key),
+      'long query': await post('/v1/query', { sql: long }),
+      'long db': await dbPost({ SQL: long, READ_ONLY: true }),
+    };
+    for (const [name, { status, headers, text }] of Object.entries(replies)) {
+      assert.match(
+        String(headers['x-consistency-token']),
+        /^[\w.-]{10,4096}$/,
+        `${name}: ${status} ${text.slice(0, 300)}`,
+      );
+      assert.equal(headers['x-consistency'], undefined, name);
+    }
+    assert.equal(replies['its replay']?.headers['idempotency-replayed'], 'true');
+  });
+
+  test('identical reads that share one execution get one each', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, () => gateway.post('/v1/query', { sql: 'select n from notes' })),
+    );
+    for (const { headers } of replies) assert.ok(headers['x-consistency-token']);
+  });
+
+  test('what is refused before any SQL carries none', async () => {
+    const { headers } = await gateway.dbPost({ SQL: 1 });
+    assert.equal(headers['x-consistency-token'], undefined);
+  });
+
+  test('what is no token is a 400, and nothing is run', async () => {
+    const seen = await gateway.dbPost({ SQL: 'select 1' });
+    const token = String(seen.headers['x-consistency-token']);
+    const forged = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`;
+    for (const text of ['x', '1.', '1..', forged, `${token}, ${token}`, 'a'.repeat(5_000)]) {
+      const options = { headers: { 'X-Consistency-Token': text } };
+      const write = 'insert into notes values (200, 1)';
+      const byDb = await gateway.dbPost({ SQL: write }, options);
+      assert.equal(byDb.status, 400, byDb.text);
+      assert.match(byDb.text, /CONSISTENCY_TOKEN/);
+      for (const reply of [
+        await gateway.post('/v1/query', { sql: write }, options),
+        await gateway.post('/v1/batch', { statements: [{ sql: write }] }, options),
+      ]) {
+        assert.equal(reply.status, 400, reply.text);
+        assert.equal(reply.headers['content-type'], 'application/problem+json');
+        assert.equal(reply.json<{ code: string }>().code, 'CONSISTENCY_TOKEN');
+      }
+    }
+    assert.deepEqual(await set.primary().query('select id from notes where id = 200'), []);
+  });
+
+  test('pages of other origins may send and read it', async () => {
+    const headers = { Origin: origin };
+    const reply = await gateway.post('/v1/query', { sql: 'select 1' }, { headers });
+    assert.match(
+      String(reply.headers['access-control-expose-headers']),
+      /X-Consistency-Token, X-Consistency/,
+    );
+    const preflight = await gateway.request('/v1/query', {
+      method: 'OPTIONS',
+      headers: {
+        ...headers,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'x-consistency-token',
+      },
+    });
+    assert.match(String(preflight.headers['access-control-allow-headers']), /X-Consistency-Token/);
+  });
+
+  test('gateways with one key read what each other signed, and nothing else', async () => {
+    const [replica] = set.replicas() as [ReplicationServer];
+    const otherKey = join(workspace.path, 'other-key');
+    writeFileSync(otherKey, randomBytes(48), { mode: 0o600 });
+    const twin = await start([replica], { session_key_file: keyFile });
+    const stranger = await start([replica], { session_key_file: otherKey });
+    const open = await start([replica]);
+    const tokenOf = async (one: Gateway) =>
+      String((await one.dbPost({ SQL: 'select 1' })).headers['x-consistency-token']);
+    const ask = async (one: Gateway, token: string) =>
+      (await one.dbPost({ SQL: 'select 1' }, { headers: { 'X-Consistency-Token': token } })).status;
+    const token = await tokenOf(gateway);
+    assert.equal(await ask(twin, token), 200);
+    assert.equal(await ask(stranger, token), 400);
+    assert.equal(await ask(twin, await tokenOf(stranger)), 400);
+    assert.equal(await ask(twin, await tokenOf(open)), 400, 'unsigned');
+    assert.equal(await ask(open, await tokenOf(open)), 200);
+  });
+
+  test('a reader whose replica does not get there is answered by the primary', async () => {
+    const [near, far] = set.replicas() as [ReplicationServer, ReplicationServer];
+    const [here, there] = [await start([near]), await start([far])];
+    await Promise.all([readable(here), readable(there)]);
+    const read = { SQL: "select concat('n', n) from notes where id = 1", READ_ONLY: true };
+    await set.lag(far, 'stopped');
+    try {
+      await set.primary().query('update notes set n = 4711 where id = 1');
+      const seen = await eventually('the other replica shows it', async () => {
+        const reply = await here.dbPost(read);
+        return reply.text.includes('n4711') ? reply : null;
+      });
+      const headers = { 'X-Consistency-Token': String(seen.headers['x-consistency-token']) };
+      const late = await there.dbPost({ ...read, TIMEOUT: 200 }, { headers });
+      assert.notEqual(late.status, 200, 'it waits for its replica, and not beyond its deadline');
+      const moved = await there.dbPost(read, { headers });
+      assert.match(moved.text, /n4711/);
+      assert.equal(moved.headers['x-consistency'], undefined);
+      const query = { sql: read.SQL, read_only: true };
+      assert.match((await there.post('/v1/query', query, { headers })).text, /n4711/);
+    } finally {
+      await set.lag(far, null);
+    }
+  });
+
+  test('a write with a token runs once, also where what was seen is to be found first', async () => {
+    const twin = running.find((one) => one !== gateway) ?? gateway;
+    const before = await gateway.dbPost({ SQL: 'select n from notes', READ_ONLY: true });
+    const headers = { 'X-Consistency-Token': String(before.headers['x-consistency-token']) };
+    const write = { statements: [{ sql: 'insert into notes values (300, 1)' }] };
+    for (const one of [gateway, twin]) {
+      await set.primary().query('delete from notes where id = 300');
+      const reply = await one.post('/v1/batch', write, { headers });
+      assert.equal(reply.status, 200, reply.text);
+    }
+    assert.equal((await set.primary().query('select id from notes where id = 300')).length, 1);
+  });
+
+  test('dbhttpd/client carries it: a stream and a batch too, and by hand to another reader', async () => {
+    const seen = new Seen();
+    const mine = connect({ url: gateway.url }).with({ seen });
+    await mine.query`insert into notes values (400, 1)`;
+    const written = seen.token;
+    const ids: unknown[] = [];
+    const reading = mine.with({ readOnly: true });
+    for await (const { id } of reading.stream<{
+      id: number;
+    }>`select id from notes where id = 400`) {
+      ids.push(id);
+    }
+    assert.deepEqual(ids, [400]);
+    await mine.batch([sql`update notes set n = 2 where id = 400`]);
+    assert.ok(written !== null && seen.token !== null && seen.token !== written && seen.isVerified);
+    const another = connect({ url: gateway.url }).with({ seen: new Seen(seen.token) });
+    const { rows } = await another.with({ readOnly: true })
+      .query`select n from notes where id = 400`;
+    assert.deepEqual(rows, [{ n: 2 }]);
+  });
+
+  test('what a transaction of dbhttpd/client has written is seen by what comes after it', async () => {
+    const seen = new Seen();
+    const mine = connect({ url: gateway.url }).with({ seen });
+    for (const n of [1, 2, 3]) {
+      const before = seen.token;
+      await mine.transaction(async (tx) => {
+        await tx.query`insert into notes values (${500 + n}, ${n})`;
+        await tx.query`select n from notes where id = ${500 + n}`;
+      });
+      assert.notEqual(seen.token, before);
+      const { rows } = await mine.with({ readOnly: true })
+        .query`select n from notes where id = ${500 + n}`;
+      assert.deepEqual([rows, seen.isVerified], [[{ n }], true]);
+    }
+  });
+
+  test('a long reply that is read at several moments says that nothing is promised', async () => {
+    const long = 'select text from pages; select n from notes';
+    const { status, headers } = await gateway.dbPost({ SQL: long });
+    assert.equal(status, 200);
+    assert.equal(headers['x-consistency'], 'unverified');
+  });
+
+  /** Replicas are read from once it is known how far behind they are. */
+  async function readable({ dbPost }: Gateway): Promise<void> {
+    await eventually('a replica answers', async () => {
+      const { text } = await dbPost({ SQL: 'select @@server_id', READ_ONLY: true });
+      return !/\[\[1\]\]/.test(text);
+    });
+  }
+});

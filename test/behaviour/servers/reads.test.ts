@@ -1,0 +1,280 @@
+// With `reads = replicas`, what is declared read-only is spread over replicas that are there and fresh enough, and no server's fault is a reader's.
+// Must not know how servers are looked at. The tests share one set; each leaves it whole.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { waiting } from '../../support/busy-pool.ts';
+import {
+  type ReplicatedSet,
+  replicationHere,
+  startReplication,
+} from '../../support/clusters/replication.ts';
+import type { ReplicationServer } from '../../support/clusters/replication-server.ts';
+import {
+  readerOf,
+  readersOf,
+  roleMetric,
+  rolesBecome,
+  rolesOf,
+  startBefore,
+  whoAmI,
+} from '../../support/clusters/several-servers.ts';
+import { chooseProgram } from '../../support/database/server-process.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { Gateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+const canRun =
+  process.env.DBHTTPD_TEST_MYSQL === undefined && chooseProgram().flavour === 'mariadb';
+let set: ReplicatedSet;
+let gateway: Gateway;
+before(async () => {
+  if (!canRun) return;
+  set = await startReplication();
+  await set.primary().query('create table written (id int, index (id)) engine = innodb');
+  await set.waitForCatchUp();
+  gateway = await startBefore(set, { reads: 'replicas', max_lag: '2s' });
+});
+after(async () => {
+  await gateway?.stop();
+  await set?.stop();
+});
+
+const serverAt = (at: number) => set.servers[at] as ReplicationServer;
+
+/** Declared reads one after the other, while `act` runs; how long the longest took, and every failure. */
+async function readThroughout(act: () => Promise<void>, sql = whoAmI) {
+  let isOver = false;
+  const found = { longestMs: 0, failures: [] as string[], count: 0 };
+  const reader = async () => {
+    while (!isOver) {
+      const fromMs = performance.now();
+      const { status, text } = await gateway.post('/v1/query', { sql, read_only: true });
+      found.longestMs = Math.max(found.longestMs, performance.now() - fromMs);
+      found.count += 1;
+      if (status !== 200) found.failures.push(text);
+      await pause(5);
+    }
+  };
+  const readers = Array.from({ length: 4 }, reader);
+  try {
+    await act();
+  } finally {
+    isOver = true;
+    await Promise.all(readers);
+  }
+  return found;
+}
+
+/** Within what noticing takes, and what a busy machine adds. */
+const stallMs = 4_000;
+
+test('declared reads of every kind are spread over the replicas, all else goes to the primary', async (t) => {
+  if (!replicationHere(t)) return;
+  assert.deepEqual(await readersOf(gateway), [2, 3]);
+  assert.equal(await readerOf(gateway, false), 1);
+  const db = (await gateway.dbPost({ SQL: whoAmI })).json<{ RESULT: { ROWS: [[number]] } }>();
+  assert.equal(db.RESULT.ROWS[0][0], 1);
+  const declared = (await gateway.dbPost({ SQL: whoAmI, READ_ONLY: true })).json<typeof db>();
+  assert.ok([2, 3].includes(Number(declared.RESULT.ROWS[0][0])));
+  const asked = await gateway.post('/v1/query', { sql: whoAmI }, { method: 'QUERY' });
+  assert.ok([2, 3].includes(Number(asked.json<{ rows: [[number]] }>().rows[0][0])), asked.text);
+  const batch = async (read_only: boolean) => {
+    const reply = await gateway.post('/v1/batch', { statements: [{ sql: whoAmI }], read_only });
+    assert.equal(reply.status, 200, reply.text);
+    return Number(reply.json<{ results: [{ rows: [[number]] }] }>().results[0].rows[0][0]);
+  };
+  assert.equal(await batch(false), 1);
+  assert.ok([2, 3].includes(await batch(true)));
+});
+
+test('under load connections to each server are at most those of the pool, one for control and one for the probe', async (t) => {
+  if (!replicationHere(t)) return;
+  const slow = { sql: 'select sleep(0.2)' };
+  await Promise.all(
+    Array.from({ length: 40 }, (_, at) =>
+      gateway.post('/v1/query', at % 2 === 0 ? slow : { ...slow, read_only: true }),
+    ),
+  );
+  assert.deepEqual(
+    set.servers.map(({ link }) => link.connections().open),
+    [4 + 2, 4 + 2, 4 + 2],
+  );
+});
+
+for (const how of ['stopped', 'locked', { seconds: 30 }] as const) {
+  test(`a replica that lags (${JSON.stringify(how)}) is left out over max_lag, and comes back`, async (t) => {
+    if (!replicationHere(t)) return;
+    let isOver = false;
+    const writer = (async () => {
+      for (let id = 1; !isOver; id += 1) {
+        await gateway.post('/v1/query', { sql: `insert into written values (${id})` });
+        await pause(100);
+      }
+    })();
+    try {
+      await set.lag(serverAt(1), how);
+      await eventually('it is left out', async () => !(await readersOf(gateway, 8)).includes(2));
+      assert.deepEqual(await readersOf(gateway, 8), [3]);
+      await set.lag(serverAt(1), null);
+      await eventually('it is back', async () => (await readersOf(gateway, 8)).includes(2));
+    } finally {
+      await set.lag(serverAt(1), null);
+      isOver = true;
+      await writer;
+    }
+    const leftOut = /a replica is left out of reads .*lag_ms=\d+/;
+    await eventually('the log tells of it', () => leftOut.test(gateway.log()));
+    await eventually('the log says so', () => gateway.log().includes('a replica has caught up'));
+  });
+}
+
+const faults: ReadonlyMap<
+  string,
+  readonly [() => void | Promise<void>, () => void | Promise<void>]
+> = new Map([
+  ['is frozen', [() => serverAt(1).freeze(), () => serverAt(1).thaw()]],
+  [
+    'gets nothing any more',
+    [() => serverAt(1).link.partition('to server'), () => heal(serverAt(1))],
+  ],
+  [
+    'is not heard any more',
+    [() => serverAt(1).link.partition('from server'), () => heal(serverAt(1))],
+  ],
+  [
+    'accepts connections and never answers',
+    [
+      () => {
+        serverAt(1).link.partition();
+        serverAt(1).link.cutAll();
+      },
+      () => heal(serverAt(1)),
+    ],
+  ],
+  ['is killed', [() => serverAt(1).kill(), () => serverAt(1).restart()]],
+]);
+
+function heal({ link }: ReplicationServer): void {
+  link.heal();
+  link.cutAll();
+}
+
+for (const [what, [strike, mend]] of faults) {
+  test(`no read fails, nor stalls for long, while a replica ${what}`, async (t) => {
+    if (!replicationHere(t)) return;
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    const found = await readThroughout(async () => {
+      await pause(100);
+      await strike();
+      await rolesBecome(gateway, ['primary', 'unusable', 'replica']);
+      await pause(100);
+    });
+    t.diagnostic(`${found.count} reads, the longest ${Math.round(found.longestMs)} ms`);
+    await mend();
+    assert.deepEqual(found.failures, []);
+    assert.ok(found.longestMs < stallMs, `${found.longestMs}`);
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    await eventually('it is read from', async () => (await readersOf(gateway, 8)).includes(2));
+  });
+}
+
+test('a read-only batch whose replica freezes in the middle is answered by another server', async (t) => {
+  if (!replicationHere(t)) return;
+  const statements = [{ sql: whoAmI }, { sql: 'select sleep(0.3)' }, { sql: whoAmI }];
+  const asked = Array.from({ length: 4 }, () =>
+    gateway.post('/v1/batch', { statements, read_only: true }),
+  );
+  await eventually('both replicas are at it', async () => {
+    const busy = [1, 2].map((at) => serverAt(at).link.statements.slice(-8).join());
+    return busy.every((texts) => texts.includes('sleep(0.3)'));
+  });
+  serverAt(1).freeze();
+  const fromMs = performance.now();
+  const replies = await Promise.all(asked);
+  t.diagnostic(`${Math.round(performance.now() - fromMs)} ms`);
+  serverAt(1).thaw();
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    [200, 200, 200, 200],
+    replies.map(({ text }) => text).join('\n'),
+  );
+  for (const reply of replies) {
+    const { results } = reply.json<{ results: { rows: [[number]] }[] }>();
+    assert.equal(results.length, 3);
+    assert.equal(results[0]?.rows[0][0], results[2]?.rows[0][0]);
+  }
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+});
+
+for (const [what, isSent] of [
+  ['wait at a replica together', false],
+  ['share one that was sent to a replica', true],
+] as const) {
+  test(`identical reads that ${what} are answered by another server when it freezes`, async (t) => {
+    if (!replicationHere(t)) return;
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    const { link, port } = serverAt(1);
+    const host = `127.0.0.1:${serverAt(0).port}, 127.0.0.1:${port}`;
+    const settings = { reads: 'replicas', coalesce: 'on', pool: 1 };
+    const sharing = await startBefore({ target: { ...set.target, host } }, settings);
+    const ask = (sql: string) => sharing.post('/v1/query', { sql, read_only: true });
+    const locking = await serverAt(1).connect();
+    try {
+      await rolesBecome(sharing, ['primary', 'replica']);
+      const sql = `select count(*) from written where id = ${Number(isSent)}`;
+      assert.equal((await ask('select id from written limit 1')).status, 200, 'its table is known');
+      await locking.query('lock tables written write');
+      const wasSent = (text: string) => () => link.statements.includes(text);
+      const held = link.on(/^select 'busy'$/, { kind: 'hold' }, { times: 1 });
+      const busy = ask("select 'busy'");
+      await eventually('its only session is busy', () => held.hits() === 1);
+      const asked = Array.from({ length: 5 }, () => ask(sql));
+      await waiting(sharing, asked.length);
+      if (isSent) link.release();
+      if (isSent) await eventually('one is sent for all', wasSent(sql));
+      const fromMs = performance.now();
+      serverAt(1).freeze();
+      const replies = await Promise.all([busy, ...asked]);
+      const ms = performance.now() - fromMs;
+      assert.deepEqual(
+        replies.map(({ status, text }) => (status === 200 ? 200 : text)),
+        Array<number>(6).fill(200),
+      );
+      assert.ok((await readMetric(sharing, 'dbhttpd_coalesced_requests_total')) > 0);
+      assert.ok(ms < stallMs, `${ms} ms`);
+    } finally {
+      serverAt(1).thaw();
+      link.release();
+      await locking.end();
+      await sharing.stop();
+    }
+    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  });
+}
+
+test('when no replica is left the primary serves reads; without a primary the replicas go on', async (t) => {
+  if (!replicationHere(t)) return;
+  await Promise.all([1, 2].map((at) => serverAt(at).link.listen(false)));
+  for (const at of [1, 2]) serverAt(at).link.cutAll();
+  const found = await readThroughout(() =>
+    rolesBecome(gateway, ['primary', 'unusable', 'unusable']),
+  );
+  assert.deepEqual(found.failures, []);
+  assert.deepEqual(await readersOf(gateway, 4), [1]);
+  for (const at of [1, 2]) await serverAt(at).link.listen(true);
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  await serverAt(0).kill();
+  const without = await readThroughout(() =>
+    rolesBecome(gateway, ['unusable', 'replica', 'replica']),
+  );
+  assert.deepEqual(without.failures, []);
+  assert.deepEqual(await readersOf(gateway), [2, 3]);
+  const sql = 'insert into written values (1)';
+  const write = await gateway.post('/v1/query', { sql, timeout_ms: 300 });
+  assert.deepEqual([write.status, write.json<{ code: string }>().code], [503, 'NO_PRIMARY']);
+  await serverAt(0).restart();
+  await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  assert.equal((await rolesOf(gateway)).length, 3);
+  assert.equal(await roleMetric(gateway, `127.0.0.1:${serverAt(0).port}`, 'primary'), 1);
+});

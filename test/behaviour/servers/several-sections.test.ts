@@ -1,0 +1,433 @@
+// Several databases in one daemon (-m): each request reaches the one it names, with that one's pool, limits and keys; one that is down is nobody else's.
+// Must not know how sections are kept apart.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import type { Reply } from '../../support/ask.ts';
+import { holdAnswer, timesSent } from '../../support/busy-pool.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
+import { eventually } from '../../support/eventually.ts';
+import { parseExposition, sumOf } from '../../support/exposition.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import type { Settings } from '../../support/ini-text.ts';
+import { readMetric } from '../../support/scrape.ts';
+import { createWorkspace } from '../../support/workspace.ts';
+
+const run = promisify(execFile);
+const names = ['world', 'shop'] as const;
+type Name = (typeof names)[number];
+
+let databases: Readonly<Record<Name, Database>>;
+let proxies: Readonly<Record<Name, ProxiedDatabase>>;
+
+before(async () => {
+  databases = { world: await startDatabase(), shop: await startDatabase() };
+  for (const name of names) {
+    const database = databases[name];
+    const keys = name === 'world' ? 'request_keys' : 'shop_keys';
+    await database.query(`
+      create table t (id int primary key, v varchar(20));
+      insert into t values (1, '${name}'), (2, 'two'), (3, 'three');
+      create table written (id int);
+      ${describeCreation(parseLedgerTable(keys, database.name))}`);
+    await createGate(database);
+  }
+  const { world, shop } = databases;
+  proxies = { world: await startProxiedDatabase(world), shop: await startProxiedDatabase(shop) };
+});
+after(async () => {
+  for (const name of names) {
+    await proxies?.[name].stop();
+    await databases[name].stop();
+  }
+});
+
+/** Starts the gateway before both, has it used, and stops it. */
+async function withGateway(
+  use: (gateway: Gateway) => Promise<void>,
+  { world = {}, shop = {}, ...others }: Readonly<Record<string, Settings>> = {},
+): Promise<void> {
+  const further = Object.entries(others).map(([name, settings]) => {
+    return [name, { database: proxies.world.target, settings }] as const;
+  });
+  const gateway = await startGateway({
+    database: proxies.world.target,
+    settings: { workers: 1, pool: 2, ...world },
+    beside: {
+      shop: { database: proxies.shop.target, settings: { pool: 2, ...shop } },
+      ...Object.fromEntries(further),
+    },
+  });
+  try {
+    await use(gateway);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+const valueSql = 'select v from t where id = 1';
+const cellOf = (reply: Reply) => reply.json<{ RESULT: { ROWS: string[][] } }>().RESULT.ROWS[0]?.[0];
+
+test('each request reaches the section that it names, the first one without a name, and its reply says which', async () => {
+  await withGateway(async (gateway) => {
+    for (const SERVER of [undefined, ...names]) {
+      const asked = { SQL: valueSql, SERVER, SERVER_NAME: true };
+      for (const reply of [await gateway.db(asked), await gateway.dbPost(asked)]) {
+        const { SERVER: told, SERVER_NAME: name } = reply.json<Record<string, string>>();
+        assert.deepEqual([cellOf(reply), told, name], Array(3).fill(SERVER ?? 'world'));
+      }
+      const one = { sql: valueSql };
+      const query = await gateway.post('/v1/query', { ...one, section: SERVER });
+      const batch = await gateway.post('/v1/batch', { statements: [one], section: SERVER });
+      const { rows, section } = query.json<{ rows: string[][]; section: string }>();
+      const all = batch.json<{ results: { rows: string[][] }[]; section: string }>();
+      assert.deepEqual(
+        [rows, section, all.results[0]?.rows, all.section],
+        [[[SERVER ?? 'world']], SERVER ?? 'world', [[SERVER ?? 'world']], SERVER ?? 'world'],
+      );
+    }
+  });
+});
+
+test('what is told of a server is told of the section that is asked', async () => {
+  await withGateway(
+    async (gateway) => {
+      const asked = { HOST_INFO: true, SERVER_NAME: true };
+      const told = async (SERVER: Name) =>
+        (await gateway.db({ ...asked, SERVER })).json<Record<string, string>>();
+      assert.equal((await told('world')).HOST_INFO, '127.0.0.1 via TCP/IP');
+      const { HOST_INFO, SERVER_NAME } = await told('shop');
+      assert.deepEqual([HOST_INFO, SERVER_NAME], ['localhost via TCP/IP', 'shop']);
+      assert.equal((await gateway.db({ STAT: true, SERVER: 'shop' })).status, 200);
+    },
+    { shop: { host: 'localhost' } },
+  );
+});
+
+test('a section that is not served is refused with a list of those that are, and nothing is executed', async () => {
+  await withGateway(async (gateway) => {
+    const never = "select 'for nobody'";
+    const one = { sql: never };
+    const replies = [
+      await gateway.db({ SQL: never, SERVER: 'Shop' }),
+      await gateway.dbPost({ SQL: never, SERVER: '__proto__' }),
+      await gateway.post('/v1/query', { ...one, section: 'elsewhere' }),
+      await gateway.post('/v1/batch', { statements: [one], section: '' }),
+    ];
+    for (const { status, text } of replies) {
+      assert.equal(status, 400);
+      assert.match(text, /WRONG_SERVER/);
+      assert.match(text, /is not served here; there are \\"world\\", \\"shop\\"/);
+    }
+    for (const name of names) assert.equal(timesSent(proxies[name], never), 0);
+  });
+});
+
+test('pool and queue are each section’s own: one that is full refuses, and the other one serves', async () => {
+  await withGateway(
+    async (gateway) => {
+      const ask = () => gateway.dbPost({ SQL: "select 'kept'", SERVER: 'shop' });
+      // Its catalogue is read on its only session, before the next question.
+      await ask();
+      const first = await holdAnswer(proxies.shop, "select 'kept'", ask);
+      const second = ask();
+      const waits = (section: Name) => readMetric(gateway, 'dbhttpd_queue_length', { section });
+      await eventually('one runs, one waits', async () => (await waits('shop')) === 1);
+      const refused = await gateway.dbPost({ SQL: valueSql, SERVER: 'shop' });
+      assert.equal(refused.status, 503);
+      assert.equal(refused.json<{ CODE: string }>().CODE, 'QUEUE_FULL');
+      assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
+      assert.equal(await waits('world'), 0);
+      proxies.shop.release();
+      for (const reply of await Promise.all([first.reply, second])) assert.equal(reply.status, 200);
+    },
+    { shop: { pool: 1, queue: 1 } },
+  );
+});
+
+test('deadline, row limit and read_only are each section’s own', async () => {
+  await withGateway(
+    async (gateway) => {
+      const all = 'select id from t order by id';
+      const rowsOf = async (SERVER: Name) => {
+        const reply = await gateway.db({ SQL: all, SERVER });
+        return reply.json<{ RESULT: { ROWS: unknown[] } }>().RESULT.ROWS.length;
+      };
+      assert.deepEqual([await rowsOf('world'), await rowsOf('shop')], [3, 2]);
+      const cut = await gateway.post('/v1/query', { sql: all, section: 'shop' });
+      assert.equal(cut.json<{ truncated: boolean }>().truncated, true);
+
+      const slow = (SERVER: Name) =>
+        gateway.db({ SQL: 'select sleep(1)', SERVER, TIMEOUT: 20_000 });
+      const [patient, hurried] = await Promise.all([slow('world'), slow('shop')]);
+      assert.deepEqual([patient.status, hurried.status], [200, 504]);
+
+      const write = 'insert into written values (7)';
+      assert.equal((await gateway.db({ SQL: write, SERVER: 'world' })).status, 200);
+      const refused = await gateway.post('/v1/query', { sql: write, section: 'shop' });
+      assert.deepEqual([refused.status, refused.json<{ code: string }>().code], [403, 'READ_ONLY']);
+    },
+    { shop: { max_rows: 2, statement_timeout: '500ms', read_only: 'on' } },
+  );
+});
+
+test('a key is its section’s: the same one in another section is another request, in the same table too', async () => {
+  await withGateway(
+    async (gateway) => {
+      const ask = async (section: string, id: number) => {
+        const headers = { 'Idempotency-Key': 'one-name' };
+        const sql = `insert into written values (${id})`;
+        const reply = await gateway.post('/v1/query', { sql, section }, { headers });
+        return [reply.status, reply.headers['idempotency-replayed'] ?? 'first'];
+      };
+      const [first, again] = [
+        [200, 'first'],
+        [200, 'true'],
+      ];
+      // The third section has the first one's database and table.
+      for (const [section, id] of [
+        ['world', 101],
+        ['shop', 102],
+        ['mirror', 103],
+      ] as const) {
+        assert.deepEqual([await ask(section, id), await ask(section, id)], [first, again], section);
+      }
+      const count = async (name: Name, table: string) =>
+        Number((await databases[name].query(`select count(*) as n from ${table}`))[0]?.n);
+      assert.deepEqual(
+        [await count('world', 'request_keys'), await count('shop', 'shop_keys')],
+        [2, 1],
+      );
+      const headers = { 'Idempotency-Key': 'x' };
+      const bare = await gateway.post('/v1/query', { sql: 'do 1', section: 'bare' }, { headers });
+      assert.deepEqual([bare.status, bare.json<{ code: string }>().code], [400, 'IDEMPOTENCY_OFF']);
+    },
+    {
+      world: { idempotency_table: 'request_keys' },
+      shop: { idempotency_table: 'shop_keys' },
+      mirror: { idempotency_table: 'request_keys' },
+      bare: {},
+    },
+  );
+});
+
+test('identical reads share one execution inside of a section, and never with another one', async () => {
+  const coalesce = { coalesce: 'on', pool: 1 };
+  await withGateway(
+    async (gateway) => {
+      for (const name of names) {
+        const SQL = "select 'busy'";
+        await holdAnswer(proxies[name], SQL, () => gateway.dbPost({ SQL, SERVER: name }));
+      }
+      const asked = [...names, ...names, ...names];
+      const before = names.map((name) => timesSent(proxies[name], valueSql));
+      const replies = asked.map((SERVER) => gateway.dbPost({ SQL: valueSql, SERVER }));
+      await eventually('all of them wait', async () => {
+        return (await readMetric(gateway, 'dbhttpd_queue_length')) === asked.length;
+      });
+      for (const name of names) proxies[name].release();
+      assert.deepEqual((await Promise.all(replies)).map(cellOf), asked);
+      const after = names.map((name) => timesSent(proxies[name], valueSql));
+      assert.deepEqual(
+        after.map((count, at) => count - (before[at] ?? 0)),
+        [1, 1],
+      );
+      for (const section of names) {
+        const shared = await readMetric(gateway, 'dbhttpd_coalesced_requests_total', { section });
+        assert.equal(shared, 2);
+      }
+    },
+    { world: coalesce, shop: coalesce },
+  );
+});
+
+test('each section has its series, and the daemon has what it counts once under the first one’s name', async () => {
+  await withGateway(async (gateway) => {
+    for (const SERVER of ['world', 'shop', 'shop']) {
+      await gateway.db({ SQL: 'select id from t', SERVER });
+    }
+    await gateway.db({ SQL: 'select * from nowhere', SERVER: 'shop' });
+    const { text } = await gateway.get('/metrics');
+    const samples = parseExposition(text);
+    const of = (name: string, labels: Readonly<Record<string, string>>) =>
+      names.map((section) => sumOf(samples, name, { section, ...labels }));
+    assert.deepEqual(of('dbhttpd_rows_total', {}), [3, 6]);
+    assert.deepEqual(of('dbhttpd_outcomes_total', { outcome: 'ok' }), [1, 2]);
+    assert.deepEqual(of('dbhttpd_outcomes_total', { outcome: 'error' }), [0, 1]);
+    assert.deepEqual(of('dbhttpd_request_duration_seconds_count', {}), [1, 3]);
+    assert.deepEqual(of('dbhttpd_ready', {}), [1, 1]);
+    for (const name of names) {
+      const backend = `127.0.0.1:${proxies[name].port}`;
+      const most = { section: name, backend };
+      assert.equal(sumOf(samples, 'dbhttpd_pool_connections_max', most), 2);
+      assert.ok(sumOf(samples, 'dbhttpd_connects_total', { ...most, result: 'ok' }) > 0);
+    }
+    assert.deepEqual(of('dbhttpd_requests_total', { endpoint: 'db' }), [4, 0]);
+    assert.deepEqual(of('dbhttpd_worker_up', {}), [1, 0]);
+    // Each series of a section stands for each of them, before its first event too.
+    const own = [...samples.keys()].filter((key) => key.includes('section="shop"'));
+    const backends = names.map((name) => `127.0.0.1:${proxies[name].port}`);
+    for (const key of own) {
+      const first = key
+        .replace('section="shop"', 'section="world"')
+        .replace(backends[1] ?? '', backends[0] ?? '');
+      assert.ok(samples.has(first), key);
+    }
+  });
+});
+
+test('one database that is down takes nothing from the other, and /readyz says of both how they are', async () => {
+  await withGateway(async (gateway) => {
+    const { shop } = proxies;
+    const readyz = async () => {
+      const { status, text } = await gateway.get('/readyz');
+      return [status, JSON.parse(text).sections];
+    };
+    const both = { world: { ready: true }, shop: { ready: true } };
+    await eventually('both are there', async () => {
+      assert.deepEqual(await readyz(), [200, both]);
+      return true;
+    });
+    await shop.listen(false);
+    shop.cutAll();
+    try {
+      await eventually('one is told as gone', async () => {
+        assert.deepEqual(await readyz(), [200, { ...both, shop: { ready: false } }]);
+        return true;
+      });
+      const lost = await gateway.dbPost({ SQL: valueSql, SERVER: 'shop', TIMEOUT: 2_000 });
+      assert.equal(lost.status, 503);
+      assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
+      assert.equal(await readMetric(gateway, 'dbhttpd_ready', { section: 'shop' }), 0);
+      assert.equal(await readMetric(gateway, 'dbhttpd_ready', { section: 'world' }), 1);
+    } finally {
+      await shop.listen(true);
+    }
+    await eventually('it is back', async () => {
+      const reply = await gateway.dbPost({ SQL: valueSql, SERVER: 'shop' });
+      return reply.status === 200 && cellOf(reply) === 'shop';
+    });
+  });
+});
+
+test('SIGHUP has the password of a further section read anew', async () => {
+  const { shop } = databases;
+  const user = `shop_${process.pid}`;
+  await shop.query(`create user '${user}'@'%' identified by 'one'`);
+  await shop.query(`grant select on ${shop.name}.* to '${user}'@'%'`);
+  const workspace = createWorkspace('sections', () => undefined);
+  const file = join(workspace.path, 'password');
+  writeFileSync(file, 'one\n', { mode: 0o600 });
+  const gateway = await startGateway({
+    database: proxies.world.target,
+    settings: { workers: 1, pool: 2 },
+    beside: {
+      shop: {
+        database: { ...proxies.shop.target, user, password: '' },
+        settings: { password_file: file },
+      },
+    },
+  });
+  try {
+    const status = async () => (await gateway.dbPost({ SQL: valueSql, SERVER: 'shop' })).status;
+    await eventually('it serves', async () => (await status()) === 200);
+    await shop.query(`alter user '${user}'@'%' identified by 'two'`);
+    writeFileSync(file, 'two\n');
+    process.kill(gateway.pid, 'SIGHUP');
+    await eventually('it is read anew', () => gateway.log().includes('credentials read anew'));
+    proxies.shop.cutAll();
+    await eventually('it serves by the new one', async () => (await status()) === 200);
+    assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
+  } finally {
+    await gateway.stop();
+    workspace.remove();
+    await shop.query(`drop user '${user}'@'%'`);
+  }
+});
+
+test('a stop lets requests in flight on every section finish', async () => {
+  const gates = [await closeGate(databases.world), await closeGate(databases.shop)];
+  await withGateway(async (gateway) => {
+    try {
+      const replies = names.map((SERVER, at) =>
+        gateway.dbPost({ SQL: `select ${gates[at]?.zero} as n, '${SERVER}' as v`, SERVER }),
+      );
+      await eventually('both run', async () => {
+        const busy = names.map((section) =>
+          readMetric(gateway, 'dbhttpd_pool_connections', { section, state: 'busy' }),
+        );
+        return (await Promise.all(busy)).every((count) => count === 1);
+      });
+      process.kill(gateway.pid, 'SIGTERM');
+      await eventually('it drains', () => !existsSync(gateway.pidfile));
+      for (const gate of gates) await gate.open();
+      const told = (await Promise.all(replies)).map((reply) => [
+        reply.status,
+        reply.json<{ RESULT: { ROWS: unknown[][] } }>().RESULT.ROWS[0]?.[1],
+      ]);
+      assert.deepEqual(told, [
+        [200, 'world'],
+        [200, 'shop'],
+      ]);
+    } finally {
+      for (const gate of gates) await gate.open().catch(() => undefined);
+    }
+  });
+});
+
+test('/openapi.json describes what a further section answers, and that one may be named', async () => {
+  await withGateway(async (gateway) => {
+    const document = (await gateway.get('/openapi.json')).json<{
+      components: { schemas: Record<string, { properties?: { section?: object } }> };
+    }>();
+    const validator = new Ajv2020({
+      strict: true,
+      allowUnionTypes: true,
+      keywords: ['components'],
+    });
+    validator.addSchema({ $id: 'document', components: document.components });
+    const reply = await gateway.post('/v1/query', { sql: valueSql, section: 'shop' });
+    assert.ok(
+      validator.validate({ $ref: 'document#/components/schemas/Rows' }, reply.json()),
+      validator.errorsText(),
+    );
+    assert.match(JSON.stringify(document), /The section that is meant; without this the first\./);
+    assert.ok(!JSON.stringify(document).includes('the section that is served here'));
+  });
+});
+
+test('docs/several-databases.md: every question gets the answer that stands there', async () => {
+  await databases.world.query(`
+    create table place (name varchar(60) not null primary key);
+    insert into place values ('Baku'), ('Longyearbyen')`);
+  await databases.shop.query(`
+    create table article (name varchar(60) not null);
+    insert into article values ('umbrella')`);
+  const page = readFileSync('docs/several-databases.md', 'utf8');
+  const asked = [...page.matchAll(/^```sh\n(.*)\n```\n```json\n(.*)\n```$/gm)];
+  assert.equal(asked.length, 4);
+  await withGateway(
+    async (gateway) => {
+      await eventually('it is ready', async () => {
+        const { text } = await gateway.get('/readyz');
+        return !text.includes('false');
+      });
+      for (const [, command = '', answer = ''] of asked) {
+        const program = command.replaceAll('http://127.0.0.1:9090', gateway.url);
+        const { stdout } = await run('bash', ['-c', program]);
+        assert.deepEqual(JSON.parse(stdout), JSON.parse(answer), command);
+      }
+    },
+    { shop: { read_only: 'on', pool: 4 } },
+  );
+});

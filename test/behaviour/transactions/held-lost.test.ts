@@ -1,0 +1,411 @@
+// Transactions that clients hold, when something goes wrong: what is lost never runs outside, and an unknown COMMIT is told as unknown.
+// Must not know how one is held.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import type { Reply } from '../../support/ask.ts';
+import { createAsk } from '../../support/ask.ts';
+import { createAuthority } from '../../support/certificates.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { beginHeld, type HeldByClient, holdBy, summarise } from '../../support/held.ts';
+import { enterPipeline } from '../../support/pipeline.ts';
+import { signal } from '../../support/processes.ts';
+import { readMetric } from '../../support/scrape.ts';
+
+const over = '409 TRANSACTION_ENDED not_executed';
+const unknown = '502 CONNECTION_LOST unknown';
+
+let database: Database;
+let proxy: ProxiedDatabase;
+let gateway: Gateway;
+
+before(async () => {
+  database = await startDatabase();
+  await createGate(database);
+  await database.query(
+    'create table notes (id int auto_increment primary key, who int) engine = innodb',
+  );
+  proxy = await startProxiedDatabase(database);
+  gateway = await startGateway({
+    database: proxy.target,
+    settings: { workers: 3, pool: 24, transaction_idle_timeout: '30s' },
+  });
+});
+after(async () => {
+  await gateway?.stop();
+  await proxy?.stop();
+  await database.stop();
+});
+beforeEach(async () => {
+  await database.query('delete from notes');
+});
+
+const written = async () => {
+  const rows = await database.query('select who from notes order by who');
+  return rows.map(({ who }) => who);
+};
+
+type Request = { readonly worker: number; readonly phase: string };
+
+const requests = async (from: Gateway): Promise<readonly Request[]> =>
+  (await from.get('/v1/requests')).json<{ requests: readonly Request[] }>().requests;
+
+const pidOf = async (from: Gateway, worker: number): Promise<number> => {
+  const { workers } = (await from.get('/v1/stats')).json<{ workers: readonly { pid: number }[] }>();
+  return workers[worker]?.pid ?? 0;
+};
+
+/** Has a statement run in it for as long as `meanwhile` takes, which is told of it. */
+async function whileItRuns<Found>(
+  held: HeldByClient,
+  meanwhile: (running: Request) => Found | Promise<Found>,
+): Promise<Found> {
+  const gate = await closeGate(database);
+  try {
+    const reply = held.query(`select ${gate.zero}`);
+    const running = await eventually('it runs', async () =>
+      (await requests(gateway)).find(({ phase }) => phase === 'running'),
+    );
+    const found = await meanwhile(running);
+    await gate.open();
+    assert.equal((await reply).status, 200);
+    return found;
+  } finally {
+    await gate.open();
+  }
+}
+
+/** The process that holds it, as the page of running requests tells. */
+const ownerOf = (held: HeldByClient): Promise<number> =>
+  whileItRuns(held, ({ worker }) => pidOf(gateway, worker));
+
+/** Whatever is asked for in it says that it is over; a rollback says that nothing of it is left. */
+async function assertIsOver(held: HeldByClient): Promise<void> {
+  assert.equal(summarise(await held.query('insert into notes (who) values (99)')), over);
+  assert.equal(summarise(await held.commit()), over);
+  assert.deepEqual((await held.rollback()).json(), { rolled_back: true });
+}
+
+async function withGateway(
+  settings: Parameters<typeof startGateway>[0]['settings'],
+  work: (own: Gateway) => Promise<void>,
+): Promise<void> {
+  const own = await startGateway({ database, settings: settings ?? {} });
+  try {
+    await work(own);
+  } finally {
+    await own.stop();
+  }
+}
+
+test("a worker that is killed takes its own with it, and nobody else's", async () => {
+  const all = await Promise.all(Array.from({ length: 9 }, () => beginHeld(gateway)));
+  for (const [who, held] of all.entries()) {
+    await held.query('insert into notes (who) values (:who)', { params: { who } });
+  }
+  const victim = await ownerOf(all[0] as HeldByClient);
+  signal(victim, 'SIGKILL');
+  await eventually('another one is there', () => {
+    const workers = gateway.workers();
+    return workers.length === 3 && !workers.includes(victim);
+  });
+  const kept: number[] = [];
+  for (const [who, held] of all.entries()) {
+    const reply = await held.query('select who from notes where who = :who', { params: { who } });
+    if (reply.status === 200) {
+      assert.deepEqual((await held.commit()).json(), { committed: true });
+      kept.push(who);
+    } else await assertIsOver(held);
+  }
+  assert.equal(kept.includes(0), false);
+  assert.deepEqual(await written(), kept);
+});
+
+test('one that lies idle ends with its connection: its place is free, and nothing runs outside', async () => {
+  await withGateway({ workers: 1 }, async (own) => {
+    const held = await beginHeld(own);
+    await held.query('insert into notes (who) values (1)');
+    const [[connection] = []] = await held.rows('select connection_id()');
+    await database.query(`kill ${connection}`);
+    await eventually('it has ended', async () => {
+      const left = await readMetric(own, 'dbhttpd_transactions_held');
+      return (
+        left === 0 && (await readMetric(own, 'dbhttpd_pool_connections', { state: 'busy' })) === 0
+      );
+    });
+    await assertIsOver(held);
+    assert.deepEqual(await written(), []);
+  });
+});
+
+test('a COMMIT that is cut on its way back is unknown, to commit and to rollback, whoever asks', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
+  assert.equal(summarise(await held.commit()), unknown);
+  for (const _time of [1, 2, 3, 4]) {
+    assert.equal(summarise(await held.commit()), unknown);
+    assert.equal(summarise(await held.rollback()), unknown);
+  }
+  assert.equal(summarise(await held.query('insert into notes (who) values (2)')), over);
+  await eventually('the server has done it', async () => (await written()).length === 1);
+});
+
+/** COMMIT is on its way, and a second one, a rollback and a statement wait behind it. */
+async function crowdCommit(held: HeldByClient) {
+  const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const all = [held.commit()];
+  await eventually('COMMIT is on its way', () => stalled.hits() === 1);
+  const more = [held.commit, held.rollback, () => held.query('insert into notes (who) values (2)')];
+  for (const [behind, ask] of more.entries()) {
+    all.push(ask());
+    await eventually('it waits', async () => {
+      const phases = (await requests(gateway)).map(({ phase }) => phase);
+      return phases.filter((phase) => phase === 'waiting').length === behind + 1;
+    });
+  }
+  return all;
+}
+
+test('who waits behind a COMMIT is told how that ended', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const all = await crowdCommit(held);
+  proxy.release();
+  const [first, second, rollback, statement] = await Promise.all(all);
+  assert.deepEqual(first?.json(), { committed: true });
+  assert.deepEqual(second?.json(), { committed: true });
+  assert.deepEqual(rollback?.json(), { rolled_back: false, committed: true });
+  assert.equal(summarise(statement as Reply), over);
+  assert.deepEqual(await written(), [1]);
+});
+
+test('who waits behind a COMMIT that is lost is told that it is unknown', async () => {
+  const held = await beginHeld(gateway);
+  const [[connection] = []] = await held.rows('select connection_id()');
+  await held.query('insert into notes (who) values (1)');
+  const all = await crowdCommit(held);
+  await database.query(`kill ${connection}`);
+  await eventually('it is gone', async () => {
+    const sql = `select 1 from information_schema.processlist where id = ${connection}`;
+    return (await database.query(sql)).length === 0;
+  });
+  proxy.release();
+  const told = (await Promise.all(all)).map(summarise);
+  assert.deepEqual(told, [unknown, unknown, unknown, over]);
+});
+
+test('what was committed stays committed when its worker is gone', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const owner = await ownerOf(held);
+  await held.commit();
+  signal(owner, 'SIGKILL');
+  await eventually('it is gone', () => !gateway.workers().includes(owner));
+  for (const _time of [1, 2, 3]) {
+    assert.deepEqual((await held.commit()).json(), { committed: true });
+    assert.deepEqual((await held.rollback()).json(), { rolled_back: false, committed: true });
+  }
+});
+
+test('a worker that cannot be reached for now is not taken for one that is gone', async () => {
+  const held = await beginHeld(gateway);
+  const owner = await ownerOf(held);
+  const early: string[] = [];
+  signal(owner, 'SIGSTOP');
+  const all = Array.from({ length: 700 }, async () => {
+    const reply = await held.query('insert into notes (who) values (1)');
+    const told = reply.status === 200 ? 'done' : summarise(reply);
+    early.push(told);
+    return told;
+  });
+  try {
+    await eventually('its backlog is full', () => early.length > 0);
+  } finally {
+    signal(owner, 'SIGCONT');
+  }
+  const told = await Promise.all(all);
+  assert.deepEqual([...new Set(told)].sort(), ['503 QUEUE_FULL not_executed', 'done']);
+  assert.deepEqual((await held.commit()).json(), { committed: true });
+  assert.equal((await written()).length, told.filter((one) => one === 'done').length);
+});
+
+test('a deadline that passes before COMMIT is sent undoes all, and says so', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  proxy.on(/^RELEASE SAVEPOINT/, { kind: 'stall' }, { times: 1 });
+  const answerTooLate = (statement: string) => {
+    if (statement.startsWith('KILL QUERY')) proxy.release();
+    return false;
+  };
+  const rule = proxy.on(answerTooLate, { kind: 'stall' });
+  const asked = { transaction: held.token, timeout_ms: 200 };
+  const late = await gateway.post('/v1/transaction/commit', asked);
+  rule.remove();
+  assert.equal(summarise(late), '504 DEADLINE_RUNNING rolled_back');
+  await assertIsOver(held);
+  assert.deepEqual(await written(), []);
+});
+
+test('a deadline that passes in COMMIT tells unknown, and what became of it can be asked', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  // COMMIT has been sent by then, however busy this machine is.
+  const asked = { transaction: held.token, timeout_ms: 3000 };
+  const late = await gateway.post('/v1/transaction/commit', asked);
+  assert.equal(summarise(late), '504 DEADLINE_RUNNING unknown');
+  proxy.release();
+  await eventually('it is known', async () => {
+    const again = await held.commit();
+    return again.status === 200 && again.json<{ committed: boolean }>().committed;
+  });
+  assert.deepEqual(await written(), [1]);
+});
+
+/** Begins one after another until there is no room. */
+async function fillShare(from: Gateway): Promise<readonly HeldByClient[]> {
+  const all: HeldByClient[] = [];
+  for (;;) {
+    const begun = await from.post('/v1/transaction', { timeout_ms: 3000 });
+    if (begun.status !== 201) return all;
+    all.push(holdBy(from, begun.json<{ transaction: string }>().transaction));
+  }
+}
+
+test('transactions have half of a pool; more wait, and plain requests do not', async () => {
+  await withGateway({ workers: 1, pool: 4 }, async (own) => {
+    const all = await fillShare(own);
+    const refused = await own.post('/v1/transaction', { timeout_ms: 200 });
+    assert.equal(summarise(refused), '503 DEADLINE_WAITING not_executed');
+    assert.equal((await own.post('/v1/query', { sql: 'select 1' })).status, 200);
+    const waiting = beginHeld(own);
+    await eventually('it waits', async () =>
+      (await requests(own)).some(({ phase }) => phase === 'waiting'),
+    );
+    await all[0]?.commit();
+    await (await waiting).commit();
+    for (const held of all.slice(1)) await held.commit();
+    assert.equal(all.length <= 2, true);
+  });
+});
+
+test('who waits for room gets what the pipeline gives back', async () => {
+  const settings = { workers: 1, pool: 4, transaction_idle_timeout: '60s' };
+  await withGateway(settings, async (own) => {
+    await enterPipeline(own, 'select who from notes where id = 1');
+    const held = await beginHeld(own);
+    const waiting = beginHeld(own, { timeout_ms: 15_000 });
+    await eventually('it waits', async () =>
+      (await requests(own)).some(({ phase }) => phase === 'waiting'),
+    );
+    const last = await waiting;
+    for (const one of [last, held]) assert.equal((await one.commit()).status, 200);
+  });
+});
+
+test('requests of one transaction run in the order of their arrival', async () => {
+  const held = await beginHeld(gateway);
+  const waitingNow = async (count: number) =>
+    (await requests(gateway)).filter(({ phase }) => phase === 'waiting').length === count;
+  const others: Promise<unknown>[] = [];
+  await whileItRuns(held, async () => {
+    for (const who of [1, 2, 3, 4]) {
+      others.push(held.query('insert into notes (who) values (:who)', { params: { who } }));
+      await eventually('it waits', () => waitingNow(who));
+    }
+  });
+  await Promise.all(others);
+  assert.deepEqual(await held.rows('select who from notes order by id'), [[1], [2], [3], [4]]);
+  await held.commit();
+});
+
+test('a client that leaves under a statement has its transaction rolled back', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const leaving = new AbortController();
+  const body = JSON.stringify({ sql: 'select sleep(20)', transaction: held.token });
+  const headers = { 'Content-Type': 'application/json' };
+  const asked = fetch(`${gateway.url}/v1/query`, {
+    method: 'POST',
+    headers,
+    body,
+    signal: leaving.signal,
+  });
+  asked.catch(() => {});
+  await eventually('it runs', async () =>
+    (await requests(gateway)).some(({ phase }) => phase === 'running'),
+  );
+  leaving.abort();
+  await assert.rejects(asked);
+  await eventually('it is over', async () => (await held.query('select 1')).status === 409);
+  await assertIsOver(held);
+  assert.deepEqual(await written(), []);
+});
+
+test('a worker that hangs is waited for up to the deadline of what was passed on to it', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const owner = await ownerOf(held);
+  signal(owner, 'SIGSTOP');
+  try {
+    await eventually('another worker has taken the request', async () => {
+      const late = await held
+        .query('select 1', { timeout_ms: 200 })
+        .then(summarise, () => 'hung too');
+      return late === '504 DEADLINE_RUNNING unknown';
+    });
+  } finally {
+    signal(owner, 'SIGCONT');
+  }
+  await held.rollback();
+});
+
+test('behind TLS, and beside a pidfile of a long path, every worker finds them', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'held-'));
+  const deep = join(
+    directory,
+    'a-directory-with-a-long-name'.repeat(4),
+    'and-another-one'.repeat(4),
+  );
+  mkdirSync(deep, { recursive: true });
+  const { cert, key } = createAuthority(directory).issue('localhost');
+  try {
+    const settings = {
+      workers: 3,
+      pidfile: join(deep, 'gateway.pid'),
+      https_cert: cert,
+      https_key: key,
+    };
+    await withGateway(settings, async (own) => {
+      const ask = createAsk(own.url.replace('http:', 'https:'));
+      const held = await beginHeld(ask);
+      for (const who of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+        const reply = await held.query('insert into notes (who) values (:who)', {
+          params: { who },
+        });
+        assert.equal(reply.status, 200, reply.text);
+      }
+      assert.deepEqual((await held.commit()).json(), { committed: true });
+      const sockets = readdirSync(deep).filter((name) => name.includes('worker'));
+      assert.equal(sockets.length, 3);
+      for (const name of sockets) assert.equal(statSync(join(deep, name)).mode & 0o777, 0o600);
+    });
+    assert.deepEqual(
+      readdirSync(deep).filter((name) => name.endsWith('.sock')),
+      [],
+    );
+    assert.equal((await written()).length, 9);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

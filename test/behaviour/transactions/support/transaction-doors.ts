@@ -1,0 +1,135 @@
+// The two doors by which a client holds a transaction, with the same words for what it is told: /v1, and the driver of PlanetScale's.
+// Must not know what goes wrong with it.
+import assert from 'node:assert/strict';
+import type { Agent } from 'node:http';
+import { Client, DatabaseError } from '@planetscale/database';
+import { createAsk, type Options, type Reply } from '../../../support/ask.ts';
+import { driverSettings, driverUrl } from '../../../support/driver.ts';
+import { type HeldByClient, holdBy, summarise } from '../../../support/held.ts';
+
+/**
+ * What a request was told: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` where
+ * the connection ended without a reply; else status, code and outcome of a refusal.
+ */
+export type Told = string;
+
+/** A client of one transaction, which keeps to it whatever it is told. Nothing rejects but for what no client may be told. */
+export type TransactionClient = {
+  readonly begin: () => Promise<Told>;
+  /** @param agent whose connections are used */
+  readonly run: (sql: string, agent?: Agent) => Promise<Told>;
+  readonly commit: (agent?: Agent) => Promise<Told>;
+  readonly rollback: (agent?: Agent) => Promise<Told>;
+};
+
+/** A way in. */
+export type Door = {
+  readonly name: string;
+  readonly open: (gateway: { readonly url: string }) => TransactionClient;
+  /** What its rollback is told of a transaction of which /v1's is told this. */
+  readonly rollbackTold: (told: Told) => Told;
+};
+
+export const doors: readonly Door[] = [
+  { name: '/v1', open: openV1, rollbackTold: (told) => told },
+  {
+    name: 'driver',
+    open: openDriver,
+    rollbackTold: (told) => (/^(committed|rolled back)$/.test(told) ? 'ended' : told),
+  },
+];
+
+const headers = { Authorization: `Bearer ${driverSettings.token}` };
+/** Tests decide when a request is answered. */
+const timeoutMs = 120_000;
+
+function openV1({ url }: { readonly url: string }): TransactionClient {
+  const ask = createAsk(url);
+  let token = '';
+  const held = (agent: Agent | undefined): HeldByClient => {
+    const options: Options = agent === undefined ? {} : { agent };
+    return holdBy(ask, token, { ...options, headers, timeoutMs });
+  };
+  const end = (reply: Reply): Told => {
+    if (reply.status !== 200) return summarise(reply);
+    const { committed } = reply.json<{ committed?: boolean }>();
+    return committed === true ? 'committed' : endOf(reply);
+  };
+  return {
+    begin: () =>
+      orCut(async () => {
+        const begun = await ask.post('/v1/transaction', {}, { headers, timeoutMs });
+        if (begun.status !== 201) return summarise(begun);
+        token = begun.json<{ transaction: string }>().transaction;
+        return 'begun';
+      }),
+    run: (sql, agent) =>
+      orCut(async () => {
+        const reply = await held(agent).query(sql);
+        return reply.status === 200 ? 'done' : summarise(reply);
+      }),
+    commit: (agent) => orCut(async () => end(await held(agent).commit())),
+    rollback: (agent) => orCut(async () => end(await held(agent).rollback())),
+  };
+}
+
+function endOf(reply: Reply): Told {
+  assert.deepEqual(reply.json(), { rolled_back: true });
+  return 'rolled back';
+}
+
+/** MySQL's numbers of the same, by which adapters tell the driver's errors apart. */
+const numbers: Readonly<Record<string, string>> = {
+  TRANSACTION_ENDED: '(errno 1317) (sqlstate 70100)',
+  CONNECTION_LOST: '(errno 2013) (sqlstate HY000)',
+  DEADLINE_RUNNING: '(errno 3024) (sqlstate HY000)',
+  DATABASE_UNREACHABLE: '(errno 2003) (sqlstate HY000)',
+};
+
+/** The driver's own connection; its session is kept to, as by a request that was under way when another one was told that it is over. */
+function openDriver(gateway: { readonly url: string }): TransactionClient {
+  const ask = createAsk(gateway.url);
+  let agent: Agent | undefined;
+  let session: unknown = null;
+  const send = async (url: string, asked: { headers: Record<string, string>; body: string }) => {
+    const body = { ...JSON.parse(asked.body), ...(session === null ? {} : { session }) };
+    const options: Options = agent === undefined ? {} : { agent };
+    const { headers } = asked;
+    const reply = await ask.post(new URL(url).pathname, body, { ...options, headers, timeoutMs });
+    const { status, text } = reply;
+    if (body.query === 'BEGIN' && status === 200)
+      session = reply.json<{ session: unknown }>().session;
+    return { ok: status === 200, status, statusText: '', text: () => Promise.resolve(text) };
+  };
+  const connection = new Client({
+    url: driverUrl(gateway),
+    fetch: (url, init) => send(url, init ?? { headers: {}, body: '{}' }),
+  }).connection();
+  const execute = (sql: string, told: Told, via?: Agent) =>
+    orCut(async () => {
+      agent = via;
+      return await connection.execute(sql).then(() => told, tellError);
+    });
+  return {
+    begin: () => execute('BEGIN', 'begun'),
+    run: (sql, via) => execute(sql, 'done', via),
+    commit: (via) => execute('COMMIT', 'committed', via),
+    rollback: (via) => execute('ROLLBACK', 'ended', via),
+  };
+}
+
+function tellError(error: unknown): Told {
+  if (!(error instanceof DatabaseError)) throw error;
+  const { code, outcome } = error.body as { code: string; outcome?: string };
+  assert.ok(error.message.endsWith(` ${numbers[code]}`), error.message);
+  return `${error.status} ${code} ${outcome}`;
+}
+
+async function orCut(ask: () => Promise<Told>): Promise<Told> {
+  try {
+    return await ask();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return 'cut';
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+// A real haproxy with the settings of deploy/haproxy, on ports of its own.
+// Must not know what is asked through it.
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { signal } from '../processes.ts';
+import { createWorkspace } from '../workspace.ts';
+
+/** A balancer. Whoever started it must stop it. */
+export type Balancer = { readonly port: number; readonly stop: () => Promise<void> };
+
+/** The settings as they are deployed. */
+export const deployedSettings = 'deploy/haproxy/dbhttpd.cfg';
+
+// haproxy is where an ordinary user's PATH does not lead.
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
+
+/** Whether the program is here. */
+export function hasHaproxy(): boolean {
+  return spawnSync('haproxy', ['-v'], { env }).error === undefined;
+}
+
+/** What its own check says of a file; empty where all is well. Throws where the program is missing. */
+export function checkSettings(path: string): string {
+  const { error, status, stderr } = spawnSync('haproxy', ['-c', '-f', path], {
+    env,
+    encoding: 'utf8',
+  });
+  if (error !== undefined) throw error;
+  const complaints = stderr.split('\n').filter((line) => /^\[(?:WARNING|ALERT)\]/.test(line));
+  return status === 0 ? complaints.join('\n') : stderr;
+}
+
+/** Starts it on `port` before three gateways; it is to be asked until it answers. */
+export function startHaproxy(port: number, gateways: readonly [number, number, number]): Balancer {
+  let pid = 0;
+  const workspace = createWorkspace('haproxy', () => {
+    if (pid !== 0) signal(pid, 'SIGKILL');
+  });
+  const path = join(workspace.path, 'haproxy.cfg');
+  const ports = [port, ...gateways];
+  const text = readFileSync(deployedSettings, 'utf8')
+    .replace(/127\.0\.0\.1:909([0-3])/g, (_all, at) => `127.0.0.1:${ports[Number(at)]}`)
+    // So many descriptors are not everybody's, and nobody reads the log.
+    .replace(/^ {4}(?:maxconn 4000|log \/dev\/log local0)$/gm, '');
+  writeFileSync(path, text);
+  const child = spawn('haproxy', ['-db', '-f', path], { env, stdio: 'ignore' });
+  pid = child.pid ?? 0;
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  return {
+    port,
+    stop: async () => {
+      child.kill('SIGKILL');
+      await ended;
+      workspace.remove();
+    },
+  };
+}

@@ -1,0 +1,84 @@
+// One server that replicates, of whatever product: its process, a link that clients reach it by, and a way around that link for the test.
+// Must not know the gateway, nor how the server replicates.
+import { type FaultProxy, startFaultProxy } from '../database/fault-proxy.ts';
+import { openConnection, queryOnce, type Row } from '../database/mariadb.ts';
+import { type ServerWish, startServerProcess } from '../database/server-process.ts';
+import { freeze } from '../processes.ts';
+
+/** A server that runs, or stands still, or is gone for a while. */
+export type LinkedServer = {
+  /** `db1`, `db2` …, in the order of the set. */
+  readonly name: string;
+  readonly serverId: number;
+  /** Where clients reach it: its link, on a port that stays the same whatever becomes of the server. */
+  readonly host: string;
+  readonly port: number;
+  readonly link: FaultProxy;
+  /** Where it listens itself, for those that must get there: other servers. */
+  readonly ownPort: number;
+  readonly state: () => 'running' | 'frozen' | 'killed';
+  readonly log: () => string;
+  /** As root, around the link, whatever read_only says. */
+  readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
+  /** A connection of root's around the link; the caller must end it. */
+  readonly connect: () => ReturnType<typeof openConnection>;
+  /** SIGSTOP: connections stay open, new ones are accepted by the system, nobody answers. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
+  /** SIGKILL. Its link refuses connections until `restart`. */
+  readonly kill: () => Promise<void>;
+  /** Starts a killed server again, as it was configured at first. */
+  readonly restart: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts a server with a binary log, and a database that `query` and `connect` are in; its creation is not in the log. */
+export async function startLinkedServer(wish: {
+  readonly serverId: number;
+  readonly args: readonly string[];
+  readonly database: string;
+  readonly server?: ServerWish;
+}): Promise<LinkedServer> {
+  const { serverId } = wish;
+  const own = [`--server-id=${serverId}`, '--log-bin=binlog', '--relay-log=relay'];
+  const server = await startServerProcess([...own, ...wish.args], wish.server ?? {});
+  const root = { host: '127.0.0.1', port: server.port, user: 'root', password: server.password };
+  const create = `set sql_log_bin = 0; create database ${wish.database} character set utf8mb4`;
+  await queryOnce(root, undefined, create);
+  const link = await startFaultProxy({ host: root.host, port: root.port });
+  let state: 'running' | 'frozen' | 'killed' = 'running';
+  return {
+    name: `db${serverId}`,
+    serverId,
+    host: link.host,
+    port: link.port,
+    link,
+    ownPort: server.port,
+    state: () => state,
+    log: server.log,
+    query: (sql, values = []) => queryOnce(root, wish.database, sql, values),
+    connect: () => openConnection(root, wish.database, {}),
+    freeze: () => {
+      freeze(server.pid());
+      state = 'frozen';
+    },
+    thaw: () => {
+      process.kill(server.pid(), 'SIGCONT');
+      state = 'running';
+    },
+    kill: async () => {
+      state = 'killed';
+      await link.listen(false);
+      await server.halt('SIGKILL');
+    },
+    restart: async () => {
+      await server.resume();
+      await link.listen(true);
+      state = 'running';
+    },
+    stop: async () => {
+      await link.stop();
+      await server.remove();
+    },
+  };
+}

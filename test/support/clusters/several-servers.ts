@@ -1,0 +1,91 @@
+// A gateway before a replicated set, as its operator and its clients see it: roles, reasons, where a statement ran.
+// Must not know how roles are found out.
+import type { Stats } from '../../../src/shared/process/stats.ts';
+import { eventually } from '../eventually.ts';
+import { type Gateway, startGateway } from '../gateway.ts';
+import type { Settings } from '../ini-text.ts';
+import { readMetric } from '../scrape.ts';
+import type { ReplicatedSet } from './replication.ts';
+
+/** What a candidate is said to be. */
+export type Role = 'primary' | 'replica' | 'unusable';
+
+type SectionReady = { readonly roles: readonly Role[]; readonly reasons: readonly string[] };
+type Ready = { readonly sections?: Readonly<Record<string, SectionReady>> };
+
+/** Whom a request asks for: the number (server_id) of the server that answers it. */
+export const whoAmI = 'select @@server_id as id';
+
+/** Starts a gateway of one worker before these servers, and waits until it has made up its mind; its caller stops it. */
+export async function startBefore(
+  set: Pick<ReplicatedSet, 'target'>,
+  settings: Settings = {},
+): Promise<Gateway> {
+  const gateway = await startGateway({
+    database: set.target,
+    settings: { workers: 1, pool: 4, statement_timeout: '15s', ...settings },
+  });
+  try {
+    await eventually('each server has a role', async () => (await rolesOf(gateway)).length > 0);
+    return gateway;
+  } catch (error) {
+    await gateway.stop();
+    throw error;
+  }
+}
+
+/** The roles in the order of `host`; none before all servers have been asked. */
+export async function rolesOf(gateway: Gateway): Promise<readonly Role[]> {
+  const { sections, code } = (await gateway.get('/readyz')).json<Ready & { code?: string }>();
+  return code === 'STARTING' ? [] : (sections?.[gateway.section]?.roles ?? []);
+}
+
+/** Why each server has its role, in the order of `host`, as everybody is told, for nothing guards /readyz. */
+export async function readyReasonsOf(gateway: Gateway): Promise<readonly string[]> {
+  const { sections } = (await gateway.get('/readyz')).json<Ready>();
+  return sections?.[gateway.section]?.reasons ?? [];
+}
+
+/** Why each server has its role, in the order of `host`, as people and the console are told. */
+export async function reasonsOf(gateway: Gateway): Promise<readonly (string | null)[]> {
+  const { backends } = (await gateway.get('/v1/stats')).json<Stats>();
+  return backends.map(({ reason }) => reason);
+}
+
+/** Resolves once the roles are these. */
+export async function rolesBecome(gateway: Gateway, roles: readonly Role[]): Promise<void> {
+  const wanted = roles.join();
+  let last = '';
+  try {
+    await eventually(
+      `roles are ${wanted}`,
+      async () => {
+        last = (await rolesOf(gateway)).join();
+        return last === wanted;
+      },
+      { timeoutMs: 15_000, everyMs: 20 },
+    );
+  } catch (error) {
+    throw new Error(`they are ${last}\n${gateway.log()}`, { cause: error });
+  }
+}
+
+/** The number of the server that answers a read, which is declared so or not. */
+export async function readerOf(gateway: Gateway, isReadOnly = true): Promise<number> {
+  const body = { sql: whoAmI, ...(isReadOnly ? { read_only: true } : {}) };
+  const reply = await gateway.post('/v1/query', body);
+  if (reply.status !== 200) throw new Error(reply.text);
+  return Number(reply.json<{ rows: [[number]] }>().rows[0][0]);
+}
+
+/** The numbers of the servers that answer so many declared reads, each once. */
+export async function readersOf(gateway: Gateway, count = 24): Promise<readonly number[]> {
+  const readers = new Set<number>();
+  for (let left = count; left > 0; left -= 1) readers.add(await readerOf(gateway));
+  return [...readers].sort((one, other) => one - other);
+}
+
+/** What `dbhttpd_backend_role` says of a server; 1 where it has this role. */
+export function roleMetric(gateway: Gateway, backend: string, role: Role): Promise<number> {
+  return readMetric(gateway, 'dbhttpd_backend_role', { backend, role });
+}

@@ -1,0 +1,209 @@
+// The database of a test: on a private server, or one of its own on the server that the run was given.
+// Must not know the gateway.
+import { randomBytes } from 'node:crypto';
+import type { TestContext } from 'node:test';
+import mysql from 'mysql2/promise';
+import { freeze } from '../processes.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+
+/** Rows as objects; numbers that JavaScript cannot hold, dates and times come as the server's text. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A database and the server that it lives on. Whoever started it must stop it. */
+export type Database = {
+  readonly host: string;
+  readonly port: number;
+  readonly socket: string | null;
+  readonly user: string;
+  readonly password: string;
+  /** The name of the database: empty, utf8mb4, dropped by `stop`. */
+  readonly name: string;
+  readonly flavour: 'mariadb' | 'mysql';
+  readonly version: string;
+  /** Whether the server was started for this handle alone: only then may it be frozen or halted. */
+  readonly own: boolean;
+  /** The pid of the server's process. Throws when the server is not this handle's own. */
+  readonly pid: () => number;
+  /** Runs one statement, or several, on a connection of its own, in this database. */
+  readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
+  /** Opens a connection of mysql2, in this database; one that the caller does not end ends with `stop`. */
+  readonly connect: (options?: mysql.ConnectionOptions) => Promise<mysql.Connection>;
+  /** SIGSTOP: the server's sockets stay open and nobody answers. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
+  /** Ends the server and keeps its data; SIGKILL is the crash. */
+  readonly halt: (signal?: 'SIGTERM' | 'SIGKILL') => Promise<void>;
+  readonly resume: () => Promise<void>;
+  readonly restart: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Where a server is reached, and by whom. */
+export type Login = Pick<Database, 'host' | 'port' | 'user' | 'password'>;
+
+type Server = {
+  readonly host: string;
+  readonly port: number;
+  readonly socket: string | null;
+  readonly user: string;
+  readonly password: string;
+  readonly process: ServerProcess | null;
+};
+
+const externalVariable = 'DBHTTPD_TEST_MYSQL';
+const sharedVariable = 'DBHTTPD_TEST_SHARED';
+
+/** Whether all tests are to use a server that somebody else runs. */
+export function isServerGiven(): boolean {
+  return process.env[externalVariable] !== undefined;
+}
+
+/**
+ * Whether tests may stop, freeze or configure the server; where they may not, skips the test and says why.
+ * Use: `if (!ownServerOnly(t)) return;`
+ */
+export function ownServerOnly(t: TestContext): boolean {
+  if (!isServerGiven()) return true;
+  t.skip(`${externalVariable} names a server that this test may not stop, freeze or configure`);
+  return false;
+}
+
+/**
+ * Opens a database for a test file. The server is, in this order: the one of DBHTTPD_TEST_MYSQL; a private
+ * one, if `own` or `args` ask for it; the one that the run shares; a private one.
+ */
+export async function startDatabase(
+  wish: {
+    readonly args?: readonly string[];
+    readonly own?: boolean;
+    /** False: a private server that offers none. */
+    readonly tls?: boolean;
+  } = {},
+): Promise<Database> {
+  const isPrivate = wish.own === true || wish.args !== undefined || wish.tls === false;
+  const given =
+    process.env[externalVariable] ?? (isPrivate ? undefined : process.env[sharedVariable]);
+  const server =
+    given === undefined ? await startServer(wish.args ?? [], wish.tls) : parseServer(given);
+  const name = `dbhttpd_test_${process.pid}_${randomBytes(4).toString('hex')}`;
+  const opened = new Set<mysql.Connection>();
+  const connect = async (options: mysql.ConnectionOptions = {}) => {
+    const connection = await openConnection(server, name, options);
+    opened.add(connection);
+    return connection;
+  };
+  const query = (sql: string, values: readonly unknown[] = []) =>
+    queryOnce(server, name, sql, values);
+  await queryOnce(server, undefined, `create database ${name} character set utf8mb4`);
+  const version = String((await query('select version() as version'))[0]?.version);
+  return {
+    ...server,
+    name,
+    version,
+    flavour: version.includes('MariaDB') ? 'mariadb' : 'mysql',
+    connect,
+    query,
+    ...powerOver(server.process),
+    stop: async () => {
+      for (const connection of opened) connection.destroy();
+      if (server.process !== null) await server.process.remove();
+      else await query(`drop database if exists ${name}`);
+    },
+  };
+}
+
+/** The address of a server as DBHTTPD_TEST_SHARED has it, for the processes of one run. */
+export function describeServer(server: Database): Record<string, string> {
+  const url = new URL(`mysql://${server.host}:${server.port}`);
+  url.username = server.user;
+  url.password = server.password;
+  if (server.socket !== null) url.searchParams.set('socket', server.socket);
+  return { [sharedVariable]: url.href };
+}
+
+function powerOver(process_: ServerProcess | null) {
+  const own = () => {
+    if (process_ === null) throw new Error('this server is shared: ask for one of your own');
+    return process_;
+  };
+  return {
+    own: process_ !== null,
+    pid: () => own().pid(),
+    freeze: () => freeze(own().pid()),
+    thaw: () => void process.kill(own().pid(), 'SIGCONT'),
+    halt: (signal?: 'SIGTERM' | 'SIGKILL') => own().halt(signal),
+    resume: () => own().resume(),
+    restart: async () => {
+      await own().halt();
+      await own().resume();
+    },
+  };
+}
+
+async function startServer(args: readonly string[], tls = true): Promise<Server> {
+  const started = await startServerProcess(args, { tls });
+  const { port, socket, password } = started;
+  return { host: '127.0.0.1', port, socket, user: 'root', password, process: started };
+}
+
+function parseServer(address: string): Server {
+  const url = new URL(address);
+  return {
+    host: url.hostname,
+    port: Number(url.port || 3306),
+    socket: url.searchParams.get('socket'),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    process: null,
+  };
+}
+
+/** Opens a connection of mysql2 that takes several statements and keeps every digit. The caller must end it. */
+export function openConnection(
+  server: Login,
+  database: string | undefined,
+  options: mysql.ConnectionOptions,
+): Promise<mysql.Connection> {
+  return mysql.createConnection({
+    host: server.host,
+    port: server.port,
+    user: server.user,
+    password: server.password,
+    ...(database === undefined ? {} : { database }),
+    multipleStatements: true,
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+    dateStrings: true,
+    jsonStrings: true,
+    disableEval: true,
+    ...options,
+  });
+}
+
+/** Runs one statement, or several, on a connection of its own. */
+export function queryOnce(
+  server: Login,
+  database: string | undefined,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  return withConnection(
+    () => openConnection(server, database, {}),
+    async (connection) => {
+      const [rows] = await connection.query(sql, [...values]);
+      return rows as Row[];
+    },
+  );
+}
+
+async function withConnection<Result>(
+  open: () => Promise<mysql.Connection>,
+  use: (connection: mysql.Connection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await open();
+  try {
+    return await use(connection);
+  } finally {
+    connection.destroy();
+  }
+}

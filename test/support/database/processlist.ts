@@ -1,0 +1,51 @@
+// What a server runs now, and for whom: its process list, read on a connection that stays open.
+// Must not know the gateway.
+import type { RowDataPacket } from 'mysql2';
+import { eventually } from '../eventually.ts';
+import type { Database } from './mariadb.ts';
+
+/** One thread of the server that belongs to the database of a test. */
+export type Thread = { readonly id: number; readonly sql: string | null };
+
+/** A view of the process list; whoever opened it must close it. */
+export type Processlist = {
+  /** The threads of this database that run a statement containing `text`. */
+  readonly running: (text: string) => Promise<Thread[]>;
+  /** All connections to this database but this one. */
+  readonly connections: () => Promise<Thread[]>;
+  /** Resolves once such a statement runs, and tells since when the caller knows. */
+  readonly started: (text: string, count?: number) => Promise<void>;
+  /** Resolves to the ms that passed until no such statement ran any more. */
+  readonly ended: (text: string, timeoutMs?: number) => Promise<number>;
+  readonly close: () => void;
+};
+
+/** Opens the view. */
+export async function openProcesslist(database: Database): Promise<Processlist> {
+  const connection = await database.connect();
+  connection.on('error', () => undefined);
+  const list = async (): Promise<Thread[]> => {
+    const [rows] = await connection.query<RowDataPacket[]>(
+      'select id, info as running from information_schema.processlist where db = database() and id <> connection_id()',
+    );
+    return rows.map((row) => ({ id: Number(row.id), sql: row.running as string | null }));
+  };
+  const running = async (text: string) => (await list()).filter(({ sql }) => sql?.includes(text));
+  return {
+    running,
+    connections: list,
+    started: async (text, count = 1) => {
+      await eventually(
+        `${count} × ${text} is running`,
+        async () => (await running(text)).length >= count,
+      );
+    },
+    ended: async (text, timeoutMs = 30_000) => {
+      const from = performance.now();
+      const gone = async () => (await running(text)).length === 0;
+      await eventually(`${text} has ended`, gone, { timeoutMs });
+      return performance.now() - from;
+    },
+    close: () => connection.destroy(),
+  };
+}

@@ -1,0 +1,206 @@
+// What histories of writes before a cluster have in common, whose nodes could all be written to: gateways, tables in which two writers would
+// conflict, a while in which nothing happens, what all nodes hold in the end.
+// Must not know of what product the cluster is, nor what happens to it.
+import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import type { LinkedServer } from '../clusters/linked-server.ts';
+import { eventually } from '../eventually.ts';
+import { type Gateway, startGateway, type Target } from '../gateway.ts';
+import type { Settings } from '../ini-text.ts';
+import { readMetric } from '../scrape.ts';
+import { type Failover, type FailoverJudgement, judgeFailover } from './failover-judge.ts';
+import { idOf, type Write, writtenTable } from './failover-writes.ts';
+import { countAll, countRows, isIdle, isWrite, type Writing } from './failover-writing.ts';
+import type { Breach } from './keyed-judge.ts';
+
+/** A node as clients and the test reach it. */
+export type ClusterNode = Pick<LinkedServer, 'name' | 'host' | 'port' | 'link' | 'query'> & {
+  /** Transactions of clients that lost against another node's, so far. */
+  readonly conflicts: () => Promise<number>;
+};
+
+/** What has happened. */
+export type ClusterHistory = FailoverJudgement & {
+  readonly counts: ReadonlyMap<string, number>;
+  /** From the return of what was struck until the gateways had settled on it. */
+  readonly backMs: number;
+  /** What nodes and gateways said when nothing was served after the strike; null: writes went on. */
+  readonly stalled: string | null;
+};
+
+/** What had been sent when the writer changed may still run beside it. */
+export const clusterRestMs = 1_000;
+
+const workers = 2;
+const gatewayCount = 2;
+/** Each write counts in one of so few rows: through two nodes at once they would conflict. */
+const hotRows = 4;
+
+/** Has gateways started before a cluster, which end when `play` has. */
+export async function withGateways<Result>(
+  target: Target,
+  further: Settings,
+  play: (gateways: readonly Gateway[]) => Promise<Result>,
+): Promise<Result> {
+  const own = { workers, pool: 6, idempotency_table: 'request_keys', statement_timeout: '15s' };
+  const gateways: Gateway[] = [];
+  try {
+    for (let count = 0; count < gatewayCount; count += 1) {
+      gateways.push(await startGateway({ database: target, settings: { ...own, ...further } }));
+    }
+    return await play(gateways);
+  } finally {
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+  }
+}
+
+/** Empty tables, in the place of those that an earlier history has left. */
+export async function prepareTables(node: ClusterNode, database: string): Promise<void> {
+  const rows = Array.from({ length: hotRows }, (_, id) => `(${id}, 0)`);
+  await node.query(`
+    drop table if exists written, request_keys, hot;
+    ${writtenTable};
+    alter table written add column n bigint auto_increment primary key;
+    create table hot (id int primary key, n int not null);
+    insert into hot values ${rows};
+    create trigger heat after insert on written
+      for each row update hot set n = n + 1 where hot.id = new.id % ${hotRows};
+    ${describeCreation(parseLedgerTable('request_keys', database))}`);
+}
+
+/** Resolves once a node has this role for all workers of all gateways. */
+export async function waitForRole(
+  gateways: readonly Gateway[],
+  { name, host, port }: ClusterNode,
+  role: 'primary' | 'replica' | 'unusable',
+): Promise<void> {
+  for (const gateway of gateways) {
+    await eventually(`${name} is ${role}`, async () => {
+      const labels = { backend: `${host}:${port}`, role };
+      return (await readMetric(gateway, 'dbhttpd_backend_role', labels)) === workers;
+    });
+  }
+}
+
+/** A while of writes in which nothing happens to any node. @param promises what each breach is called */
+export async function watchPeace(
+  nodes: readonly ClusterNode[],
+  writer: ClusterNode,
+  writing: Writing,
+  promises: { readonly one: string; readonly peace: string },
+): Promise<Breach[]> {
+  const others = nodes.filter((node) => node !== writer);
+  const conflictsOf = async () =>
+    (await Promise.all(nodes.map((node) => node.conflicts()))).reduce((sum, one) => sum + one, 0);
+  const sent = watchWrites(others);
+  const conflictsBefore = await conflictsOf();
+  await writing.succeed(performance.now());
+  const conflicts = (await conflictsOf()) - conflictsBefore;
+  return [
+    ...sent().map((example) => ({ promise: promises.one, example })),
+    ...(conflicts === 0 ? [] : [{ promise: promises.peace, example: `${conflicts} conflicts` }]),
+  ];
+}
+
+/** From now on; what it returns tells which writes have been sent to these nodes since. */
+export function watchWrites(nodes: readonly ClusterNode[]): () => string[] {
+  const before = nodes.map(({ link }) => link.statements.length);
+  return () =>
+    nodes
+      .flatMap(({ link }, at) => link.statements.slice(before[at]))
+      .filter((text) => isWrite(text));
+}
+
+/** A gateway before a cluster that nobody may write to: ready no more, and refusing. @param reason is in its log, where that is promised */
+export async function findRefusal(
+  gateway: Gateway,
+  promise: string,
+  reason = '',
+): Promise<Breach[]> {
+  const wrong = (example: string) => ({ promise, example });
+  // Its workers find it out one by one.
+  const usable = () => readMetric(gateway, 'dbhttpd_backend_role', { role: 'primary' });
+  await eventually('nobody is written to', async () => (await usable()) === 0);
+  const ready = await gateway.get('/readyz');
+  const asked = { SQL: 'insert into written (id) values (0)', TIMEOUT: 500 };
+  const { status, text } = await gateway.dbPost(asked);
+  const unusable = '"roles":["unusable","unusable","unusable"]';
+  const isTold =
+    ready.status === 503 && ready.text.includes('NO_SERVER') && ready.text.includes(unusable);
+  const isRefused = status === 503 && text.includes('NO_PRIMARY') && text.includes('not_executed');
+  return [
+    ...(isTold ? [] : [wrong(`/readyz: ${ready.status} ${ready.text}`)]),
+    ...(isRefused ? [] : [wrong(`${status} ${text}`)]),
+    ...(gateway.log().includes(reason) ? [] : [wrong(`the log does not say: ${reason}`)]),
+  ];
+}
+
+/** Whether it was the cluster that did not go on, or a gateway that did not follow. */
+export async function describeStall(
+  nodes: readonly (Pick<LinkedServer, 'name' | 'state'> & {
+    readonly status: () => Promise<object>;
+  })[],
+  gateways: readonly Gateway[],
+): Promise<string> {
+  const states = nodes.map(async (node) => {
+    if (node.state() !== 'running') return `${node.name} ${node.state()}`;
+    return `${node.name} ${JSON.stringify(await node.status())}`;
+  });
+  const last = gateways.map((gateway) => gateway.log().split('\n').slice(-8).join('\n'));
+  return [...(await Promise.all(states)), ...last].join('\n');
+}
+
+/** Judges what was written by what the nodes hold, all of which are up. @param same what it is called when they differ */
+export async function judgeWrites(
+  writes: readonly Write[],
+  failover: Failover,
+  found: {
+    readonly nodes: readonly ClusterNode[];
+    readonly sentToFormer: readonly string[];
+    readonly same: string;
+  },
+): Promise<FailoverJudgement & Pick<ClusterHistory, 'counts'>> {
+  const { nodes, sentToFormer, same } = found;
+  for (const node of nodes) await eventually('all is over', () => isIdle(node));
+  const differing = await compareNodes(nodes);
+  const [first] = nodes;
+  if (first === undefined) throw new Error('a cluster has a node');
+  const kept = await first.query('select convert(reply using utf8mb4) as reply from request_keys');
+  const judged = judgeFailover(writes, failover, {
+    rows: await countRows(first),
+    former: null,
+    keys: kept.map(({ reply }) => idOf(String(reply))),
+    sentToFormer,
+  });
+  const breaches = differing.map((example) => ({ promise: same, example }));
+  return { ...judged, breaches: [...judged.breaches, ...breaches], counts: countAll(writes) };
+}
+
+/** Nodes apply what others have written a moment later. */
+const mostDelayMs = 10_000;
+
+/** What they hold where it is not the same, or a count is not that of the rows; nothing where all is well. */
+async function compareNodes(nodes: readonly ClusterNode[]): Promise<string[]> {
+  let held: object[] = [];
+  const agree = async () => {
+    held = await Promise.all(nodes.map(readHeld));
+    return held.every((row) => areAlike(row, held[0] ?? {}));
+  };
+  const limits = { timeoutMs: mostDelayMs, everyMs: 200 };
+  return eventually('all nodes hold the same', agree, limits).then(
+    () => [],
+    () => [JSON.stringify(held)],
+  );
+}
+
+async function readHeld(node: ClusterNode): Promise<object> {
+  const [row] = await node.query(`
+    select (select count(*) from written) as written, (select sum(id) from written) as ids,
+      (select sum(n) from hot) as hot, (select count(*) from request_keys) as keys_kept`);
+  return { name: node.name, ...row };
+}
+
+function areAlike(one: object, other: object): boolean {
+  const without = (row: object) => JSON.stringify({ ...row, name: '' });
+  const isCounted = Number(Reflect.get(one, 'hot')) === Number(Reflect.get(one, 'written'));
+  return isCounted && without(one) === without(other);
+}

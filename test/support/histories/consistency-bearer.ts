@@ -1,0 +1,190 @@
+// Whoever carries X-Consistency-Token from reply to request, and what it has seen by then: of each counter the highest value.
+// Must not know which servers answer, nor when they lag.
+import { Agent, request } from 'node:http';
+import { pick } from '../random.ts';
+
+/** Counters that only grow, and rows that make replies long: each row of the long read tells one counter. */
+export const counterTables = `
+  create table counters (id int primary key, n bigint not null) engine = innodb;
+  create table fillers (id int primary key, pad text not null) engine = innodb;
+  insert into fillers select seq, repeat('x', 8000) from seq_1_to_6`;
+
+const shortRead = "select concat('[', id, '=', n, ']') as seen from counters";
+const longRead =
+  "select concat('[', c.id, '=', c.n, ']') as seen, f.pad from counters c join fillers f order by f.id, c.id";
+
+/** How counters are read. */
+export const readingWays = [
+  '/db READ_ONLY',
+  '/v1/query read_only',
+  'QUERY',
+  '/db',
+  '/v1/query',
+  'batch',
+  'long /db READ_ONLY',
+  'long /v1/query',
+] as const;
+export type ReadingWay = (typeof readingWays)[number];
+
+const writingWays = ['/db', '/v1/query', 'batch', 'batch with key'] as const;
+
+/** A token, and what its bearer has seen by it: a reply to it must not show less. */
+export type Carried = {
+  readonly token: string | null;
+  readonly floor: ReadonlyMap<number, number>;
+  /** The gateway whose replica has shown it; null: it was the primary, or nothing has been seen. */
+  readonly replicaOf: string | null;
+};
+
+export const nothingCarried: Carried = { token: null, floor: new Map(), replicaOf: null };
+
+/** What a reply was. */
+export type ConsistentReply = {
+  readonly status: number;
+  readonly token: string | null;
+  readonly isUnverified: boolean;
+  readonly text: string;
+};
+
+/** One connection's worth of requests to one gateway after the other. Whoever creates it must end it. */
+export type Asker = {
+  readonly send: (
+    url: string,
+    wish: {
+      readonly method: string;
+      readonly path: string;
+      readonly body: object;
+      readonly token: string | null;
+      readonly key?: string;
+    },
+  ) => Promise<ConsistentReply>;
+  readonly end: () => void;
+};
+
+const timeoutMs = 20_000;
+
+/** Creates an asker, whose connections are kept. */
+export function createAsker(): Asker {
+  const agent = new Agent({ keepAlive: true });
+  return {
+    send: (url, { method, path, body, token, key }) =>
+      new Promise((resolve, reject) => {
+        const headers = {
+          'Content-Type': 'application/json',
+          ...(token === null ? {} : { 'X-Consistency-Token': token }),
+          ...(key === undefined ? {} : { 'Idempotency-Key': key }),
+        };
+        const signal = AbortSignal.timeout(timeoutMs);
+        const outgoing = request(
+          `${url}${path}`,
+          { method, agent, headers, signal },
+          (incoming) => {
+            const chunks: Buffer[] = [];
+            incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+            incoming.once('error', reject);
+            incoming.once('end', () => {
+              const told = incoming.headers['x-consistency-token'];
+              resolve({
+                status: incoming.statusCode ?? 0,
+                token: typeof told === 'string' ? told : null,
+                isUnverified: incoming.headers['x-consistency'] === 'unverified',
+                text: Buffer.concat(chunks).toString(),
+              });
+            });
+          },
+        );
+        outgoing.once('error', reject);
+        outgoing.end(JSON.stringify(body));
+      }),
+    end: () => agent.destroy(),
+  };
+}
+
+/** Asks for the counters. */
+export function read(
+  asker: Asker,
+  url: string,
+  way: ReadingWay,
+  token: string | null,
+): Promise<ConsistentReply> {
+  const ask = (method: string, path: string, body: object) =>
+    asker.send(url, { method, path, body, token });
+  switch (way) {
+    case '/db READ_ONLY':
+      return ask('POST', '/db', { SQL: shortRead, READ_ONLY: true });
+    case '/v1/query read_only':
+      return ask('POST', '/v1/query', { sql: shortRead, read_only: true });
+    case 'QUERY':
+      return ask('QUERY', '/v1/query', { sql: shortRead });
+    case '/db':
+      return ask('POST', '/db', { SQL: shortRead });
+    case '/v1/query':
+      return ask('POST', '/v1/query', { sql: shortRead });
+    case 'batch':
+      return ask('POST', '/v1/batch', { statements: [{ sql: shortRead }] });
+    case 'long /db READ_ONLY':
+      return ask('POST', '/db', { SQL: longRead, READ_ONLY: true });
+    case 'long /v1/query':
+      return ask('POST', '/v1/query', { sql: longRead });
+    default:
+      throw new Error(`no such way: ${way satisfies never}`);
+  }
+}
+
+/** Adds one to a counter. */
+export function write(
+  asker: Asker,
+  url: string,
+  id: number,
+  { token, random, key }: { token: string | null; random: () => number; key: string },
+): Promise<ConsistentReply> {
+  const sql = `update counters set n = n + 1 where id = ${id}`;
+  const ask = (path: string, body: object) =>
+    asker.send(url, { method: 'POST', path, body, token });
+  const way = pick(random, writingWays);
+  switch (way) {
+    case '/db':
+      return ask('/db', { SQL: sql });
+    case '/v1/query':
+      return ask('/v1/query', { sql });
+    case 'batch':
+      return ask('/v1/batch', { statements: [{ sql }] });
+    case 'batch with key': {
+      const body = { statements: [{ sql }] };
+      return asker.send(url, { method: 'POST', path: '/v1/batch', body, token, key });
+    }
+    default:
+      throw new Error(`no such way: ${way satisfies never}`);
+  }
+}
+
+/** The counters as a reply shows them: of each the lowest. */
+export function countersIn(text: string): ReadonlyMap<number, number> {
+  const seen = new Map<number, number>();
+  for (const [, id, n] of text.matchAll(/\[(\d+)=(\d+)\]/g)) {
+    const value = Math.min(Number(n), seen.get(Number(id)) ?? Number.POSITIVE_INFINITY);
+    seen.set(Number(id), value);
+  }
+  return seen;
+}
+
+/** The counters that show less than was seen before. */
+export function olderThan(
+  floor: ReadonlyMap<number, number>,
+  seen: ReadonlyMap<number, number>,
+): readonly string[] {
+  return [...floor].flatMap(([id, least]) => {
+    const now = seen.get(id) ?? 0;
+    return now < least ? [`counter ${id}: ${now} after ${least}`] : [];
+  });
+}
+
+/** What was seen of either. */
+export function mostOf(
+  one: ReadonlyMap<number, number>,
+  other: ReadonlyMap<number, number>,
+): ReadonlyMap<number, number> {
+  const most = new Map(one);
+  for (const [id, n] of other) most.set(id, Math.max(n, most.get(id) ?? 0));
+  return most;
+}

@@ -1,0 +1,89 @@
+// What makes a failover: the primary is struck, a replica is promoted or the primary comes back by itself, and at last it is there again.
+// Must not know who writes meanwhile.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ReplicatedSet } from '../clusters/replication.ts';
+import type { ReplicationServer } from '../clusters/replication-server.ts';
+
+/** What becomes of the primary. `restarted`: it crashes and comes back in its place, nobody is promoted. */
+export const strikes = ['killed', 'frozen', 'read-only', 'restarted'] as const;
+export type Strike = (typeof strikes)[number];
+
+/** A failover that is over; times are performance.now()'s. */
+export type Struck = {
+  readonly struckMs: number;
+  readonly promotedMs: number;
+  /** The earlier primary; null where it is the one in use again. */
+  readonly former: ReplicationServer | null;
+};
+
+/** Strikes the primary; after so many milliseconds a replica is promoted: the one that has received most. */
+export async function failOver(set: ReplicatedSet, how: Strike, afterMs: number): Promise<Struck> {
+  const former = set.primary();
+  const struckMs = performance.now();
+  await strike(former, how);
+  await pause(afterMs);
+  if (how === 'restarted') {
+    await former.restart();
+    return { struckMs, promotedMs: performance.now(), former: null };
+  }
+  // Who makes a primary read-only, to change it, waits: it still answers.
+  if (how === 'read-only') await set.waitForCatchUp();
+  const heir = await chooseHeir(set);
+  return { struckMs, promotedMs: await set.promote(heir), former };
+}
+
+/** The former primary is there again and takes writes, as one does that nobody has told of the failover. */
+export async function bringBack(former: ReplicationServer): Promise<number> {
+  const state = former.state();
+  switch (state) {
+    case 'killed':
+      await former.restart();
+      break;
+    case 'frozen':
+      former.thaw();
+      break;
+    case 'running':
+      await former.setReadOnly(false);
+      break;
+    default:
+      throw new Error(`no such state: ${state satisfies never}`);
+  }
+  return performance.now();
+}
+
+async function strike(primary: ReplicationServer, how: Strike): Promise<void> {
+  switch (how) {
+    case 'killed':
+    case 'restarted':
+      return primary.kill();
+    case 'frozen':
+      return primary.freeze();
+    case 'read-only':
+      return primary.setReadOnly(true);
+    default:
+      throw new Error(`no such strike: ${how satisfies never}`);
+  }
+}
+
+/** Any other one would lack what this one has, and this one would hold what the new primary lacks. */
+async function chooseHeir(set: ReplicatedSet): Promise<ReplicationServer> {
+  const replicas = set.replicas().filter((server) => server.state() === 'running');
+  const received = await Promise.all(
+    replicas.map(async (server) => {
+      await server.query('stop slave io_thread');
+      const [status] = await server.query('show slave status');
+      return { server, count: countOf(String(status?.Gtid_IO_Pos ?? '')) };
+    }),
+  );
+  const [first] = received.sort((one, other) => other.count - one.count);
+  if (first === undefined) throw new Error('no replica runs');
+  return first.server;
+}
+
+/** How many transactions a position has come to, over its domains. */
+function countOf(position: string): number {
+  return position
+    .split(',')
+    .map((gtid) => Number(gtid.split('-')[2] ?? 0))
+    .reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,84 @@
+// A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and writes down what it is told.
+// Must not know what became of its batch, nor which faults there are.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Ask } from '../ask.ts';
+import type { KeyedBatch } from './keyed-batches.ts';
+import { listen, type Told } from './told.ts';
+
+/** How a client behaves. */
+export type Manner = {
+  /** So many requests at once, each time that it asks. */
+  readonly copies: number;
+  /** The first time it does not wait for longer than this for a reply; null: it does. */
+  readonly leavesAfterMs: number | null;
+  /** Asks until it is told how the batch ended; else it asks once. */
+  readonly persists: boolean;
+  /** Asks so many times again though it has been told. */
+  readonly repeats: number;
+};
+
+/** Draws a manner: most clients want to know. */
+export function drawManner(random: () => number): Manner {
+  const leaves = random() < 0.15;
+  return {
+    copies: random() < 0.2 ? 2 + Math.floor(random() * 2) : 1,
+    leavesAfterMs: leaves ? 1 + random() * 60 : null,
+    persists: random() < (leaves ? 0.5 : 0.85),
+    repeats: random() < 0.3 ? 1 + Math.floor(random() * 2) : 0,
+  };
+}
+
+/** All that the client of one batch was told, in the order in which it asked. */
+export type Story = {
+  readonly batch: KeyedBatch;
+  readonly manner: Manner;
+  readonly told: readonly Told[];
+};
+
+/** Who is not told asks again after this. */
+const restMs = 100;
+/** Who persists gives up in the end: that is a fault of the gateway's. */
+const mostAskings = 300;
+
+/** Whether this tells how the batch ended, once and for all. */
+export function isFinal({ refusal }: KeyedBatch, told: Told): boolean {
+  if (told.kind !== 'reply') return false;
+  return told.status === 200 || (refusal !== null && told.code === refusal);
+}
+
+/** The request ids of the client of one batch begin with this: its reply tells by it whose it is. */
+export function requestIdPrefix(number: number): string {
+  return `history-${number}-`;
+}
+
+/** Behaves like that, to its end. */
+export async function tellStory(ask: Ask, batch: KeyedBatch, manner: Manner): Promise<Story> {
+  const told: Told[] = [];
+  const askOnce = async (leavesAfterMs: number | null) => {
+    const asked = Array.from({ length: manner.copies }, (_, copy) =>
+      askFor(ask, batch, told.length + copy, leavesAfterMs),
+    );
+    told.push(...(await Promise.all(asked)));
+    return told.some((one) => isFinal(batch, one));
+  };
+  let isTold = await askOnce(manner.leavesAfterMs);
+  for (let askings = 1; manner.persists && !isTold && askings < mostAskings; askings += 1) {
+    await pause(restMs);
+    isTold = await askOnce(null);
+  }
+  for (let repeats = 0; isTold && repeats < manner.repeats; repeats += 1) await askOnce(null);
+  return { batch, manner, told };
+}
+
+function askFor(
+  { post }: Ask,
+  { number, body }: KeyedBatch,
+  serial: number,
+  leavesAfterMs: number | null,
+): Promise<Told> {
+  const headers = {
+    'Idempotency-Key': `key-${number}`,
+    'X-Request-ID': `${requestIdPrefix(number)}${serial}`,
+  };
+  return listen((timeoutMs) => post('/v1/batch', body, { headers, timeoutMs }), leavesAfterMs);
+}

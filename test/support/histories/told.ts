@@ -1,0 +1,81 @@
+// What a client was told about one request: a reply, or how the connection ended; with the times of both.
+// Must not know what was asked for, nor whether the answer is good.
+import type { Reply } from '../ask.ts';
+
+/** How one request ended; times are performance.now()'s. */
+export type Told = { readonly fromMs: number; readonly toMs: number } & (
+  | {
+      readonly kind: 'reply';
+      readonly status: number;
+      readonly text: string;
+      readonly isReplayed: boolean;
+      /** Null where all went well; for an error of MySQL's on `/db` its number. */
+      readonly code: string | null;
+      readonly outcome: string | null;
+    }
+  /** The connection ended. */
+  | { readonly kind: 'cut'; readonly detail: string }
+  /** The client did not wait for a reply. */
+  | { readonly kind: 'left' }
+  /** It waited, and none came. */
+  | { readonly kind: 'silence' }
+);
+
+const mostPatienceMs = 60_000;
+
+/** Sends a request and waits for its end: so long as it takes, or no longer than `leavesAfterMs`. */
+export async function listen(
+  send: (timeoutMs: number) => Promise<Reply>,
+  leavesAfterMs: number | null = null,
+): Promise<Told> {
+  const fromMs = performance.now();
+  try {
+    const reply = await send(Math.ceil(leavesAfterMs ?? mostPatienceMs));
+    return { fromMs, toMs: performance.now(), ...read(reply) };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const times = { fromMs, toMs: performance.now() };
+    if (code !== 'ABORT_ERR') return { ...times, kind: 'cut', detail: code ?? message };
+    return { ...times, kind: leavesAfterMs === null ? 'silence' : 'left' };
+  }
+}
+
+/** What `/v1` and `/db` say of a failure. */
+type Said = {
+  readonly code?: string;
+  readonly outcome?: string;
+  readonly MYSQL_ERRNO?: number;
+  readonly CODE?: string;
+  readonly OUTCOME?: string;
+};
+
+function read({ status, text, headers, json }: Reply) {
+  const { code, outcome, MYSQL_ERRNO, CODE, OUTCOME } = json<Said>();
+  return {
+    kind: 'reply',
+    status,
+    text,
+    isReplayed: headers['idempotency-replayed'] === 'true',
+    code: code ?? CODE ?? MYSQL_ERRNO?.toString() ?? null,
+    outcome: outcome ?? OUTCOME ?? null,
+  } as const;
+}
+
+/** A reply that the work is done. */
+export type Success = Extract<Told, { kind: 'reply' }> & {
+  readonly status: 200;
+  readonly code: null;
+};
+
+/** Whether a request was told that what it asked for is done. */
+export function isSuccess(told: Told): told is Success {
+  return told.kind === 'reply' && told.status === 200 && told.code === null;
+}
+
+/** How a request ended, in a few words. */
+export function describe(told: Told): string {
+  if (told.kind !== 'reply') return told.kind;
+  const { status, code, outcome, isReplayed } = told;
+  if (isSuccess(told)) return isReplayed ? '200 replayed' : '200';
+  return `${status} ${code} ${outcome}`;
+}
