@@ -2,6 +2,7 @@
 // Must not know who listens at the URL.
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { blackBox } from './black-box.ts';
 import { type JsonValue, parseStrictJson } from './strict-json.ts';
 
 /** One whole reply; a connection cut before its end is an error instead. */
@@ -38,9 +39,22 @@ export type Ask = {
   readonly post: (path: string, body: object | string, options?: Options) => Promise<Reply>;
 };
 
+/** Of a reply as many characters are shown when a test fails. */
+const maxShownReply = 200;
+
 /** Creates the requests for the gateway at `url`. Each rejects on a connection fault or after 30 s. */
 export function createAsk(url: string): Ask {
-  const send = (path: string, options: Options = {}) => exchange(new URL(url), path, options);
+  const send = async (path: string, options: Options = {}) => {
+    const asked = `${options.method ?? 'GET'} ${url}${path} ${options.body ?? ''}`;
+    try {
+      const reply = await exchange(new URL(url), path, options);
+      blackBox.recordRequest(`${asked} -> ${reply.status} ${reply.text.slice(0, maxShownReply)}`);
+      return reply;
+    } catch (error) {
+      blackBox.recordRequest(`${asked} -> ${String(error)}`);
+      throw error;
+    }
+  };
   const post = (path: string, body: object | string, options: Options = {}) =>
     send(path, {
       method: 'POST',

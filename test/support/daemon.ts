@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { blackBox } from './black-box.ts';
 import { childrenOf, gone, signal } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
@@ -113,6 +114,8 @@ export function createDaemon(settings: Settings = {}): Daemon {
     return found;
   };
   configure(settings);
+  let lastLog: string | null = null;
+  blackBox.add({ name: `the log in ${directory}`, show: () => lastLog ?? read(log) });
   return {
     directory,
     configPath,
@@ -142,6 +145,7 @@ export function createDaemon(settings: Settings = {}): Daemon {
         signal(running, 'SIGCONT');
       }
       await Promise.all([...pids].map((one) => gone(one, 20_000)));
+      lastLog = read(log);
       rmSync(directory, { recursive: true, force: true });
     },
   };

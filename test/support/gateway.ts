@@ -5,13 +5,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Ask, createAsk } from './ask.ts';
+import { blackBox } from './black-box.ts';
 import type { Database } from './database/mariadb.ts';
 import { formatSection, type Settings } from './ini-text.ts';
 import { childrenOf, gone, isAlive, signal } from './processes.ts';
 import { createWorkspace } from './workspace.ts';
 
-/** A running gateway. Whoever started it must stop it. */
-export type Gateway = Ask & {
+/** Where a running gateway is: enough for another process to use it. */
+export type Place = {
   readonly url: string;
   readonly port: number;
   /** The supervisor's pid. */
@@ -19,13 +20,20 @@ export type Gateway = Ask & {
   readonly directory: string;
   readonly configPath: string;
   readonly pidfile: string;
+  readonly logfile: string;
   readonly section: string;
-  /** The pids of the workers that live now. */
-  readonly workers: () => number[];
-  readonly log: () => string;
-  /** SIGTERM, and waits until the supervisor is gone; rejects when it does not go. */
-  readonly stop: () => Promise<void>;
 };
+
+/** A running gateway. The test that started it must stop it. */
+export type Gateway = Ask &
+  Omit<Place, 'logfile'> & {
+    readonly place: Place;
+    /** The pids of the workers that live now. */
+    readonly workers: () => number[];
+    readonly log: () => string;
+    /** SIGTERM, and waits until the supervisor is gone; rejects when it does not go. */
+    readonly stop: () => Promise<void>;
+  };
 
 /**
  * How the gateway reaches the database; a fault proxy's address serves as well as a Database. Without a port `host` is as the configuration
@@ -90,19 +98,15 @@ export async function startGateway(wish: {
     }
     const port = findPort(readLog());
     const url = `${'https_cert' in settings ? 'https' : 'http'}://127.0.0.1:${port}`;
+    const place = { url, port, pid, section, configPath, pidfile, logfile };
+    const gateway = openGateway({ ...place, directory: workspace.path });
+    let lastLog: string | null = null;
+    blackBox.add({ name: `the log of ${url}`, show: () => lastLog ?? readLog() });
     return {
-      ...createAsk(url),
-      url,
-      port,
-      pid,
-      section,
-      configPath,
-      pidfile,
-      directory: workspace.path,
-      workers: () => childrenOf(pid),
-      log: readLog,
+      ...gateway,
       stop: async () => {
         await stopDaemon(pid, readLog);
+        lastLog = readLog();
         workspace.remove();
       },
     };
@@ -111,6 +115,18 @@ export async function startGateway(wish: {
     workspace.remove();
     throw error;
   }
+}
+
+/** The gateway at this place, which another process has started and will stop. */
+export function openGateway(place: Place): Omit<Gateway, 'stop'> {
+  const { logfile, ...known } = place;
+  return {
+    ...createAsk(known.url),
+    ...known,
+    place,
+    workers: () => childrenOf(place.pid),
+    log: () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : ''),
+  };
 }
 
 function accountOf({ name, user, password }: Target): Settings {

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import mysql from 'mysql2/promise';
+import { blackBox } from '../black-box.ts';
 import { freeze } from '../processes.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
@@ -96,6 +97,7 @@ export async function startDatabase(
     queryOnce(server, name, sql, values);
   await queryOnce(server, undefined, `create database ${name} character set utf8mb4`);
   const version = String((await query('select version() as version'))[0]?.version);
+  blackBox.add({ name: `the process list of ${name}`, show: () => describeThreads(server, name) });
   return {
     ...server,
     name,
@@ -111,6 +113,18 @@ export async function startDatabase(
     },
   };
 }
+
+/** What the server runs for this database, a thread a line. */
+async function describeThreads(server: Login, name: string): Promise<string> {
+  const bound = new Promise<never>((_, reject) => {
+    setTimeout(() => reject(new Error('the server does not answer')), 2000).unref();
+  });
+  const threads = await Promise.race([queryOnce(server, undefined, threadsOf, [name]), bound]);
+  return threads.map((thread) => JSON.stringify(thread)).join('\n');
+}
+
+const threadsOf =
+  'select id, user, command, time, state, left(info, 300) as info from information_schema.processlist where db = ?';
 
 /** The address of a server as DBHTTPD_TEST_SHARED has it, for the processes of one run. */
 export function describeServer(server: Database): Record<string, string> {

@@ -1,0 +1,72 @@
+// What a failed test prints beside its error: the last requests, the gateways' logs, the servers' process lists.
+// Loaded by every fixture that has something to show; a test that passes prints none of it.
+import { afterEach, type SuiteContext, type TestContext } from 'node:test';
+
+const maxLogLines = 60;
+const maxRequests = 12;
+const maxSources = 6;
+const maxLineCharacters = 600;
+
+/** Something that can say what it looks like now, such as a gateway's log or a server's process list. */
+export type Source = {
+  readonly name: string;
+  readonly show: () => string | Promise<string>;
+};
+
+class BlackBox {
+  readonly #sources: Source[] = [];
+  readonly #requests: string[] = [];
+
+  /** Keeps the source until as many newer ones are there; a source that has ended should be able to show its end. */
+  add(source: Source): void {
+    this.#sources.push(source);
+    if (this.#sources.length > maxSources) this.#sources.shift();
+  }
+
+  recordRequest(line: string): void {
+    this.#requests.push(cut(line));
+    if (this.#requests.length > maxRequests) this.#requests.shift();
+  }
+
+  /** Forgets the requests: the next test begins. */
+  forgetRequests(): void {
+    this.#requests.length = 0;
+  }
+
+  async lines(): Promise<string[]> {
+    const shown = [];
+    for (const source of this.#sources) shown.push(section(source.name, await tryToShow(source)));
+    return [section('the last requests', this.#requests), ...shown].flat();
+  }
+}
+
+/** The black box of this process, which runs one test file. */
+export const blackBox = new BlackBox();
+
+afterEach(async (t) => {
+  if (hasFailed(t)) {
+    for (const line of await blackBox.lines()) t.diagnostic(line);
+  }
+  blackBox.forgetRequests();
+});
+
+// Node's types for version 20 do not have `passed`, which 20.12 brought.
+function hasFailed(context: TestContext | SuiteContext): context is TestContext {
+  return 'diagnostic' in context && 'passed' in context && context.passed === false;
+}
+
+async function tryToShow({ show }: Source): Promise<string[]> {
+  try {
+    return (await show()).trimEnd().split('\n').slice(-maxLogLines).map(cut);
+  } catch (error) {
+    return [`not available: ${String(error)}`];
+  }
+}
+
+function section(name: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`--- ${name}`, ...lines];
+}
+
+function cut(line: string): string {
+  return line.length > maxLineCharacters ? `${line.slice(0, maxLineCharacters)}…` : line;
+}

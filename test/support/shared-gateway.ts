@@ -1,0 +1,44 @@
+// One gateway for all files of a folder: started by the runner, used by the files, stopped by the runner.
+// A file that is run by itself starts one for itself.
+import { basename, dirname } from 'node:path';
+import type { Database } from './database/mariadb.ts';
+import { type Gateway, openGateway, type Place, startGateway } from './gateway.ts';
+
+/** Folders of test/behaviour and where the gateway of each is, as JSON. */
+const variable = 'DBHTTPD_TEST_GATEWAYS';
+const settings = { workers: 2, pool: 4 };
+
+/** The gateways of a run's folders. */
+export type SharedGateways = {
+  /** To be set in the environment of the test files. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts one gateway for each folder before this database. The caller stops them. */
+export async function startSharedGateways(
+  folders: readonly string[],
+  database: Database,
+): Promise<SharedGateways> {
+  const gateways = await Promise.all(
+    folders.map(async (folder) => ({
+      folder,
+      gateway: await startGateway({ database, settings }),
+    })),
+  );
+  const places = gateways.map(({ folder, gateway }) => [folder, gateway.place] as const);
+  return {
+    env: { [variable]: JSON.stringify(Object.fromEntries(places)) },
+    stop: async () => {
+      for (const { gateway } of gateways) await gateway.stop();
+    },
+  };
+}
+
+/** The gateway of the running test file's folder; stopping it ends it only if this process has started it. */
+export async function attachSharedGateway(database: Database): Promise<Gateway> {
+  const places = JSON.parse(process.env[variable] ?? '{}') as Readonly<Record<string, Place>>;
+  const place = places[basename(dirname(process.argv[1] ?? ''))];
+  if (place === undefined) return startGateway({ database, settings });
+  return { ...openGateway(place), stop: async () => {} };
+}
