@@ -1,11 +1,13 @@
-// What a failed test prints beside its error: the last requests, the gateways' logs, the servers' process lists.
-// Loaded by every fixture that has something to show; a test that passes prints none of it.
-import { afterEach, type SuiteContext, type TestContext } from 'node:test';
+// What a failed test prints beside its error, and a test that hangs while it hangs: the last requests, the gateways' logs, the servers'
+// process lists. Loaded by every fixture that has something to show; a test that passes prints none of it.
+import { afterEach, beforeEach, type SuiteContext, type TestContext } from 'node:test';
 
 const maxLogLines = 60;
 const maxRequests = 12;
 const maxSources = 6;
 const maxLineCharacters = 600;
+/** A test that runs for longer shows where it stands. */
+const standstillMs = 90_000;
 
 /** Something that can say what it looks like now, such as a gateway's log or a server's process list. */
 export type Source = {
@@ -43,12 +45,30 @@ class BlackBox {
 /** The black box of this process, which runs one test file. */
 export const blackBox = new BlackBox();
 
-afterEach(async (t) => {
-  if (hasFailed(t)) {
-    for (const line of await blackBox.lines()) t.diagnostic(line);
-  }
-  blackBox.forgetRequests();
-});
+// The runner and the long runs use the same fixtures; hooks would make a test run of theirs.
+if (process.argv[1]?.endsWith('.test.js')) watchTests();
+
+function watchTests(): void {
+  const watches = new Map<unknown, NodeJS.Timeout>();
+  beforeEach((t) => {
+    const watch = setTimeout(() => void showStandstill(t.name), standstillMs);
+    watches.set(t, watch.unref());
+  });
+  afterEach(async (t) => {
+    clearTimeout(watches.get(t));
+    watches.delete(t);
+    if (hasFailed(t)) {
+      for (const line of await blackBox.lines()) t.diagnostic(line);
+    }
+    blackBox.forgetRequests();
+  });
+}
+
+// To stderr: what a test says by its context is printed when it ends, and this one may never end.
+async function showStandstill(name: string): Promise<void> {
+  const head = `still running after ${standstillMs / 1000} s: ${name}`;
+  process.stderr.write([head, ...(await blackBox.lines()), ''].join('\n'));
+}
 
 // Node's types for version 20 do not have `passed`, which 20.12 brought.
 function hasFailed(context: TestContext | SuiteContext): context is TestContext {

@@ -1,0 +1,31 @@
+// Which test files a run has, and in which order.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+
+/** In the head of a file that waits for a constant of the gateway: it begins first, so that nothing waits for it in the end. */
+const waitsMark = /^\/\/ Waits \d+ s: /m;
+const sharesMark = /\buseSharedGateway\(/;
+
+/** Test files whose path contains one of the words, those that wait first. The sources decide, not what an old build left. */
+export function findTests(words: readonly string[]): string[] {
+  const all = ['test/behaviour', 'test/unit']
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((path) => path.endsWith('.test.ts'))
+    .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
+    .sort();
+  const waiting = all.filter((path) => waitsMark.test(readFileSync(path, 'utf8')));
+  return [...waiting, ...all.filter((path) => !waiting.includes(path))];
+}
+
+/** The names of the folders in which at least one of these files uses the folder's gateway. */
+export function sharingFolders(tests: readonly string[]): string[] {
+  const sharing = tests.filter((path) => sharesMark.test(readFileSync(path, 'utf8')));
+  return [...new Set(sharing.map((path) => basename(dirname(path))))];
+}
+
+/** Where the compiler puts a test file. */
+export function compiled(path: string): string {
+  return resolve('dist', path.replace(/\.ts$/, '.js'));
+}
