@@ -2,11 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** In the head of a file that waits for a constant of the gateway: it begins first, so that nothing waits for it in the end. */
-const waitsMark = /^\/\/ Waits \d+ s: /m;
+const waitsMark = /^\/\/ Waits (\d+) s: (.*)$/m;
 const sharesMark = /\buseSharedGateway\(/;
 
-/** Test files whose path contains one of the words, those that wait first. The sources decide, not what an old build left. */
+/** Test files whose path contains one of the words, those that wait for a constant first: nothing then waits for them in the end. The sources decide, not what an old build left. */
 export function findTests(words: readonly string[]): string[] {
   const all = ['test/behaviour', 'test/unit']
     .flatMap((folder) =>
@@ -15,8 +14,15 @@ export function findTests(words: readonly string[]): string[] {
     .filter((path) => path.endsWith('.test.ts'))
     .filter((path) => words.length === 0 || words.some((word) => path.includes(word)))
     .sort();
-  const waiting = all.filter((path) => waitsMark.test(readFileSync(path, 'utf8')));
+  const waiting = all.filter((path) => waitOf(path) !== null);
   return [...waiting, ...all.filter((path) => !waiting.includes(path))];
+}
+
+/** What the head of a file says of a constant that it waits for; null for a file that waits for none. */
+export function waitOf(path: string): { seconds: number; reason: string } | null {
+  const [, seconds, reason] = waitsMark.exec(readFileSync(path, 'utf8')) ?? [];
+  if (seconds === undefined || reason === undefined) return null;
+  return { seconds: Number(seconds), reason };
 }
 
 /** The names of the folders in which at least one of these files uses the folder's gateway. */
