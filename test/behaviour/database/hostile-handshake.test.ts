@@ -5,7 +5,6 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
-import fc from 'fast-check';
 import { openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import {
@@ -18,6 +17,7 @@ import {
   startFakeMysql,
 } from '../../support/database/fake-mysql.ts';
 import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
+import { fc } from '../../support/property.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const arena = Buffer.alloc(144 * 1024);

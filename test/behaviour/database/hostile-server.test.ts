@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
-import fc from 'fast-check';
 import {
   endlessPacket,
   endlessPackets,
@@ -27,6 +26,7 @@ import {
 import { cellOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { fc } from '../../support/property.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
 
 const mebibyte = 1024 * 1024;

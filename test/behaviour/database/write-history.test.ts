@@ -9,6 +9,7 @@ import { cellOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { contradictions, summary, type Told, toldBy } from '../../support/histories/history.ts';
+import { seed } from '../../support/property.ts';
 import { createRandom } from '../../support/random.ts';
 
 const writes = 1000;
@@ -43,7 +44,7 @@ test('200 means one row, not_executed none, unknown none or one, and nothing twi
     database: proxy.target,
     settings: { workers: 2, pool: 4, statement_timeout: '2s' },
   });
-  const random = createRandom(20_260_119);
+  const random = createRandom(seed);
   const history = new Map<number, Told>();
   let next = 0;
   let crashes = 0;

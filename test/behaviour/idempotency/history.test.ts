@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeKeyedHistory } from '../../support/histories/keyed-history.ts';
+import { seed } from '../../support/property.ts';
 
 test('a batch with a key that is answered with 200 is executed once, any other at most once, and nothing is unknown', async (t) => {
-  const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
   const { breaches, counts } = await makeKeyedHistory(
     { seed, batches: 300, clients: 16, strikes: { kill: 2, cut: 2, crash: 1 }, drops: 1 },
     (line) => t.diagnostic(line),

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeConsistencyHistories } from '../../support/histories/consistency-history.ts';
+import { seed } from '../../support/property.ts';
 
 test('with a token nothing older is seen, where without one much is', async (t) => {
   if (!replicationHere(t)) return;
-  const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
   const least = { older: 1, toReplica: 50, toPrimary: 20 };
   const plan = { seed, reads: 5_000, mostMs: 12_000, semiSync: true, least };
   const { without, withTokens } = await makeConsistencyHistories(plan);

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeFailoverHistory } from '../../support/histories/failover-history.ts';
+import { seed } from '../../support/property.ts';
 
 test('writes around a crash of the only server are told what became of them, and succeed within 2 s of its return', async (t) => {
   if (!replicationHere(t)) return;
-  const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
   const { breaches, counts, servedMs } = await makeFailoverHistory({
     seed,
     how: 'restarted',

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeFailoverHistory } from '../../support/histories/failover-history.ts';
+import { seed } from '../../support/property.ts';
 
 for (const [how, losing] of [
   ['killed', true],
@@ -13,7 +14,6 @@ for (const [how, losing] of [
   const what = losing ? `${how} with writes that no replica has` : how;
   test(`a primary that is ${what}: writes go on within 2 s of the promotion, and none is told what is not so`, async (t) => {
     if (!replicationHere(t)) return;
-    const seed = Number(process.env.DBHTTPD_TEST_SEED ?? Date.now() % 1_000_000);
     const { breaches, counts, servedMs, lost } = await makeFailoverHistory({
       seed,
       how,

@@ -2,11 +2,11 @@
 // Must not know how cells are written: the database says itself what it holds.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import fc from 'fast-check';
 import type { Connection } from 'mysql2/promise';
 import { type Kind, shown, truth, truthSql } from '../../support/column-truth.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { fc } from '../../support/property.ts';
 import { at, type JsonValue } from '../../support/strict-json.ts';
 
 let database: Database;

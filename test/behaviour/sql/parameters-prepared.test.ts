@@ -2,10 +2,10 @@
 // sql_mode and several connection charsets. Must not know how values are written.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import fc from 'fast-check';
 import type { Connection, ExecuteValues } from 'mysql2/promise';
 import { bind, type Parameters } from '../../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { fc } from '../../support/property.ts';
 
 const plenty = 16 * 1024 * 1024;
 

@@ -2,10 +2,10 @@
 // Must not know the gateway's HTTP side.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import fc from 'fast-check';
 import type { Connection } from 'mysql2/promise';
 import { createResultMap, scanStatements } from '../../../src/shared/sql/statements.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { fc } from '../../support/property.ts';
 
 let database: Database;
 before(async () => {

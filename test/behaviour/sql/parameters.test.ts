@@ -2,11 +2,11 @@
 // sql_mode and charset, and never touches the SQL around it. Must not know how values are written.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import fc from 'fast-check';
 import { parse as parseLossless } from 'lossless-json';
 import type { Connection } from 'mysql2/promise';
 import { bind, type Parameters } from '../../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { fc } from '../../support/property.ts';
 
 const modes = [
   '',

@@ -1,8 +1,8 @@
 // The promise of the console's JSON: every digit stays, whatever else is read as JSON.parse would.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Digits, type Exact, parseExact } from '../../../src/console/exact-json.ts';
+import { fc } from '../../support/property.ts';
 
 /** As JSON.parse has it. */
 function plain(value: Exact): unknown {

@@ -2,7 +2,7 @@
 // Must not know the gateway.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import { fc } from '../../support/property.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../support/strict-json.ts';
 
 test('keeps every digit of a number', () => {

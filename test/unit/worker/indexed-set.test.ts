@@ -2,8 +2,8 @@
 // Must not know who is in it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Indexed, IndexedSet } from '../../../src/worker/indexed-set.ts';
+import { fc } from '../../support/property.ts';
 
 test('holds whoever came and did not go, like a set', () => {
   fc.assert(

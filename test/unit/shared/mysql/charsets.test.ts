@@ -2,7 +2,6 @@
 // Must not need a server: test/behaviour/sql/charsets.test.ts asks one what the characters are.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import iconv from 'iconv-lite';
 import { multiByteSets, upperHalves } from '../../../../src/shared/mysql/charset-tables.ts';
 import {
@@ -12,6 +11,7 @@ import {
   isWide,
 } from '../../../../src/shared/mysql/charsets.ts';
 import { decode } from '../../../../src/shared/mysql/decoding.ts';
+import { fc } from '../../../support/property.ts';
 
 test('every character set number leads to UTF-8 or to a name that is known', () => {
   for (let charset = 0; charset < 4096; charset += 1) {

@@ -2,7 +2,6 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { encodeCommand } from '../../../../src/shared/mysql/command-packets.ts';
 import { Framing } from '../../../../src/shared/mysql/framing.ts';
 import {
@@ -13,6 +12,7 @@ import {
   toBytes,
   wire,
 } from '../../../support/database/mysql-answer.ts';
+import { fc } from '../../../support/property.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
 import { transcribe, ways } from '../../support/transcript.ts';
 

@@ -2,12 +2,12 @@
 // Must not know what is measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   latencyBucket,
   latencyBuckets,
   latencyPercentile,
 } from '../../../../src/shared/process/latency-buckets.ts';
+import { fc } from '../../../support/property.ts';
 
 function percentileOf(latencies: readonly number[], share: number): number | null {
   const counts = new Float64Array(latencyBuckets);

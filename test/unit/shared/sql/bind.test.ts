@@ -2,7 +2,6 @@
 // Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import fc from 'fast-check';
 import { parse as parseLossless } from 'lossless-json';
 import {
   type Bound,
@@ -11,6 +10,7 @@ import {
   type ParametersKey,
 } from '../../../../src/shared/sql/bind.ts';
 import { classify } from '../../../../src/shared/sql/classify.ts';
+import { fc } from '../../../support/property.ts';
 
 const plenty = 1_000_000;
 

@@ -2,8 +2,8 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import fc from 'fast-check';
 import { classify } from '../../../../src/shared/sql/classify.ts';
+import { fc } from '../../../support/property.ts';
 
 test('tells reads from writes, and from what may be either', () => {
   const kinds: [string, string][] = [

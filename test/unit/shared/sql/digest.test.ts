@@ -2,8 +2,8 @@
 // Must not know where digests are written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { digest } from '../../../../src/shared/sql/digest.ts';
+import { fc } from '../../../support/property.ts';
 
 const shapes: readonly (readonly [sql: string, shape: string])[] = [
   ["select * from City where Name = 'Baku'", 'select * from City where Name = ?'],

@@ -2,8 +2,8 @@
 // Must not know what shapes are for.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { shapeOf } from '../../../../src/shared/sql/shape.ts';
+import { fc } from '../../../support/property.ts';
 
 const point = 'select * from City where ID = 1';
 

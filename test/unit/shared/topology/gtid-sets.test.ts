@@ -2,7 +2,6 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   formatSets,
   type GtidSets,
@@ -11,6 +10,7 @@ import {
   subtractSets,
   uniteSets,
 } from '../../../../src/shared/topology/gtid-sets.ts';
+import { fc } from '../../../support/property.ts';
 
 const a = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 const b = '3e11fa47-71ca-11e1-9e33-c80aa9429563';

@@ -1,10 +1,10 @@
 // Who is written to, who is read from, and why: every rule, on made-up looks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
 import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
 import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
+import { fc } from '../../../support/property.ts';
 import { createMember, createNode, createView } from '../../support/server-views.ts';
 
 const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({

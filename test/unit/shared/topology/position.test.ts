@@ -1,7 +1,6 @@
 // Positions: whether one history has all of another, and how far a replica has come.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   hasAllOf,
   hasReached,
@@ -10,6 +9,7 @@ import {
   readMariadbPosition,
   readMysqlPosition,
 } from '../../../../src/shared/topology/position.ts';
+import { fc } from '../../../support/property.ts';
 
 const mariadb = (binlogState: string, { binlogPos = binlogState, slavePos = '' } = {}) =>
   readMariadbPosition({ binlogState, binlogPos, slavePos }) as Position;

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { parseSets } from '../../../../src/shared/topology/gtid-sets.ts';
 import {
   decodeToken,
@@ -12,6 +11,7 @@ import {
   type SeenPosition,
   type Token,
 } from '../../../../src/worker/consistency/token.ts';
+import { fc } from '../../../support/property.ts';
 
 const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 const key = randomBytes(32);

@@ -2,7 +2,6 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import fc from 'fast-check';
 import { isLosslessNumber } from 'lossless-json';
 import { failures } from '../../../../src/shared/failure-codes.ts';
 import {
@@ -12,6 +11,7 @@ import {
   decodeDbQueryString,
 } from '../../../../src/worker/endpoints/db/request.ts';
 import { rulesOf } from '../../../../src/worker/http/compat.ts';
+import { fc } from '../../../support/property.ts';
 
 const get = (raw: string) => decodeDbQueryString(raw, ['world']);
 const post = (text: string | Buffer) => decodeDbBody(Buffer.from(text as string), ['world']);

@@ -2,8 +2,8 @@
 // Must not know where they are shown.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { tenths, thousandths } from '../../../../src/worker/observe/milliseconds.ts';
+import { fc } from '../../../support/property.ts';
 
 for (const [name, write, digits] of [
   ['tenths', tenths, 1],

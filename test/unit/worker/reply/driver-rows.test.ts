@@ -2,11 +2,11 @@
 // Must not know documents around rows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type Column, parseColumn } from '../../../../src/shared/mysql/packets.ts';
 import { writeDriverRow } from '../../../../src/worker/reply/driver-rows.ts';
 import { planRow } from '../../../../src/worker/reply/rows.ts';
 import { columnPacket, rowPacket, wire } from '../../../support/database/mysql-answer.ts';
+import { fc } from '../../../support/property.ts';
 import { collect, createWriter } from '../../support/transcript.ts';
 
 const rules = { numbersAsStrings: 'none', yearIsNumber: false, jsonIsValue: false } as const;

@@ -2,7 +2,6 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   eofPacket,
   errorPacket,
@@ -11,6 +10,7 @@ import {
   toBytes,
   wire,
 } from '../../../support/database/mysql-answer.ts';
+import { fc } from '../../../support/property.ts';
 import { parseStrictCsv } from '../../../support/strict-csv.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../../support/strict-json.ts';
 import { takeAtOnce } from '../../support/rows-at-once.ts';

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { writeBase64 } from '../../../../src/worker/reply/base64.ts';
 import { writeAscii, writeBytes, writeText } from '../../../../src/worker/reply/text.ts';
 import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
 import { rowPacket, toBytes } from '../../../support/database/mysql-answer.ts';
+import { fc } from '../../../support/property.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
 import { takeAtOnce } from '../../support/rows-at-once.ts';
 import { collect, createWriter } from '../../support/transcript.ts';

@@ -2,9 +2,9 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { BufferPool, slackBytes } from '../../../../src/worker/reply/buffers.ts';
 import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
+import { fc } from '../../../support/property.ts';
 import { type Collected, collect, createWriter } from '../../support/transcript.ts';
 
 const pattern = Buffer.from(Array.from({ length: 256 * 1024 }, (_, index) => (index * 31) & 255));

@@ -1,0 +1,27 @@
+// The seed of every input that is drawn at random, and fast-check under that seed. The linter forbids fast-check elsewhere in test/.
+import fc from 'fast-check';
+
+/** Seed of all random inputs: a fixed one in the suite, another one where DBHTTPD_TEST_SEED gives it. */
+export const seed = Number(process.env.DBHTTPD_TEST_SEED ?? 20_221);
+if (!Number.isSafeInteger(seed)) {
+  throw new Error(
+    `DBHTTPD_TEST_SEED must be a whole number, not "${process.env.DBHTTPD_TEST_SEED}".`,
+  );
+}
+
+const effort = Number(process.env.DBHTTPD_TEST_EFFORT ?? 1);
+if (!(effort > 0)) {
+  throw new Error(
+    `DBHTTPD_TEST_EFFORT must be a number above 0, not "${process.env.DBHTTPD_TEST_EFFORT}".`,
+  );
+}
+
+/** Number of random cases: the suite's, times DBHTTPD_TEST_EFFORT where an exploration tries more. At least one. */
+export function cases(count: number): number {
+  return Math.max(1, Math.round(count * effort));
+}
+
+// A property without a count of its own runs 100 times, as fast-check has it.
+fc.configureGlobal({ seed, numRuns: cases(100) });
+
+export { fc };
