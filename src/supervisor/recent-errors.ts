@@ -8,11 +8,11 @@ type WorkersError = RecentError & { readonly worker: number };
 export class RecentErrors {
   #all: readonly WorkersError[] = [];
 
-  /** A worker tells of more of them. */
+  /** Adds those that a worker reports, the oldest first. Of those that share a millisecond the one reported last is the latest. */
   add(worker: number, errors: readonly RecentError[]): void {
     if (errors.length === 0) return;
-    const all = [...this.#all, ...errors.map((error) => ({ ...error, worker }))];
-    this.#all = all
+    const added = errors.map((error) => ({ ...error, worker })).reverse();
+    this.#all = [...added, ...this.#all]
       .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0))
       .slice(0, mostRecentErrors);
   }
