@@ -1,5 +1,6 @@
 // The seed of every input that is drawn at random, and fast-check under that seed. The linter forbids fast-check elsewhere in test/.
 import fc from 'fast-check';
+import { blackBox } from './black-box.ts';
 
 /** Seed of all random inputs: a fixed one in the suite, another one where DBHTTPD_TEST_SEED gives it. */
 export const seed = Number(process.env.DBHTTPD_TEST_SEED ?? 20_221);
@@ -23,5 +24,7 @@ export function cases(count: number): number {
 
 // A property without a count of its own runs 100 times, as fast-check has it.
 fc.configureGlobal({ seed, numRuns: cases(100) });
+
+blackBox.add({ name: 'the seed of random inputs', show: () => `DBHTTPD_TEST_SEED=${seed}` });
 
 export { fc };
