@@ -64,12 +64,11 @@ export function collect(): Collected {
   };
 }
 
+/** Shared, as a worker's replies share one: a buffer for each of some ten thousand replies would keep the garbage collector busy. */
+const buffers = new BufferPool();
+
 /** Creates a writer that sends to it. */
-export function createWriter(
-  transport: Collected,
-  holdBytes = 65536,
-  pool = new BufferPool(),
-): ReplyWriter {
+export function createWriter(transport: Collected, holdBytes = 65536, pool = buffers): ReplyWriter {
   return new ReplyWriter(pool, holdBytes, transport, createReplyHead(200, jsonType));
 }
 

@@ -56,6 +56,9 @@ function write(
   return row;
 }
 
+/** More than the connection wants to have before it takes rows at once. */
+const fewestBytesAtOnce = 600;
+
 /** Whichever code writes it, the row says the same; several of it, so that they are taken at once. */
 function checkAllWays(
   columns: readonly Column[],
@@ -63,7 +66,8 @@ function checkAllWays(
   exactAsStrings: boolean,
   row: readonly JsonValue[],
 ): void {
-  const rows = Array.from({ length: 1 + Math.ceil(600 / cells.length) }, () => cells);
+  const count = 1 + Math.ceil(fewestBytesAtOnce / rowPacket(cells).length);
+  const rows = Array.from({ length: count }, () => cells);
   const wishes = columns.map(({ type, charset }) => ({ type, charset }));
   const answer = [toBytes(resultSet(wishes, rows))];
   for (const [name, way] of Object.entries(ways)) {

@@ -14,7 +14,7 @@ import {
   toBytes,
   wire,
 } from '../../../support/database/mysql-answer.ts';
-import { fc } from '../../../support/property.ts';
+import { cases, fc } from '../../../support/property.ts';
 import { parseStrictJson } from '../../../support/strict-json.ts';
 import { transcribe, ways } from '../../support/transcript.ts';
 
@@ -119,7 +119,7 @@ test('never throws and never ends a document that is no JSON, whatever bytes are
         assert.deepEqual([document, lost], [expected.document, expected.lost], name);
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(400) },
   );
 });
 

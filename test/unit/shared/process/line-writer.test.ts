@@ -2,6 +2,7 @@
 // Must not know what a line says.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -38,16 +39,19 @@ test('lines of several processes on one pipe are not mixed', async () => {
     const { openLineWriter } = await import(process.argv[1]);
     const writer = openLineWriter(1);
     for (let line = 0; line < 3000; line += 1) writer.write(process.argv[2].repeat(99) + '\\n');
-    setTimeout(() => writer.flush(), 200);`;
-  const shell = '"$0" -e "$1" "$2" a & "$0" -e "$1" "$2" b & wait';
+    process.stdin.resume().once('end', () => writer.flush());`;
+  const shell = 'exec 3<&0; "$0" -e "$1" "$2" a <&3 & "$0" -e "$1" "$2" b <&3 & wait';
   const child = spawn('sh', ['-c', shell, process.execPath, write, lineWriterUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
     text += piece;
   });
-  await new Promise((resolve) => child.once('close', resolve));
+  const closed = once(child, 'close');
+  await eventually('both have written', () => text.length >= 6000 * 100);
+  child.stdin.end();
+  await closed;
   const lines = text.split('\n').slice(0, -1);
   assert.equal(lines.length, 6000);
   assert.ok(lines.every((line) => line.length === 99 && /^(a+|b+)$/.test(line)));

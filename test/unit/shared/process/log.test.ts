@@ -1,7 +1,7 @@
 // A log line is one line, costs no wait, and survives rotation; what a disk refuses is counted.
 // Must not know what is logged.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -52,7 +52,7 @@ test('no line is lost when the log is reopened under a stream of lines', async (
   for (let line = 0; line < 1000; line += 1) {
     log.info(`line ${line} `);
     if (line % 100 === 50) {
-      await new Promise((resolve) => setTimeout(resolve, 25));
+      await eventually('the disk has a batch', () => statSync(path).size > 0, { everyMs: 1 });
       renameSync(path, `${path}.${line}`);
       log.reopen();
       assert.ok(existsSync(path));

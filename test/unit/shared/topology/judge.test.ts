@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
 import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
 import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
-import { fc } from '../../../support/property.ts';
+import { cases, fc } from '../../../support/property.ts';
 import { createMember, createNode, createView } from '../../support/server-views.ts';
 
 const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({
@@ -309,6 +309,6 @@ test('there is one primary at most, and each verdict has a reason', () => {
       const chosen = candidates[found.primary ?? -1];
       if (chosen !== undefined) assert.equal(chosen.view?.isReadOnly, false);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(1_000) },
   );
 });

@@ -9,7 +9,7 @@ import {
   readMariadbPosition,
   readMysqlPosition,
 } from '../../../../src/shared/topology/position.ts';
-import { fc } from '../../../support/property.ts';
+import { cases, fc } from '../../../support/property.ts';
 
 const mariadb = (binlogState: string, { binlogPos = binlogState, slavePos = '' } = {}) =>
   readMariadbPosition({ binlogState, binlogPos, slavePos }) as Position;
@@ -63,7 +63,7 @@ test('what has all of another has all that the other has of a third', () => {
       const isChain = hasAllOf(one, two) === true && hasAllOf(two, three) === true;
       assert.ok(!isChain || hasAllOf(one, three) === true);
     }),
-    { numRuns: 20_000 },
+    { numRuns: cases(4_000) },
   );
 });
 
@@ -126,7 +126,7 @@ test('a replica that has all of a source has reached it', () => {
     fc.property(anyPosition, anyPosition, (replica, source) => {
       assert.ok(hasAllOf(replica, source) !== true || hasReached(replica, source) === true);
     }),
-    { numRuns: 10_000 },
+    { numRuns: cases(3_000) },
   );
 });
 

@@ -6,7 +6,6 @@ import type { IncomingMessage } from 'node:http';
 import { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
 import { allInternals } from '../../../../src/worker/http/node-internals.ts';
 import { createHttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
@@ -54,7 +53,7 @@ for (const [when, event] of [
   });
 }
 
-test('a stop does not wait for a client whose request came after it, its body in one piece', async () => {
+test('a stop does not wait for a client whose request came after it, its body in one piece', async (t) => {
   const replies: ServerResponse[] = [];
   const http = createHttpServer(
     { ...settings, keepaliveTimeoutMs: 60_000 },
@@ -72,13 +71,22 @@ test('a stop does not wait for a client whose request came after it, its body in
   await accepted;
   const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
   try {
+    t.mock.timers.enable({ apis: ['setInterval'] });
     const drained = http.drain(500, false, () => {});
     client.send(`${head}2\r\n{}\r\n0\r\n\r\n`);
     await eventually('it is there', () => replies.length === 1);
-    await pause(1_000);
+    t.mock.timers.tick(1_000);
     replies[0]?.end('late');
     assert.equal(String((await client.reply()).body), 'late');
-    await client.ended();
+    let hasEnded = false;
+    const ended = client.ended().then(() => {
+      hasEnded = true;
+    });
+    await eventually('the connection ends', () => {
+      t.mock.timers.tick(500);
+      return hasEnded;
+    });
+    await ended;
     await drained;
   } finally {
     http.destroyConnections();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BufferPool, slackBytes } from '../../../../src/worker/reply/buffers.ts';
 import type { ReplyWriter } from '../../../../src/worker/reply/writer.ts';
-import { fc } from '../../../support/property.ts';
+import { cases, fc } from '../../../support/property.ts';
 import { type Collected, collect, createWriter } from '../../support/transcript.ts';
 
 const pattern = Buffer.from(Array.from({ length: 256 * 1024 }, (_, index) => (index * 31) & 255));
@@ -59,7 +59,7 @@ test('loses and doubles nothing, whatever the steps', () => {
         assert.equal(transport.how(), total > hold ? 'finished' : 'whole');
       },
     ),
-    { numRuns: 200 },
+    { numRuns: cases(100) },
   );
 });
 
