@@ -1,42 +1,79 @@
 // Why the database will not have the gateway: in the server's own words in the log and in --check, by a number for /readyz.
 // Must not know how a connection is made.
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import { createAsk } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
-import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
-import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { createDaemon, runCommand } from '../../support/daemon.ts';
+import { startFakeMysql } from '../../support/database/fake-mysql.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { type Database, isServerGiven, startDatabase } from '../../support/database/mariadb.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
+import {
+  type ProxiedDatabase,
+  startProxiedDatabase,
+} from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { createWorkspace } from '../../support/workspace.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-failures-'));
-const authority = createAuthority(directory);
-const stranger = createAuthority(directory, 'stranger');
-const served = { cert: join(directory, 'served.pem'), key: join(directory, 'served.key') };
+const options = isServerGiven()
+  ? { skip: 'DBHTTPD_TEST_MYSQL names a server that these tests may not configure' }
+  : {};
+const workspace = createWorkspace('failures', () => {});
+const authority = createAuthority(workspace.path);
+const stranger = createAuthority(workspace.path, 'stranger');
+const served = {
+  cert: join(workspace.path, 'served.pem'),
+  key: join(workspace.path, 'served.key'),
+};
+const right = authority.issue('right');
+const account = { user: 'app', password: 'pw1secret' };
 
-let plain: Database;
-let secure: Database;
+let database: Database;
+let proxy: ProxiedDatabase;
+/** Gateways that verify the server's certificate: for the name `localhost`, and for the address 127.0.0.1, through the proxy. */
+let named: Gateway;
+let numbered: Gateway;
+
 before(async () => {
-  plain = await startDatabase({ tls: false });
-  show(authority.issue('first'));
+  if (isServerGiven()) return;
+  show(right);
   // Its own authority too: MySQL makes itself one, and looks whether the certificate is of it.
   const args = [
     `--ssl-ca=${authority.cert}`,
     `--ssl-cert=${served.cert}`,
     `--ssl-key=${served.key}`,
   ];
-  secure = await startDatabase({ args });
+  database = await startDatabase({ args });
+  await database.query(`create user app identified by 'pw1secret'; create database refused`);
+  await createGate(database);
+  await makeWell();
+  proxy = await startProxiedDatabase(database);
+  const settings = { workers: 1, tls: 'verify', tls_ca: authority.cert };
+  const target = { ...proxy.target, ...account, name: 'refused' };
+  numbered = await startGateway({ database: target, settings });
+  named = await startGateway({
+    database: { ...target, host: 'localhost', port: database.port },
+    settings,
+  });
 });
 after(async () => {
-  await plain?.stop();
-  await secure?.stop();
-  rmSync(directory, { recursive: true });
+  await named?.stop();
+  await numbered?.stop();
+  await proxy?.stop();
+  await database?.stop();
+  workspace.remove();
 });
-const daemons: Daemon[] = [];
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) await daemon.dispose();
+beforeEach(async () => {
+  if (isServerGiven()) return;
+  proxy.heal();
+  await makeWell();
+  for (const gateway of [named, numbered]) {
+    await eventually('it is ready', async () => (await gateway.get('/readyz')).status === 200);
+  }
 });
 
 function show({ cert, key }: typeof served): void {
@@ -44,229 +81,267 @@ function show({ cert, key }: typeof served): void {
   copyFileSync(key, served.key);
 }
 
-function rereadCertificate(): Promise<unknown> {
-  return secure.query(secure.flavour === 'mariadb' ? 'flush ssl' : 'alter instance reload tls');
+/** From now on new connections see this certificate. */
+async function present(files: typeof served): Promise<void> {
+  show(files);
+  await database.query(database.flavour === 'mariadb' ? 'flush ssl' : 'alter instance reload tls');
 }
 
-function create(database: Database, settings: Settings): Daemon {
-  const { name, host, port, user, password } = database;
-  const reached = { database: name, host, port: String(port), user, password };
-  const daemon = createDaemon({ ...reached, ...settings });
-  daemons.push(daemon);
-  return daemon;
+/** The database takes the gateways as they are configured. */
+async function makeWell(): Promise<void> {
+  await present(right);
+  await database.query(`
+    create database if not exists refused;
+    alter user app identified by 'pw1secret'; alter user app account unlock;
+    grant all on refused.* to app; grant all on ${database.name}.* to app`);
 }
 
-/** What --check says of the database, and the one line that a gateway's log has for it. */
-async function failureOf(daemon: Daemon): Promise<{ checked: string; logged: string }> {
-  const { status, stderr } = await daemon.run(['--check']);
+/** Ends what the gateways have open: they have to connect again. */
+async function endConnections(): Promise<void> {
+  const sql = "select id from information_schema.processlist where user = 'app'";
+  for (const { id } of await database.query(sql)) {
+    // It may have ended by itself.
+    await database.query(`kill ${id}`).catch(() => undefined);
+  }
+}
+
+/** What --check says with the gateway's own configuration. */
+function check({ configPath, section }: Gateway) {
+  return runCommand(['-c', configPath, '-s', section, '--check']);
+}
+
+/** Ends the gateway's connections; what --check says then of the database, and the line that the log has for it. */
+async function failureOf(
+  gateway: Gateway,
+  words: RegExp,
+): Promise<{ checked: string; logged: string }> {
+  const logBefore = gateway.log().length;
+  await endConnections();
+  const { status, stderr } = await check(gateway);
   assert.equal(status, 69, stderr);
-  assert.equal((await daemon.start()).status, 0);
-  const logged = await eventually('a line', () =>
-    daemon
-      .readLog()
-      .split('\n')
-      .find((line) => line.includes('cannot connect to the database')),
-  );
+  assert.match(stderr, words);
+  const logged = await eventually('a line', async () => {
+    // The probe has it try again: while nobody asks, it does so ever less.
+    await gateway.get('/readyz');
+    const lines = gateway.log().slice(logBefore).split('\n');
+    return lines.find(
+      (line) => line.includes('cannot connect to the database') && words.test(line),
+    );
+  });
   return { checked: stderr, logged };
+}
+
+/** Resolves once the gateway says that it is not ready, and why. */
+async function unready(gateway: Gateway, code: string, errno: number | null): Promise<void> {
+  await eventually(`${code} ${errno}`, async () => {
+    const ready = await gateway.get('/readyz');
+    assert.equal(ready.status, 503);
+    assert.deepEqual(ready.json(), { ready: false, code, errno });
+    return true;
+  });
 }
 
 const accounts: readonly (readonly [
   what: string,
-  prepare: readonly string[],
-  settings: Settings,
+  prepare: string,
   errno: number | { readonly mariadb: number; readonly mysql: number },
   words: RegExp,
 ])[] = [
   [
     'a locked account',
-    ["create user locked@'%' identified by 'pw1secret'", "alter user locked@'%' account lock"],
-    { user: 'locked', password: 'pw1secret' },
+    'alter user app account lock',
     { mariadb: 4151, mysql: 3118 },
-    /Access denied, this account is locked|Access denied for user 'locked'@'\S+'\. Account is locked\./,
+    /Access denied, this account is locked|Access denied for user 'app'@'\S+'\. Account is locked\./,
   ],
   [
     'a wrong password',
-    ["create user known@'%' identified by 'pw1secret'"],
-    { user: 'known', password: 'pw2secret' },
+    "alter user app identified by 'pw2secret'",
     1045,
-    /Access denied for user 'known'@'\S+' \(using password: YES\)/,
+    /Access denied for user 'app'@'\S+' \(using password: YES\)/,
   ],
-  [
-    'a database that does not exist',
-    [],
-    { database: 'nowhere_to_be_found' },
-    1049,
-    /Unknown database 'nowhere_to_be_found'/,
-  ],
+  ['a database that does not exist', 'drop database refused', 1049, /Unknown database 'refused'/],
   [
     'an account without rights on the database',
-    ["create user poor@'%' identified by 'pw1secret'"],
-    { user: 'poor', password: 'pw1secret', database: 'mysql' },
+    'revoke all on refused.* from app',
     1044,
-    /Access denied for user 'poor'@'%' to database 'mysql'/,
+    /Access denied for user 'app'@'%' to database 'refused'/,
   ],
 ];
-for (const [what, prepare, settings, number, words] of accounts) {
-  test(`${what} is told by the server's own number and words`, async (t) => {
-    if (!ownServerOnly(t)) return;
-    for (const sql of prepare) await plain.query(sql);
-    const errno = typeof number === 'number' ? number : number[plain.flavour];
-    const daemon = create(plain, settings);
-    const { checked, logged } = await failureOf(daemon);
-    assert.match(checked, words);
+for (const [what, prepare, number, words] of accounts) {
+  test(`${what} is told by the server's own number and words`, options, async () => {
+    await database.query(prepare);
+    const errno = typeof number === 'number' ? number : number[database.flavour];
+    const { checked, logged } = await failureOf(numbered, words);
     assert.ok(checked.includes(`(${errno})`), checked);
-    assert.match(logged, words);
-    const account = settings.user ?? plain.user;
-    const where = `address=${plain.host}:${plain.port} account=${account} errno=${errno} `;
+    const where = `address=${proxy.host}:${proxy.port} account=app errno=${errno} `;
     assert.ok(logged.includes(where), logged);
-    const ready = await createAsk(`http://${daemon.address()}`).get('/readyz');
-    assert.equal(ready.status, 503);
-    assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_REFUSES', errno });
-    assert.doesNotMatch(checked + daemon.readLog(), /pw[12]secret/);
+    await unready(numbered, 'DATABASE_REFUSES', errno);
+    assert.doesNotMatch(checked + numbered.log(), /pw[12]secret/);
   });
 }
 
-const ca = authority.cert;
-const verified = { tls: 'verify', host: 'localhost' };
 const tlsFailures: readonly (readonly [
   what: string,
-  show: () => typeof served,
-  settings: Settings,
+  issue: () => typeof served,
+  gateway: () => Gateway,
   words: RegExp,
 ])[] = [
   [
     'an authority that is not known',
-    () => authority.issue('unknown'),
-    { ...verified, tls_ca: stranger.cert },
+    () => stranger.issue('unknown'),
+    () => named,
     // The last where the server shows its authority's certificate beside its own.
     /unable to verify the first certificate|unable to get local issuer certificate|self-signed certificate in certificate chain/,
   ],
-  ['a self-signed certificate', () => stranger, { ...verified, tls_ca: ca }, /self-signed/],
+  ['a self-signed certificate', () => stranger, () => named, /self-signed/],
   [
     'an expired certificate',
     () => authority.issue('expired', { when: 'past' }),
-    { ...verified, tls_ca: ca },
+    () => named,
     /certificate has expired/,
   ],
   [
     'a certificate of another name',
     () => authority.issue('other', { names: 'DNS:elsewhere.example' }),
-    { ...verified, tls_ca: ca },
+    () => named,
     /does not match certificate's altnames: .*elsewhere\.example/,
   ],
   [
     'a certificate of another address',
     () => authority.issue('nameonly', { names: 'DNS:localhost' }),
-    { ...verified, host: '127.0.0.1', tls_ca: ca },
+    () => numbered,
     /does not match certificate's altnames/,
   ],
 ];
-for (const [what, issue, settings, words] of tlsFailures) {
-  test(`${what} is told as the reason why TLS failed`, async (t) => {
-    if (!ownServerOnly(t)) return;
-    if (secure.flavour === 'mysql' && what === 'an expired certificate') {
+for (const [what, issue, gateway, words] of tlsFailures) {
+  test(`${what} is told as the reason why TLS failed`, options, async (t) => {
+    if (database.flavour === 'mysql' && what === 'an expired certificate') {
       t.skip('MySQL does not load an expired certificate');
       return;
     }
-    show(issue());
-    await rereadCertificate();
-    const daemon = create(secure, settings);
-    const { checked, logged } = await failureOf(daemon);
-    assert.match(checked, words);
-    assert.match(logged, words);
-    const ready = await createAsk(`http://${daemon.address()}`).get('/readyz');
-    assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_TLS', errno: null });
+    await present(issue());
+    await failureOf(gateway(), words);
+    await unready(gateway(), 'DATABASE_TLS', null);
   });
 }
 
-test('a server without TLS is told as such', async (t) => {
-  if (!ownServerOnly(t)) return;
-  const { checked, logged } = await failureOf(create(plain, { tls: 'required' }));
-  assert.match(checked, /: TLS: the server speaks no TLS$/m);
-  assert.match(logged, /reason="TLS: the server speaks no TLS"/);
-});
-
-test('a certificate for the name or the address that is configured is taken', async (t) => {
-  if (!ownServerOnly(t)) return;
-  for (const [host, names] of [
-    ['localhost', 'DNS:localhost'],
-    ['127.0.0.1', 'IP:127.0.0.1'],
+test('a certificate for the name or the address that is configured is taken', options, async () => {
+  for (const [gateway, names] of [
+    [named, 'DNS:localhost'],
+    [numbered, 'IP:127.0.0.1'],
   ] as const) {
-    show(authority.issue('right', { names }));
-    await rereadCertificate();
-    const daemon = create(secure, { tls: 'verify', tls_ca: ca, host });
-    const checked = await daemon.run(['--check']);
+    await present(authority.issue('fitting', { names }));
+    await endConnections();
+    const checked = await check(gateway);
     assert.equal(checked.status, 0, checked.stderr);
-    assert.equal((await daemon.start()).status, 0);
-    const ask = createAsk(`http://${daemon.address()}`);
-    assert.equal((await ask.db({ SQL: 'select 1' })).status, 200);
-    assert.deepEqual((await ask.get('/readyz')).json(), { ready: true });
+    assert.equal((await gateway.db({ SQL: 'select 1' })).status, 200);
+    const ready = async () => (await gateway.get('/readyz')).json<{ ready: boolean }>();
+    await eventually('ready', async () => (await ready()).ready);
+    assert.deepEqual(await ready(), { ready: true });
   }
 });
 
-test('a server that does not answer is told as such, and takes no longer than a second to be told', async () => {
-  const { createServer } = await import('node:net');
-  const silent = createServer(() => {}).listen(0, '127.0.0.1');
-  await new Promise((resolve) => silent.once('listening', resolve));
-  const { port } = silent.address() as { port: number };
+test('a server without TLS is told as such', async () => {
+  const server = await startFakeMysql();
+  const settings = { workers: 1, tls: 'required' };
+  const gateway = await startGateway({ database: server.target, settings });
   try {
-    const daemon = create(plain, { port: String(port) });
-    assert.equal((await daemon.start()).status, 0);
-    const from = performance.now();
-    const ready = await createAsk(`http://${daemon.address()}`).get('/readyz');
-    assert.ok(performance.now() - from < 2000);
-    assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_SILENT', errno: null });
+    const { checked, logged } = await failureOf(gateway, /TLS: the server speaks no TLS/);
+    assert.match(checked, /: TLS: the server speaks no TLS$/m);
+    assert.match(logged, /reason="TLS: the server speaks no TLS"/);
   } finally {
-    silent.close();
+    await gateway.stop();
+    await server.stop();
   }
 });
 
-test('an account at its limit: the probe asks on a session of the pool, and --check counts it', async (t) => {
-  if (!ownServerOnly(t)) return;
-  await plain.query("create user few@'%' identified by 'pw' with max_user_connections 2");
-  await plain.query(`grant all on ${plain.name}.* to few@'%'`);
-  const daemon = create(plain, { user: 'few', password: 'pw', pool: '3' });
-  const { status, stdout } = await daemon.run(['--check']);
-  assert.equal(status, 0);
-  assert.match(stdout, / = 5 of max_connections \d+ and the account's max_user_connections 2$/m);
-  assert.match(stdout, /^warning: the account does not admit that many connections/m);
-  assert.equal((await daemon.start()).status, 0);
-  const ask = createAsk(`http://${daemon.address()}`);
-  const isReady = async () => (await ask.get('/readyz')).status === 200;
-  const serves = async () => (await ask.db({ SQL: 'select 1' })).status === 200;
-  // Control and probe may come first: then the probe must make room for a client's session.
-  await eventually('ready', isReady);
-  await eventually('it serves', async () => {
-    await isReady();
-    return serves();
-  });
-  await eventually('ready beside it', isReady);
-  // A busy pool is ready too, though there is nothing to ask on.
-  const busy = ask.db({ SQL: 'select sleep(3)' });
-  await eventually(
-    'it runs',
-    async () =>
-      (await plain.query("select 1 from information_schema.processlist where info like '%p(3)'"))
-        .length === 1,
-  );
-  for (const from = performance.now(); performance.now() - from < 1500; ) {
-    assert.equal(await isReady(), true);
-  }
-  assert.equal((await busy).status, 200);
-});
+test(
+  'a server that does not answer is told as such, and takes no longer than a second to be told',
+  options,
+  async () => {
+    proxy.partition();
+    proxy.cutAll();
+    let longestMs = 0;
+    await eventually('silent', async () => {
+      const from = performance.now();
+      const ready = await numbered.get('/readyz');
+      longestMs = Math.max(longestMs, performance.now() - from);
+      assert.deepEqual(ready.json(), { ready: false, code: 'DATABASE_SILENT', errno: null });
+      return true;
+    });
+    // Four times the promise: what the machine adds is not the gateway's.
+    assert.ok(longestMs < 4000, `${longestMs} ms`);
+  },
+);
 
-test('readiness and its reason are gauges', async () => {
-  const daemon = create(plain, { port: '1' });
-  assert.equal((await daemon.start()).status, 0);
-  const ask = createAsk(`http://${daemon.address()}`);
-  const away = (await ask.get('/metrics')).text;
-  assert.match(away, /^dbhttpd_ready\{section="world",slot="0"\} 0$/m);
-  const reason = (code: string) => `dbhttpd_unready{section="world",slot="0",reason="${code}"}`;
-  assert.ok(away.includes(`${reason('DATABASE_UNREACHABLE')} 1`), away);
-  assert.ok(away.includes(`${reason('DATABASE_REFUSES')} 0`));
-  const near = create(plain, {});
-  assert.equal((await near.start()).status, 0);
-  const text = (await createAsk(`http://${near.address()}`).get('/metrics')).text;
-  assert.match(text, /^dbhttpd_ready\{section="world",slot="0"\} 1$/m);
-  assert.doesNotMatch(text, /^dbhttpd_unready\{.*\} 1$/m);
+test(
+  'an account at its limit: the probe asks on a session of the pool, and --check counts it',
+  options,
+  async () => {
+    await database.query("create user few identified by 'pw' with max_user_connections 2");
+    await database.query(`grant all on ${database.name}.* to few`);
+    const { name, host, port } = database;
+    const reached = { database: name, host, port: String(port) };
+    const daemon = createDaemon({ ...reached, user: 'few', password: 'pw', pool: '3' });
+    const gate = await closeGate(database);
+    const processlist = await openProcesslist(database);
+    try {
+      const { status, stdout } = await daemon.run(['--check']);
+      assert.equal(status, 0);
+      assert.match(
+        stdout,
+        / = 5 of max_connections \d+ and the account's max_user_connections 2$/m,
+      );
+      assert.match(stdout, /^warning: the account does not admit that many connections/m);
+      assert.equal((await daemon.start()).status, 0);
+      const ask = createAsk(`http://${daemon.address()}`);
+      const isReady = async () => (await ask.get('/readyz')).status === 200;
+      // Control and probe may come first: then the probe must make room for a client's session.
+      await eventually('ready', isReady);
+      await eventually('it serves', async () => {
+        await isReady();
+        return (await ask.db({ SQL: 'select 1' })).status === 200;
+      });
+      await eventually('ready beside it', isReady);
+      // A busy pool is ready too, though there is nothing to ask on.
+      const busy = ask.db({ SQL: `select ${gate.zero}` });
+      await processlist.started('from gate');
+      const from = performance.now();
+      const answers: boolean[] = [];
+      await eventually('an answer older than the second for which it counts', async () => {
+        answers.push(await isReady());
+        return performance.now() - from > 1200;
+      });
+      assert.ok(!answers.includes(false));
+      await gate.open();
+      assert.equal((await busy).status, 200);
+    } finally {
+      processlist.close();
+      await gate.open();
+      await daemon.dispose();
+    }
+  },
+);
+
+test('readiness and its reason are gauges', options, async () => {
+  const closed = await startProxiedDatabase(database);
+  await closed.listen(false);
+  const gateway = await startGateway({ database: closed.target, settings: { workers: 1 } });
+  try {
+    const away = (await gateway.get('/metrics')).text;
+    assert.match(away, /^dbhttpd_ready\{section="world",slot="0"\} 0$/m);
+    const reason = (code: string) => `dbhttpd_unready{section="world",slot="0",reason="${code}"}`;
+    assert.ok(away.includes(`${reason('DATABASE_UNREACHABLE')} 1`), away);
+    assert.ok(away.includes(`${reason('DATABASE_REFUSES')} 0`));
+    await closed.listen(true);
+    await eventually('ready', async () => (await gateway.get('/readyz')).status === 200);
+    const near = await eventually('its gauge', async () => {
+      const { text } = await gateway.get('/metrics');
+      return /^dbhttpd_ready\{section="world",slot="0"\} 1$/m.test(text) && text;
+    });
+    assert.doesNotMatch(near, /^dbhttpd_unready\{.*\} 1$/m);
+  } finally {
+    await gateway.stop();
+    await closed.stop();
+  }
 });

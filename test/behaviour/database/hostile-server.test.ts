@@ -189,7 +189,7 @@ test('150 answers that are not well-formed: each client gets JSON or a reset', a
     fc.asyncProperty(fc.oneof(...answers.map(mutated)), async (bytes) => {
       seen.add(await seenAfter(({ socket }) => void socket.end(bytes)));
     }),
-    { numRuns: 150 },
+    { seed: 1, numRuns: 150 },
   );
   server.behave({});
   assert.ok(seen.has('502 CONNECTION_LOST') && seen.has('200'), [...seen].join());

@@ -1,141 +1,162 @@
-// A connection that the server or the network closed while it lay idle costs no request anything.
+// A connection that the server or the network closed while it lay idle costs no request anything; a database that is away is not stormed.
 // Must not know how the gateway reconnects.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fillPool } from '../../support/busy-pool.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
 import { cellOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
-import type { Settings } from '../../support/ini-text.ts';
-import { readMetric } from '../../support/scrape.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
+const pool = 4;
+const queue = 5;
+/** The gateway asks a connection that lay idle for longer than 500 ms before it sends a statement on it. */
+const notTrustedMs = 600;
 
-before(async () => {
-  database = await startDatabase();
-  proxy = await startProxiedDatabase(database);
+const { gateway, database, proxy } = useProxiedGateway({ workers: 1, pool, queue });
+
+afterEach(async () => {
+  proxy.refuse(false);
+  proxy.heal();
+  await eventually('service is back', serves);
 });
-after(async () => {
-  await proxy.stop();
-  await database.stop();
-});
 
-async function withGateway(settings: Settings, use: (gateway: Gateway) => Promise<void>) {
-  const gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 3, ...settings },
+const ask = (SQL: string) => gateway.dbPost({ SQL });
+const serves = async () => (await ask('select 1')).status === 200;
+
+describe('one session, which the server closes when it lies idle for a second', () => {
+  let single: Gateway;
+  before(async () => {
+    const settings = { workers: 1, pool: 1, init_sql: 'set wait_timeout = 1' };
+    single = await startGateway({ database: proxy.target, settings });
   });
-  try {
-    await use(gateway);
-  } finally {
-    await gateway.stop();
-  }
-}
+  after(() => single?.stop());
 
-test('wait_timeout passed: the next request works, and none is ever a 502', async () => {
-  await withGateway({ pool: 1, init_sql: 'set wait_timeout = 1' }, async (gateway) => {
-    const connects = () => readMetric(gateway, 'dbhttpd_connects_total', { result: 'ok' });
-    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
-    for (const idleMs of [990, 1000, 1010, 1500]) {
-      await pause(idleMs);
-      assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
+  const askSingle = async () =>
+    Number(cellOf(await single.dbPost({ SQL: 'select connection_id()' })));
+
+  test('wait_timeout passed: the next request works, and none is ever a 502', async () => {
+    const processlist = await openProcesslist(database);
+    for (const hearsOfIt of [true, false]) {
+      const id = await askSingle();
+      if (!hearsOfIt) proxy.partition('from server');
+      proxy.admit();
+      await eventually('the server has closed the connection', async () => {
+        return (await processlist.connections()).every((thread) => thread.id !== id);
+      });
+      assert.notEqual(await askSingle(), id);
+      proxy.heal();
     }
-    assert.ok((await connects()) >= 2, 'no connection has been closed by the server');
+    processlist.close();
   });
-});
 
-test('an idle connection that a firewall has forgotten is replaced before a statement is sent on it', async () => {
-  await withGateway({ pool: 1 }, async (gateway) => {
-    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
-    await pause(1000);
+  test('an idle connection that a firewall has forgotten is replaced before a statement is sent on it', async () => {
+    const id = await askSingle();
+    await pause(notTrustedMs);
     // Only the open connections are cut off; new ones find their way.
     proxy.partition();
     proxy.admit();
-    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 6' })), 6);
-    proxy.heal();
+    assert.notEqual(await askSingle(), id);
   });
-});
 
-test('killed by an administrator while idle: the next request works', async () => {
-  await withGateway({ pool: 1 }, async (gateway) => {
-    const id = cellOf(await gateway.dbPost({ SQL: 'select connection_id()' }));
+  test('killed by an administrator while idle: the next request works', async () => {
+    const id = await askSingle();
     await database.query(`kill ${id}`);
-    const next = await gateway.dbPost({ SQL: 'select connection_id()' });
-    assert.notEqual(cellOf(next), id);
+    assert.notEqual(await askSingle(), id);
   });
 });
 
 test('all connections cut while idle: no request notices', async () => {
-  await withGateway({}, async (gateway) => {
-    for (const how of ['fin', 'reset'] as const) {
-      await fillPool(gateway, 3);
-      proxy.cutAll(how);
-      const replies = await Promise.all([1, 2, 3].map(() => gateway.dbPost({ SQL: 'select 5' })));
-      assert.deepEqual(replies.map(cellOf), [5, 5, 5]);
-    }
-  });
+  for (const how of ['fin', 'reset'] as const) {
+    await fillPool(gateway, pool);
+    proxy.cutAll(how);
+    const replies = await Promise.all([1, 2, 3].map(() => ask('select 5')));
+    assert.deepEqual(replies.map(cellOf), [5, 5, 5]);
+  }
 });
 
 test('a database that is away is not stormed: one attempt at a time, at growing intervals', async () => {
-  await withGateway({ pool: 10 }, async (gateway) => {
-    await fillPool(gateway, 10);
-    proxy.refuse(true);
-    const connectionsBefore = proxy.connections().total;
-    proxy.cutAll();
-    const from = performance.now();
-    let asked = 0;
-    while (performance.now() - from < 3000 || asked <= 100) {
-      const replies = await Promise.all(
-        Array.from({ length: 10 }, () => gateway.dbPost({ SQL: 'select 1' })),
-      );
-      for (const reply of replies) assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
-      asked += replies.length;
-    }
-    const attempts = proxy.connections().total - connectionsBefore;
-    const seconds = (performance.now() - from) / 1000;
-    // Ten at once at first; then pool and control back off: 50 ms, 100 ms, … 1 s.
-    assert.ok(attempts <= 34 + 2 * seconds, `${attempts} in ${seconds} s, ${asked} requests`);
-    proxy.refuse(false);
-    const returnedAt = performance.now();
-    await eventually(
-      'service is back',
-      async () => (await gateway.dbPost({ SQL: 'select 1' })).status === 200,
-    );
-    assert.ok(performance.now() - returnedAt < 2000);
+  await fillPool(gateway, pool);
+  proxy.refuse(true);
+  const connectionsBefore = proxy.connections().total;
+  proxy.cutAll();
+  const from = performance.now();
+  const attempts = () => proxy.connections().total - connectionsBefore;
+  let asked = 0;
+  await eventually('many are refused', async () => {
+    const replies = await Promise.all(Array.from({ length: 10 }, () => ask('select 1')));
+    for (const reply of replies) assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
+    asked += replies.length;
+    return asked >= 100 && attempts() >= 14;
   });
+  const seconds = (performance.now() - from) / 1000;
+  // As many as the pool has at first; then pool and control back off: 50 ms, 100 ms, … and twice a second for those who ask.
+  assert.ok(attempts() <= 24 + 2 * seconds, `${attempts()} in ${seconds} s, ${asked} requests`);
+  proxy.refuse(false);
+  await eventually('service is back', serves, { timeoutMs: 8000 });
+});
+
+test('partitioned: deadlines hold, and the heal is enough', async () => {
+  assert.equal(cellOf(await ask('select 5')), 5);
+  proxy.partition();
+  const impatient = { SQL: 'select 1', TIMEOUT: 300 };
+  const replies = [];
+  for (let n = 0; n < pool + 2; n += 1) replies.push(await gateway.dbPost(impatient));
+  const outcomes = replies.map(outcomeOf);
+  // An idle connection may be found dead before anything is sent on it.
+  for (const outcome of outcomes) {
+    assert.match(outcome, /^50(4 DEADLINE_RUNNING failed|3 \w+ not_executed)$/);
+  }
+  assert.match(outcomes.at(-1) ?? '', /^503/);
+  proxy.heal();
+  await eventually('well again', serves);
+});
+
+test('a handshake that takes its time is waited for within the deadline', async () => {
+  proxy.partition();
+  proxy.cutAll();
+  const asked = ask('select 5');
+  const impatient = await gateway.dbPost({ SQL: 'select 6', TIMEOUT: 200 });
+  assert.equal(outcomeOf(impatient), '503 DEADLINE_WAITING not_executed');
+  proxy.heal();
+  assert.equal(cellOf(await asked), 5);
 });
 
 test('what waits for a connection is bounded while none can be opened', async () => {
   proxy.partition();
-  await withGateway({ pool: 2, queue: 5 }, async (gateway) => {
-    const replies = await Promise.all(
-      Array.from({ length: 30 }, () => gateway.dbPost({ SQL: 'select 1', TIMEOUT: 3_000 })),
-    );
-    const full = replies.filter((reply) => outcomeOf(reply).includes('QUEUE_FULL'));
-    assert.ok(full.length >= 30 - 5 - 2, `${full.length} refused at once`);
-    for (const reply of replies) assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
-    proxy.heal();
-    await eventually(
-      'service is back',
-      async () => (await gateway.dbPost({ SQL: 'select 1' })).status === 200,
-    );
+  proxy.cutAll();
+  const crowd = 30;
+  let refused = 0;
+  const asked = Array.from({ length: crowd }, async () => {
+    const reply = await ask('select 1');
+    if (reply.status === 200) return;
+    assert.match(outcomeOf(reply), /^503 \w+ not_executed$/);
+    if (outcomeOf(reply).includes('QUEUE_FULL')) refused += 1;
   });
+  await eventually('the rest is refused', () => refused >= crowd - queue - pool);
+  proxy.heal();
+  await Promise.all(asked);
 });
 
 test('no connection stays behind when the gateway stops', async () => {
-  const processlist = await openProcesslist(database);
-  await withGateway({}, async (gateway) => {
-    await fillPool(gateway, 3);
-    await eventually('control too', async () => (await processlist.connections()).length >= 4);
-  });
-  await eventually('all are gone', async () => (await processlist.connections()).length === 0);
-  processlist.close();
+  const account = { user: 'stopping', password: 'pw' };
+  await database.query(
+    `create user stopping identified by 'pw'; grant all on ${database.name}.* to stopping`,
+  );
+  const connections = async () => {
+    const sql = "select id from information_schema.processlist where user = 'stopping'";
+    return (await database.query(sql)).length;
+  };
+  const settings = { workers: 1, pool: 3 };
+  const stopping = await startGateway({ database: { ...proxy.target, ...account }, settings });
+  try {
+    await fillPool(stopping, 3);
+    await eventually('control too', async () => (await connections()) >= 4);
+  } finally {
+    await stopping.stop();
+  }
+  await eventually('all are gone', async () => (await connections()) === 0);
+  await database.query('drop user stopping');
 });
