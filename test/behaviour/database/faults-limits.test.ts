@@ -6,7 +6,7 @@ import type { Reply } from '../../support/ask.ts';
 import { fillPool } from '../../support/busy-pool.ts';
 import { type Database, isServerGiven, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
-import { cellOf, documentOf } from '../../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { readMetric } from '../../support/scrape.ts';
@@ -45,34 +45,56 @@ async function serverConnections(): Promise<number> {
   return Number(row?.n);
 }
 
-test(
-  'too many connections: what there is serves, and the pool grows when it may',
-  options,
-  async () => {
-    const others: Awaited<ReturnType<Database['connect']>>[] = [];
-    try {
-      await gateway.dbPost({ SQL: 'select 1' });
-      await database.query('set global max_connections = 10');
-      for (;;) {
-        const other = await database.connect(account).catch(() => null);
-        if (other === null) break;
-        others.push(other);
-      }
-      assert.deepEqual(
-        (await slowly(6)).map(({ status }: Reply) => status),
-        [200, 200, 200, 200, 200, 200],
-      );
-      for (const other of others) other.destroy();
-      await eventually('the pool grows', async () => {
-        await slowly(8);
-        return (await serverConnections()) >= pool + 1;
+/** Takes connections until the server gives no more, and gives them back when `act` has ended, if not before. */
+async function whileFull(act: (release: () => void) => Promise<void>): Promise<void> {
+  const others: Awaited<ReturnType<Database['connect']>>[] = [];
+  const release = () => {
+    for (const other of others) other.destroy();
+  };
+  try {
+    await gateway.dbPost({ SQL: 'select 1' });
+    await database.query('set global max_connections = 10');
+    for (;;) {
+      const other = await database.connect(account).catch((error: { errno?: number }) => {
+        assert.equal(error.errno, 1040);
       });
-    } finally {
-      for (const other of others) other.destroy();
-      await database.query('set global max_connections = 151');
+      if (other === undefined) break;
+      others.push(other);
     }
-  },
+    await act(release);
+  } finally {
+    release();
+    await database.query('set global max_connections = 151');
+  }
+}
+
+test('too many connections: what there is serves, and the pool grows when it may', options, () =>
+  whileFull(async (release) => {
+    assert.deepEqual(
+      (await slowly(6)).map(({ status }: Reply) => status),
+      [200, 200, 200, 200, 200, 200],
+    );
+    release();
+    await eventually('the pool grows', async () => {
+      await slowly(8);
+      return (await serverConnections()) >= pool + 1;
+    });
+  }),
 );
+
+test('a server without a free connection is still told to kill', options, async () => {
+  await eventually('the control connection is there', async () => {
+    return (await readMetric(gateway, 'dbhttpd_control_connected')) === 1;
+  });
+  const processlist = await openProcesslist(database);
+  await whileFull(async () => {
+    const asked = gateway.dbPost({ SQL: 'select sleep(1000)', TIMEOUT: 400 });
+    assert.equal(outcomeOf(await asked), '504 DEADLINE_RUNNING failed');
+    await processlist.ended('sleep(1000)');
+    assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 5' })), 5);
+  });
+  processlist.close();
+});
 
 /** Lets only those write that have a right to, while `act` goes on. */
 async function whileReadOnly(act: () => Promise<void>): Promise<void> {

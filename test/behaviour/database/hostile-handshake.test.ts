@@ -17,7 +17,7 @@ import {
   startFakeMysql,
 } from '../../support/database/fake-mysql.ts';
 import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
-import { fc } from '../../support/property.ts';
+import { cases, fc } from '../../support/property.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const arena = Buffer.alloc(144 * 1024);
@@ -144,7 +144,7 @@ test('whatever it sends in the place of a greeting or an answer ends its own con
       });
       await open();
     }),
-    { seed: 1, numRuns: 150 },
+    { numRuns: cases(150) },
   );
   server.behave({});
   assert.equal(await open(), null);

@@ -2,7 +2,7 @@
 // becomes too long by it. Must not need a real server.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { createAuthority } from '../../support/certificates.ts';
 import {
   type FakeMysql,
@@ -31,24 +31,64 @@ const emptyHead = Buffer.from([comQuery, 0, 1]);
 const beginsWith = (query: Buffer, own: Buffer) =>
   query.subarray(0, own.length).equals(own) && /^[a-z]/i.test(query.toString('utf8', own.length));
 
-let server: FakeMysql | null = null;
-let gateway: Gateway | null = null;
+const limit = 4096;
 const workspace = createWorkspace('attributes', () => undefined);
-afterEach(async () => {
-  await gateway?.stop();
-  await server?.stop();
-  gateway = null;
-  server = null;
-});
-after(() => workspace.remove());
 
-async function start(behaviour: Misbehaviour, settings = {}) {
-  server = await startFakeMysql(behaviour);
-  const database = server.target;
-  gateway = await startGateway({ database, settings: { workers: 1, pool: 4, ...settings } });
-  const ask = gateway;
-  await eventually('it is well', async () => (await ask.get('/readyz')).status === 200);
-  return { server, gateway };
+/** A section for each kind of server. The names are those of the sections. */
+const kinds = {
+  without: {},
+  mariadb: { version: '11.9.1-MariaDB', withAttributes: true },
+  old: { version: '5.5.5-10.11.6-MariaDB-1', withAttributes: true },
+  plain: { withAttributes: true },
+  encrypted: { withAttributes: true },
+  small: {
+    withAttributes: true,
+    answer: (client, statement) => {
+      if (statement !== 'SELECT @@max_allowed_packet') return false;
+      client.send(resultSet([{}], [[String(limit)]]), 1);
+      return true;
+    },
+  },
+} as const satisfies Record<string, Misbehaviour>;
+type Kind = keyof typeof kinds;
+
+const servers = new Map<string, FakeMysql>();
+let gateway: Gateway;
+
+before(async () => {
+  const files = createAuthority(workspace.path).issue('server');
+  const tls = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
+  for (const [kind, behaviour] of Object.entries(kinds)) {
+    const server = await startFakeMysql({ ...behaviour, ...(kind === 'encrypted' ? { tls } : {}) });
+    servers.set(kind, server);
+  }
+  const settings = { workers: 1, pool: 4 };
+  const beside = [...servers].slice(1).map(([kind, { target }]) => {
+    const own = kind === 'encrypted' ? { tls: 'required' } : {};
+    return [kind, { database: target, settings: { pool: 4, ...own } }] as const;
+  });
+  gateway = await startGateway({
+    database: of('without').target,
+    settings,
+    section: 'without',
+    beside: Object.fromEntries(beside),
+  });
+});
+after(async () => {
+  await gateway?.stop();
+  for (const server of servers.values()) await server.stop();
+  workspace.remove();
+});
+
+const of = (kind: Kind) => servers.get(kind) ?? assert.fail(kind);
+
+/** The server of this kind, and how it is asked through the gateway. */
+function use(kind: Kind) {
+  const ask = (request: object, options = {}) =>
+    gateway.dbPost({ SERVER: kind, ...request }, options);
+  const askBatch = (statements: readonly object[]) =>
+    gateway.post('/v1/batch', { section: kind, statements });
+  return { server: of(kind), ask, askBatch };
 }
 
 /** Everything that asked for them, and all COM_QUERYs. */
@@ -67,17 +107,14 @@ function sent(from: FakeMysql, words: string): Buffer {
   return found[0] as Buffer;
 }
 
-for (const [who, behaviour] of [
-  ['a MySQL, or what stands before one, that does not offer them', {}],
-  ['a MariaDB, whatever its bit says', { version: '11.9.1-MariaDB', withAttributes: true }],
-  [
-    'a MariaDB that calls itself 5.5.5',
-    { version: '5.5.5-10.11.6-MariaDB-1', withAttributes: true },
-  ],
+for (const [who, kind] of [
+  ['a MySQL, or what stands before one, that does not offer them', 'without'],
+  ['a MariaDB, whatever its bit says', 'mariadb'],
+  ['a MariaDB that calls itself 5.5.5', 'old'],
 ] as const) {
   test(`${who}, is not asked for them, and sees statements as ever`, async () => {
-    const { server, gateway } = await start(behaviour);
-    await gateway.dbPost({ SQL: 'select 21' }, traced);
+    const { server, ask } = use(kind);
+    await ask({ SQL: 'select 21' }, traced);
     assert.equal(sent(server, 'select 21').toString(), '\x03select 21');
     const { asked, queries } = seen(server);
     assert.ok(asked.length > 0 && !asked.includes(true));
@@ -85,66 +122,56 @@ for (const [who, behaviour] of [
   });
 }
 
-for (const tls of ['', 'over TLS, ']) {
+for (const [tls, kind] of [
+  ['', 'plain'],
+  ['over TLS, ', 'encrypted'],
+] as const) {
   test(`${tls}a MySQL that offers them is asked, told of a trace, and told of none where there is none`, async () => {
-    const authority = createAuthority(workspace.path);
-    const files = authority.issue('server');
-    const pem = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
-    const pair = tls === '' ? {} : { tls: pem };
-    const settings = tls === '' ? {} : { tls: 'required' };
-    const { server, gateway } = await start({ withAttributes: true, ...pair }, settings);
-    await gateway.dbPost({ SQL: 'select 22' }, traced);
-    await gateway.dbPost({ SQL: 'select 23' });
+    const { server, ask } = use(kind);
+    await ask({ SQL: 'select 22' }, traced);
+    await ask({ SQL: 'select 23' });
     assert.deepEqual(sent(server, 'select 22'), Buffer.concat([head, Buffer.from('select 22')]));
     assert.deepEqual(
       sent(server, 'select 23'),
       Buffer.concat([emptyHead, Buffer.from('select 23')]),
     );
-    const { asked, queries } = seen(server);
-    assert.ok(asked.length > 0 && !asked.includes(false));
     // The gateway's own, on all of its connections, and those of other requests.
-    const others = queries.filter((query) => !query.includes('select 22'));
-    for (const query of others) assert.ok(beginsWith(query, emptyHead));
-    assert.ok(others.length > 5);
+    const others = () => seen(server).queries.filter((query) => !query.includes('select 22'));
+    await eventually('it has asked for itself', () => others().length > 5);
+    for (const query of others()) assert.ok(beginsWith(query, emptyHead));
+    const { asked } = seen(server);
+    assert.ok(asked.length > 0 && !asked.includes(false));
   });
 }
 
 test('the limit of a command counts what stands before the statement, and no trace makes one too long', async () => {
-  const limit = 4096;
-  const { server, gateway } = await start({
-    withAttributes: true,
-    answer: (client, statement) => {
-      if (statement !== 'SELECT @@max_allowed_packet') return false;
-      client.send(resultSet([{}], [[String(limit)]]), 1);
-      return true;
-    },
-  });
+  const { server, ask, askBatch } = use('small');
   const statement = (length: number) =>
     `select '${length}${'x'.repeat(length - 9 - String(length).length)}'`;
   const longest = limit - 1 - emptyHead.length;
   for (const length of [longest, limit - head.length]) {
-    assert.equal((await gateway.dbPost({ SQL: statement(length) }, traced)).status, 200);
+    assert.equal((await ask({ SQL: statement(length) }, traced)).status, 200);
     const whole = Buffer.concat([emptyHead, Buffer.from(statement(length))]);
     assert.deepEqual(sent(server, `select '${length}`), whole);
   }
   const fitting = statement(limit - 1 - head.length);
-  assert.equal((await gateway.dbPost({ SQL: fitting }, traced)).status, 200);
+  assert.equal((await ask({ SQL: fitting }, traced)).status, 200);
   assert.deepEqual(sent(server, fitting), Buffer.concat([head, Buffer.from(fitting)]));
 
-  const tooLong = await gateway.dbPost({ SQL: statement(longest + 1) });
+  const tooLong = await ask({ SQL: statement(longest + 1) });
   assert.equal(tooLong.json<{ MYSQL_ERRNO: number }>().MYSQL_ERRNO, 1153);
   const bound = (length: number) =>
-    gateway.dbPost({ SQL: `${statement(length - ', ?'.length)}, ?`, PARAMS: [1] }, traced);
+    ask({ SQL: `${statement(length - ', ?'.length)}, ?`, PARAMS: [1] }, traced);
   assert.deepEqual([(await bound(longest)).status, (await bound(longest + 1)).status], [200, 413]);
   // A statement more takes ten bytes: one of these lengths fills the first text of a batch to the last byte.
   const lengths = Array.from({ length: 10 }, (_, n) => 100 + n);
   for (const length of lengths) {
     const one = { sql: 'select 1' };
     const statements = [{ sql: statement(length) }, ...Array.from({ length: 450 }, () => one)];
-    await gateway.post('/v1/batch', { statements });
+    await askBatch(statements);
     assert.ok(sent(server, `select '${length}x`).includes('START TRANSACTION'));
   }
   const { queries } = seen(server);
   assert.ok(queries.every((query) => query.length < limit));
-  assert.equal(Number(cellOf(await gateway.dbPost({ SQL: 'select 1' }))), 1);
+  assert.equal(Number(cellOf(await ask({ SQL: 'select 1' }))), 1);
 });
