@@ -1,39 +1,36 @@
-// `coalesce = on`, on bad days: whatever becomes of the request whose statement runs, those behind it get what is theirs.
+// `coalesce = on`, on bad days: whatever becomes of the request whose statement runs, those behind it get what is theirs; replies too
+// long to be held back, readers that do not read, and a stop meanwhile.
 // Must not know how they are matched: the proxy shows what reached MySQL.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
-import { occupy, timesSent, waiting } from '../../support/busy-pool.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { askTogether, holdAnswer, occupy, timesSent, waiting } from '../../support/busy-pool.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
-import { cellOf, documentOf, outcomeOf } from '../../support/db-results.ts';
+import { cellOf, documentOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
 import { readMetric } from '../../support/scrape.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
+import { askAtOnce } from './support/at-once.ts';
 
 const SQL = 'select count(*) from t';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
+const { database, proxy, gateway } = useProxiedGateway(
+  { workers: 1, pool: 1, coalesce: 'on' },
+  {
+    prepare: async (own) => {
+      await own.query(`
+        create table t (id int primary key, v varchar(200));
+        insert into t with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
+          select n, repeat('x', 180) from c`);
+    },
+  },
+);
+
 let sentBefore = 0;
 let coalescedBefore = 0;
 
-before(async () => {
-  database = await startDatabase();
-  await database.query(`
-    create table t (id int primary key, v varchar(200));
-    insert into t with recursive c (n) as (select 1 union all select n + 1 from c where n < 900)
-      select n, repeat('x', 180) from c`);
-  proxy = await startProxiedDatabase(database);
-  const settings = { workers: 1, pool: 1, coalesce: 'on' };
-  gateway = await startGateway({ database: proxy.target, settings });
-});
 beforeEach(async () => {
   proxy.release();
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select 0' })), 0);
@@ -41,37 +38,45 @@ beforeEach(async () => {
   sentBefore = timesSent(proxy, SQL);
   coalescedBefore = await readMetric(gateway, 'dbhttpd_coalesced_requests_total');
 });
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
-
 const sent = () => timesSent(proxy, SQL) - sentBefore;
 const coalesced = async () =>
   (await readMetric(gateway, 'dbhttpd_coalesced_requests_total')) - coalescedBefore;
 const followers = 4;
 
 /** One request of its own kind, and others behind it, for the same; all wait for the only session. */
-async function queueUp(leader: () => Promise<Reply>, following: object = { SQL }) {
+async function queueUp(leader: () => Promise<Reply>) {
   await occupy(gateway, proxy);
   const first = leader();
   first.catch(() => undefined);
   await waiting(gateway, 1);
-  const rest = Array.from({ length: followers }, () => gateway.dbPost(following));
+  const rest = Array.from({ length: followers }, () => gateway.dbPost({ SQL }));
   await waiting(gateway, 1 + followers);
   return { first, rest };
 }
 
 /** The same, up to the moment when MySQL has got the first one's statement, whose answer is held back. */
-async function runFirst(leader: () => Promise<Reply>, following?: object) {
-  const queued = await queueUp(leader, following);
+async function runFirst(leader: () => Promise<Reply>) {
+  const queued = await queueUp(leader);
+  await runLeader();
+  return queued;
+}
+
+async function runLeader(): Promise<void> {
   const rule = proxy.on((statement) => statement === SQL, { kind: 'stall' }, { times: 1 });
   proxy.release();
   await eventually('the statement is held back', () => rule.hits() === 1);
   rule.remove();
-  return queued;
 }
+
+/** All wait for the only session. The worker finds them in one turn: a deadline that is short begins when all are there. */
+async function queueAtOnce(requests: readonly object[]): Promise<readonly Promise<Reply>[]> {
+  await occupy(gateway, proxy);
+  return askAtOnce(gateway, requests);
+}
+
+/** Long enough for the first one to get the session on a busy machine. */
+const runningMs = 2500;
+const waitingMs = 300;
 
 const askFirst = () => gateway.dbPost({ SQL });
 
@@ -149,10 +154,16 @@ for (const when of ['waiting', 'running'] as const) {
   });
 
   test(`the first one's deadline passes while ${when}: the others share one execution`, async () => {
-    const { first, rest } = await queue(() => gateway.dbPost({ SQL, TIMEOUT: 4_000 }));
+    const TIMEOUT = when === 'waiting' ? waitingMs : runningMs;
+    const others = Array.from({ length: followers }, () => ({ SQL }));
+    const [first, ...rest] = await queueAtOnce([{ SQL, TIMEOUT }, ...others]);
+    if (when === 'running') {
+      await waiting(gateway, 1 + followers);
+      await runLeader();
+    }
     const fate =
       when === 'waiting' ? '503 DEADLINE_WAITING not_executed' : '504 DEADLINE_RUNNING failed';
-    assert.equal(outcomeOf(await first), fate);
+    assert.equal(outcomeOf((await first) ?? assert.fail()), fate);
     proxy.release();
     await checkAll(rest);
     assert.equal(sent(), 1 + more);
@@ -161,22 +172,22 @@ for (const when of ['waiting', 'running'] as const) {
 }
 
 test('when the first one gives up waiting, the read keeps its place in the queue', async () => {
-  await occupy(gateway, proxy);
-  const impatient = gateway.dbPost({ SQL, TIMEOUT: 4_000 });
-  await waiting(gateway, 1);
-  const behind = gateway.dbPost({ SQL: "select 'behind'" });
-  await waiting(gateway, 2);
-  const follower = gateway.dbPost({ SQL });
-  await waiting(gateway, 3);
+  const behind = { SQL: "select 'behind'" };
+  const all = await queueAtOnce([{ SQL, TIMEOUT: waitingMs }, behind, { SQL }]);
+  const [impatient, other, follower] = all;
+  assert.ok(impatient && other && follower);
   assert.equal(outcomeOf(await impatient), '503 DEADLINE_WAITING not_executed');
   proxy.release();
   await checkAll([follower]);
-  await behind;
-  assert.deepEqual(proxy.statements.slice(-2), [SQL, "select 'behind'"]);
+  await other;
+  assert.deepEqual(proxy.statements.slice(-2), [SQL, behind.SQL]);
 });
 
 test("a follower's own deadline holds: not executed, come again, and nobody else is harmed", async () => {
-  const { first, rest } = await runFirst(askFirst, { SQL, TIMEOUT: 4_000 });
+  const impatient = Array.from({ length: followers }, () => ({ SQL, TIMEOUT: runningMs }));
+  const [first, ...rest] = await queueAtOnce([{ SQL }, ...impatient]);
+  await waiting(gateway, 1 + followers);
+  await runLeader();
   for (const reply of await Promise.all(rest)) {
     assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
     assert.match(String(reply.headers['retry-after']), /^\d+$/);
@@ -184,7 +195,7 @@ test("a follower's own deadline holds: not executed, come again, and nobody else
   }
   await waiting(gateway, 0);
   proxy.release();
-  assert.equal(cellOf(await first), 900);
+  assert.equal(cellOf((await first) ?? assert.fail()), 900);
   assert.equal(sent(), 1);
 });
 
@@ -199,4 +210,79 @@ test("a follower's client that goes is forgotten, and leaves its place in the qu
   proxy.release();
   await checkAll([first, ...rest]);
   assert.equal(sent(), 1);
+});
+
+for (const [what, rows] of [
+  ['as large as is held back, nearly', 330],
+  ['larger than what is held back', 900],
+] as const) {
+  test(`a reply ${what}: whole for each`, async () => {
+    const large = `select id, v from t where id <= ${rows} order by id`;
+    const requests = Array.from({ length: 5 }, () => ({ SQL: large }));
+    const [first, ...others] = await askTogether(gateway, proxy, requests);
+    assert.ok(first);
+    assert.equal(rowsOf(first).length, rows);
+    for (const other of others) assert.deepEqual(other.body, first.body);
+    const isWhole = first.headers['content-length'] !== undefined;
+    assert.equal(timesSent(proxy, large), isWhole ? 1 : 5);
+    assert.equal(isWhole, rows === 330);
+  });
+}
+
+test('nobody waits for a reader of a long reply who does not read', async () => {
+  const long = 'select a.id, a.v from t a join t b on b.id <= 40';
+  const settings = { workers: 1, pool: 2, coalesce: 'on' };
+  const streaming = await startGateway({ database: proxy.target, settings });
+  await occupy(streaming, proxy);
+  await occupy(streaming, proxy);
+  const client = await openRaw(streaming.port);
+  client.socket.pause();
+  const query = encodeURIComponent(JSON.stringify({ SQL: long }));
+  client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await waiting(streaming, 1);
+  const rest = [1, 2].map(() => streaming.dbPost({ SQL: long }));
+  await waiting(streaming, 3);
+  proxy.release();
+  for (const reply of await Promise.all(rest)) assert.equal(rowsOf(reply).length, 36_000);
+  client.reset();
+  await streaming.stop();
+});
+
+test('the gateway stops: those who wait behind another are answered', async () => {
+  const settings = { workers: 1, pool: 1, coalesce: 'on' };
+  const stopping = await startGateway({ database: proxy.target, settings });
+  const held = await holdAnswer(proxy, "select 'first'", () =>
+    stopping.dbPost({ SQL: "select 'first'" }),
+  );
+  const rest = Array.from({ length: 4 }, () => stopping.dbPost({ SQL }));
+  await waiting(stopping, 4);
+  const stopped = stopping.stop();
+  await eventually('it drains', () => stopping.log().includes('drain'));
+  proxy.release();
+  assert.equal(cellOf(await held.reply), 'first');
+  for (const reply of await Promise.all(rest)) assert.equal(cellOf(reply), 900);
+  await stopped;
+  assert.equal(sent(), 1);
+});
+
+test('a stop that ends a long read begins it for none of those who waited for it', async () => {
+  const stopping = await startGateway({
+    database: proxy.target,
+    settings: { workers: 1, pool: 2, coalesce: 'on', drain_timeout: '100ms' },
+  });
+  const long =
+    'select sum(length(a.v)) from t a, t b, t c, t d where a.id + b.id + c.id + d.id < 0';
+  // The second one is free when the stop comes, and used so lately that it would not be asked first.
+  await occupy(stopping, proxy);
+  await occupy(stopping, proxy);
+  const replies = Array.from({ length: 5 }, () => stopping.dbPost({ SQL: long }));
+  await waiting(stopping, replies.length);
+  proxy.release();
+  await eventually('one of them runs', () => timesSent(proxy, long) === 1);
+  await stopping.stop();
+  assert.deepEqual((await Promise.all(replies)).map(outcomeOf), [
+    '502 STOPPING failed',
+    ...Array.from({ length: 4 }, () => '503 STOPPING not_executed'),
+  ]);
+  assert.equal(timesSent(proxy, long), 1);
 });

@@ -68,8 +68,10 @@ test('a result that max_result_bytes refuses is refused to each', async () => {
   for (const reply of replies) assert.equal(outcomeOf(reply), '422 RESULT_TOO_LARGE failed');
 });
 
-const increments = 150;
-const readers = 16;
+/** So many at least; on until so many reads were shared. */
+const increments = 50;
+const leastShared = 20;
+const readers = 8;
 const statements = [
   'select n from counter where id = 1',
   // Long enough that others ask meanwhile.
@@ -80,9 +82,10 @@ test('while one client counts up and others come and go, no read answers less th
   const before = await coalesced();
   const [worker] = gateway.workers();
   let acknowledged = 0;
+  let isOver = false;
   const seen = { answered: 0, late: 0 };
   const reading = Array.from({ length: readers }, async (_, reader) => {
-    for (let round = reader; acknowledged < increments; round += 1) {
+    for (let round = reader; !isOver; round += 1) {
       const from = acknowledged;
       const isHasty = round % 7 === 0;
       const request = {
@@ -101,7 +104,7 @@ test('while one client counts up and others come and go, no read answers less th
     }
   });
   const leaving = Array.from({ length: 4 }, async (_, client) => {
-    for (let round = client; acknowledged < increments; round += 1) {
+    for (let round = client; !isOver; round += 1) {
       const raw = await openRaw(gateway.port);
       const query = encodeURIComponent(
         JSON.stringify({ SQL: statements[round % statements.length] }),
@@ -113,18 +116,24 @@ test('while one client counts up and others come and go, no read answers less th
     }
   });
   const counting = (async () => {
-    while (acknowledged < increments) {
+    const isEnough = async () => {
+      if (acknowledged < increments || seen.answered < increments) return false;
+      return acknowledged % 10 === 0 && (await coalesced()) > before + leastShared;
+    };
+    while (!(await isEnough())) {
       const SQL = 'update counter set n = n + 1 where id = 1';
       assert.equal(documentOf(await gateway.dbPost({ SQL })).MYSQL_ERRNO, undefined);
       acknowledged += 1;
     }
-  })();
+  })().finally(() => {
+    isOver = true;
+  });
   await Promise.all([counting, ...reading, ...leaving]);
-  assert.ok(seen.answered > increments, `${seen.answered} answered`);
-  assert.ok((await coalesced()) > before + 20, 'hardly anything was shared');
   await eventually('nobody waits any more', async () => {
     return (await readMetric(gateway, 'dbhttpd_queue_length')) === 0;
   });
   assert.deepEqual(gateway.workers(), [worker]);
-  assert.deepEqual(rowsOf(await gateway.dbPost({ SQL: 'select n from counter' })), [[increments]]);
+  assert.deepEqual(rowsOf(await gateway.dbPost({ SQL: 'select n from counter' })), [
+    [acknowledged],
+  ]);
 });
