@@ -102,26 +102,33 @@ test('cut in the midst of the answers: what came before has its result, the rest
 
 test('a database that freezes under a busy pipeline: all is answered in its deadline, and served again after it', async (t) => {
   if (!ownServerOnly(t)) return;
-  for (const [timeoutMs, frozenMs] of [
-    [300, 600],
-    [4_000, 3_000],
+  const isGivenUp = async () => (await readMetric(gateway, 'dbhttpd_pipeline_connections')) === 0;
+  for (const [TIMEOUT, isOutlived] of [
+    [300, true],
+    [20_000, false],
   ] as const) {
     await enterPipeline(gateway, read(900));
     database.freeze();
-    const from = performance.now();
-    const asked = Array.from({ length: 60 }, (_, n) => ({ SQL: read(1 + n), TIMEOUT: timeoutMs }));
-    const pending = asked.map(async (request) => {
-      const reply = await gateway.dbPost(request);
-      return { reply, ms: performance.now() - from };
-    });
-    const thawing = setTimeout(() => database.thaw(), frozenMs);
-    for (const [n, { reply, ms }] of (await Promise.all(pending)).entries()) {
-      if (reply.status === 200) assert.deepEqual(rowsOf(reply), rowOf(1 + n));
-      else assert.ok([502, 503, 504].includes(reply.status), reply.text);
-      assert.ok(ms < timeoutMs + 600, `${ms} ms of ${timeoutMs}`);
+    try {
+      const pending = Array.from({ length: 60 }, async (_, n) => {
+        const from = performance.now();
+        const reply = await gateway.dbPost({ SQL: read(1 + n), TIMEOUT });
+        if (reply.status === 200) assert.deepEqual(rowsOf(reply), rowOf(1 + n));
+        else assert.ok([502, 503, 504].includes(reply.status), reply.text);
+        return performance.now() - from;
+      });
+      if (isOutlived) {
+        const longestMs = Math.max(...(await Promise.all(pending)));
+        // The database is still frozen: the rest is what a busy machine may add.
+        assert.ok(longestMs < TIMEOUT + 4000, `${longestMs} ms`);
+      } else {
+        await eventually('the pipeline gives its sessions up', isGivenUp);
+        database.thaw();
+        await Promise.all(pending);
+      }
+    } finally {
+      database.thaw();
     }
-    clearTimeout(thawing);
-    database.thaw();
     await eventually('served again', async () => {
       const reply = await gateway.dbPost({ SQL: read(1) });
       return reply.status === 200;

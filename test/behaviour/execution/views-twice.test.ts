@@ -8,12 +8,12 @@ import { cellOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
-import { enterPipeline, pipelinedStatements, startLoad } from '../../support/pipeline.ts';
+import { enterPipeline, pipelinedStatements } from '../../support/pipeline.ts';
 import { readMetric } from '../../support/scrape.ts';
 
 const manyRows = 3_000;
 /** Fourteen are enough on a machine that is quiet. */
-const quickReads = 60;
+const quickReads = 30;
 
 let database: Database;
 let gateway: Gateway;
@@ -72,14 +72,14 @@ test('quick reads and a slow one: one entry for each row that was read', async (
 
 test('a read of it that its deadline ends is not said to have changed nothing', async () => {
   const reply = await ask('select sum(seen) from logged_slowly where id between 101 and 200', {
-    TIMEOUT: 1_000,
+    TIMEOUT: 500,
   });
   assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING unknown');
 });
 
 test('a read of tables alone, or of a view that calls built-ins alone, is', async () => {
   for (const from of ['item', 'harmless']) {
-    const reply = await ask(`select sleep(0.01) from ${from}`, { TIMEOUT: 1_000 });
+    const reply = await ask(`select sleep(0.01) from ${from}`, { TIMEOUT: 500 });
     assert.equal(outcomeOf(reply), '504 DEADLINE_RUNNING failed');
   }
 });
@@ -99,19 +99,12 @@ test('somebody else makes a table a view that writes: refused in the pipeline, i
   gateway = await startGateway({ database, settings: { workers: 1, pool: 6 } });
   const read = 'select id from swapped where id =';
   await enterPipeline(gateway, `${read} 1`);
-  // Others keep it in use meanwhile: one that lies idle is given back.
-  const item = 'select v from item where id = 7';
-  await enterPipeline(gateway, item);
-  const load = startLoad(
-    gateway,
-    () => item,
-    (reply) => assert.equal(reply.status, 200),
-  );
   await database.query(`rename table swapped to swapped_rows;
     create view swapped as select log_read(id) as id from swapped_rows`);
-  await load.stop();
-  const before_ = await pipelinedStatements(gateway);
   const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
+  // A pipeline that lies idle is given back.
+  await enterPipeline(gateway, 'select v from item where id = 7');
+  const before_ = await pipelinedStatements(gateway);
   assert.equal(cellOf(await ask(`${read} 2`)), 2);
   assert.equal(await pipelinedStatements(gateway), before_ + 1, 'it was in the pipeline');
   assert.equal(await readMetric(gateway, 'dbhttpd_pipeline_reruns_total'), reruns + 1);
@@ -154,12 +147,12 @@ test('a table becomes a view through one worker: the others know it soon, and it
 });
 
 test('its client leaves: what it began runs to its end', async () => {
-  const sql = 'select sum(seen) from logged_slowly where id between 101 and 115';
+  const sql = 'select sum(seen) from logged_slowly where id between 101 and 106';
   const client = await openRaw(gateway.port);
   const query = encodeURIComponent(JSON.stringify({ SQL: sql }));
   client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await processlist.started(sql);
   client.reset();
-  await eventually('all fifteen are there', async () => (await logged()) === 15);
+  await eventually('all six are there', async () => (await logged()) === 6);
   await processlist.ended(sql);
 });
