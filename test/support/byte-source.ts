@@ -1,6 +1,5 @@
 // The bytes of one socket, handed out by line, by number, or to the end; the kind of end is kept.
 // Must not know HTTP.
-import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { HttpReplyError } from './http-error.ts';
 
@@ -19,20 +18,24 @@ export class ByteSource {
   #end: End | null = null;
   readonly #waiting = new Set<() => void>();
 
-  /** `tellsResets` false: an RST may be taken for a FIN, and no table of the kernel's is read for it. */
+  /** `tellsResets` false: an RST may be taken for a FIN, and nothing is tried to find out. */
   constructor(socket: Socket, timeoutMs: number, tellsResets = true) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
-    const { localPort = 0, remotePort = 0 } = tellsResets ? socket : {};
+    // Asked for now: a connection that was reset has no peer any more. A unix socket has no RST.
+    const mayBeReset = tellsResets && socket.remotePort !== undefined;
     this.#ended = new Promise((resolve) => {
       const finish = (end: End) => {
         this.#end ??= end;
         resolve(this.#end);
         this.#wake();
       };
-      socket.on('end', () => finish(wasReset(localPort, remotePort) ? 'reset' : 'fin'));
+      socket.on('end', () => {
+        if (mayBeReset) judgeEnd(socket, finish);
+        else finish('fin');
+      });
       socket.on('error', (error: NodeJS.ErrnoException) => {
-        finish(error.code === 'ECONNRESET' || error.code === 'EPIPE' ? 'reset' : 'fin');
+        finish(isReset(error) ? 'reset' : 'fin');
       });
       socket.on('close', () => finish('fin'));
     });
@@ -133,14 +136,16 @@ export class ByteSource {
 }
 
 /**
- * Whether an end that Node calls 'end' was an RST: libuv reports end of file when data and RST arrive
- * together. The kernel knows better: after a FIN our socket is in CLOSE_WAIT, after an RST in no table.
+ * Finds out whether an end that Node calls 'end' was an RST: libuv reports end of file when data and RST arrive together.
+ * The kernel knows better: to write nothing sends nothing, and fails on a connection that was reset.
  */
-function wasReset(localPort: number, remotePort: number): boolean {
-  if (localPort === 0) return false;
-  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
-  const connection = new RegExp(`:${hex(localPort)} [0-9A-F]+:${hex(remotePort)} 08 `);
-  return !['/proc/net/tcp', '/proc/net/tcp6'].some((table) =>
-    connection.test(readFileSync(table, 'latin1')),
-  );
+function judgeEnd(socket: Socket, finish: (end: End) => void): void {
+  // What we have ended ourselves takes no write.
+  if (!socket.writable) finish('fin');
+  // Behind what still waits to be sent: 'close' or 'error' may come first, and then says the same.
+  else socket.write('', (error) => finish(isReset(error) ? 'reset' : 'fin'));
+}
+
+function isReset(error: NodeJS.ErrnoException | null | undefined): boolean {
+  return error?.code === 'ECONNRESET' || error?.code === 'EPIPE';
 }

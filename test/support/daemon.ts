@@ -4,9 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { blackBox } from './black-box.ts';
-import { childrenOf, gone, signal } from './processes.ts';
+import { childrenOf, gone, isAlive, signal } from './processes.ts';
 
 const command = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
 
@@ -79,6 +80,13 @@ const defaults: Settings = {
   workers: '1',
 };
 
+/** A daemon of one test, disposed of when that has ended, whatever its end is. */
+export function daemonFor(t: TestContext, settings: Settings = {}): Daemon {
+  const daemon = createDaemon(settings);
+  t.after(daemon.dispose);
+  return daemon;
+}
+
 /** Writes a configuration into a new directory. The caller disposes of it. */
 export function createDaemon(settings: Settings = {}): Daemon {
   const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-'));
@@ -141,12 +149,22 @@ export function createDaemon(settings: Settings = {}): Daemon {
     dispose: async () => {
       const running = findPid();
       if (running !== null && pids.has(running)) {
+        const workers = childrenOf(running);
         signal(running, 'SIGTERM');
-        signal(running, 'SIGCONT');
+        // A test may have left some of them stopped.
+        for (const one of [running, ...workers]) signal(one, 'SIGCONT');
       }
-      await Promise.all([...pids].map((one) => gone(one, 20_000)));
-      lastLog = read(log);
-      rmSync(directory, { recursive: true, force: true });
+      try {
+        await Promise.all([...pids].map((one) => gone(one)));
+      } finally {
+        for (const one of pids) endAbruptly(one);
+        lastLog = read(log);
+        rmSync(directory, { recursive: true, force: true });
+      }
     },
   };
+}
+
+function endAbruptly(pid: number): void {
+  for (const one of isAlive(pid) ? [...childrenOf(pid), pid] : []) signal(one, 'SIGKILL');
 }

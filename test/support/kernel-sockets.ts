@@ -13,19 +13,16 @@ const listening = '0A';
 
 /** Parses /proc/net/tcp: the connections whose local port is `port`. */
 export function parseSockets(table: string, port: number): ServerSocket[] {
-  return table.split('\n').flatMap((line) => {
-    const [, local = '', remote = '', state, queues = '', , , , , inode = '0'] = line
-      .trim()
-      .split(/\s+/);
-    if (portOf(local) !== port || state === listening) return [];
-    const unreadBytes = Number.parseInt(queues.split(':')[1] ?? '', 16);
-    return [{ clientPort: portOf(remote), inode, unreadBytes }];
-  });
+  // The table has thousands of lines where much was closed a moment ago: most are not worth being taken apart.
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')} `;
+  return parseLines(table, ending).flatMap(({ local, remote, state, unreadBytes, inode }) =>
+    local !== port || state === listening ? [] : [{ clientPort: remote, inode, unreadBytes }],
+  );
 }
 
 /** The connections to `port` now. */
 export function serverSockets(port: number): ServerSocket[] {
-  return parseSockets(readFileSync('/proc/net/tcp', 'latin1'), port);
+  return parseSockets(readTable(), port);
 }
 
 /** The clients' ports of those connections to `port` that a process holds. */
@@ -33,6 +30,28 @@ export function clientPortsOf(pid: number, port: number): Set<number> {
   const held = inodesOf(pid);
   const own = serverSockets(port).filter(({ inode }) => held.has(inode));
   return new Set(own.map(({ clientPort }) => clientPort));
+}
+
+/** The ports of IPv4 at which a process listens, or holds the socket at which others do. */
+export function listeningPorts(pid: number): number[] {
+  const held = inodesOf(pid);
+  return parseLines(readTable(), ` ${listening} `)
+    .filter(({ state, inode }) => state === listening && held.has(inode))
+    .map(({ local }) => local);
+}
+
+const readTable = () => readFileSync('/proc/net/tcp', 'latin1');
+
+/** The lines of the table that contain `text`, taken apart. */
+function parseLines(table: string, text: string) {
+  const lines = table.split('\n').filter((line) => line.includes(text));
+  return lines.map((line) => {
+    const [, local = '', remote = '', state, queues = '', , , , , inode = '0'] = line
+      .trim()
+      .split(/\s+/);
+    const unreadBytes = Number.parseInt(queues.split(':')[1] ?? '', 16);
+    return { local: portOf(local), remote: portOf(remote), state, unreadBytes, inode };
+  });
 }
 
 function portOf(address: string): number {
