@@ -172,6 +172,9 @@ async function publishNames(
     log.error('cannot create the pidfile', { path: config.pidfile, reason: message });
     socket?.close();
     removeSocketName();
+    // Before the failure is reported: another start may follow at once, and finds address and instance free.
+    listener.close();
+    claim.close();
     return null;
   }
 }
