@@ -16,24 +16,13 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, test } from 'node:test';
+import { test } from 'node:test';
 import { currentPlace, fallbackLog } from '../../../src/shared/settings/default-paths.ts';
-import { createDaemon, type Daemon, runCommand, type Settings } from '../../support/daemon.ts';
+import { type Daemon, daemonFor, runCommand } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 
-const daemons: Daemon[] = [];
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) await daemon.dispose();
-});
-
-function create(settings?: Settings): Daemon {
-  const daemon = createDaemon(settings);
-  daemons.push(daemon);
-  return daemon;
-}
-
-test('an invalid section exits 78 silently, with every fault in its own log', async () => {
-  const daemon = create({ port: 'x', workers: '0', password: 'hun;ter2', user: null });
+test('an invalid section exits 78 silently, with every fault in its own log', async (t) => {
+  const daemon = daemonFor(t, { port: 'x', workers: '0', password: 'hun;ter2', user: null });
   assert.deepEqual(await daemon.start(), { status: 78, stdout: '', stderr: '' });
   const log = daemon.readLog();
   for (const key of ['port', 'workers', 'password', 'user']) {
@@ -52,8 +41,8 @@ async function startAndReadFallback(daemon: Daemon, args: readonly string[]) {
   return { finished, added: readFileSync(path, 'utf8').slice(before) };
 }
 
-test('files that are read are not written over: exit 78, and they are what they were', async () => {
-  const daemon = create();
+test('files that are read are not written over: exit 78, and they are what they were', async (t) => {
+  const daemon = daemonFor(t);
   for (const key of ['log', 'pidfile']) {
     daemon.configure({ [key]: daemon.configPath });
     const before = readFileSync(daemon.configPath, 'utf8');
@@ -62,8 +51,8 @@ test('files that are read are not written over: exit 78, and they are what they 
   }
 });
 
-test('a log that cannot be created exits 73, with the reason in the fallback log', async () => {
-  const daemon = create();
+test('a log that cannot be created exits 73, with the reason in the fallback log', async (t) => {
+  const daemon = daemonFor(t);
   const log = join(daemon.configPath, 'x.log');
   daemon.configure({ log });
   const target = ['-c', daemon.configPath, '-s', 'world'];
@@ -73,40 +62,40 @@ test('a log that cannot be created exits 73, with the reason in the fallback log
   assert.ok(added.includes(log) || added.includes(daemon.configPath));
 });
 
-test('a file that is not there exits 66, with the reason in the fallback log', async () => {
-  const daemon = create();
+test('a file that is not there exits 66, with the reason in the fallback log', async (t) => {
+  const daemon = daemonFor(t);
   const missing = join(daemon.directory, 'missing.ini');
   const { finished, added } = await startAndReadFallback(daemon, ['-c', missing, '-s', 'world']);
   assert.deepEqual(finished, { status: 66, stdout: '', stderr: '' });
   assert.ok(added.includes(`cannot read ${missing}: ENOENT`));
 });
 
-test('a section that is not there exits 78, with the reason in the fallback log', async () => {
-  const daemon = create();
+test('a section that is not there exits 78, with the reason in the fallback log', async (t) => {
+  const daemon = daemonFor(t);
   const target = ['-c', daemon.configPath, '-s', 'moon'];
   const { finished, added } = await startAndReadFallback(daemon, target);
   assert.deepEqual(finished, { status: 78, stdout: '', stderr: '' });
   assert.match(added, /\[moon\]: the file has no such section/);
 });
 
-test('--check lists every fault of a section and exits 78', async () => {
-  const daemon = create({ port: 'x', workers: '0', password: 'hun;ter2' });
+test('--check lists every fault of a section and exits 78', async (t) => {
+  const daemon = daemonFor(t, { port: 'x', workers: '0', password: 'hun;ter2' });
   const { status, stdout, stderr } = await daemon.run(['--check']);
   assert.deepEqual([status, stdout], [78, '']);
   assert.equal(stderr.trim().split('\n').length, 3);
   assert.ok(!stderr.includes('hun'));
 });
 
-test('a file with a password that others may read is a fault', async () => {
-  const daemon = create({ password: 'secret' });
+test('a file with a password that others may read is a fault', async (t) => {
+  const daemon = daemonFor(t, { password: 'secret' });
   chmodSync(daemon.configPath, 0o644);
   const { status, stderr } = await daemon.run(['--check']);
   assert.equal(status, 78);
   assert.match(stderr, /\[world\] password: stands in a file that is open to others/);
 });
 
-test('secrets are in no process title, command line or environment of the daemon, and in no log', async () => {
-  const daemon = create({ token: 'hunter3' });
+test('secrets are in no process title, command line or environment of the daemon, and in no log', async (t) => {
+  const daemon = daemonFor(t, { token: 'hunter3' });
   assert.equal((await daemon.start({ DBHTTPD_PASSWORD: 'hunter4' })).status, 0);
   for (const pid of [daemon.pid(), ...daemon.workers()]) {
     for (const file of ['cmdline', 'environ']) {
@@ -125,8 +114,8 @@ async function assertFault(daemon: Daemon, fault: RegExp): Promise<void> {
   assert.match(daemon.readLog(), fault);
 }
 
-test('a path to listen on that is a regular file or a link is a fault, and stays what it is', async () => {
-  const daemon = create();
+test('a path to listen on that is a regular file or a link is a fault, and stays what it is', async (t) => {
+  const daemon = daemonFor(t);
   const listen = join(daemon.directory, 'http.sock');
   daemon.configure({ listen });
   writeFileSync(listen, 'precious');
@@ -138,8 +127,8 @@ test('a path to listen on that is a regular file or a link is a fault, and stays
   assert.ok(lstatSync(listen).isSymbolicLink());
 });
 
-test('a path that somebody else listens on is in use, for --check too', async () => {
-  const daemon = create({ port: '1' });
+test('a path that somebody else listens on is in use, for --check too', async (t) => {
+  const daemon = daemonFor(t, { port: '1' });
   const listen = join(daemon.directory, 'http.sock');
   daemon.configure({ listen });
   const other = createServer().listen(listen);
@@ -152,8 +141,8 @@ test('a path that somebody else listens on is in use, for --check too', async ()
   other.close();
 });
 
-test('a pidfile where anybody could replace it is a fault; with the sticky bit it is none', async () => {
-  const daemon = create();
+test('a pidfile where anybody could replace it is a fault; with the sticky bit it is none', async (t) => {
+  const daemon = daemonFor(t);
   const open = join(daemon.directory, 'open');
   mkdirSync(open);
   chmodSync(open, 0o777);
@@ -165,8 +154,8 @@ test('a pidfile where anybody could replace it is a fault; with the sticky bit i
   await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
 });
 
-test("a log that is a pipe, or a stranger's link, fails the start at once; a link of one's own is followed", async () => {
-  const daemon = create();
+test("a log that is a pipe, or a stranger's link, fails the start at once; a link of one's own is followed", async (t) => {
+  const daemon = daemonFor(t);
   const log = join(daemon.directory, 'odd.log');
   daemon.configure({ log });
   const target = ['-c', daemon.configPath, '-s', 'world'];

@@ -6,13 +6,13 @@ import { X509Certificate } from 'node:crypto';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
-import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
-import { startDatabase } from '../../support/database/mariadb.ts';
+import { type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gone } from '../../support/processes.ts';
+import { useDatabase } from '../../support/use-gateway.ts';
 import {
   formatRequest,
   openAtEach,
@@ -21,30 +21,20 @@ import {
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-renewal-'));
 after(() => rmSync(directory, { recursive: true }));
-const authority = createAuthority(directory);
-const first = authority.issue('first');
-const second = authority.issue('second');
+const database = useDatabase();
 
-const daemons: Daemon[] = [];
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) await daemon.dispose();
-});
-
-async function start(settings: Settings): Promise<Daemon> {
-  const daemon = createDaemon(settings);
-  daemons.push(daemon);
+async function start(t: TestContext, settings: Settings): Promise<Daemon> {
+  const daemon = daemonFor(t, { workers: '2', ...settings });
   assert.equal((await daemon.start()).status, 0, daemon.readLog());
   return daemon;
 }
-
-const withinMs = 1000;
 
 /** Sends HUP and waits until the supervisor has read everything. */
 async function renew(daemon: Daemon): Promise<void> {
   const count = () => daemon.readLog().match(/credentials read anew/g)?.length ?? 0;
   const before = count();
   process.kill(daemon.pid(), 'SIGHUP');
-  await eventually('it is read anew', () => count() > before, { timeoutMs: withinMs });
+  await eventually('it is read anew', () => count() > before);
 }
 
 async function replaceWorkers(daemon: Daemon, most = Number.POSITIVE_INFINITY): Promise<void> {
@@ -61,57 +51,65 @@ async function replaceWorkers(daemon: Daemon, most = Number.POSITIVE_INFINITY): 
   });
 }
 
+const portOf = (daemon: Daemon) => Number(daemon.address().split(':').at(-1));
+
 const fingerprintOf = ({ cert }: PairFiles) =>
   new X509Certificate(readFileSync(cert)).fingerprint256;
 
-function shownCertificate(address: string): Promise<string> {
-  const [host = '', port = ''] = address.split(':');
+/** The certificate of a connection, and the worker that showed it: its requests' ids begin alike. */
+function lookAtWorker(port: number): Promise<{ worker: string; shown: string }> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: Number(port), rejectUnauthorized: false }, () => {
-      resolve(socket.getPeerCertificate().fingerprint256 ?? '');
-      socket.destroy();
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      const shown = socket.getPeerCertificate().fingerprint256 ?? '';
+      let text = '';
+      socket.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+        const worker = /^x-request-id: (\w+)-/im.exec(text)?.[1];
+        if (worker === undefined) return;
+        socket.destroy();
+        resolve({ worker, shown });
+      });
+      socket.write(formatRequest('GET', '/nothing'));
     });
     socket.once('error', reject);
   });
 }
 
-/** What many connections in a row are shown: with two workers, both are among them. */
-async function shownByAll(daemon: Daemon): Promise<readonly string[]> {
-  const shown = await Promise.all(
-    Array.from({ length: 40 }, () => shownCertificate(daemon.address())),
-  );
-  return [...new Set(shown)];
+/** What both workers show. */
+async function shownByBoth(daemon: Daemon): Promise<readonly string[]> {
+  const byWorker = new Map<string, string>();
+  while (byWorker.size < 2) {
+    const looks = Array.from({ length: 6 }, () => lookAtWorker(portOf(daemon)));
+    for (const { worker, shown } of await Promise.all(looks)) byWorker.set(worker, shown);
+  }
+  return [...new Set(byWorker.values())];
 }
 
-test('a certificate on disk is shown after SIGHUP, by all workers, and not before, by a new one either', async () => {
+test('a certificate on disk is shown after SIGHUP, by all workers, and not before, by a new one either', async (t) => {
+  const authority = createAuthority(directory);
+  const [first, second] = [authority.issue('first'), authority.issue('second')];
   const pair = { cert: join(directory, 'used.pem'), key: join(directory, 'used.key') };
   const install = ({ cert, key }: PairFiles) => {
     copyFileSync(cert, pair.cert);
     copyFileSync(key, pair.key);
   };
   install(first);
-  const daemon = await start({ workers: '2', https_cert: pair.cert, https_key: pair.key });
-  assert.deepEqual(await shownByAll(daemon), [fingerprintOf(first)]);
+  const daemon = await start(t, { https_cert: pair.cert, https_key: pair.key });
+  assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(first)]);
   install(second);
   await replaceWorkers(daemon);
-  assert.deepEqual(await shownByAll(daemon), [fingerprintOf(first)]);
+  assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(first)]);
   await renew(daemon);
-  await eventually(
-    'all show the new one',
-    async () => {
-      assert.deepEqual(await shownByAll(daemon), [fingerprintOf(second)]);
-      return true;
-    },
-    { timeoutMs: withinMs },
-  );
-  await replaceWorkers(daemon);
-  assert.deepEqual(await shownByAll(daemon), [fingerprintOf(second)]);
+  await eventually('all show the new one', async () => {
+    assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
+    return true;
+  });
 
   // Half of a renewal: the new certificate with the old key.
   copyFileSync(first.cert, pair.cert);
   await renew(daemon);
   assert.match(daemon.readLog(), /error .*cannot be used.* key=https_cert problem="and its key do/);
-  assert.deepEqual(await shownByAll(daemon), [fingerprintOf(second)]);
+  assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
   // A key that others may read, or that is gone, is none either.
   install(first);
   chmodSync(pair.key, 0o644);
@@ -127,62 +125,93 @@ test('a certificate on disk is shown after SIGHUP, by all workers, and not befor
   await renew(daemon);
   assert.match(daemon.readLog(), /key=https_key problem="cannot be read \(no regular file\)/);
   await replaceWorkers(daemon);
-  assert.deepEqual(await shownByAll(daemon), [fingerprintOf(second)]);
+  assert.deepEqual(await shownByBoth(daemon), [fingerprintOf(second)]);
 });
 
-test('tokens are replaced by SIGHUP, and a file without one takes the guard from nobody', async () => {
-  const file = join(directory, 'tokens');
-  writeFileSync(file, 'one\n', { mode: 0o600 });
-  const daemon = await start({ workers: '2', token_file: file });
-  const ask = async (token: string) => {
-    const headers = { Authorization: `Bearer ${token}` };
-    const url = `http://${daemon.address()}/metrics`;
-    const replies = await Promise.all(Array.from({ length: 20 }, () => fetch(url, { headers })));
-    for (const reply of replies) await reply.arrayBuffer();
-    return [...new Set(replies.map(({ status }) => status))];
+/** The statuses of a question with this token, by each of two workers: 404 where the token is taken, else 401. */
+async function askBoth(both: readonly WorkerConnection[], token: string, path = '/nothing') {
+  const headers = { Authorization: `Bearer ${token}` };
+  const replies = both.map(async ({ send, reply }) => {
+    send(formatRequest('GET', path, undefined, headers));
+    return (await reply()).status;
+  });
+  return [...new Set(await Promise.all(replies))];
+}
+
+const select = '/db?{"SQL":"select+1"}';
+
+test('tokens and password are read anew at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody', async (t) => {
+  const account = `'renewed'@'%'`;
+  t.after(() => database.query(`drop user if exists ${account}`));
+  await database.query(`create user ${account} identified by 'one'`);
+  await database.query(`grant select on ${database.name}.* to ${account}`);
+  const [tokens, password] = [join(directory, 'tokens'), join(directory, 'password')];
+  for (const file of [tokens, password]) writeFileSync(file, 'one\n', { mode: 0o600 });
+  const { name, host, port } = database;
+  const reached = { database: name, host, port: String(port), user: 'renewed' };
+  const daemon = await start(t, { ...reached, token_file: tokens, password_file: password });
+  const served = async (token: string, status: number) => {
+    const both = await openBoth(t, daemon);
+    await eventually(
+      `both say ${status}`,
+      async () => (await askBoth(both, token, select)).join() === `${status}`,
+    );
   };
-  assert.deepEqual([await ask('one'), await ask('two')], [[200], [401]]);
-  writeFileSync(file, 'two\nthree\n');
+  await served('one', 200);
+
+  await database.query(`alter user ${account} identified by 'two'`);
+  writeFileSync(password, 'two\n');
+  writeFileSync(tokens, 'two\nthree\n');
   await replaceWorkers(daemon);
-  assert.deepEqual([await ask('one'), await ask('two')], [[200], [401]]);
+  let both = await openBoth(t, daemon);
+  assert.deepEqual([await askBoth(both, 'one'), await askBoth(both, 'two')], [[404], [401]]);
+  // With the password of before.
+  await served('one', 503);
+
   await renew(daemon);
-  const isReplaced = async () => (await ask('one')).join() === '401';
-  await eventually('the old one is refused', isReplaced, { timeoutMs: withinMs });
-  assert.deepEqual([await ask('two'), await ask('three')], [[200], [200]]);
+  both = await openBoth(t, daemon);
+  await eventually(
+    'the old token is refused',
+    async () => (await askBoth(both, 'one')).join() === '401',
+  );
+  assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, 'three')], [[404], [404]]);
+  await served('two', 200);
   for (const bad of ['\n', 'a b\n', 'a"b\n']) {
-    writeFileSync(file, bad);
+    writeFileSync(tokens, bad);
     await renew(daemon);
-    assert.deepEqual([await ask('two'), await ask('')], [[200], [401]]);
+    both = await openBoth(t, daemon);
+    assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, '')], [[404], [401]]);
   }
   assert.ok(!/three|a b|a"b/.test(daemon.readLog()));
 });
 
-test('after new tokens a worker that is replaced and one that is not read the same sessions of drivers', async () => {
-  const database = await startDatabase();
+/** A connection to each of the two workers. */
+async function openBoth(t: TestContext, daemon: Daemon): Promise<readonly WorkerConnection[]> {
+  const both = await openAtEach(portOf(daemon), 2);
+  t.after(() => {
+    for (const { socket } of both) socket.destroy();
+  });
+  return both;
+}
+
+test('after new tokens a worker that is replaced and one that is not read the same sessions of drivers', async (t) => {
   const file = join(directory, 'driver-tokens');
   const { name, user, host, port, password } = database;
-  try {
-    await database.query('create table written (id int) engine = innodb');
-    writeFileSync(file, 'one\n', { mode: 0o600 });
-    const account = { database: name, user, host, port: String(port), password: password || null };
-    const served = { workers: '2', token_file: file, drivers: 'planetscale' };
-    const daemon = await start({ ...account, ...served });
-    writeFileSync(file, 'one\ntwo\n');
-    await renew(daemon);
-    await replaceWorkers(daemon, 1);
-    const both = await openAtEach(Number(daemon.address().split(':').at(-1)), 2);
-    for (const [first, second] of [both, both.toReversed()]) {
-      assert.ok(first && second);
-      const { session } = await execute(first, 'set session transaction read only', null);
-      const begun = await execute(second, 'begin', session);
-      const { error } = await execute(second, 'insert into written values (1)', begun.session);
-      assert.match(error?.message ?? 'it was done', /\(errno 1792\)/);
-      await execute(second, 'rollback', begun.session);
-    }
-    for (const { socket } of both) socket.destroy();
-  } finally {
-    await Promise.all(daemons.splice(0).map((daemon) => daemon.dispose()));
-    await database.stop();
+  await database.query('create table written (id int) engine = innodb');
+  writeFileSync(file, 'one\n', { mode: 0o600 });
+  const account = { database: name, user, host, port: String(port), password: password || null };
+  const daemon = await start(t, { ...account, token_file: file, drivers: 'planetscale' });
+  writeFileSync(file, 'one\ntwo\n');
+  await renew(daemon);
+  await replaceWorkers(daemon, 1);
+  const both = await openBoth(t, daemon);
+  for (const [first, second] of [both, both.toReversed()]) {
+    assert.ok(first && second);
+    const { session } = await execute(first, 'set session transaction read only', null);
+    const begun = await execute(second, 'begin', session);
+    const { error } = await execute(second, 'insert into written values (1)', begun.session);
+    assert.match(error?.message ?? 'it was done', /\(errno 1792\)/);
+    await execute(second, 'rollback', begun.session);
   }
 });
 
@@ -199,32 +228,3 @@ async function execute(
   send(formatRequest('POST', path, { query, session }, { Authorization }));
   return JSON.parse((await reply()).body.toString()) as Executed;
 }
-
-test('connections after SIGHUP are opened with the password that stands in its file then', async () => {
-  const database = await startDatabase();
-  const account = `'renewed'@'%'`;
-  try {
-    await database.query(`create user ${account} identified by 'one'`);
-    await database.query(`grant select on ${database.name}.* to ${account}`);
-    const file = join(directory, 'password');
-    writeFileSync(file, 'one\n', { mode: 0o600 });
-    const { name, host, port } = database;
-    const reached = { database: name, host, port: String(port), user: 'renewed' };
-    const daemon = await start({ ...reached, password_file: file });
-    const ask = async () => {
-      const reply = await fetch(`http://${daemon.address()}/db?{"SQL":"select 1"}`);
-      await reply.arrayBuffer();
-      return reply.status;
-    };
-    await eventually('it serves', async () => (await ask()) === 200);
-    await database.query(`alter user ${account} identified by 'two'`);
-    writeFileSync(file, 'two\n');
-    await replaceWorkers(daemon);
-    assert.equal(await ask(), 503);
-    await renew(daemon);
-    await eventually('it serves again', async () => (await ask()) === 200);
-  } finally {
-    await database.query(`drop user if exists ${account}`);
-    await database.stop();
-  }
-});
