@@ -14,6 +14,11 @@ export function isStopped(pid: number): boolean {
   return readStat(pid)?.state === 'T';
 }
 
+/** Whether its main thread waits for something, and neither runs nor waits for the processor. */
+export function isSleeping(pid: number): boolean {
+  return readStat(pid)?.state === 'S';
+}
+
 /** The pids of the living children of `pid`, in ascending order. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')

@@ -1,38 +1,18 @@
 // The promise of allow_origins: pages of a listed origin may fetch and read every reply, errors too; no other page learns
 // or runs anything. Headers are as Chromium sends them. Must not test who may ask without a browser.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import type { Options, Reply } from '../../support/ask.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { exchange } from '../../support/http.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const origin = 'https://app.example';
 const token = 'a-token-of-the-tests';
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-before(async () => {
-  database = await startDatabase();
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: {
-      workers: 1,
-      token,
-      allow_origins: `http://other.example, ${origin}`,
-      max_request_bytes: '64KiB',
-    },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database?.stop();
+const { gateway, proxy } = useProxiedGateway({
+  workers: 1,
+  token,
+  allow_origins: `http://other.example, ${origin}`,
+  max_request_bytes: '64KiB',
 });
 
 const path = `/db?${encodeURIComponent('{"SQL":"select \'asked\'"}')}`;

@@ -1,8 +1,8 @@
-// The promise that whoever sends much and finishes nothing, or asks for many refusals at once, holds nobody else up.
+// The promise that a client that sends much and finishes nothing holds no other up.
 // Must not test what is answered to a single request.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { readBody } from '../../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../../src/worker/http/client-timeouts.ts';
@@ -10,33 +10,8 @@ import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
-import { observeGateway } from './support/observed-gateway.ts';
 
-const observed = observeGateway();
 const host = 'Host: localhost\r\n';
-
-test('answers others between the refusals of 2,000 pipelined requests', async () => {
-  const { port } = observed().gateway;
-  const refusal = `GET /nothing HTTP/1.1\r\n${host}`;
-  const socket = connect({ port, host: '127.0.0.1' });
-  // Read without a look at it: a careful reader in this process would be what holds the others up.
-  socket.resume();
-  socket.write(`${`${refusal}\r\n`.repeat(2_000)}${refusal}Connection: close\r\n\r\n`);
-  await once(socket, 'data');
-  let isOver = false;
-  void once(socket, 'end').then(() => (isOver = true));
-  let answered = 0;
-  while (!isOver) {
-    const before = performance.now();
-    await exchange(port, `GET /livez HTTP/1.1\r\n${host}\r\n`);
-    const tookMs = performance.now() - before;
-    assert.ok(tookMs < 1_000, `one after ${tookMs} ms`);
-    answered += 1;
-  }
-  assert.ok(socket.bytesRead > 2_000 * 200);
-  assert.ok(answered > 10, `${answered} others were answered`);
-  socket.destroy();
-});
 
 const mostHeldBytes = 8 * 1024 ** 2;
 const requestBytes = 128 * 1024;

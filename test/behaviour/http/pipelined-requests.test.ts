@@ -1,36 +1,26 @@
 // The promise of pipelining: requests on one connection are run and answered in order, one at a time.
 // Must not test single requests.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { openRaw, type RawReply } from '../../support/http.ts';
+import { serverSockets } from '../../support/kernel-sockets.ts';
+import { freeze, signal } from '../../support/processes.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query('create table log (id int auto_increment primary key, n int)');
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 5, buffer: '1KiB' },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database?.stop();
-});
+const { database, proxy, gateway } = useProxiedGateway(
+  { workers: 1, pool: 5, buffer: '1KiB' },
+  {
+    prepare: async (own) => {
+      await createGate(own);
+      await own.query('create table log (id int auto_increment primary key, n int)');
+    },
+  },
+);
 
 const get = (sql: string) =>
   `GET /db?${encodeURIComponent(JSON.stringify({ SQL: sql }))} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -109,8 +99,9 @@ test('runs nothing of what stands behind a request whose reply closes the connec
   }
 });
 
-test('answers what waits on a connection when the gateway is told to stop', async () => {
+test('answers what waits on a connection when the gateway is told to stop', async (t) => {
   const gate = await closeGate(database);
+  t.after(gate.open);
   const other = await startGateway({ database, settings: { workers: 1 } });
   const client = await openRaw(other.port);
   client.send(
@@ -145,14 +136,49 @@ test('goes on after refusals that leave no doubt where the next request begins',
   client.close();
 });
 
-test('runs nothing of what waits when its client goes away', async () => {
+test('runs nothing of what waits when its client goes away', async (t) => {
   const before = proxy.statements.length;
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
   const client = await openRaw(gateway.port);
-  client.send(get("select sleep(5), 'first'") + get("select 'second'"));
-  const sent = () => proxy.statements.slice(before).some((sql) => sql.includes('first'));
-  while (!sent()) await gateway.db({ SQL: 'select 1' });
+  client.send(get(`select ${gate.zero}, 'first'`) + get("select 'second'"));
+  await processlist.started("'first'");
   client.reset();
-  const kill = () => proxy.statements.slice(before).some((sql) => sql.startsWith('KILL'));
-  while (!kill()) await gateway.db({ SQL: 'select 1' });
-  assert.ok(proxy.statements.slice(before).every((sql) => !sql.includes('second')));
+  await processlist.ended("'first'");
+  await gateway.db({ SQL: 'select 1' });
+  const since = proxy.statements.slice(before);
+  assert.ok(since.some((sql) => sql.startsWith('KILL')));
+  assert.ok(since.every((sql) => !sql.includes('second')));
+});
+
+test('answers others between the refusals of 2,000 pipelined requests', async (t) => {
+  const [worker = 0] = gateway.workers();
+  const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+  const many = await openRaw(gateway.port);
+  const others = await Promise.all(Array.from({ length: 20 }, () => openRaw(gateway.port)));
+  t.after(() => [many, ...others].forEach(({ socket }) => void socket.destroy()));
+  freeze(worker);
+  try {
+    many.send(ask('/nothing').repeat(2_000));
+    for (const other of others) other.send(ask('/livez'));
+    // The worker finds all of them, and as much of the many as the kernel takes.
+    await eventually('they have arrived', () => {
+      const unread = serverSockets(gateway.port).map(({ unreadBytes }) => unreadBytes);
+      const arrived = unread.filter((bytes) => bytes === ask('/livez').length);
+      return arrived.length === others.length && Math.max(...unread) > 10_000;
+    });
+  } finally {
+    signal(worker, 'SIGCONT');
+  }
+  // Requests are numbered in the order in which they are begun.
+  const numberOf = (reply: RawReply) => {
+    const [, count = ''] = (reply.header('x-request-id') ?? '').split('-');
+    return Number.parseInt(count, 36);
+  };
+  const refusals: number[] = [];
+  while (refusals.length < 2_000) refusals.push(numberOf(await many.reply()));
+  const answers = await Promise.all(others.map(async (other) => numberOf(await other.reply())));
+  assert.ok(Math.max(...answers) < (refusals[1_000] ?? 0), `${answers} beside ${refusals[0]}…`);
 });

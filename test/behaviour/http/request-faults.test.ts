@@ -1,35 +1,30 @@
 // An exception while one request is handled ends that request: its client is told, others notice nothing, the worker lives.
 // Must not know where exceptions come from: what node offers is made to throw.
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { waiting } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
 import { cellOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { readMetric } from '../../support/scrape.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
 const faults = new URL('../../support/request-faults.js', import.meta.url).href;
 
-let database: Database;
-let gateway: Gateway;
-let worker: number | undefined;
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query('create table written (v int)');
-  gateway = await startGateway({
-    database,
-    settings: { workers: 1, pool: 2, access_log: 'json' },
+const { database, gateway } = useGateway(
+  { workers: 1, pool: 2, access_log: 'json' },
+  {
     env: { NODE_OPTIONS: `--import ${faults}` },
-  });
-  [worker] = gateway.workers();
-});
-after(async () => {
-  await gateway?.stop();
-  await database?.stop();
+    prepare: async (own) => {
+      await createGate(own);
+      await own.query('create table written (v int)');
+    },
+  },
+);
+let worker: number | undefined;
+beforeEach(() => {
+  worker ??= gateway.workers()[0];
 });
 afterEach(async () => {
   assert.equal(cellOf(await gateway.db({ SQL: 'select 1' })), 1);

@@ -1,10 +1,9 @@
 // Clients that are slow on purpose, in headers, body or reading, lose their connection in time; others notice nothing.
 // Must not know what is answered. Timeouts are handed in: those of every day would make this last minutes.
-// Runs alone: five hundred clients that drip are dripped for by one process.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { after, afterEach, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { readBody } from '../../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../../src/worker/http/client-timeouts.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
@@ -12,19 +11,21 @@ import { createHttpServer, type RequestHandler } from '../../../src/worker/http/
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
 
-const timeouts = { headersMs: 600, requestMs: 900, stallMs: 500, beyondLimitMs: 200, checkMs: 100 };
+const timeouts = {
+  headersMs: 1_500,
+  requestMs: 1_800,
+  stallMs: 1_500,
+  beyondLimitMs: 200,
+  checkMs: 100,
+};
 /** Where it is not the clients' slowness that is tested, a slow machine must not be taken for it. */
 const patient = { ...timeouts, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
-const inTime = { timeoutMs: 5_000 };
-const crowd = 500;
-const sockets = new Set<Socket>();
-const closes: (() => void)[] = [];
+const served = 300;
+const crowd = 100;
 
-afterEach(() => {
-  for (const socket of sockets) socket.destroy();
-  for (const close of closes.splice(0)) close();
+test('the timeouts that are tested are all that there are', () => {
+  assert.deepEqual(Object.keys(clientTimeouts), Object.keys(timeouts));
 });
-after(() => assert.deepEqual(Object.keys(clientTimeouts), Object.keys(timeouts)));
 
 type Handler = (...request: Parameters<RequestHandler>) => void;
 
@@ -36,8 +37,13 @@ const echo: Handler = (request, response) =>
     failed: () => response.end('too long'),
   });
 
-async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000, limits = timeouts) {
-  const connections = { served: 2000, reserved: 16 };
+async function serve(
+  t: TestContext,
+  handle: Handler = echo,
+  keepaliveTimeoutMs = 60_000,
+  limits = timeouts,
+) {
+  const connections = { served, reserved: 16 };
   const settings = {
     maxUrlBytes: 1_000_000,
     mostHeldBytes: 64 * 1024 ** 2,
@@ -55,7 +61,7 @@ async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000, limits
   http.server.on('connection', (socket: Socket) => accepted.push(socket));
   http.server.listen(0, '127.0.0.1', 4096);
   await once(http.server, 'listening');
-  closes.push(() => {
+  t.after(() => {
     http.destroyConnections();
     http.server.close();
   });
@@ -63,17 +69,17 @@ async function serve(handle: Handler = echo, keepaliveTimeoutMs = 60_000, limits
 }
 
 /** A client that reads nothing and never closes by itself, not even when the other side does. */
-async function clutch(port: number): Promise<Socket> {
+async function clutch(t: TestContext, port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-  sockets.add(socket);
+  t.after(() => void socket.destroy());
   socket.on('error', () => {});
   await new Promise((resolve) => socket.once('connect', resolve));
   return socket;
 }
 
 /** Sends `start`, then a byte at a time for ever, on many connections. */
-async function drip(port: number, start: string, byte: string): Promise<void> {
-  const slow = await Promise.all(Array.from({ length: crowd }, () => clutch(port)));
+async function drip(t: TestContext, port: number, start: string, byte: string): Promise<void> {
+  const slow = await Promise.all(Array.from({ length: crowd }, () => clutch(t, port)));
   for (const socket of slow) {
     socket.write(start);
     const timer = setInterval(() => socket.write(byte), 100);
@@ -86,100 +92,100 @@ async function othersAreServed(
   server: Awaited<ReturnType<typeof serve>>,
   slow = crowd,
 ): Promise<void> {
-  let answered = 0;
-  await eventually(
-    'the slow ones are gone',
-    async () => {
-      const { status } = await exchange(server.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.equal(status, 200);
-      answered += 1;
-      return server.accepted.slice(0, slow).every((socket) => socket.destroyed);
-    },
-    inTime,
-  );
-  assert.ok(answered > 10);
+  const isGone = () => server.accepted.slice(0, slow).every((socket) => socket.destroyed);
+  let answeredBeside = 0;
+  await eventually('the slow ones are gone', async () => {
+    const { status } = await exchange(server.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.equal(status, 200);
+    if (!isGone()) answeredBeside += 1;
+    return isGone();
+  });
+  assert.ok(answeredBeside > 0);
 }
 
-test(`${crowd} clients that drip their headers are closed in time`, async () => {
-  const server = await serve();
-  await drip(server.port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ', 'a');
-  await othersAreServed(server);
-});
+// Most wait for a timeout, and do nothing meanwhile: side by side.
+describe('slow clients', { concurrency: true }, () => {
+  test(`${crowd} clients that drip their headers are closed in time`, async (t) => {
+    const server = await serve(t);
+    await drip(t, server.port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ', 'a');
+    await othersAreServed(server);
+  });
 
-test(`${crowd} clients that drip their bodies are closed in time`, async () => {
-  const server = await serve();
-  await drip(server.port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n', 'a');
-  await othersAreServed(server);
-});
+  test(`${crowd} clients that drip their bodies are closed in time`, async (t) => {
+    const server = await serve(t);
+    await drip(t, server.port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n', 'a');
+    await othersAreServed(server);
+  });
 
-// Fewer: the kernel takes megabytes of each reply before anybody has to wait.
-test(`${crowd / 5} clients that take nothing of their replies are reset in time`, async () => {
-  const reply = Buffer.alloc(8 * 1024 * 1024, 'x');
-  const server = await serve((request, response) =>
-    response.end(request.url === '/big' ? reply : 'ok'),
-  );
-  const slow = await Promise.all(Array.from({ length: crowd / 5 }, () => clutch(server.port)));
-  for (const socket of slow) socket.write('GET /big HTTP/1.1\r\nHost: a\r\n\r\n');
-  await othersAreServed(server, crowd / 5);
-});
+  // Fewer: the kernel takes megabytes of each reply before anybody has to wait.
+  test(`${crowd / 5} clients that take nothing of their replies are reset in time`, async (t) => {
+    const reply = Buffer.alloc(8 * 1024 * 1024, 'x');
+    const server = await serve(t, (request, response) =>
+      response.end(request.url === '/big' ? reply : 'ok'),
+    );
+    const slow = await Promise.all(Array.from({ length: crowd / 5 }, () => clutch(t, server.port)));
+    for (const socket of slow) socket.write('GET /big HTTP/1.1\r\nHost: a\r\n\r\n');
+    await othersAreServed(server, crowd / 5);
+  });
 
-test('a client that never says anything is closed in time', async () => {
-  const server = await serve();
-  await clutch(server.port);
-  await eventually('it is closed', () => server.accepted[0]?.destroyed, inTime);
-});
+  test('a client that never says anything is closed in time', async (t) => {
+    const server = await serve(t);
+    await clutch(t, server.port);
+    await eventually('it is closed', () => server.accepted[0]?.destroyed);
+  });
 
-test('a further request that never ends closes its connection', async () => {
-  const server = await serve();
-  const client = await openRaw(server.port);
-  client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await client.reply();
-  client.send('GET / HTTP/1.1\r\nHost:');
-  assert.equal((await client.reply()).status, 408);
-  await eventually('it is closed', () => server.accepted[0]?.destroyed, inTime);
-  client.close();
-});
+  test('a further request that never ends closes its connection', async (t) => {
+    const server = await serve(t);
+    const client = await openRaw(server.port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.reply();
+    client.send('GET / HTTP/1.1\r\nHost:');
+    assert.equal((await client.reply()).status, 408);
+    await eventually('it is closed', () => server.accepted[0]?.destroyed);
+    client.close();
+  });
 
-test('an idle connection is closed after keepalive_timeout', async () => {
-  const server = await serve(echo, 300);
-  const client = await openRaw(server.port);
-  client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await client.reply();
-  assert.equal(await client.ended(), 'fin');
-  client.close();
-});
+  test('an idle connection is closed after keepalive_timeout', async (t) => {
+    const server = await serve(t, echo, 300);
+    const client = await openRaw(server.port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.reply();
+    assert.equal(await client.ended(), 'fin');
+    client.close();
+  });
 
-test('a client that pipelines without end is not read without end', async () => {
-  let finish = () => {};
-  const stays: Handler = (_request, response) => {
-    finish = () => response.end('late');
-  };
-  const server = await serve(stays, 60_000, patient);
-  const client = await clutch(server.port);
-  const requests = `GET /${'a'.repeat(10_000)} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5_000);
-  client.write(requests);
-  const readBytes = () => server.accepted[0]?.bytesRead ?? 0;
-  await eventually('nothing more is read', () => server.accepted[0]?.isPaused());
-  assert.ok(readBytes() < 500_000, `${readBytes()}`);
-  assert.equal(server.inFlight(), 1);
-  finish();
-  await eventually('the next one is begun', () => server.inFlight() === 1);
-});
+  test('a client that pipelines without end is not read without end', async (t) => {
+    let finish = () => {};
+    const stays: Handler = (_request, response) => {
+      finish = () => response.end('late');
+    };
+    const server = await serve(t, stays, 60_000, patient);
+    const client = await clutch(t, server.port);
+    const requests = `GET /${'a'.repeat(10_000)} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(5_000);
+    client.write(requests);
+    const readBytes = () => server.accepted[0]?.bytesRead ?? 0;
+    await eventually('nothing more is read', () => server.accepted[0]?.isPaused());
+    assert.ok(readBytes() < 500_000, `${readBytes()}`);
+    assert.equal(server.inFlight(), 1);
+    finish();
+    await eventually('the next one is begun', () => server.inFlight() === 1);
+  });
 
-test('beyond the limit a connection is told from the others and does not last', async () => {
-  const seen: boolean[] = [];
-  const answers: Handler = (_request, response, isBeyondLimit) => {
-    seen.push(isBeyondLimit);
-    response.end('ok');
-  };
-  const server = await serve(answers, 60_000, patient);
-  const held = await Promise.all(Array.from({ length: 2000 }, () => clutch(server.port)));
-  const { header } = await exchange(server.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  assert.equal(header('connection'), 'close');
-  assert.deepEqual(seen, [true]);
-  const silent = await openRaw(server.port);
-  assert.equal(await silent.ended(), 'fin');
-  silent.close();
-  assert.equal(server.connections().refused, 2);
-  assert.equal(held.length, 2000);
+  test('beyond the limit a connection is told from the others and does not last', async (t) => {
+    const seen: boolean[] = [];
+    const answers: Handler = (_request, response, isBeyondLimit) => {
+      seen.push(isBeyondLimit);
+      response.end('ok');
+    };
+    const server = await serve(t, answers, 60_000, patient);
+    const held = await Promise.all(Array.from({ length: served }, () => clutch(t, server.port)));
+    const { header } = await exchange(server.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.equal(header('connection'), 'close');
+    assert.deepEqual(seen, [true]);
+    const silent = await openRaw(server.port);
+    assert.equal(await silent.ended(), 'fin');
+    silent.close();
+    assert.equal(server.connections().refused, 2);
+    assert.equal(held.length, served);
+  });
 });

@@ -6,7 +6,7 @@ import { openRaw } from '../../support/http.ts';
 import { observeGateway } from './support/observed-gateway.ts';
 import { readStrictly, type StrictRequest } from './support/strict-http.ts';
 
-const observed = observeGateway();
+const { gateway, proxy } = observeGateway();
 const rounds = 250;
 let state = 20_261_122;
 
@@ -107,7 +107,7 @@ async function send(
   text: string,
   replies: number,
 ): Promise<{ statuses: number[]; ended: boolean }> {
-  const client = await openRaw(observed().gateway.port, { tellsResets: false, timeoutMs: 20_000 });
+  const client = await openRaw(gateway.port, { tellsResets: false, timeoutMs: 20_000 });
   const bytes = Buffer.from(text, 'latin1');
   const pieces = 1 + random(4);
   const statuses: number[] = [];
@@ -149,7 +149,7 @@ test(`runs nothing but what a strict reader finds in ${rounds} connections with 
     const text = parts.join('');
     const at = random(text.length);
     const mutated = mutate(text, at);
-    const seen = observed().proxy.statements.length;
+    const seen = proxy.statements.length;
     // Those that end before the change, up to the first whose reply closes the connection.
     const whole = readStrictly(text.slice(0, at)).length;
     const told = JSON.stringify({ round, mutated });
@@ -157,9 +157,9 @@ test(`runs nothing but what a strict reader finds in ${rounds} connections with 
       throw new Error(`no answer: ${told}`, { cause: error });
     });
     assert.ok(ended || statuses.length === whole, told);
-    await observed().gateway.db({ SQL: 'select 1' });
+    await gateway.db({ SQL: 'select 1' });
     const allowed = allowedBy(readStrictly(mutated));
-    for (const statement of observed().proxy.statements.slice(seen)) {
+    for (const statement of proxy.statements.slice(seen)) {
       for (const id of idsIn(statement)) assert.ok(allowed.has(id), `${statement}: ${told}`);
     }
   }

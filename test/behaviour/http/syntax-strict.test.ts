@@ -6,7 +6,7 @@ import { exchange, openRaw } from '../../support/http.ts';
 import { at, parseStrictJson } from '../../support/strict-json.ts';
 import { observeGateway } from './support/observed-gateway.ts';
 
-const observed = observeGateway();
+const { gateway, proxy } = observeGateway();
 const host = 'Host: localhost\r\n';
 const json = 'Content-Type: application/json\r\n';
 const sql = '{"SQL":"select /* never */ 1"}';
@@ -15,11 +15,11 @@ const target = `/db?${encodeURIComponent(sql)}`;
 const smuggled = get(`GET ${target} HTTP/1.1`);
 
 const neverRun = () =>
-  assert.ok(observed().proxy.statements.every((statement) => !statement.includes('never')));
+  assert.ok(proxy.statements.every((statement) => !statement.includes('never')));
 
 /** Sends the bytes in one segment, in pieces, or byte by byte, and reads one reply. */
 async function ask(bytes: string, pieceBytes: number) {
-  const client = await openRaw(observed().gateway.port);
+  const client = await openRaw(gateway.port);
   try {
     const all = Buffer.from(bytes, 'latin1');
     for (let from = 0; from < all.length; from += pieceBytes) {
@@ -79,16 +79,20 @@ const refused: readonly (readonly [what: string, bytes: string, status: number])
   ],
 ];
 
-test('refuses whatever is not to the letter, in any segments', async (t) => {
-  for (const [what, bytes, status] of refused) {
-    await t.test(`${what}: ${status}`, async () => {
-      for (const pieceBytes of [bytes.length, 1000, ...(bytes.length < 1000 ? [1] : [])]) {
+// Some connections last for two seconds more, in case their client still sends: together.
+test('refuses whatever is not to the letter, in any segments', { concurrency: true }, async (t) => {
+  const asked = refused.map(([what, bytes, status]) =>
+    t.test(`${what}: ${status}`, async () => {
+      const sizes = [bytes.length, 1000, ...(bytes.length < 1000 ? [1] : [])];
+      const refuse = async (pieceBytes: number) => {
         const reply = await ask(bytes, pieceBytes);
         assert.equal(reply.status, status, `${pieceBytes}: ${reply.body}`);
         assert.equal(at(parseStrictJson(reply.body), 'OUTCOME'), 'not_executed');
-      }
-    });
-  }
+      };
+      await Promise.all(sizes.map(refuse));
+    }),
+  );
+  await Promise.all(asked);
   neverRun();
 });
 
@@ -128,7 +132,7 @@ test('parses nothing behind the beginning of another protocol', async (t) => {
 
 test('answers CONNECT in its turn, whatever runs or streams before it', async () => {
   const ahead = `/db?${encodeURIComponent(`{"SQL":"select sleep(0.1), repeat('x', 200000)"}`)}`;
-  const client = await openRaw(observed().gateway.port);
+  const client = await openRaw(gateway.port);
   client.send(get(`GET ${ahead} HTTP/1.1`) + get('CONNECT a:1 HTTP/1.1', 'Host: a:1\r\n'));
   const first = await client.reply();
   assert.equal(first.status, 200);
@@ -155,10 +159,10 @@ test('asks for a body only after everything else was found good', {
     [expecting(`${host}${json}`, '/db', 'coffee'), 417],
     [expecting(`${host}${json}`).replace('POST', 'PUT'), 405],
   ];
-  // Each waits for two seconds until the connection ends: together.
+  // These last for two seconds, too.
   const asked = cases.map(([head, status]) =>
     t.test(`${status}: ${head.slice(0, 80)}`, async () => {
-      const client = await openRaw(observed().gateway.port);
+      const client = await openRaw(gateway.port);
       client.send(head);
       await client.anything();
       const reply = await client.reply();
@@ -176,10 +180,7 @@ test('takes one empty line before a request, and a hundred headers of 16 KiB bes
   const long = encodeURIComponent(`{"SQL":"select length('${'x'.repeat(900_000)}')"}`);
   const headers = `${host}${field(99, 160)}`;
   for (const line of [`GET /db?${long} HTTP/1.1`, `GET /livez HTTP/1.1`]) {
-    assert.equal(
-      (await exchange(observed().gateway.port, `\r\n${get(line, headers)}`)).status,
-      200,
-    );
+    assert.equal((await exchange(gateway.port, `\r\n${get(line, headers)}`)).status, 200);
   }
 });
 
@@ -189,7 +190,7 @@ test('reads chunks however they are cut, and what follows them as the next reque
   const post = `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\nA: b\r\n\r\n`;
   const bytes = Buffer.from(post + get('GET /nothing HTTP/1.1') + post);
   for (const pieceBytes of [bytes.length, 7, 1]) {
-    const client = await openRaw(observed().gateway.port);
+    const client = await openRaw(gateway.port);
     for (let from = 0; from < bytes.length; from += pieceBytes) {
       client.send(bytes.subarray(from, from + pieceBytes));
     }

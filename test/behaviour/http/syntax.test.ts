@@ -6,8 +6,8 @@ import { exchange, openRaw, type RawReply } from '../../support/http.ts';
 import { at, parseStrictJson } from '../../support/strict-json.ts';
 import { observeGateway } from './support/observed-gateway.ts';
 
-const observed = observeGateway();
-const ask = (bytes: string | Buffer) => exchange(observed().gateway.port, bytes);
+const { gateway } = observeGateway();
+const ask = (bytes: string | Buffer) => exchange(gateway.port, bytes);
 const get = (target: string, more = '') =>
   ask(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`, 'latin1'));
 const firstCell = (reply: RawReply) => at(parseStrictJson(reply.body), 'RESULT', 'ROWS', 0, 0);
@@ -37,10 +37,7 @@ test("reads URLs as DBSlayer's clients write them", async (t) => {
 
 test('gives the same answer to GET and POST', async () => {
   for (const SQL of ["select 'é誠😀+%u0041&'", 'select 1; select 2', 'select * from nope']) {
-    const [byGet, byPost] = await Promise.all([
-      observed().gateway.db({ SQL }),
-      observed().gateway.dbPost({ SQL }),
-    ]);
+    const [byGet, byPost] = await Promise.all([gateway.db({ SQL }), gateway.dbPost({ SQL })]);
     assert.equal(byGet.text, byPost.text);
   }
 });
@@ -53,8 +50,8 @@ test('takes URLs and bodies up to max_request_bytes', async () => {
   const long = await get(`/db?{"SQL":"select+length('${'x'.repeat(length + 1)}')"}`);
   assert.equal(long.status, 414);
   const SQL = `select length('${'x'.repeat(1024 ** 2 - `{"SQL":"select length('')"}`.length)}')`;
-  assert.equal((await observed().gateway.dbPost({ SQL })).status, 200);
-  assert.equal((await observed().gateway.dbPost({ SQL: `${SQL} ` })).status, 413);
+  assert.equal((await gateway.dbPost({ SQL })).status, 200);
+  assert.equal((await gateway.dbPost({ SQL: `${SQL} ` })).status, 413);
 });
 
 const json = 'Content-Type: application/json\r\n';
@@ -64,16 +61,16 @@ const post = (headers: string, body: string) => `POST /db HTTP/1.1\r\n${host}${h
 test('takes chunked bodies, HEAD and 100-continue', async () => {
   const chunks = '9\r\n{"SQL":"s\r\na;x="y"\r\nelect \'c\'"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n';
   assert.equal(firstCell(await ask(post(`${json}Transfer-Encoding: chunked\r\n`, chunks))), 'c');
-  const head = await exchange(observed().gateway.port, `HEAD /db HTTP/1.1\r\n${host}\r\n`, {
+  const head = await exchange(gateway.port, `HEAD /db HTTP/1.1\r\n${host}\r\n`, {
     toHead: true,
   });
   assert.equal(head.status, 405);
-  const livez = await exchange(observed().gateway.port, `HEAD /livez HTTP/1.1\r\n${host}\r\n`, {
+  const livez = await exchange(gateway.port, `HEAD /livez HTTP/1.1\r\n${host}\r\n`, {
     toHead: true,
   });
   assert.equal(livez.status, 200);
   const body = '{"SQL":"select \'waited\'"}';
-  const client = await openRaw(observed().gateway.port);
+  const client = await openRaw(gateway.port);
   client.send(post(`${json}Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`, ''));
   await client.anything();
   client.send(body);
@@ -82,7 +79,7 @@ test('takes chunked bodies, HEAD and 100-continue', async () => {
 });
 
 test('takes a request that comes byte by byte', async () => {
-  const client = await openRaw(observed().gateway.port);
+  const client = await openRaw(gateway.port);
   const body = '{"SQL":"select \'slow\'"}';
   for (const byte of Buffer.from(post(`${json}Content-Length: ${body.length}\r\n`, body))) {
     await new Promise<void>((resolve) => client.socket.write(Buffer.from([byte]), () => resolve()));
