@@ -18,7 +18,7 @@ import { daemonFor } from '../../support/daemon.ts';
 import { gone, isAlive } from '../../support/processes.ts';
 
 /** Every handover of the other tests is one, too. */
-const rounds = 3;
+const rounds = 2;
 const isRoot = process.getuid?.() === 0;
 const stranger = 12_345;
 

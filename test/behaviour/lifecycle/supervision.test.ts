@@ -19,6 +19,7 @@ import { test } from 'node:test';
 import { freeLastingPort } from '../../../scripts/support/private-server.ts';
 import { createAsk } from '../../support/ask.ts';
 import { createDaemon, type Daemon, daemonFor } from '../../support/daemon.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { listeningPorts } from '../../support/kernel-sockets.ts';
@@ -27,7 +28,7 @@ import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 import { useRunningDaemon } from './support/running-daemon.ts';
 
-const database = useDatabase();
+const database = useDatabase({ prepare: createGate });
 
 /** Workers fail at SIGUSR2, as the daemon's file `fault` says then. */
 function withFaults(daemon: Daemon, options = ''): NodeJS.ProcessEnv {
@@ -203,11 +204,14 @@ test('a worker out of memory is replaced, and service goes on', async (t) => {
   });
   t.after(gateway.stop);
   const before = gateway.workers();
-  const body = JSON.stringify({ SQL: `select sleep(1), '${'x'.repeat(8_000_000)}'` });
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const body = JSON.stringify({ SQL: `select ${gate.zero}, '${'x'.repeat(8_000_000)}'` });
   const crowd = Array.from({ length: 16 }, () => gateway.post('/db', body).catch(() => null));
   await eventually('a worker is gone', () =>
     gateway.workers().some((pid) => !before.includes(pid)),
   );
+  await gate.open();
   // What is refused or cut here belongs to the worker that is gone.
   await eventually(
     'another serves',
