@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { type Block, findBlocks } from './support/page-blocks.ts';
 
 const run = promisify(execFile);
@@ -15,17 +14,14 @@ const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));
 const token = 'a-long-random-text';
 const address = '127.0.0.1:9090';
 
-let database: Database;
-let gateway: Gateway;
-before(async () => {
-  database = await startDatabase();
-  for (const { language, text } of blocks) if (language === 'sql') await database.query(text);
-  gateway = await startGateway({ database, settings: { token, drivers: 'planetscale' } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database?.stop();
-});
+const { gateway } = useGateway(
+  { token, drivers: 'planetscale' },
+  {
+    prepare: async (database) => {
+      for (const { language, text } of blocks) if (language === 'sql') await database.query(text);
+    },
+  },
+);
 
 test('the page has an example of each, and what it prints', () => {
   const headings = blocks.filter(({ language }) => language === 'js').map(({ heading }) => heading);

@@ -1,19 +1,21 @@
 // docs/operate.md: every command is run as it stands, in its situation, and prints what stands below it.
+// Waits 10 s: the supervisor ends a worker that hangs after ten pings.
 // Must not know how the daemon does it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, test } from 'node:test';
+import { after, afterEach, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
-import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
+import { ownServerOnly } from '../../support/database/mariadb.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gone, signal } from '../../support/processes.ts';
+import { useDatabase } from '../../support/use-gateway.ts';
 import { findBlocks } from './support/page-blocks.ts';
 
 const run = promisify(execFile);
@@ -29,22 +31,42 @@ type Situation = {
   readonly localise: (text: string) => string;
 };
 
-let database: Database;
-before(async () => {
-  database = await startDatabase({ own: true });
-  await createGate(database, 'report');
-  await database.query(`
-    create table place (id int primary key, name varchar(60) not null);
-    insert into place values (1, 'Baku'), (2, 'Longyearbyen')`);
+const database = useDatabase({
+  serverArguments: [],
+  prepare: async (prepared) => {
+    await createGate(prepared, 'report');
+    await prepared.query(`
+      create table place (id int primary key, name varchar(60) not null);
+      insert into place values (1, 'Baku'), (2, 'Longyearbyen')`);
+  },
 });
-after(() => database.stop());
 
-const situations: Situation[] = [];
 const gates: Gate[] = [];
 afterEach(async () => {
   for (const gate of gates.splice(0)) await gate.open();
-  for (const { daemon } of situations.splice(0)) await daemon.dispose();
 });
+
+/** Sections of the page that go on from where the one before has left their gateway. */
+function tellInTurn(
+  what: string,
+  begin: () => Promise<Situation>,
+  steps: Readonly<Record<string, (situation: Situation, t: TestContext) => Promise<void>>>,
+): void {
+  test(what, async (t) => {
+    const situation = await begin();
+    t.after(situation.daemon.dispose);
+    let isWhole = true;
+    for (const [title, step] of Object.entries(steps)) {
+      await t.test(title, async (own) => {
+        if (!isWhole)
+          return own.skip('the gateway is not as it was meant to be: see the failure before');
+        isWhole = false;
+        await step(situation, own);
+        isWhole = true;
+      });
+    }
+  });
+}
 
 async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situation> {
   const { name, host, port, user, password, flavour } = database;
@@ -55,7 +77,7 @@ async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situat
     ...settings,
   };
   const daemon = createDaemon(usual);
-  const situation = {
+  return {
     daemon,
     ask: createAsk(`${scheme}://${address}`),
     configure: (changed: Settings) => daemon.configure({ ...usual, ...changed }),
@@ -67,8 +89,6 @@ async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situat
         .replaceAll('/var/log/dbhttpd-world.log', daemon.log)
         .replaceAll(/\/(?:etc|root)\/(?=dbhttpd|new)/g, `${daemon.directory}/`),
   };
-  situations.push(situation);
-  return situation;
 }
 
 async function startIt({ daemon, ask }: Situation): Promise<void> {
@@ -78,8 +98,13 @@ async function startIt({ daemon, ask }: Situation): Promise<void> {
 
 async function start(settings: Settings = {}): Promise<Situation> {
   const situation = await prepare(settings);
-  await startIt(situation);
-  return situation;
+  try {
+    await startIt(situation);
+    return situation;
+  } catch (error) {
+    await situation.daemon.dispose();
+    throw error;
+  }
 }
 
 const told = new Set<string>();
@@ -165,8 +190,6 @@ after(() => hanging?.situation.daemon.dispose());
 // What comes of it takes ten seconds: it is looked at behind all others.
 test('a worker that hangs is told', async () => {
   const situation = await start();
-  // Ends with the last test, not with this one.
-  situations.splice(situations.indexOf(situation), 1);
   hanging = { situation, page: tell('A worker hangs or dies', situation) };
   const stats = await situation.ask.get('/v1/stats');
   const [first] = stats.json<{ workers: { pid: number }[] }>().workers;
@@ -174,47 +197,50 @@ test('a worker that hangs is told', async () => {
   await hanging.page.watch();
 });
 
-test('start: said before, done, ready, told to whoever does it twice; and why it cannot', async () => {
-  const situation = await prepare();
-  const { daemon } = situation;
-  const page = tell('Start', situation);
-  await page.run();
-  await page.run();
-  const pid = daemon.pid();
-  await page.watch();
-  await page.run();
-  assert.equal(daemon.pid(), pid);
-  appendFileSync(daemon.configPath, 'pol = 20\n');
-  await page.run();
-  page.end();
-});
-
-test('a new version: what is in flight is answered, and who tries again when refused notices nothing', async () => {
-  const situation = await start();
-  const { daemon, ask } = situation;
-  const pid = daemon.pid();
-  const page = tell('A new version', situation);
-  const { gate, replies } = await hold(situation, 1);
-  let isOver = false;
-  const clients = Array.from({ length: 4 }, async () => {
-    const answers: number[] = [];
-    while (!isOver) answers.push(...(await askUnlessRefused(ask)));
-    return answers;
-  });
-  await page.run();
-  await page.watch();
-  assert.notEqual(daemon.pid(), pid);
-  isOver = true;
-  const answers = (await Promise.all(clients)).flat();
-  assert.ok(answers.length > 0 && answers.every((status) => status === 200), answers.join());
-  await gate.open();
-  assert.deepEqual(
-    (await Promise.all(replies)).map(({ status }) => status),
-    [200],
-  );
-  await gone(pid);
-  await page.watch();
-  page.end();
+tellInTurn('a gateway is started, and replaced by a new version', prepare, {
+  'start: said before, done, ready, told to whoever does it twice; and why it cannot': async (
+    situation,
+  ) => {
+    const { daemon } = situation;
+    const page = tell('Start', situation);
+    await page.run();
+    await page.run();
+    const pid = daemon.pid();
+    await page.watch();
+    await page.run();
+    assert.equal(daemon.pid(), pid);
+    appendFileSync(daemon.configPath, 'pol = 20\n');
+    await page.run();
+    situation.configure({});
+    page.end();
+  },
+  'a new version: what is in flight is answered, and who tries again when refused notices nothing':
+    async (situation) => {
+      const { daemon, ask } = situation;
+      const pid = daemon.pid();
+      const page = tell('A new version', situation);
+      const { gate, replies } = await hold(situation, 1);
+      let isOver = false;
+      const clients = Array.from({ length: 4 }, async () => {
+        const answers: number[] = [];
+        while (!isOver) answers.push(...(await askUnlessRefused(ask)));
+        return answers;
+      });
+      await page.run();
+      await page.watch();
+      assert.notEqual(daemon.pid(), pid);
+      isOver = true;
+      const answers = (await Promise.all(clients)).flat();
+      assert.ok(answers.length > 0 && answers.every((status) => status === 200), answers.join());
+      await gate.open();
+      assert.deepEqual(
+        (await Promise.all(replies)).map(({ status }) => status),
+        [200],
+      );
+      await gone(pid);
+      await page.watch();
+      page.end();
+    },
 });
 
 async function askUnlessRefused(ask: Ask): Promise<readonly number[]> {
@@ -226,42 +252,82 @@ async function askUnlessRefused(ask: Ask): Promise<readonly number[]> {
   }
 }
 
-test('the database is down: said by readiness, replies and log, and over by itself', async (t) => {
-  if (!ownServerOnly(t)) return;
-  const situation = await start({ workers: '1' });
-  const page = tell('The database is down', situation);
-  await database.halt();
-  try {
-    await page.watch();
-    await page.run();
-    await page.watch();
-  } finally {
-    await database.resume();
-  }
-  await page.watch();
-  page.end();
-});
-
-test('too many requests: who waits, who is refused, who holds the connections; one of them is ended', async () => {
-  const situation = await start({ workers: '1', pool: '2', queue: '3' });
-  const { gate, replies } = await hold(situation, 5);
-  const page = tell('Too many requests', situation);
-  await page.watch();
-  await page.run();
-  await page.watch();
-  page.end();
-  const ending = tell('One statement runs too long', situation);
-  await ending.run();
-  await ending.watch();
-  ending.end();
-  await gate.open();
-  const statuses = (await Promise.all(replies)).map(({ status }: Reply) => status);
-  assert.deepEqual(statuses.sort(), [200, 200, 200, 200, 504]);
-});
+tellInTurn(
+  'a gateway is looked at, has too much to do, loses its database and is stopped',
+  () => start({ workers: '1', pool: '2', queue: '3' }),
+  {
+    'the numbers: state, errors, history, statements, metrics, slow statements': async (
+      situation,
+    ) => {
+      const { ask } = situation;
+      for (const [sql, params] of [
+        ['select name from place where id = ? and sleep(0.1) = 0', [1]],
+        ['select name from place where id = ? and sleep(0.1) = 0', [2]],
+        ['select * from nowhere', []],
+        ['select sleep(1.2)', []],
+      ] as const) {
+        await ask.post('/v1/query', { sql, params });
+      }
+      const page = tell('Read the numbers', situation);
+      for (let looks = 0; looks < 6; looks += 1) await page.watch();
+      page.end();
+    },
+    'too many requests: who waits, who is refused, who holds the connections; one of them is ended':
+      async (situation) => {
+        const { gate, replies } = await hold(situation, 5);
+        const page = tell('Too many requests', situation);
+        await page.watch();
+        await page.run();
+        await page.watch();
+        page.end();
+        const ending = tell('One statement runs too long', situation);
+        await ending.run();
+        await ending.watch();
+        ending.end();
+        await gate.open();
+        const statuses = (await Promise.all(replies)).map(({ status }: Reply) => status);
+        assert.deepEqual(statuses.sort(), [200, 200, 200, 200, 504]);
+      },
+    'the database is down: said by readiness, replies and log, and over by itself': async (
+      situation,
+      t,
+    ) => {
+      if (!ownServerOnly(t)) return;
+      const page = tell('The database is down', situation);
+      await database.halt();
+      try {
+        await page.watch();
+        await page.run();
+        await page.watch();
+      } finally {
+        await database.resume();
+      }
+      await page.watch();
+      page.end();
+    },
+    'stop: nobody is let in, and the log tells the end; at once where it is told twice': async (
+      situation,
+    ) => {
+      const { daemon } = situation;
+      const page = tell('Stop', situation);
+      await page.run();
+      await page.watch();
+      assert.equal((await daemon.start()).status, 0);
+      const pid = daemon.pid();
+      await hold(situation, 1);
+      await page.run();
+      await gone(pid);
+      await page.watch();
+      page.end();
+    },
+  },
+);
 
 test('a new certificate, a new token, a new password: taken at HUP, while it serves', async (t) => {
   if (!ownServerOnly(t)) return;
-  const situation = await startGuarded();
+  const situation = await prepareGuarded();
+  t.after(situation.daemon.dispose);
+  await startIt(situation);
   const { daemon, ask } = situation;
   const certificate = tell('A new certificate', situation);
   await certificate.run();
@@ -296,11 +362,11 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
 const oldToken = 'the-old-one';
 
 /** With a certificate, a token and a password in files of its own. */
-async function startGuarded(): Promise<Situation> {
+async function prepareGuarded(): Promise<Situation> {
   await database.query(`
     create user app@'%' identified by 'one';
     grant select on ${database.name}.* to app@'%'`);
-  const situation = await prepare({}, 'https');
+  const situation = await prepare({ workers: '1' }, 'https');
   const { daemon } = situation;
   const file = (name: string) => join(daemon.directory, name);
   const authority = createAuthority(daemon.directory);
@@ -318,44 +384,11 @@ async function startGuarded(): Promise<Situation> {
     ...{ https_cert: file('dbhttpd.pem'), https_key: file('dbhttpd.key') },
     token_file: file('dbhttpd.tokens'),
   });
-  await startIt(situation);
   return situation;
 }
 
-test('the numbers: state, errors, history, statements, metrics, slow statements', async () => {
-  const situation = await start({ workers: '1' });
-  const { ask } = situation;
-  for (const [sql, params] of [
-    ['select name from place where id = ? and sleep(0.1) = 0', [1]],
-    ['select name from place where id = ? and sleep(0.1) = 0', [2]],
-    ['select * from nowhere', []],
-    ['select sleep(1.2)', []],
-  ] as const) {
-    await ask.post('/v1/query', { sql, params });
-  }
-  const page = tell('Read the numbers', situation);
-  for (let looks = 0; looks < 6; looks += 1) await page.watch();
-  page.end();
-});
-
-test('stop: nobody is let in, and the log tells the end; at once where it is told twice', async () => {
-  const situation = await start({ workers: '1' });
-  const { daemon } = situation;
-  const page = tell('Stop', situation);
-  await page.run();
-  await page.watch();
-  assert.equal((await daemon.start()).status, 0);
-  const pid = daemon.pid();
-  await hold(situation, 1);
-  await page.run();
-  await gone(pid);
-  await page.watch();
-  page.end();
-});
-
 test('a worker that hangs was replaced meanwhile; so is one that is ended by hand', async () => {
   const { situation, page } = hanging;
-  situations.push(situation);
   await page.watch();
   await page.run();
   await page.run();
