@@ -4,27 +4,19 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { signal } from '../../support/processes.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { openBrowser } from './support/browser.ts';
-import { type ConsolePage, openConsole } from './support/console-page.ts';
+import { askNow, type ConsolePage, openConsole } from './support/console-page.ts';
 
 const token = 'a-token-of-the-tests';
 const known = { headers: { Authorization: `Bearer ${token}` } };
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useGateway({ workers: 2, pool: 4, token }, { prepare: createGate });
 let browser: Browser;
 before(async () => {
-  [database, browser] = await Promise.all([startDatabase(), openBrowser()]);
-  await createGate(database);
-  gateway = await startGateway({ database, settings: { workers: 2, pool: 4, token } });
+  browser = await openBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-  await database?.stop();
-});
+after(() => browser?.close());
 
 async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<void>) {
   const opened = await openConsole(browser, gateway.url, null);
@@ -143,9 +135,10 @@ test('goes on while a worker hangs, and says which', async () => {
       await page.getByRole('dialog', { name: 'Keys' }).waitFor();
       await page.keyboard.press('Escape');
       for (let more = 0; more < 2; more += 1) {
-        await page.waitForResponse(
+        const answered = page.waitForResponse(
           (response) => response.url().endsWith('/v1/stats') && response.ok(),
         );
+        await Promise.all([answered, askNow(page)]);
       }
     } finally {
       signal(hung, 'SIGCONT');

@@ -2,34 +2,33 @@
 // whatever strangers have written, and without a word to anybody but its gateway.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { type ConsoleAnswers, makeUpAnswers } from '../../support/console-answers.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway, type Target } from '../../support/gateway.ts';
+import { useSharedGateway } from '../../support/use-gateway.ts';
 import { openBrowser } from './support/browser.ts';
-import { type ConsolePage, findBarriers, openConsole } from './support/console-page.ts';
+import {
+  askNow,
+  type ConsolePage,
+  findBarriers,
+  type Look,
+  openConsole,
+} from './support/console-page.ts';
 
-/** Nothing listens there: what is shown here is made up. */
-const nobody: Target = { host: '127.0.0.1', port: 1, user: 'app', password: '', name: 'world' };
-let gateway: Gateway;
+// What is shown here is made up: the gateway gives the page alone.
+const { gateway } = useSharedGateway();
 let browser: Browser;
 before(async () => {
-  [gateway, browser] = await Promise.all([
-    startGateway({ database: nobody, settings: { workers: 1 } }),
-    openBrowser(),
-  ]);
+  browser = await openBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-});
+after(() => browser?.close());
 
 async function withConsole(
   answers: ConsoleAnswers | null,
   look: (page: Page, opened: ConsolePage) => Promise<void>,
-  own: BrowserContextOptions | null = null,
+  as: Look = {},
 ): Promise<void> {
-  const opened = await openConsole(browser, gateway.url, answers, own);
+  const opened = await openConsole(browser, gateway.url, answers, as);
   try {
     await look(opened.page, opened);
     opened.assertQuiet();
@@ -166,7 +165,7 @@ test('keeps focus on a row while what it says changes', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     const button = page.getByRole('button', { name: 'Kill request 1 select' });
     await button.focus();
-    const answered = () => page.waitForResponse('**/v1/requests');
+    const answered = () => Promise.all([page.waitForResponse('**/v1/requests'), askNow(page)]);
     await answered();
     await answered();
     await page.locator('#running button.danger:focus').waitFor();
@@ -194,7 +193,7 @@ test('sorts and filters statements', async () => {
 const odd = `<script>alert(1)</script><img src=x onerror=alert(2)>"'&amp;\u202e\u0000${'long'.repeat(300)}`;
 
 test('takes whatever strangers have written for text, on a phone too', async () => {
-  const options = { viewport: { width: 360, height: 740 } };
+  const phone = { size: { width: 360, height: 740 } };
   const look = async (page: Page) => {
     await allShown(page);
     assert.equal(await page.locator('main img, main script, body > script').count(), 0);
@@ -207,19 +206,20 @@ test('takes whatever strangers have written for text, on a phone too', async () 
     await page.getByRole('dialog').getByText('<script>').first().waitFor();
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
   };
-  await withConsole(makeUpAnswers(odd), look, options);
+  await withConsole(makeUpAnswers(odd), look, phone);
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`has no barrier for people who cannot see it as it is meant, in ${colorScheme}`, async () => {
+    const rules = colorScheme === 'light' ? 'all' : 'colours';
     const look = async (page: Page) => {
       await allShown(page);
-      assert.deepEqual(await findBarriers(page), []);
+      assert.deepEqual(await findBarriers(page, rules), []);
       await page.keyboard.press('?');
-      assert.deepEqual(await findBarriers(page), []);
+      assert.deepEqual(await findBarriers(page, rules), []);
       await page.keyboard.press('Escape');
       await page.locator('#running button.danger').first().click();
-      assert.deepEqual(await findBarriers(page), []);
+      assert.deepEqual(await findBarriers(page, rules), []);
     };
     await withConsole(makeUpAnswers(), look, { colorScheme });
   });
@@ -266,6 +266,7 @@ test('leaves the parts that are answered alone when one is not', async () => {
     await page.route('**/v1/statements', (route) =>
       route.fulfill({ status: 404, json: { detail: 'There is nothing here.' } }),
     );
+    await askNow(page);
     await page.getByText('Not available (404): There is nothing here.').waitFor();
     // What was there stays to be read.
     assert.equal(await page.locator('#statements tbody tr').count(), 2);
@@ -287,6 +288,7 @@ test('asks again when no answer comes, one question at a time, and says of when 
     page.on('requestfailed', (request) => {
       if (request.url().endsWith('/v1/stats')) open -= 1;
     });
+    await askNow(page);
     await page
       .getByText(/^Disconnected\. What is shown is of \d\d:\d\d:\d\d, the last answer\./)
       .waitFor();
@@ -295,6 +297,7 @@ test('asks again when no answer comes, one question at a time, and says of when 
     assert.deepEqual(await findBarriers(page), []);
     await page.unroute('**/v1/stats');
     await page.route('**/v1/stats', (route) => route.fulfill({ json: makeUpAnswers().stats }));
+    await askNow(page);
     await page.locator('#banner').waitFor({ state: 'hidden' });
     await page.getByText(/^Ready/).waitFor();
   });
@@ -316,5 +319,5 @@ test('asks nothing while it is paused', async () => {
     await page.waitForRequest('**/v1/stats');
   };
   // Its clock stays another.
-  await withConsole(makeUpAnswers(), look, {});
+  await withConsole(makeUpAnswers(), look, { own: true });
 });

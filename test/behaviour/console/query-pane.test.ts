@@ -5,27 +5,23 @@ import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { makeUpAnswers } from '../../support/console-answers.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useSharedGateway } from '../../support/use-gateway.ts';
 import { openBrowser } from './support/browser.ts';
 import { type ConsolePage, findBarriers, openConsole } from './support/console-page.ts';
 
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useSharedGateway({
+  prepare: async (prepared) => {
+    await createNumbers(prepared);
+    await prepared.query('create table note (id int auto_increment primary key, text text)');
+  },
+});
 let browser: Browser;
 before(async () => {
-  [database, browser] = await Promise.all([startDatabase(), openBrowser()]);
-  await createNumbers(database);
-  await database.query('create table note (id int auto_increment primary key, text text)');
-  gateway = await startGateway({ database, settings: { workers: 1 } });
+  browser = await openBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-  await database?.stop();
-});
+after(() => browser?.close());
 
 async function withConsole(look: (page: Page, opened: ConsolePage) => Promise<void>) {
   const opened = await openConsole(browser, gateway.url, makeUpAnswers('world'));
@@ -90,7 +86,7 @@ test('shows a hundred thousand rows with a page that stays small', async () => {
     await page.selectOption('#query-rows', '100000');
     await run(
       page,
-      'select a.seq, concat("row ", b.seq) as t from numbers a join numbers b on b.seq <= 4',
+      `select a.seq, concat("row ", b.seq) as t from ${database.name}.numbers a join ${database.name}.numbers b on b.seq <= 4`,
     );
     await said(page, /^100,000 rows, cut there: there are more · /);
     const rows = page.locator('#query-result tbody tr:not(.space)');
@@ -121,7 +117,7 @@ test('shows a hundred thousand rows with a page that stays small', async () => {
 
 test('says what a write did, and refuses it while read only is on', async () => {
   await withConsole(async (page) => {
-    await run(page, "insert into note (text) values ('a'), ('b')");
+    await run(page, `insert into ${database.name}.note (text) values ('a'), ('b')`);
     await said(page, /status 403/);
     await page.locator('#query-read-only').uncheck();
     await page.click('#run');
@@ -178,7 +174,8 @@ test('shows the same as raw JSON, saves it as CSV, copies it as curl', async () 
 
 test('ends a statement that takes long', async () => {
   await withConsole(async (page) => {
-    await run(page, 'select sleep(60)');
+    const sql = `select sleep(60) as ${database.name}`;
+    await run(page, sql);
     await said(page, /^Running for /);
     // One at a time.
     await page.press('#sql', 'Control+Enter');
@@ -186,7 +183,7 @@ test('ends a statement that takes long', async () => {
     await said(page, 'Stopped.');
     await eventually('the statement is gone from the server', async () => {
       const running = await database.query('show full processlist');
-      return running.every(({ Info }) => Info !== 'select sleep(60)');
+      return running.every(({ Info }) => Info !== sql);
     });
     await run(page, 'select 1');
     await said(page, /^1 row · /);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { ConsoleAnswers } from '../../../support/console-answers.ts';
 
 /** A tab with the console. Whoever opened it must close it, before the next one is opened. */
@@ -20,22 +20,32 @@ const axePath = createRequire(import.meta.url).resolve('axe-core');
 /** How long the browser may take to do what it is told, unless a test says otherwise. */
 const patienceMs = 30_000;
 
+const usualSize = { width: 1280, height: 900 };
+
+/** How the page is looked at. */
+export type Look = {
+  readonly size?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+  /** Opens a profile and a tab of its own: for a test that leaves behind what the next one cannot remove. */
+  readonly own?: true;
+};
+
 /**
  * Opens it as somebody does who was never there before. One profile and one tab serve all tests of a file, emptied when they are closed: a
  * new one takes three processes.
  * @param answers what the instance tells of itself; null: what it does tell
- * @param own the settings of a profile and a tab of its own; for a test that leaves what cannot be taken away, `{}`
  */
 export async function openConsole(
   browser: Browser,
   url: string,
   answers: ConsoleAnswers | null,
-  own: BrowserContextOptions | null = null,
+  { size = usualSize, colorScheme, own }: Look = {},
 ): Promise<ConsolePage> {
-  const [shared] = own === null ? browser.contexts() : [];
-  const context =
-    shared ?? (await browser.newContext({ viewport: { width: 1280, height: 900 }, ...own }));
+  const [shared] = own ? [] : browser.contexts();
+  const context = shared ?? (await browser.newContext());
   const page = context.pages()[0] ?? (await context.newPage());
+  await page.setViewportSize(size);
+  await page.emulateMedia({ colorScheme: colorScheme ?? null });
   page.setDefaultTimeout(patienceMs);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
@@ -56,7 +66,7 @@ export async function openConsole(
   return {
     page,
     assertQuiet: () => assert.deepEqual(complaints, []),
-    close: () => (own === null ? empty(context, page) : context.close()),
+    close: () => (own ? context.close() : empty(context, page)),
   };
 }
 
@@ -76,6 +86,12 @@ async function empty(context: BrowserContext, page: Page): Promise<void> {
   }
 }
 
+/** Has the page ask for everything now, and not only when its interval is over. */
+export async function askNow(page: Page): Promise<void> {
+  // Paused and resumed within one turn.
+  await page.evaluate("for (const _ of [1, 2]) document.getElementById('pause').click()");
+}
+
 /** Answers in the gateway's place. */
 async function answer(page: Page, { stats, requests, statements }: ConsoleAnswers): Promise<void> {
   await page.route('**/v1/stats', (route) => route.fulfill({ json: stats }));
@@ -85,21 +101,29 @@ async function answer(page: Page, { stats, requests, statements }: ConsoleAnswer
   await page.route('**/v1/statements', (route) => route.fulfill({ json: statements }));
 }
 
-/** What axe finds serious or critical in the page as it is now, in a line each. */
-export async function findBarriers(page: Page): Promise<readonly string[]> {
+/**
+ * What axe finds serious or critical in the page as it is now, in a line each.
+ * @param rules `colours`: only those that depend on them, for the second of two colour schemes
+ */
+export async function findBarriers(
+  page: Page,
+  rules: 'all' | 'colours' = 'all',
+): Promise<readonly string[]> {
   // As the browser's own tools do it: the page's policy lets no other script in.
   if (!(await page.evaluate(() => 'axe' in globalThis))) {
     await page.evaluate(readFileSync(axePath, 'utf8'));
   }
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async (chosen) => {
     const { axe: tool } = globalThis as unknown as { readonly axe: typeof axe };
-    const { violations } = await tool.run();
+    const { violations } = await tool.run(
+      chosen === 'all' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] },
+    );
     return violations.map(({ id, impact, nodes }) => ({
       id,
       impact: impact ?? '',
       where: nodes.map(({ target, failureSummary }) => `${target.join(' ')} ${failureSummary}`),
     }));
-  });
+  }, rules);
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, where }) => `${id}: ${where.join(' | ')}`);
