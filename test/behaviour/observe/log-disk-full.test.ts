@@ -4,15 +4,16 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startDatabase } from '../../support/database/mariadb.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
+import { useDatabase } from '../../support/use-gateway.ts';
+
+const database = useDatabase();
 
 test('requests are answered while no log line can be written', async (t) => {
   const disk = mountSmallDisk(t);
   if (disk === null) return;
-  const database = await startDatabase();
   const log = join(disk, 'world.log');
   const settings = { workers: 1, log, access_log: 'json', slow_query: '1ms' };
   const gateway = await startGateway({ database, settings });
@@ -43,6 +44,5 @@ test('requests are answered while no log line can be written', async (t) => {
     assert.equal(JSON.parse(lines.at(-1) ?? '').request_id, 'again');
   } finally {
     await gateway.stop();
-    await database.stop();
   }
 });

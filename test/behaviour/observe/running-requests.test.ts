@@ -1,13 +1,12 @@
 // What runs now, over all workers, and its end: one statement of another worker is killed, and none else.
 // Must not know how workers and supervisor talk.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
 type Running = {
   readonly id: string;
@@ -23,25 +22,18 @@ type Running = {
 };
 type List = { requests: Running[]; omitted: number; silent_workers: number[] };
 
-let database: Database;
-let gateway: Gateway;
 let processes: Processlist;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query('create table written (n int)');
-  gateway = await startGateway({
-    database,
-    settings: { workers: 2, pool: 3, token: 'a-token-of-sixteen' },
-  });
-  processes = await openProcesslist(database);
-});
-after(async () => {
-  processes.close();
-  await gateway.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 2, pool: 3, token: 'a-token-of-sixteen' },
+  {
+    prepare: async (prepared) => {
+      await createGate(prepared);
+      await prepared.query('create table written (n int)');
+      processes = await openProcesslist(prepared);
+    },
+  },
+);
+after(() => processes?.close());
 
 const headers = { Authorization: 'Bearer a-token-of-sixteen' };
 const run = (sql: string, id: string): Promise<Reply> =>

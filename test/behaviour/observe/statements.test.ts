@@ -1,11 +1,11 @@
 // GET /v1/statements: what statements cost, by their digests: over all workers, without a literal, in time though one hangs.
 // Must not know how they are counted.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { test } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { gone } from '../../support/processes.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
 type Line = {
   readonly digest: string;
@@ -26,18 +26,14 @@ type Line = {
 const token = 'a-token-of-the-test';
 const headers = { Authorization: `Bearer ${token}` };
 
-let database: Database;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query('create table kept (id int primary key, name varchar(64))');
-  gateway = await startGateway({ database, settings: { token, workers: 2 } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { token, workers: 2 },
+  {
+    prepare: async (prepared) => {
+      await prepared.query('create table kept (id int primary key, name varchar(64))');
+    },
+  },
+);
 
 const ask = (sql: string, more: object = {}, id = 'some-request') =>
   gateway.post('/v1/query', { sql, ...more }, { headers: { ...headers, 'X-Request-ID': id } });
@@ -121,7 +117,7 @@ test('tells no literal, wherever it stands', async () => {
 test('tells errors by their class', async () => {
   await ask("insert into kept values (1, 'a')");
   await ask("insert into kept values (1, 'b')");
-  await ask('select sleep(20) as killed', { timeout_ms: 50 });
+  await ask('select sleep(20) as killed', { timeout_ms: 500 });
   const killed = await counted('select sleep(?) as killed', 1);
   assert.equal(killed.errors, 1);
   assert.deepEqual(killed.errors_by, { DEADLINE_RUNNING: 1 });

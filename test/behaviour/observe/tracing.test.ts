@@ -1,57 +1,50 @@
 // A request's traceparent: its trace stands in every line about it, and MySQL is told of it with every statement of it, as a
 // query attribute and in no other way. Must not know how attributes are written.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import type { Options } from '../../support/ask.ts';
 import { takesAttributes } from '../../support/database/attributed.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
 import { resultsOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { enterPipeline, pipelinedStatements } from '../../support/pipeline.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-/** Whether the server is one that can be told: MySQL 8.0.23 and later. */
-let isTold: boolean;
+/** What runs for longer has a line in the log. */
+const slowMs = 20;
 
-before(async () => {
-  database = await startDatabase();
-  await database.query('create table t (id int primary key, v varchar(60)) engine = innodb');
-  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
-  await createGate(database);
-  isTold = takesAttributes(database);
-  proxy = await startProxiedDatabase(database);
-  const settings = {
+const { gateway, database, proxy } = useProxiedGateway(
+  {
     workers: 1,
     pool: 4,
     access_log: 'json',
     log_level: 'debug',
-    slow_query: '500ms',
+    slow_query: `${slowMs}ms`,
     idempotency_table: 'request_keys',
-  };
-  gateway = await startGateway({ database: proxy.target, settings });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database?.stop();
-});
+  },
+  {
+    prepare: async (prepared) => {
+      await prepared.query('create table t (id int primary key, v varchar(60)) engine = innodb');
+      await prepared.query(describeCreation(parseLedgerTable('request_keys', prepared.name)));
+      await createGate(prepared);
+    },
+  },
+);
+/** SQL of a statement that is slow. */
+const slow = `sleep(${(2 * slowMs) / 1000})`;
+/** Whether the server is one that can be told: MySQL 8.0.23 and later. */
+const isTold = () => takesAttributes(database);
+
+let traces = 0;
 
 /** A trace of its own: what a client sends, and what is to be found. */
 function createTrace() {
-  const traceId = randomBytes(16).toString('hex');
-  const traceparent = `00-${traceId}-${randomBytes(8).toString('hex')}-01`;
+  traces += 1;
+  const traceId = `4bf92f3577b34da6a3ce929d${traces.toString(16).padStart(8, '0')}`;
+  const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
   const options: Options = { headers: { traceparent, 'X-Request-ID': `of-${traceId}` } };
   return { traceId, traceparent, options };
 }
@@ -85,7 +78,7 @@ function sentSince(from: number, matches: RegExp): (readonly [string, string | u
 
 test('the trace stands in the access log and in the line of a slow statement', async () => {
   const { traceId, options } = createTrace();
-  const reply = await gateway.db({ SQL: 'select sleep(0.6)' }, options);
+  const reply = await gateway.db({ SQL: `select ${slow}` }, options);
   assert.equal(reply.status, 200);
   assert.equal((await accessLine(`of-${traceId}`)).trace_id, traceId);
   const line = await logLine('slow statement', `of-${traceId}`);
@@ -162,7 +155,7 @@ test('without a traceparent, or with what is none, a request runs as ever, and i
       'X-Request-ID': `none-${n}`,
       ...(given !== undefined && { traceparent: given }),
     };
-    const sql = `select sleep(0.6), 'none-${n}'`;
+    const sql = `select ${slow}, 'none-${n}'`;
     const reply = await gateway.post('/v1/query', { sql }, { headers });
     assert.equal(reply.status, 200, reply.text);
     assert.equal((await accessLine(`none-${n}`)).trace_id, null);
@@ -208,10 +201,12 @@ test('each statement of a request takes its traceparent along, on every endpoint
     assert.equal(reply.status, 200, endpoint);
     const own = sentSince(from, new RegExp(traceId));
     assert.ok(own.length > 0, endpoint);
-    for (const [, told] of own) assert.equal(told, isTold ? traceparent : undefined, endpoint);
+    for (const [, told] of own) assert.equal(told, isTold() ? traceparent : undefined, endpoint);
     for (const [statement] of own) assert.match(statement, /^(select|delete|ROLLBACK|INSERT)/);
     if (endpoint.includes('batch')) {
-      assert.deepEqual(sentSince(from, /^COMMIT$/), [['COMMIT', isTold ? traceparent : undefined]]);
+      assert.deepEqual(sentSince(from, /^COMMIT$/), [
+        ['COMMIT', isTold() ? traceparent : undefined],
+      ]);
     }
     const { status } = await send(`after ${endpoint}`, {});
     assert.equal(status, 200);
@@ -227,23 +222,23 @@ test('reads that are written together have their own traces', async () => {
     await enterPipeline(gateway, sql(0));
     const before = await pipelinedStatements(gateway);
     const from = proxy.queries.length;
-    const traces = Array.from({ length: 8 }, (_, n) => (n % 4 === 3 ? null : createTrace()));
+    const own = Array.from({ length: 8 }, (_, n) => (n % 4 === 3 ? null : createTrace()));
     const replies = await Promise.all(
-      traces.map((trace, n) => gateway.dbPost({ SQL: sql(n + 1) }, trace?.options)),
+      own.map((trace, n) => gateway.dbPost({ SQL: sql(n + 1) }, trace?.options)),
     );
     for (const [n, reply] of replies.entries()) {
       assert.deepEqual(resultsOf(reply)[0]?.ROWS, [['seven', n + 1]]);
     }
     const told = new Map(sentSince(from, /where id = 7/));
-    for (const [n, trace] of traces.entries()) {
-      assert.equal(told.get(sql(n + 1)), isTold ? trace?.traceparent : undefined);
+    for (const [n, trace] of own.entries()) {
+      assert.equal(told.get(sql(n + 1)), isTold() ? trace?.traceparent : undefined);
     }
-    return (await pipelinedStatements(gateway)) === before + traces.length;
+    return (await pipelinedStatements(gateway)) === before + own.length;
   });
 });
 
 test('MySQL reads the whole of it, in each statement of a request', async (t) => {
-  if (!isTold) {
+  if (!isTold()) {
     t.skip(`${database.flavour} ${database.version} has no query attributes`);
     return;
   }
