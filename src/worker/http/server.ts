@@ -216,14 +216,29 @@ export function createHttpServer(
     refuseInTurn(client, syntaxFailure(error));
   });
 
+  const unused = new WeakSet<Socket>();
+  /** Closes connections on which nothing has come since the last call. To node they are requests that have begun, with 20 s for their headers. */
+  const closeUnusedConnections = (): void => {
+    if (phase !== 'draining') return;
+    for (const { socket } of clients) {
+      if (socket.bytesRead > 0) continue;
+      if (unused.has(socket)) socket.destroy();
+      unused.add(socket);
+    }
+  };
+
   const drain: HttpServer['drain'] = (idleGraceMs, socketStays, onClosed) => {
     phase = 'closing';
     for (const { current, intake, socket } of clients) {
       if (current === null) socket.pause();
       else if (!intake.hasWhole) current.response.shouldKeepAlive = false;
     }
-    // Again and again: what looked like a request behind another may have been a part of its body.
-    const grace = setInterval(() => server.closeIdleConnections(), idleGraceMs);
+    // Repeated: what looked like a request behind another may have been a part of its body.
+    const grace = setInterval(() => {
+      server.closeIdleConnections();
+      // Sockets are read between the timer and this call: a request that has come by now is answered.
+      setImmediate(closeUnusedConnections);
+    }, idleGraceMs);
     return new Promise((resolve) => {
       const close = () => {
         // Not http's own close, which ends idle connections at once.

@@ -92,3 +92,39 @@ test('a stop does not wait for a client whose request came after it, its body in
     http.destroyConnections();
   }
 });
+
+test('a stop does not wait for a connection on which nothing has come, and answers a request that comes late', {
+  timeout: 60_000,
+}, async () => {
+  const hour = 3_600_000;
+  const timeouts = { ...clientTimeouts, headersMs: hour, requestMs: hour };
+  const http = createHttpServer(
+    { ...settings, timeouts, keepaliveTimeoutMs: hour },
+    (_request, response) => {
+      response.end('answered');
+      return { requestId: 'none', closed: () => {} };
+    },
+    allInternals,
+  );
+  http.server.listen(0, '127.0.0.1');
+  await once(http.server, 'listening');
+  const { port } = http.server.address() as AddressInfo;
+  const clients = [];
+  for (const _client of ['unused', 'late']) {
+    const accepted = once(http.server, 'connection');
+    clients.push(await openRaw(port));
+    await accepted;
+  }
+  const [unused, late] = clients;
+  try {
+    const drained = http.drain(500, false, () => {
+      late?.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    });
+    assert.equal((await late?.reply())?.body.toString(), 'answered');
+    await drained;
+    assert.ok(['fin', 'reset'].includes(String(await unused?.ended())));
+  } finally {
+    for (const { socket } of clients) socket.destroy();
+    http.destroyConnections();
+  }
+});
