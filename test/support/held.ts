@@ -24,7 +24,7 @@ export type Told = {
 
 /** Begins one. @param options of every request in it */
 export async function beginHeld(
-  ask: Ask,
+  ask: Pick<Ask, 'post'>,
   wish: object = {},
   options: Options = {},
 ): Promise<HeldByClient> {
@@ -34,7 +34,7 @@ export async function beginHeld(
 }
 
 /** The same of a token that is there already. */
-export function holdBy(ask: Ask, token: string, options: Options = {}): HeldByClient {
+export function holdBy(ask: Pick<Ask, 'post'>, token: string, options: Options = {}): HeldByClient {
   const query = (sql: string, more: object = {}) =>
     ask.post('/v1/query', { sql, transaction: token, ...more }, options);
   const end = (verb: string) => () =>

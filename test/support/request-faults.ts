@@ -1,6 +1,7 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: makes what node itself offers throw in a worker, wherever it is
-// given text with a mark. Must not know the gateway's code.
-import { OutgoingMessage } from 'node:http';
+// given text with a mark, and lets a test end the time for headers. Must not know the gateway's code.
+import { existsSync } from 'node:fs';
+import { OutgoingMessage, Server } from 'node:http';
 import { isMainThread } from 'node:worker_threads';
 
 /** Has `owner[name]` throw for texts that hold the mark. */
@@ -20,8 +21,26 @@ function poison(
   };
 }
 
+/** While this file exists, clients have no more time for their headers. */
+export const hurryVariable = 'DBHTTPD_TEST_HURRY';
+
+/** Has node's servers find the time for headers over, at their next look, while the file exists. */
+function hurryWhile(path: string): void {
+  const set = new WeakMap<object, number>();
+  Object.defineProperty(Server.prototype, 'headersTimeout', {
+    get(this: object) {
+      return existsSync(path) ? 1 : set.get(this);
+    },
+    set(this: object, ms: number) {
+      set.set(this, ms);
+    },
+  });
+}
+
 if (isMainThread && process.env.DBHTTPD_INSTANCE !== undefined) {
   poison(String.prototype, 'isWellFormed', 'fault-in-binding', (self) => String(self));
   poison(Buffer, 'byteLength', 'fault-in-sending', (_self, first) => first);
   poison(OutgoingMessage.prototype, '_send', 'fault-in-replying', (_self, first) => first);
+  const { [hurryVariable]: path } = process.env;
+  if (path !== undefined) hurryWhile(path);
 }

@@ -18,6 +18,8 @@ export type Wish = {
   readonly serverArguments?: readonly string[];
   /** Runs once, before the gateway starts. */
   readonly prepare?: (database: Database) => Promise<void>;
+  /** Runs once, when all has started. Another `before` of the file would not wait for it: node starts those of one level together. */
+  readonly ready?: () => Promise<void>;
 } & Omit<Parameters<typeof startGateway>[0], 'database' | 'settings'>;
 
 /**
@@ -41,7 +43,7 @@ type Link = { readonly target: Target; readonly stop: () => Promise<void> };
 
 function use<Between extends Link>(
   settings: Settings,
-  { serverArguments, prepare, ...further }: Wish,
+  { serverArguments, prepare, ready, ...further }: Wish,
   connect: (database: Database) => Promise<Between>,
 ): InUse & { readonly proxy: Between } {
   let database: Database | undefined;
@@ -52,6 +54,7 @@ function use<Between extends Link>(
     await prepare?.(database);
     between = await connect(database);
     gateway = await startGateway({ database: between.target, settings, ...further });
+    await ready?.();
   });
   after(() => stopAll([gateway, between, database]));
   return {
@@ -63,12 +66,13 @@ function use<Between extends Link>(
 
 /** A database of the file's own, for tests that start their gateways themselves. */
 export function useDatabase(
-  wish: { readonly serverArguments?: readonly string[]; readonly prepare?: Wish['prepare'] } = {},
+  wish: Pick<Wish, 'serverArguments' | 'prepare' | 'ready'> = {},
 ): Database {
   let database: Database | undefined;
   before(async () => {
     database = await openDatabase(wish.serverArguments);
     await wish.prepare?.(database);
+    await wish.ready?.();
   });
   after(() => stopAll([database]));
   return later(() => database);
@@ -79,13 +83,14 @@ export function useDatabase(
  * is another one: statements name the file's own (`${database.name}.orders`). For tests that neither change the gateway nor count what it
  * does.
  */
-export function useSharedGateway(wish: Pick<Wish, 'prepare'> = {}): InUse {
+export function useSharedGateway(wish: Pick<Wish, 'prepare' | 'ready'> = {}): InUse {
   let database: Database | undefined;
   let gateway: Gateway | undefined;
   before(async () => {
     database = await openDatabase(undefined);
     await wish.prepare?.(database);
     gateway = await attachSharedGateway(database);
+    await wish.ready?.();
   });
   after(() => stopAll([gateway, database]));
   return { gateway: later(() => gateway), database: later(() => database) };

@@ -15,20 +15,28 @@ export const codings = ['identity', 'gzip'];
 /** All of both. */
 export const ways = types.flatMap((type) => codings.map((coding) => ({ type, coding })));
 
-/** How many rows the table `big` has. */
-export const bigRows = 200_000;
+/** How many rows the table `big` has; DBHTTPD_TEST_BIG_ROWS gives it more. */
+export const bigRows = Number(process.env.DBHTTPD_TEST_BIG_ROWS ?? 50_000);
 
-/** Creates the tables `digits` and `big`, of so many rows. */
+/** Selects all of `big`: some 350 bytes a row. */
+export const selectBig = 'select n, a, b from big';
+/** Does not become small when it is compressed: more than the buffers between MySQL and a client hold in every coding. */
+export const selectDense = `select n, ${Array.from({ length: 7 }, (_, at) => `sha2(n + ${at} / 8, 512)`).join()} from big`;
+
+/** Column `a` of row `n`: a text with all that a format must escape. */
+export const textOf = (n: number) => `say "${n % 10}",\r\n${'é'.repeat(10)}`;
+
+/** Creates the tables `digits` and `big`, the latter of so many rows. */
 export async function createBig(database: Database, rows = bigRows): Promise<void> {
   await database.query('create table digits (d int primary key)');
   await database.query('insert into digits values (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)');
-  await database.query('create table big (n int primary key, a varchar(60), b varchar(60))');
+  await database.query('create table big (n int primary key, a varchar(60), b varchar(300))');
   await database.query(
     `insert into big select u.d*100000+v.d*10000+w.d*1000+x.d*100+y.d*10+z.d as n,
-       concat('say "', z.d, '",\\r\\n', repeat('é', 10)), left(sha2(concat(w.d, x.d), 224), 32)
+       concat('say "', z.d, '",\\r\\n', repeat('é', 10)), repeat(left(sha2(concat(w.d, x.d), 224), 32), 9)
      from digits u, digits v, digits w, digits x, digits y, digits z
-     where u.d < 2 having n < ?`,
-    [rows],
+     where u.d < ceil(? / 100000) having n < ?`,
+    [rows, rows],
   );
 }
 

@@ -1,36 +1,33 @@
 // The promises of dbhttpd/client's batches, and of statements that are undone: all or nothing, exact values, every guard kept.
 // Must not know how it sends its requests; retries.test.ts has what is sent again.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { type BatchStatement, type Client, connect, sql } from '../../../src/client/client.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useGateway(
+  { workers: 1 },
+  {
+    prepare: async (database) => {
+      await createGate(database);
+      await database.query(`
+        create table orders (id bigint unsigned auto_increment primary key, user int) engine = innodb;
+        create table stock (sku varchar(20) primary key, n int, big bigint) engine = innodb;
+        create procedure two() begin select 'x' as a; select 'y' as b; end`);
+    },
+    ready: async () => {
+      front = await startHttpFront(gateway.url);
+      db = connect({ url: front.url });
+    },
+  },
+);
 let front: HttpFront;
 let db: Client;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query(`
-    create table orders (id bigint unsigned auto_increment primary key, user int) engine = innodb;
-    create table stock (sku varchar(20) primary key, n int, big bigint) engine = innodb;
-    create procedure two() begin select 'x' as a; select 'y' as b; end`);
-  gateway = await startGateway({ database });
-  front = await startHttpFront(gateway.url);
-  db = connect({ url: front.url });
-});
-after(async () => {
-  await front?.stop();
-  await gateway?.stop();
-  await database.stop();
-});
+after(() => front?.stop());
 beforeEach(async () => {
   await database.query(`
     delete from orders; delete from stock; alter table orders auto_increment = 1;
@@ -161,7 +158,7 @@ test('the options of a batch are asked of the gateway', async () => {
   const write = sql`insert into orders (user) values (1)`;
   const refused = await failureOf(db.batch([write], { readOnly: true }));
   assert.deepEqual([refused.code, refused.status], ['READ_ONLY', 403]);
-  const late = await failureOf(db.batch([write, sql`do sleep(5)`], { timeoutMs: 100 }));
+  const late = await failureOf(db.batch([write, sql`do sleep(20)`], { timeoutMs: 1000 }));
   assert.deepEqual([late.code, late.outcome], ['DEADLINE_RUNNING', 'rolled_back']);
   const kept = await failureOf(
     db.batch([write, sql`insert into stock values ('A', 1, 1)`], { atomic: false }),

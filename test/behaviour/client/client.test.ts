@@ -2,37 +2,34 @@
 // Must not know how it sends its requests; retries.test.ts has what is sent again.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Client, connect, type DbhttpdError, sql } from '../../../src/client/client.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
 const token = 'a-token-of-the-test';
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useGateway(
+  { workers: 1, token },
+  {
+    prepare: async (database) => {
+      await database.query(`
+        create table account (id bigint unsigned primary key, name varchar(100), bytes varbinary(100),
+          balance decimal(20,4)) engine = innodb;
+        insert into account values (9007199254740993, 'Ada', x'00ff80', 12.5000), (2, null, null, null);
+        create table made (id bigint auto_increment primary key, n int unique) engine = innodb;
+        create procedure two() begin select 'x' as a; select 'y' as b; end`);
+    },
+    ready: async () => {
+      front = await startHttpFront(gateway.url);
+      db = connect({ url: front.url, token });
+    },
+  },
+);
 let front: HttpFront;
 let db: Client;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query(`
-    create table account (id bigint unsigned primary key, name varchar(100), bytes varbinary(100),
-      balance decimal(20,4)) engine = innodb;
-    insert into account values (9007199254740993, 'Ada', x'00ff80', 12.5000), (2, null, null, null);
-    create table made (id bigint auto_increment primary key, n int unique) engine = innodb;
-    create procedure two() begin select 'x' as a; select 'y' as b; end`);
-  gateway = await startGateway({ database, settings: { token } });
-  front = await startHttpFront(gateway.url);
-  db = connect({ url: front.url, token });
-});
-after(async () => {
-  await front?.stop();
-  await gateway?.stop();
-  await database.stop();
-});
+after(() => front?.stop());
 
 /** An integer that stands in SQL is a BIGINT for MySQL, and so text; for MariaDB an INT. */
 const literal = (value: number) => (database.flavour === 'mysql' ? String(value) : value);
@@ -209,7 +206,7 @@ test('max_rows, read_only and JSON as text are asked of the gateway', async () =
   assert.deepEqual([cut.rowCount, cut.truncated], [1, true]);
   const refused = await failureOf(db.with({ readOnly: true }).query`delete from account`);
   assert.deepEqual([refused.code, refused.status], ['READ_ONLY', 403]);
-  const late = await failureOf(db.query('select sleep(5)', [], { timeoutMs: 100 }));
+  const late = await failureOf(db.query('select sleep(20)', [], { timeoutMs: 1000 }));
   assert.deepEqual(
     [late.code, late.status, late.outcome, late.retryable],
     ['DEADLINE_RUNNING', 504, 'failed', true],

@@ -1,43 +1,34 @@
 // What dbhttpd/client sends again by itself, and what it says of a request whose reply it has not seen.
 // Must not know how the client decides.
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
+import { after, afterEach, test } from 'node:test';
 import { type Client, connect, sql } from '../../../src/client/client.ts';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
-import { type FaultProxy, startFaultProxy } from '../../support/database/fault-proxy.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { type Deed, type HttpFront, type Seen, startHttpFront } from '../../support/http-front.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
-let database: Database;
-let proxy: FaultProxy;
-let gateway: Gateway;
+const { gateway, database, proxy } = useProxiedGateway(
+  { workers: 1, pool: 1, queue: 1 },
+  {
+    prepare: async (database) => {
+      await database.query(
+        'create table made (id int auto_increment primary key, n int) engine = innodb',
+      );
+    },
+    ready: async () => {
+      front = await startHttpFront(gateway.url);
+      db = connect({ url: front.url, retry: { attempts: 3 } });
+    },
+  },
+);
 let front: HttpFront;
 let db: Client;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query(
-    'create table made (id int auto_increment primary key, n int) engine = innodb',
-  );
-  proxy = await startFaultProxy(database);
-  gateway = await startGateway({
-    database: { ...database, ...proxy },
-    settings: { workers: 1, pool: 1, queue: 1 },
-  });
-  front = await startHttpFront(gateway.url);
-  db = connect({ url: front.url, retry: { attempts: 3 } });
-});
-after(async () => {
-  await front?.stop();
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
+after(() => front?.stop());
 let seenBefore = 0;
 afterEach(() => {
   seenBefore = front.seen.length;

@@ -1,7 +1,7 @@
 // What db.transaction of dbhttpd/client promises: all or nothing, the function's own error, and the truth about a COMMIT.
 // Must not know how a transaction is held.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import {
   type Client,
   connect,
@@ -9,39 +9,30 @@ import {
   type Transaction,
   type TransactionOptions,
 } from '../../../src/client/client.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { type Deed, type HttpFront, startHttpFront } from '../../support/http-front.ts';
 import { readMetric } from '../../support/scrape.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
+const { gateway, database, proxy } = useProxiedGateway(
+  { workers: 2, pool: 32 },
+  {
+    prepare: async (database) => {
+      await database.query(
+        'create table notes (id int auto_increment primary key, who int) engine = innodb',
+      );
+    },
+    ready: async () => {
+      front = await startHttpFront(gateway.url);
+      db = connect({ url: front.url });
+    },
+  },
+);
 let front: HttpFront;
 let db: Client;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query(
-    'create table notes (id int auto_increment primary key, who int) engine = innodb',
-  );
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({ database: proxy.target, settings: { workers: 3, pool: 32 } });
-  front = await startHttpFront(gateway.url);
-  db = connect({ url: front.url });
-});
-after(async () => {
-  await front?.stop();
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
+after(() => front?.stop());
 let seenBefore = 0;
 beforeEach(async () => {
   await database.query('delete from notes');

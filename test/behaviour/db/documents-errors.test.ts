@@ -2,45 +2,31 @@
 // connection never leaves a document that looks whole.
 // Must not test statuses of refusals.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
+import test from 'node:test';
 import type { Document } from '../../support/db-results.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw, type RawReply } from '../../support/http.ts';
 import { HttpReplyError } from '../../support/http-error.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-before(async () => {
-  database = await startDatabase();
-  await database.query('create table numbers (n int primary key, filler varchar(100))');
-  const filler = 'x'.repeat(90);
-  const values = Array.from({ length: 10000 }, (_, n) => `(${n},'${filler}')`);
-  await database.query(`insert into numbers values ${values}`);
-  await database.query(
-    `create function fails_at(n int, late int) returns int deterministic no sql begin
-     if n = late then signal sqlstate '45000' set message_text = 'too "late"'; end if; return n; end`,
-  );
-  await database.query('create procedure fails() begin select 1; select n from nowhere; end');
-  await database.query('create procedure works() begin select 1; select 2; end');
-  await database.query('create table written (v int primary key)');
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 2 },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database?.stop();
-});
+const { gateway, proxy } = useProxiedGateway(
+  { workers: 1, pool: 2 },
+  {
+    prepare: async (database) => {
+      await database.query('create table numbers (n int primary key, filler varchar(100))');
+      const filler = 'x'.repeat(90);
+      const values = Array.from({ length: 10000 }, (_, n) => `(${n},'${filler}')`);
+      await database.query(`insert into numbers values ${values}`);
+      await database.query(
+        `create function fails_at(n int, late int) returns int deterministic no sql begin
+         if n = late then signal sqlstate '45000' set message_text = 'too "late"'; end if; return n; end`,
+      );
+      await database.query('create procedure fails() begin select 1; select n from nowhere; end');
+      await database.query('create procedure works() begin select 1; select 2; end');
+      await database.query('create table written (v int primary key)');
+    },
+  },
+);
 
 async function ask(SQL: string) {
   const reply = await gateway.dbPost({ SQL });

@@ -1,21 +1,11 @@
 // The promise of DBSlayer's metadata keys: with SQL and without, in DBSlayer's order; and of SERVER.
 // Must not test statements.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import test from 'node:test';
 import { parseStrictJson } from '../../support/strict-json.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-before(async () => {
-  database = await startDatabase();
-  gateway = await startGateway({ database, section: 'a.b-c', settings: { workers: 1, pool: 2 } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database?.stop();
-});
+const { gateway, database } = useGateway({ workers: 1, pool: 2 }, { section: 'a.b-c' });
 
 const keys = [
   'STAT',

@@ -1,25 +1,20 @@
 // ROLLBACK_ON_ERROR: what is rolled back, and what the reply says about it.
 // Must not know how it is found out.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { beforeEach, test } from 'node:test';
 import { type Document, documentOf } from '../../support/db-results.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query(`
-    create table t (id int primary key) engine = InnoDB;
-    create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
-  gateway = await startGateway({ database, settings: { workers: 1, pool: 1 } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 1, pool: 1 },
+  {
+    prepare: async (database) => {
+      await database.query(`
+        create table t (id int primary key) engine = InnoDB;
+        create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
+    },
+  },
+);
 beforeEach(() => database.query('delete from t; insert into t values (1); drop table if exists d'));
 
 const duplicate = 'insert into t values (1)';

@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { after, afterEach, beforeEach, test } from 'node:test';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import type { RawReply } from '../../support/http.ts';
 import { readMetric } from '../../support/scrape.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import {
   beginAt,
   formatRequest,
@@ -21,29 +20,27 @@ import {
 
 type Line = Readonly<Record<string, string | number | boolean | null>>;
 
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useGateway(
+  { workers: 2, access_log: 'json' },
+  {
+    prepare: async (database) => {
+      await createGate(database);
+      await database.query(
+        'create table notes (id int auto_increment primary key, who int) engine = innodb',
+      );
+    },
+    ready: async () => {
+      processes = await openProcesslist(database);
+    },
+  },
+);
 let processes: Processlist;
 /** Of the worker that has the transaction, and of another one. */
 let owner: WorkerConnection;
 let other: WorkerConnection;
 let transaction: string;
 let gate: Gate | null = null;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query(
-    'create table notes (id int auto_increment primary key, who int) engine = innodb',
-  );
-  gateway = await startGateway({ database, settings: { workers: 2, access_log: 'json' } });
-  processes = await openProcesslist(database);
-});
-after(async () => {
-  processes?.close();
-  await gateway?.stop();
-  await database.stop();
-});
+after(() => processes?.close());
 beforeEach(async () => {
   await database.query('delete from notes');
   const [first, second] = await openAtEach(gateway.port, 2);

@@ -4,47 +4,33 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';
 import { createAsk } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld, type HeldByClient, holdBy, summarise } from '../../support/held.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
 import { signal } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const over = '409 TRANSACTION_ENDED not_executed';
 const unknown = '502 CONNECTION_LOST unknown';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query(
-    'create table notes (id int auto_increment primary key, who int) engine = innodb',
-  );
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 3, pool: 24, transaction_idle_timeout: '30s' },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
+const { gateway, database, proxy } = useProxiedGateway(
+  { workers: 3, pool: 24, transaction_idle_timeout: '30s' },
+  {
+    prepare: async (database) => {
+      await createGate(database);
+      await database.query(
+        'create table notes (id int auto_increment primary key, who int) engine = innodb',
+      );
+    },
+  },
+);
 beforeEach(async () => {
   await database.query('delete from notes');
 });

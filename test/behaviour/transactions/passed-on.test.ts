@@ -1,14 +1,14 @@
 // Requests that are passed on to the worker that has their transaction, in every form that HTTP gives them, and while the gateway stops.
 // Must not know how they are passed on.
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { after, afterEach, beforeEach, test } from 'node:test';
 import { createDaemon } from '../../support/daemon.ts';
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import type { RawReply } from '../../support/http.ts';
 import { gone } from '../../support/processes.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 import {
   beginAt,
   formatRequest,
@@ -18,28 +18,21 @@ import {
 
 const maxRequestBytes = 2 * 1024 ** 2;
 
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useGateway(
+  { workers: 2, max_request_bytes: maxRequestBytes },
+  {
+    prepare: createGate,
+    ready: async () => {
+      processes = await openProcesslist(database);
+    },
+  },
+);
 let processes: Processlist;
 /** One at each of two workers, and a transaction that each of them has. */
 let connections: readonly [WorkerConnection, WorkerConnection];
 let transactions: readonly [string, string];
 let gate: Gate | null = null;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  gateway = await startGateway({
-    database,
-    settings: { workers: 2, max_request_bytes: maxRequestBytes },
-  });
-  processes = await openProcesslist(database);
-});
-after(async () => {
-  processes?.close();
-  await gateway?.stop();
-  await database.stop();
-});
+after(() => processes?.close());
 beforeEach(async () => {
   const [one, two] = await openAtEach(gateway.port, 2);
   assert.ok(one && two);

@@ -1,48 +1,36 @@
 // Batches on bad days: deadlocks, deadlines, clients that leave, connections that are lost at each step, a full queue, a stop.
 // Must not know how a batch is run, but that COMMIT is sent by itself.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import type { Fault } from '../../support/database/fault-proxy.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
+const { gateway, database, proxy } = useProxiedGateway(
+  { workers: 1, pool: 4, queue: 1, statement_timeout: '20s' },
+  {
+    prepare: async (database) => {
+      await createGate(database);
+      await database.query(`
+        create table t (id int primary key, v int) engine = innodb;
+        create table plain (n int) engine = myisam;
+        create procedure commits() begin insert into t values (70, 0); commit; do sleep(60); end;
+        create procedure swallows() begin
+          declare continue handler for 1213 begin end;
+          update t set v = v + 1 where id = 2;
+        end`);
+    },
+    ready: async () => {
+      processlist = await openProcesslist(database);
+    },
+  },
+);
 let processlist: Processlist;
-
-before(async () => {
-  database = await startDatabase();
-  await createGate(database);
-  await database.query(`
-    create table t (id int primary key, v int) engine = innodb;
-    create table plain (n int) engine = myisam;
-    create procedure commits() begin insert into t values (70, 0); commit; do sleep(60); end;
-    create procedure swallows() begin
-      declare continue handler for 1213 begin end;
-      update t set v = v + 1 where id = 2;
-    end`);
-  processlist = await openProcesslist(database);
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 4, queue: 1, statement_timeout: '20s' },
-  });
-});
-after(async () => {
-  processlist?.close();
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
+after(() => processlist?.close());
 beforeEach(async () => {
   await database.query('delete from t; delete from plain; insert into t values (1, 0), (2, 0)');
 });

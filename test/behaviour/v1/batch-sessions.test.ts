@@ -1,34 +1,26 @@
 // What a batch does to its session is gone before anybody else gets it; and a batch that does nothing to it costs no reset.
 // Must not know how that is found out.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await database.query(`
-    create table t (id int auto_increment primary key, v int) engine = innodb;
-    create table watched (v int) engine = innodb;
-    create trigger locks after insert on watched for each row set @found = get_lock('batch', 0);
-    create procedure sets() begin set @found = 1; end;
-    create function writes() returns int deterministic modifies sql data
-      begin set @found = 1; return 1; end;
-    create view hidden as select writes() as n`);
-  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
-  gateway = await startGateway({
-    database,
-    settings: { workers: 1, pool: 1, idempotency_table: 'request_keys' },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 1, pool: 1, idempotency_table: 'request_keys' },
+  {
+    prepare: async (database) => {
+      await database.query(`
+        create table t (id int auto_increment primary key, v int) engine = innodb;
+        create table watched (v int) engine = innodb;
+        create trigger locks after insert on watched for each row set @found = get_lock('batch', 0);
+        create procedure sets() begin set @found = 1; end;
+        create function writes() returns int deterministic modifies sql data
+          begin set @found = 1; return 1; end;
+        create view hidden as select writes() as n;
+        ${describeCreation(parseLedgerTable('request_keys', database.name))}`);
+    },
+  },
+);
 
 const batch = async (statements: readonly string[], options = {}, headers = {}) => {
   const body = { statements: statements.map((sql) => ({ sql })), ...options };

@@ -1,34 +1,29 @@
 // The promises of /v1/batch: all or nothing, what is expected, what is refused, what is told.
 // Must not know how it is run.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { beforeEach, test } from 'node:test';
 import { createNumbers } from '../../support/database/numbers.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await createNumbers(database);
-  await database.query(`
-    create table orders (id int auto_increment primary key, user int) engine = innodb;
-    create table items (order_id int, sku varchar(20)) engine = innodb;
-    create table stock (sku varchar(20) primary key, n int) engine = innodb;
-    create table plain (n int) engine = myisam;
-    create table audited (n int primary key) engine = innodb;
-    create trigger audit after insert on audited for each row insert into plain values (new.n);
-    create procedure two() begin select 'x' as a; select 'y' as b; end;
-    create procedure commits() begin insert into orders (user) values (70); commit; end;
-    create procedure restarts() begin insert into orders (user) values (71); commit; start transaction; end;
-    create procedure adds(u int) begin insert into orders (user) values (u); end`);
-  gateway = await startGateway({ database, settings: { max_rows: 900 } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 1, max_rows: 900 },
+  {
+    prepare: async (database) => {
+      await createNumbers(database);
+      await database.query(`
+        create table orders (id int auto_increment primary key, user int) engine = innodb;
+        create table items (order_id int, sku varchar(20)) engine = innodb;
+        create table stock (sku varchar(20) primary key, n int) engine = innodb;
+        create table plain (n int) engine = myisam;
+        create table audited (n int primary key) engine = innodb;
+        create trigger audit after insert on audited for each row insert into plain values (new.n);
+        create procedure two() begin select 'x' as a; select 'y' as b; end;
+        create procedure commits() begin insert into orders (user) values (70); commit; end;
+        create procedure restarts() begin insert into orders (user) values (71); commit; start transaction; end;
+        create procedure adds(u int) begin insert into orders (user) values (u); end`);
+    },
+  },
+);
 beforeEach(async () => {
   await database.query(`
     delete from orders; delete from items; delete from stock; delete from plain; delete from audited;
@@ -407,12 +402,10 @@ test('many statements, and long ones, are one transaction', async () => {
 });
 
 test('thousands of statements whose numbers have fractions hold nobody up', async () => {
-  const statements = Array.from({ length: 5000 }, () => '{"sql":"do ?","params":[1.5]}').join();
-  const from = performance.now();
-  const reply = await gateway.post('/v1/batch', `{"statements":[${statements}]}`);
-  assert.equal(reply.status, 200);
-  // Read anew for each of them, the body would take 40 s.
-  assert.ok(performance.now() - from < 10_000);
+  const statement = `{"sql":"do ${Array(10).fill('?')}","params":[${Array(10).fill(1.5)}]}`;
+  // If the body were read again for each number, this would take minutes, and no reply is waited for so long.
+  const body = `{"statements":[${Array(2000).fill(statement)}]}`;
+  assert.equal((await gateway.post('/v1/batch', body)).status, 200);
 });
 
 // dry_run and max_affected of /v1/query: a batch of one.

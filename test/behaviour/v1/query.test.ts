@@ -1,33 +1,28 @@
 // The promises of /v1/query in JSON: shapes, statuses, strictness, the same safety as /db.
 // Must not know how it is run.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
+import { test } from 'node:test';
 import { createNumbers } from '../../support/database/numbers.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
 import { enterPipeline } from '../../support/pipeline.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
-
-before(async () => {
-  database = await startDatabase();
-  await createNumbers(database);
-  await database.query(`
-    create table orders (id bigint primary key, total decimal(12,2), name varchar(40), parent bigint,
-      foreign key (parent) references orders (id)) engine = innodb;
-    insert into orders values (9007199254740993, 12.30, 'a "quoted" name', null), (2, null, '', null);
-    create table made (id int auto_increment primary key, n int unique) engine = innodb;
-    create procedure two() begin select 'x' as a; select 'y' as b; end;
-    create procedure none() begin end;
-    create procedure half() begin insert into made (n) values (50); insert into made (n) values (50); end`);
-  gateway = await startGateway({ database, settings: { max_rows: 900 } });
-});
-after(async () => {
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway } = useGateway(
+  { workers: 1, max_rows: 900, compress: 'off' },
+  {
+    prepare: async (database) => {
+      await createNumbers(database);
+      await database.query(`
+        create table orders (id bigint primary key, total decimal(12,2), name varchar(40), parent bigint,
+          foreign key (parent) references orders (id)) engine = innodb;
+        insert into orders values (9007199254740993, 12.30, 'a "quoted" name', null), (2, null, '', null);
+        create table made (id int auto_increment primary key, n int unique) engine = innodb;
+        create procedure two() begin select 'x' as a; select 'y' as b; end;
+        create procedure none() begin end;
+        create procedure half() begin insert into made (n) values (50); insert into made (n) values (50); end`);
+    },
+  },
+);
 
 const query = (body: object | string, headers = {}) => gateway.post('/v1/query', body, { headers });
 
@@ -204,7 +199,7 @@ test('paths and methods that there are not have problems too', async () => {
 });
 
 test('the deadline is in the words of a problem', async () => {
-  const problem = await problemOf({ sql: 'select sleep(5)', timeout_ms: 100 });
+  const problem = await problemOf({ sql: 'select sleep(20)', timeout_ms: 1000 });
   assert.deepEqual(
     [problem.status, problem.code, problem.outcome, problem.retryable],
     [504, 'DEADLINE_RUNNING', 'failed', true],
@@ -241,4 +236,11 @@ test('an error of MySQL after rows have left resets the connection', async () =>
   } finally {
     client.socket.destroy();
   }
+});
+
+test('compress = off: nothing is', async () => {
+  const headers = { 'Accept-Encoding': 'gzip' };
+  const reply = await query({ sql: "select repeat('x', 2000)" }, headers);
+  assert.equal(reply.headers['content-encoding'], undefined);
+  assert.equal(reply.status, 200);
 });

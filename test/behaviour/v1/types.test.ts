@@ -1,31 +1,26 @@
 // The promise of exactness on /v1: every column type in every format, number mode and shape of rows, as the database holds it.
 // Must not know how cells are written: the database is asked itself, and replies are read by parsers of the test.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { Agent } from 'node:http';
+import { after, test } from 'node:test';
 import type { Connection } from 'mysql2/promise';
 import { shown, type TypeCase, truth, truthSql } from '../../support/column-truth.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { newTypesOf, typesOf } from '../../support/known-types.ts';
 import { type CsvField, parseStrictCsv } from '../../support/strict-csv.ts';
 import { at, JsonNumber, type JsonValue, parseStrictJson } from '../../support/strict-json.ts';
+import { useSharedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
+const { gateway, database } = useSharedGateway({
+  ready: async () => {
+    connection = await database.connect();
+    // Zero dates, and values that are cut to what the type holds.
+    await connection.query("set sql_mode=''");
+  },
+});
 let connection: Connection;
 let tables = 0;
-before(async () => {
-  database = await startDatabase();
-  gateway = await startGateway({ database, settings: { workers: 1 } });
-  connection = await database.connect();
-  // Zero dates, and values that are cut to what the type holds.
-  await connection.query("set sql_mode=''");
-});
-after(async () => {
-  await connection?.end();
-  await gateway?.stop();
-  await database?.stop();
-});
+const agent = new Agent({ keepAlive: true });
+after(() => agent.destroy());
 
 /** How a request wants its reply. */
 type Wish = {
@@ -52,7 +47,7 @@ const wishes: readonly Wish[] = [
 async function cellsOf(sql: string, wish: Wish): Promise<JsonValue[]> {
   const { accept, ...layout } = wish;
   const headers = { Accept: accept };
-  const reply = await gateway.post('/v1/query', { sql, ...layout }, { headers });
+  const reply = await gateway.post('/v1/query', { sql, ...layout }, { headers, agent });
   assert.equal(reply.status, 200, reply.text);
   if (accept === 'text/csv') return recordsOf(reply.body);
   const rows = accept === 'application/json' ? at(reply.exact(), 'rows') : linesOf(reply.text);
@@ -105,7 +100,7 @@ function expectedAs({ kind, wire, type }: TypeCase, said: unknown, wish: Wish): 
 
 async function check(one: TypeCase): Promise<void> {
   const { type, kind, values } = one;
-  const table = `t${tables++}`;
+  const table = `${database.name}.t${tables++}`;
   await connection.query(`create table ${table} (id int primary key, v ${type})`);
   const rows = values.map((value, id) => `(${id},${typeof value === 'string' ? value : value[0]})`);
   await connection.query(`insert into ${table} values ${rows.join(',')}`);
@@ -164,7 +159,7 @@ test('text that only calls itself JSON, which MariaDB can hold, is a string on o
   for (const [id, text] of texts.entries()) {
     await connection.query('insert into calls values (?, ?)', [id, text]);
   }
-  const sql = 'select v, 1 as one from calls order by id';
+  const sql = `select v, 1 as one from ${database.name}.calls order by id`;
   for (const wish of wishes) {
     const isText = wish.json === 'string' || wish.accept === 'text/csv';
     const valid = new Map<string, JsonValue>([['a', [new JsonNumber('1'), '\n']]]);

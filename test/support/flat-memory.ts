@@ -1,0 +1,48 @@
+// What tests of long replies look at: how far a process's memory grows, and whether MySQL waits for a reader.
+// Must not know how the replies are asked for.
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Database } from './database/mariadb.ts';
+import { eventually } from './eventually.ts';
+
+/** So many looks in a row must find a statement unchanged before it counts as held back. */
+const looksAlike = 25;
+
+/** The highest, in bytes, that the memory of process `pid` gets while `work` lasts, above what it was before. */
+export async function growthOf(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = memoryOf(pid, 'VmRSS');
+  // 5 makes the kernel forget the high-water mark so far (proc(5), clear_refs).
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  await work();
+  return memoryOf(pid, 'VmHWM') - before;
+}
+
+function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024;
+}
+
+/** The statements of this database that read from `table` now: the connection, and what the server does for it. */
+export async function readersOf(
+  database: Database,
+  table: string,
+): Promise<readonly { readonly id: unknown; readonly state: unknown }[]> {
+  const rows = await database.query(
+    'select id, state from information_schema.processlist where db = ? and info like ? and info not like ?',
+    [database.name, `%from ${table}%`, '%processlist%'],
+  );
+  return rows.map(({ id, state }) => ({ id, state }));
+}
+
+/** Resolves once MySQL can write no more of the one statement that reads from `table`: its reader takes nothing. */
+export async function heldBack(database: Database, table: string): Promise<void> {
+  let seen = '';
+  let alike = 0;
+  await eventually('the server waits for its reader', async () => {
+    const [one] = await readersOf(database, table);
+    const now = `${one?.id} ${one?.state}`;
+    const isWriting = one !== undefined && /writing|send/i.test(String(one.state));
+    alike = isWriting && now === seen ? alike + 1 : 0;
+    seen = now;
+    return alike === looksAlike;
+  });
+}
