@@ -11,6 +11,7 @@ const { gateway, database } = useGateway(
     prepare: async (database) => {
       await database.query(`
         create table t (id int primary key) engine = InnoDB;
+        create table written (v int primary key) engine = InnoDB;
         create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
     },
   },
@@ -167,4 +168,39 @@ test('without an error, or without the key, the two keys are not there', async (
   }
   const [row] = await database.query('select count(*) as n from t where id = 5');
   assert.equal(Number(row?.n), 1);
+});
+
+const insert = (v: number) => `insert into written values (${v})`;
+const fails = 'select * from nope';
+
+const requests = [
+  fails,
+  `begin; ${insert(1)}; ${fails}`,
+  `${insert(1)}; ${fails}`,
+  `set autocommit=0; ${insert(1)}; ${fails}`,
+  `set autocommit=0; ${insert(1)}; set autocommit=1; ${fails}`,
+  `begin; ${insert(1)}; begin; ${insert(2)}; ${fails}`,
+  `begin; ${insert(1)}; start transaction; ${fails}`,
+  `begin; ${insert(1)}; commit; ${fails}`,
+  `begin; ${insert(1)}; rollback; ${fails}`,
+  `begin; ${insert(1)}; rollback; ${insert(2)}; ${fails}`,
+  `begin; ${insert(1)}; savepoint s; ${insert(2)}; rollback to savepoint s; ${fails}`,
+  `begin; ${insert(1)}; create table if not exists made (v int); ${fails}`,
+  `begin; ${insert(1)}; create table written (v int)`,
+  `begin; ${insert(1)}; ${insert(1)}`,
+];
+
+test('says that all is undone exactly when it is', async (t) => {
+  for (const SQL of requests) {
+    await t.test(SQL, async () => {
+      await database.query('delete from written');
+      const reply = await gateway.dbPost({ SQL, ROLLBACK_ON_ERROR: true });
+      const document = reply.json<Record<string, unknown>>();
+      const standing = await database.query('select v from written');
+      assert.equal(document.ROLLBACK_ON_ERROR, true);
+      assert.equal(document.ROLLBACK_ON_ERROR_SUCCESS, standing.length === 0);
+      const outcome = standing.length === 0 ? 'rolled_back' : 'partial';
+      if (SQL.includes('; ')) assert.equal(document.OUTCOME, outcome);
+    });
+  }
 });
