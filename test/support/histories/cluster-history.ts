@@ -7,10 +7,12 @@ import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway, type Target } from '../gateway.ts';
 import type { Settings } from '../ini-text.ts';
 import { readMetric } from '../scrape.ts';
+import type { Crew } from './crew.ts';
 import { type Failover, type FailoverJudgement, judgeFailover } from './failover-judge.ts';
 import { idOf, type Write, writtenTable } from './failover-writes.ts';
-import { countAll, countRows, isIdle, isWrite, type Writing } from './failover-writing.ts';
-import type { Breach } from './keyed-judge.ts';
+import { countAll, countRows, isWrite, type Writing } from './failover-writing.ts';
+import type { Breach } from './judging.ts';
+import { fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 
 /** A node as clients and the test reach it. */
 export type ClusterNode = Pick<LinkedServer, 'name' | 'host' | 'port' | 'link' | 'query'> & {
@@ -27,6 +29,8 @@ export type ClusterHistory = FailoverJudgement & {
   readonly stalled: string | null;
 };
 
+/** Far more than a strike, a return and a look take. */
+export const clusterMostMs = 400_000;
 /** What had been sent when the writer changed may still run beside it. */
 export const clusterRestMs = 1_000;
 
@@ -35,22 +39,19 @@ const gatewayCount = 2;
 /** Each write counts in one of so few rows: through two nodes at once they would conflict. */
 const hotRows = 4;
 
-/** Has gateways started before a cluster, which end when `play` has. */
-export async function withGateways<Result>(
+/** Starts gateways before a cluster, which end with the history. */
+export async function startGateways(
+  crew: Crew,
   target: Target,
-  further: Settings,
-  play: (gateways: readonly Gateway[]) => Promise<Result>,
-): Promise<Result> {
+  further: Settings = {},
+): Promise<readonly Gateway[]> {
   const own = { workers, pool: 6, idempotency_table: 'request_keys', statement_timeout: '15s' };
   const gateways: Gateway[] = [];
-  try {
-    for (let count = 0; count < gatewayCount; count += 1) {
-      gateways.push(await startGateway({ database: target, settings: { ...own, ...further } }));
-    }
-    return await play(gateways);
-  } finally {
-    await Promise.all(gateways.map((gateway) => gateway.stop()));
+  for (let count = 0; count < gatewayCount; count += 1) {
+    const starting = startGateway({ database: target, settings: { ...own, ...further } });
+    gateways.push(await crew.start('a gateway', starting));
   }
+  return gateways;
 }
 
 /** Empty tables, in the place of those that an earlier history has left. */
@@ -160,15 +161,15 @@ export async function judgeWrites(
   },
 ): Promise<FailoverJudgement & Pick<ClusterHistory, 'counts'>> {
   const { nodes, sentToFormer, same } = found;
-  for (const node of nodes) await eventually('all is over', () => isIdle(node));
+  for (const node of nodes) await waitUntilIdle(node);
   const differing = await compareNodes(nodes);
   const [first] = nodes;
   if (first === undefined) throw new Error('a cluster has a node');
-  const kept = await first.query('select convert(reply using utf8mb4) as reply from request_keys');
+  const kept = await fetchKeptReplies(first);
   const judged = judgeFailover(writes, failover, {
     rows: await countRows(first),
     former: null,
-    keys: kept.map(({ reply }) => idOf(String(reply))),
+    keys: kept.map(idOf),
     sentToFormer,
   });
   const breaches = differing.map((example) => ({ promise: same, example }));

@@ -1,14 +1,15 @@
 // A history of writes during one failover: a gateway before a replicated set, clients that write all the time, a primary that is struck, a replica
 // that is promoted, the former primary back. Ends with what contradicts the promises.
 // Must not know how a write is judged.
-import { setTimeout as pause } from 'node:timers/promises';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
+import { reasonsOf } from '../clusters/several-servers.ts';
 import { type FaultProxy, startFaultProxy } from '../database/fault-proxy.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { Settings } from '../ini-text.ts';
+import { type Crew, makeHistory } from './crew.ts';
 import { type FailoverFound, type FailoverJudgement, judgeFailover } from './failover-judge.ts';
 import { bringBack, failOver, type Strike } from './failover-strikes.ts';
 import { idOf, writtenTable } from './failover-writes.ts';
@@ -16,19 +17,19 @@ import {
   askAgain,
   countAll,
   countRows,
-  isIdle,
   isWrite,
   startWriting,
   type Writing,
+  type WritingPlan,
 } from './failover-writing.ts';
+import { fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 
 /** What is to happen. */
-export type FailoverPlan = {
+export type FailoverPlan = Pick<WritingPlan, 'clients' | 'enoughWrites'> & {
   readonly seed: number;
   readonly how: Strike;
   /** 0: a primary alone, which can only be `restarted`. */
   readonly replicas: number;
-  readonly clients: number;
   /** From the strike to the promotion. */
   readonly afterMs: number;
   /** Writes wait for a replica: none that was told may be lost. */
@@ -37,6 +38,8 @@ export type FailoverPlan = {
   readonly losing: boolean;
   /** The gateway knows one address alone, which somebody else moves to the new primary; else it is to find out itself who that is. */
   readonly floating: boolean;
+  /** A write must succeed within this time of the promotion; the promised 2 s unless given. */
+  readonly serviceMs?: number;
   /** Further keys of the gateway's section. */
   readonly settings?: Settings;
 };
@@ -47,67 +50,125 @@ export type FailoverHistory = FailoverJudgement & {
   readonly counts: ReadonlyMap<string, number>;
 };
 
-/** A server that had been gone is looked at three times, once a second, before it counts: so long it must not be written to at least. */
-const returnMs = 4_000;
+/** Far more than a failover and a return take. */
+const mostMs = 200_000;
+
 /** Starts what is needed, makes the history, ends all that was started. */
-export async function makeFailoverHistory(plan: FailoverPlan): Promise<FailoverHistory> {
-  const { replicas, semiSync } = plan;
-  const set = await startReplication({ replicas, semiSync });
-  const floating = await startFaultProxy(() => addressOf(set.primary()));
-  let gateway: Gateway | null = null;
-  try {
-    await set.primary().query(writtenTable);
-    const keys = describeCreation(parseLedgerTable('request_keys', set.target.name));
-    await set.primary().query(keys);
-    await set.waitForCatchUp();
-    gateway = await startGateway({
-      database: plan.floating ? { ...set.target, ...addressOf(floating) } : set.target,
-      settings: {
-        pool: 6,
-        idempotency_table: 'request_keys',
-        statement_timeout: '15s',
-        ...plan.settings,
-      },
-    });
-    const { writes, failover, former, sent } = await play(plan, set, gateway, floating);
-    await gateway.stop();
-    gateway = null;
-    const found = { ...(await look(set.primary(), former)), sentToFormer: sent };
-    return { ...judgeFailover(writes, failover, found), counts: countAll(writes) };
-  } finally {
-    await gateway?.stop();
-    await floating.stop();
-    await set.stop();
-  }
+export function makeFailoverHistory(plan: FailoverPlan): Promise<FailoverHistory> {
+  return makeHistory(nameOf(plan), async (crew) => {
+    const { replicas, semiSync } = plan;
+    const set = await crew.start('servers', startReplication({ replicas, semiSync }));
+    await prepareSet(set);
+    return play(plan, set, crew);
+  });
+}
+
+/** Makes the history before a set that was prepared, and leaves the former primary where it is. */
+export function makeFailoverHistoryBefore(
+  set: ReplicatedSet,
+  plan: FailoverPlan,
+): Promise<FailoverHistory> {
+  return makeHistory(nameOf(plan), (crew) => play(plan, set, crew));
+}
+
+function nameOf({ how, seed }: FailoverPlan) {
+  return { name: `a primary that is ${how}`, seed, mostMs };
+}
+
+/** Creates the tables on every server of a set. */
+export async function prepareSet(set: ReplicatedSet): Promise<void> {
+  await set.primary().query(writtenTable);
+  const keys = describeCreation(parseLedgerTable('request_keys', set.target.name));
+  await set.primary().query(keys);
+  await set.waitForCatchUp();
 }
 
 function addressOf({ host, port }: { readonly host: string; readonly port: number }) {
   return { host, port };
 }
 
-async function play(
+async function play(plan: FailoverPlan, set: ReplicatedSet, crew: Crew): Promise<FailoverHistory> {
+  const address = startFaultProxy(() => addressOf(set.primary()));
+  const floating = await crew.start('an address', address);
+  const starting = startGateway({
+    database: plan.floating ? { ...set.target, ...addressOf(floating) } : set.target,
+    settings: {
+      pool: 6,
+      idempotency_table: 'request_keys',
+      statement_timeout: '15s',
+      ...plan.settings,
+    },
+  });
+  const gateway = await crew.start('a gateway', starting);
+  // A set may have been written to by histories before this one.
+  const before = [...(await countRows(set.primary())).keys()];
+  const lastId = Math.max(0, ...before);
+  const { writes, failover, former, sent } = await direct(
+    plan,
+    { set, gateway, floating },
+    crew,
+    lastId,
+  );
+  crew.note('stops the gateway');
+  await crew.stop(gateway);
+  crew.note('looks at the servers');
+  const found = { ...(await look(set.primary(), former, lastId)), sentToFormer: sent };
+  return { ...judgeFailover(writes, failover, found), counts: countAll(writes) };
+}
+
+type Stage = {
+  readonly set: ReplicatedSet;
+  readonly gateway: Gateway;
+  readonly floating: FaultProxy;
+};
+
+async function direct(
   plan: FailoverPlan,
-  set: ReplicatedSet,
-  gateway: Gateway,
-  floating: FaultProxy,
+  { set, gateway, floating }: Stage,
+  crew: Crew,
+  lastId: number,
 ) {
-  const writing = startWriting([gateway], plan);
-  const direct = async () => {
+  const writing = startWriting([gateway], { ...plan, lastId }, crew);
+  const fail = async () => {
+    crew.note('writes in peace');
     await writing.succeed(0);
     if (plan.losing) await lose(set, writing);
+    crew.note('fails over');
     const { struckMs, promotedMs, former } = await failOver(set, plan.how, plan.afterMs);
     // Connections to the former primary end when its address is another's.
     floating.cutAll();
+    crew.note('writes after the promotion');
     await writing.succeed(promotedMs).catch(() => undefined);
+    crew.note('brings the former primary back');
     const returnedMs = former === null ? null : await bringBack(former);
     const before = former?.link.statements.length ?? 0;
-    if (former !== null) await pause(returnMs);
+    if (former !== null && !plan.floating) await waitUntilSeen(set, gateway, former);
+    if (returnedMs !== null) await writing.succeed(performance.now()).catch(() => undefined);
     const sent = former?.link.statements.slice(before).filter(isWrite) ?? [];
     const isLossless = plan.semiSync || plan.how === 'read-only' || former === null;
-    return { failover: { struckMs, promotedMs, returnedMs, isLossless }, former, sent };
+    const { serviceMs } = plan;
+    const times = { struckMs, promotedMs, returnedMs, isLossless };
+    return {
+      failover: serviceMs === undefined ? times : { ...times, serviceMs },
+      former,
+      sent,
+    };
   };
-  const run = await direct().finally(() => writing.end());
+  const run = await fail().finally(() => writing.end());
+  crew.note('asks again for what was told before');
   return { ...run, writes: await askAgain(gateway, writing.writes, run.failover.struckMs) };
+}
+
+/** The gateway has seen that the former primary may be written to, and leaves it alone. */
+async function waitUntilSeen(
+  set: ReplicatedSet,
+  gateway: Gateway,
+  former: ReplicationServer,
+): Promise<void> {
+  const at = set.servers.indexOf(former);
+  await eventually('the gateway knows the former primary', async () =>
+    /writable beside the primary/.test((await reasonsOf(gateway))[at] ?? ''),
+  );
 }
 
 /** Writes go on, and no replica hears of them. */
@@ -116,20 +177,19 @@ async function lose(set: ReplicatedSet, writing: Writing): Promise<void> {
   await writing.succeed(performance.now());
 }
 
-/** With no gateway between, once the servers have nothing left to do. */
+/** Once the servers have nothing left to do; ids up to the last one of an earlier history are left out. */
 async function look(
   primary: ReplicationServer,
   former: ReplicationServer | null,
+  lastId: number,
 ): Promise<Omit<FailoverFound, 'sentToFormer'>> {
-  for (const server of former === null ? [primary] : [primary, former]) {
-    await eventually(`${server.name} has ended what it still ran`, () => isIdle(server));
-  }
-  const kept = await primary.query(
-    'select convert(reply using utf8mb4) as reply from request_keys',
-  );
+  const rowsOf = async (server: ReplicationServer) => {
+    await waitUntilIdle(server);
+    return new Map([...(await countRows(server))].filter(([id]) => id > lastId));
+  };
   return {
-    rows: await countRows(primary),
-    former: former === null ? null : await countRows(former),
-    keys: kept.map(({ reply }) => idOf(String(reply))),
+    rows: await rowsOf(primary),
+    former: former === null ? null : await rowsOf(former),
+    keys: (await fetchKeptReplies(primary)).map(idOf).filter((id) => id > lastId),
   };
 }

@@ -1,7 +1,7 @@
 // What clients were told of their writes during a failover, against what the new and the former primary hold in the end: every contradiction.
 // Must not run anything.
 import type { Write } from './failover-writes.ts';
-import type { Breach } from './keyed-judge.ts';
+import { type Breach, findStrangers } from './judging.ts';
 import { describe, isSuccess, type Success, type Told } from './told.ts';
 
 /** What is promised to who writes during a failover. */
@@ -26,6 +26,8 @@ export type Failover = {
   readonly settledMs?: number;
   /** When the former primary could be written to again; null: it was not brought back. */
   readonly returnedMs: number | null;
+  /** Within this time of the promotion a write succeeds, and failures are excused: the promised 2 s unless given, more where the machine is busy. */
+  readonly serviceMs?: number;
   /** Nothing may be lost with the former primary: it had stopped taking writes, or waited for a replica with each. */
   readonly isLossless: boolean;
 };
@@ -51,8 +53,8 @@ export type FailoverJudgement = {
   readonly servedMs: number | null;
 };
 
-/** What a client may have to wait after the promotion. */
-const serviceMs = 2_000;
+/** What a client may have to wait after the promotion, as it is promised. */
+const promisedServiceMs = 2_000;
 
 /** Judges a history. */
 export function judgeFailover(
@@ -62,6 +64,7 @@ export function judgeFailover(
 ): FailoverJudgement {
   const lost = writes.filter((write) => isLost(write, failover, found)).map(({ id }) => id);
   const served = servedAfter(writes, failover, found);
+  const { serviceMs = promisedServiceMs } = failover;
   const breaches = writes.flatMap((write) => [
     ...judgeCount(write, found),
     ...judgeLies(write, found),
@@ -71,6 +74,7 @@ export function judgeFailover(
     ...write.told.flatMap((told) => judgeTold(write, told, failover)),
     ...judgeReturn(write, failover, found),
   ]);
+  const asked = new Set(writes.map(({ id }) => id));
   const isLate = served === null || served > serviceMs;
   return {
     breaches: [
@@ -79,7 +83,7 @@ export function judgeFailover(
         ? [breachOf('served', served === null ? 'none' : `after ${Math.round(served)} ms`)]
         : []),
       ...found.sentToFormer.map((text) => breachOf('alone', text)),
-      ...findStrangers(writes, found),
+      ...findStrangers(asked, found.rows.keys(), found.keys).map((text) => breachOf('once', text)),
     ],
     lost,
     servedMs: served,
@@ -157,6 +161,7 @@ function judgeRepetitions(write: Write): Breach[] {
 function judgeTold(write: Write, told: Told, failover: Failover): Breach[] {
   if (isSuccess(told)) return [];
   const { struckMs, promotedMs, settledMs = promotedMs } = failover;
+  const { serviceMs = promisedServiceMs } = failover;
   const isAround = told.toMs >= struckMs && told.fromMs <= settledMs + serviceMs;
   const isKnown = told.kind === 'reply' && (isDenial(told) || told.outcome === 'unknown');
   if (isAround && isKnown) return [];
@@ -183,11 +188,4 @@ function servedAfter(
     .map(({ toMs }) => toMs - promotedMs)
     .filter((afterMs) => afterMs >= 0);
   return ends.length === 0 ? null : Math.min(...ends);
-}
-
-function findStrangers(writes: readonly Write[], { rows, keys }: FailoverFound): Breach[] {
-  const asked = new Set(writes.map(({ id }) => id));
-  return [...rows.keys(), ...keys]
-    .filter((id) => !asked.has(id))
-    .map((id) => breachOf('once', `${id}: never asked for`));
 }

@@ -1,25 +1,20 @@
 // Writes with unique ids by each way that the gateway has for them, and what each was told; with a key they are repeated until it is known.
 // Must not know when servers fail, nor what became of a write.
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Ask, Reply } from '../ask.ts';
+import type { Ask } from '../ask.ts';
 import { pick } from '../random.ts';
-import { isSuccess, listen, type Told } from './told.ts';
+import { composeWrite, type WritingWay } from './statement-ways.ts';
+import { askUntilTold, isSuccess, listen, type Told } from './told.ts';
 
 /** No index is unique on an id: what is executed twice leaves two rows. */
 export const writtenTable = 'create table written (id int, index (id)) engine = innodb';
 
-const ways = ['/db', '/v1/query', 'batch with key'] as const;
-
 /** How a write is sent. */
-export type Way = (typeof ways)[number];
+export type Way = Exclude<WritingWay, 'batch'>;
+
+const ways: readonly Way[] = ['/db', '/v1/query', 'batch with key'];
 
 /** One row to be written, and all that its client was told, in order. */
 export type Write = { readonly id: number; readonly way: Way; readonly told: readonly Told[] };
-
-/** Who is not told asks again after this. */
-const restMs = 100;
-/** Who still is not told gives up: that is a fault of the gateway's. */
-const mostAskings = 300;
 
 /** Draws the way of a write. */
 export function drawWay(random: () => number): Way {
@@ -28,15 +23,13 @@ export function drawWay(random: () => number): Way {
 
 /** Writes the row of this id; with a key, asks until it is told that it is written. */
 export async function writeRow(ask: Ask, id: number, way: Way): Promise<Write> {
-  let write: Write = { id, way, told: [await askFor(ask, id, way, 0)] };
-  while (
-    way === 'batch with key' &&
-    !write.told.some(isSuccess) &&
-    write.told.length < mostAskings
-  ) {
-    await pause(restMs);
+  let write = await repeat(ask, { id, way, told: [] });
+  const isTold = () => way !== 'batch with key' || write.told.some(isSuccess);
+  if (isTold()) return write;
+  await askUntilTold(async () => {
     write = await repeat(ask, write);
-  }
+    return isTold();
+  });
   return write;
 }
 
@@ -56,27 +49,11 @@ export function idOf(replyText: string): number {
 }
 
 function askFor(ask: Ask, id: number, way: Way, serial: number): Promise<Told> {
-  const headers = { 'X-Request-ID': `failover-${id}-${serial}` };
-  return listen((timeoutMs) => send(ask, id, way, { headers, timeoutMs }));
+  const { path, body, headers } = composeWrite(way, insertion(id), `write-${id}`);
+  const wanted = { ...headers, 'X-Request-ID': `failover-${id}-${serial}` };
+  return listen((timeoutMs) => ask.post(path, body, { headers: wanted, timeoutMs }));
 }
 
-function send(
-  { dbPost, post }: Ask,
-  id: number,
-  way: Way,
-  options: { readonly headers: Readonly<Record<string, string>>; readonly timeoutMs: number },
-): Promise<Reply> {
-  const statement = { sql: 'insert into written (id) values (?)', params: [id] };
-  switch (way) {
-    case '/db':
-      return dbPost({ SQL: `insert into written (id) values (${id})` }, options);
-    case '/v1/query':
-      return post('/v1/query', statement, options);
-    case 'batch with key': {
-      const headers = { ...options.headers, 'Idempotency-Key': `write-${id}` };
-      return post('/v1/batch', { statements: [statement] }, { ...options, headers });
-    }
-    default:
-      throw new Error(`no such way: ${way satisfies never}`);
-  }
+function insertion(id: number): string {
+  return `insert into written (id) values (${id})`;
 }

@@ -2,10 +2,11 @@
 // Must not know how servers fail, nor how a write is judged.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ask } from '../ask.ts';
-import type { Row } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
-import { createRandom } from '../random.ts';
+import { type Actor, type Crew, several } from './crew.ts';
 import { drawWay, repeat, type Write, writeRow } from './failover-writes.ts';
+import { countAlike } from './judging.ts';
+import { type Asked, fetchCounts } from './server-look.ts';
 import { describe, isSuccess } from './told.ts';
 
 /** Clients at work. Whoever started them must end them. */
@@ -18,36 +19,44 @@ export type Writing = {
   readonly end: () => Promise<void>;
 };
 
-/** A server as it is asked without a gateway between. */
-type Asked = { readonly query: (sql: string) => Promise<Row[]> };
-
-/** So many writes succeed before the strike, after the promotion, and after the return. */
-const enoughWrites = 100;
 /** A gateway that serves nothing any more is judged then. */
-const mostSilenceMs = 30_000;
+const mostSilenceMs = 60_000;
 /** Clients rest between two writes, so that a round is thousands of them and not more. */
 const restMs = 5;
 /** So many of the last writes with a key from before the failover are asked for again after it. */
 const repeatedWrites = 100;
 
-/** Starts so many clients; each writes through these gateways in turn, by ways that are drawn by the seed. */
+/** How much is written. */
+export type WritingPlan = {
+  readonly clients: number;
+  /** So many writes succeed before the strike, after the promotion, and after the return. */
+  readonly enoughWrites?: number;
+  /** Ids begin behind it. */
+  readonly lastId?: number;
+};
+
+const usuallyEnough = 100;
+
+/** Starts so many clients; each writes through these gateways in turn, by ways that depend on the seed and the client alone. */
 export function startWriting(
   gateways: readonly Ask[],
-  { seed, clients }: { readonly seed: number; readonly clients: number },
+  { clients, enoughWrites = usuallyEnough, lastId = 0 }: WritingPlan,
+  crew: Crew,
 ): Writing {
-  const random = createRandom(seed);
   const writes: Write[] = [];
-  let lastId = 0;
   let isOver = false;
-  const client = async () => {
-    while (!isOver) {
-      lastId += 1;
-      const gateway = gateways[lastId % gateways.length] as Ask;
-      writes.push(await writeRow(gateway, lastId, drawWay(random)));
+  const client = async ({ random, note }: Actor, number: number) => {
+    for (let count = 0; !isOver && !crew.isOver; count += 1) {
+      const id = lastId + count * clients + number;
+      const way = drawWay(random);
+      note(`write ${id} by ${way}`);
+      writes.push(await writeRow(gateways[count % gateways.length] as Ask, id, way));
       await pause(restMs);
     }
   };
-  const all = Promise.all(Array.from({ length: clients }, client));
+  const all = crew.work(several('client', clients, client));
+  // A failure is told by `end`; until then nothing waits for it.
+  all.catch(() => undefined);
   return {
     writes,
     succeed: async (fromMs) => {
@@ -84,26 +93,13 @@ export async function askAgain(
   return [...writes.filter((write) => !last.has(write)), ...asked];
 }
 
-/** Whether nothing runs on the server any more in its database. */
-export async function isIdle(server: Asked): Promise<boolean> {
-  const busy = await server.query(
-    "select id from information_schema.processlist where db = database() and id <> connection_id() and command <> 'Sleep'",
-  );
-  return busy.length === 0;
-}
-
 /** The rows that are there, by id. */
-export async function countRows(server: Asked): Promise<ReadonlyMap<number, number>> {
-  const rows = await server.query('select id, count(*) as n from written group by id');
-  return new Map(rows.map(({ id, n }) => [Number(id), Number(n)]));
+export function countRows(server: Asked): Promise<ReadonlyMap<number, number>> {
+  return fetchCounts(server, 'select id, count(*) as n from written group by id');
 }
 
 /** How many writes there were, and how many requests ended in which way. */
 export function countAll(writes: readonly Write[]): ReadonlyMap<string, number> {
-  const counts = new Map([['writes', writes.length]]);
-  for (const told of writes.flatMap((write) => write.told)) {
-    const what = describe(told);
-    counts.set(what, (counts.get(what) ?? 0) + 1);
-  }
-  return counts;
+  const ends = writes.flatMap(({ told }) => told.map(describe));
+  return new Map([['writes', writes.length], ...countAlike(ends)]);
 }

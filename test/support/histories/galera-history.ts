@@ -7,17 +7,19 @@ import { eventually } from '../eventually.ts';
 import type { Gateway } from '../gateway.ts';
 import {
   type ClusterHistory,
+  clusterMostMs,
   clusterRestMs,
   describeStall,
   findRefusal,
   judgeWrites,
   prepareTables,
+  startGateways,
   waitForRole,
   watchPeace,
-  withGateways,
 } from './cluster-history.ts';
+import { type Crew, makeHistory } from './crew.ts';
 import { askAgain, startWriting } from './failover-writing.ts';
-import type { Breach } from './keyed-judge.ts';
+import type { Breach } from './judging.ts';
 
 /** What becomes of the writer; `quorum`: it stays, and the two others are frozen. */
 export const galeraStrikes = ['killed', 'frozen', 'desynced', 'isolated', 'quorum'] as const;
@@ -44,19 +46,24 @@ export async function makeGaleraHistory(
   cluster: GaleraCluster,
   plan: GaleraPlan,
 ): Promise<ClusterHistory> {
-  await prepareTables(cluster.nodes[0], cluster.target.name);
-  return withGateways(cluster.target, {}, (gateways) => play(cluster, plan, gateways));
+  const { seed, how } = plan;
+  const wish = { name: `a Galera cluster, ${how}`, seed, mostMs: clusterMostMs };
+  return makeHistory(wish, async (crew) => {
+    await prepareTables(cluster.nodes[0], cluster.target.name);
+    return play(cluster, plan, await startGateways(crew, cluster.target), crew);
+  });
 }
 
 async function play(
   cluster: GaleraCluster,
-  { seed, how, clients }: GaleraPlan,
+  { how, clients }: GaleraPlan,
   gateways: readonly Gateway[],
+  crew: Crew,
 ): Promise<ClusterHistory> {
   const { nodes } = cluster;
   const [first] = nodes;
   await waitForRole(gateways, first, 'primary');
-  const writing = startWriting(gateways, { seed, clients });
+  const writing = startWriting(gateways, { clients }, crew);
   const direct = async () => {
     const before = await watchPeace(nodes, first, writing, galeraPromises);
     const struckMs = performance.now();

@@ -8,18 +8,20 @@ import { eventually } from '../eventually.ts';
 import type { Gateway } from '../gateway.ts';
 import {
   type ClusterHistory,
+  clusterMostMs,
   clusterRestMs,
   describeStall,
   findRefusal,
   judgeWrites,
   prepareTables,
+  startGateways,
   waitForRole,
   watchPeace,
   watchWrites,
-  withGateways,
 } from './cluster-history.ts';
+import { type Crew, makeHistory } from './crew.ts';
 import { askAgain, startWriting, type Writing } from './failover-writing.ts';
-import type { Breach } from './keyed-judge.ts';
+import type { Breach } from './judging.ts';
 import { describe, isSuccess } from './told.ts';
 
 /**
@@ -73,19 +75,26 @@ export async function makeGroupHistory(group: Group, plan: GroupPlan): Promise<C
   const hasSeveral = plan.how.startsWith('several-');
   await group.setMode(hasSeveral ? 'multi-primary' : 'single-primary');
   const writer = hasSeveral ? group.members[0] : await findWritable(group.members);
-  await prepareTables(writer, group.target.name);
-  return withGateways(group.target, { reads: 'replicas' }, (gateways) =>
-    play(group, plan, { gateways, writer }),
-  );
+  const wish = { name: `a MySQL group, ${plan.how}`, seed: plan.seed, mostMs: clusterMostMs };
+  return makeHistory(wish, async (crew) => {
+    await prepareTables(writer, group.target.name);
+    const gateways = await startGateways(crew, group.target, { reads: 'replicas' });
+    return play(group, plan, { gateways, writer }, crew);
+  });
 }
 
 type Stage = { readonly gateways: readonly Gateway[]; readonly writer: GroupMember };
 
-async function play(group: Group, plan: GroupPlan, stage: Stage): Promise<ClusterHistory> {
+async function play(
+  group: Group,
+  plan: GroupPlan,
+  stage: Stage,
+  crew: Crew,
+): Promise<ClusterHistory> {
   const { members } = group;
   const { gateways, writer: former } = stage;
   await settle(stage, members);
-  const writing = startWriting(gateways, plan);
+  const writing = startWriting(gateways, plan, crew);
   const direct = async () => {
     const before = await watchPeace(members, former, writing, groupPromises);
     const struckMs = performance.now();

@@ -119,8 +119,11 @@ const succeedingKinds = 4;
 const succeedingShare = 0.9;
 
 /** Draws the batch of this number. */
-export function drawBatch(number: number, random: () => number): KeyedBatch {
-  const isToSucceed = random() < succeedingShare;
+export function drawBatch(
+  number: number,
+  random: () => number,
+  isToSucceed = random() < succeedingShare,
+): KeyedBatch {
   const kind = pick(
     random,
     isToSucceed ? kinds.slice(0, succeedingKinds) : kinds.slice(succeedingKinds),

@@ -1,9 +1,9 @@
 // A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and writes down what it is told.
 // Must not know what became of its batch, nor which faults there are.
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Ask } from '../ask.ts';
+import type { Actor } from './crew.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
-import { listen, type Told } from './told.ts';
+import { askUntilTold, describe, listen, type Told } from './told.ts';
 
 /** How a client behaves. */
 export type Manner = {
@@ -35,11 +35,6 @@ export type Story = {
   readonly told: readonly Told[];
 };
 
-/** Who is not told asks again after this. */
-const restMs = 100;
-/** Who persists gives up in the end: that is a fault of the gateway's. */
-const mostAskings = 300;
-
 /** Whether this tells how the batch ended, once and for all. */
 export function isFinal({ refusal }: KeyedBatch, told: Told): boolean {
   if (told.kind !== 'reply') return false;
@@ -52,9 +47,16 @@ export function requestIdPrefix(number: number): string {
 }
 
 /** Behaves like that, to its end. */
-export async function tellStory(ask: Ask, batch: KeyedBatch, manner: Manner): Promise<Story> {
+export async function tellStory(
+  ask: Ask,
+  batch: KeyedBatch,
+  manner: Manner,
+  note: Actor['note'],
+): Promise<Story> {
   const told: Told[] = [];
   const askOnce = async (leavesAfterMs: number | null) => {
+    const last = told.slice(-1).map(describe).join();
+    note(`batch ${batch.number}, after ${told.length} requests, the last told ${last || 'none'}`);
     const asked = Array.from({ length: manner.copies }, (_, copy) =>
       askFor(ask, batch, told.length + copy, leavesAfterMs),
     );
@@ -62,10 +64,7 @@ export async function tellStory(ask: Ask, batch: KeyedBatch, manner: Manner): Pr
     return told.some((one) => isFinal(batch, one));
   };
   let isTold = await askOnce(manner.leavesAfterMs);
-  for (let askings = 1; manner.persists && !isTold && askings < mostAskings; askings += 1) {
-    await pause(restMs);
-    isTold = await askOnce(null);
-  }
+  if (manner.persists && !isTold) isTold = await askUntilTold(() => askOnce(null));
   for (let repeats = 0; isTold && repeats < manner.repeats; repeats += 1) await askOnce(null);
   return { batch, manner, told };
 }

@@ -1,6 +1,5 @@
 // What goes wrong in a history of batches with keys: the line to the database at random, workers and the server by plan.
 // Must not know the clients, and of the gateway only how a batch with a key is sent: its key first, its reply last, COMMIT by itself.
-
 import type { Fault, FaultProxy } from '../database/fault-proxy.ts';
 import type { Database } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
@@ -8,6 +7,8 @@ import type { Gateway } from '../gateway.ts';
 import { isAlive } from '../processes.ts';
 import { pick } from '../random.ts';
 import { readMetric } from '../scrape.ts';
+import { createActorRandom } from './crew.ts';
+import { drawEnd, layFaults } from './line-faults.ts';
 
 /** Where faults meet a batch, and how many of a hundred. */
 const places = {
@@ -18,64 +19,49 @@ const places = {
   'the end of who was lost': { matches: /^KILL \d+$/, percent: 10 },
 } as const;
 
-const how = ['fin', 'reset'] as const;
-const kinds: readonly ((random: () => number) => Fault)[] = [
-  (random) => ({ kind: 'cut-request', how: pick(random, how) }),
-  (random) => ({
-    kind: 'cut-request',
-    afterBytes: Math.floor(random() * 300),
-    how: pick(random, how),
-  }),
-  (random) => ({ kind: 'cut-after-request', how: pick(random, how) }),
-  () => ({ kind: 'abandon' }),
-  (random) => ({
-    kind: 'cut-reply',
-    afterBytes: Math.floor(random() * 14),
-    how: pick(random, how),
-  }),
-  () => ({ kind: 'stall' }),
-];
-
 /** A stalled reply is held back this long at most. */
 const stallMs = 200;
-const commitsPerDrop = 150;
+/** The COMMITs that lose their connection, and their answer: the first ones of a history, so that no chance can leave them out. */
+const commits = { cut: 1, firstDrop: 4 } as const;
 
 /** Faults that are in force. */
-export type LaidFaults = {
+export type LaidKeyedFaults = {
   /** How many there have been, by place. */
   readonly hits: () => ReadonlyMap<string, number>;
   readonly remove: () => void;
 };
 
-/** Has statements and replies of batches cut, held and lost. @param drops so many answers to COMMIT at most are never given */
-export function layFaults(proxy: FaultProxy, random: () => number, drops: number): LaidFaults {
-  const laid: { place: string; rule: ReturnType<FaultProxy['on']> }[] = [];
-  const lay = (place: string, matches: RegExp, share: number, fault: Fault, times?: number) => {
-    const isMet = (statement: string) => matches.test(statement) && random() < share;
-    laid.push({ place, rule: proxy.on(isMet, fault, times === undefined ? {} : { times }) });
-  };
-  // Waited for until half of the time is over: few, or the history would be one of waiting.
-  const dropped = 'COMMIT, its answer dropped';
-  lay(dropped, places.COMMIT.matches, 1 / commitsPerDrop, { kind: 'drop-reply' }, drops);
-  // A rule has one fault: of each kind there are some, so that bytes and ends differ.
-  const variants = 4;
-  for (const [place, { matches, percent }] of Object.entries(places)) {
-    const each = percent / 100 / (variants * kinds.length);
-    for (let variant = 0; variant < variants; variant += 1) {
-      for (const create of kinds) lay(place, matches, each, create(random));
-    }
-  }
+/**
+ * Has statements and replies of batches cut, held and lost. For a dropped answer to COMMIT the gateway waits until half of the time is over: few
+ * are, or the history would be one of waiting.
+ * @param wish how many answers to COMMIT are dropped, and how many COMMITs lie between two of them
+ */
+export function layKeyedFaults(
+  proxy: FaultProxy,
+  seed: number,
+  { drops, between }: { readonly drops: number; readonly between: number },
+): LaidKeyedFaults {
+  const dropped = Array.from({ length: drops }, (_, index): [number, Fault] => [
+    commits.firstDrop + index * between,
+    { kind: 'drop-reply' },
+  ]);
+  const atCommit = new Map<number, Fault>([
+    [commits.cut, { kind: 'cut-after-request', how: 'reset' }],
+    ...dropped,
+  ]);
+  const laid = Object.entries(places).map(([place, { matches, percent }]) => {
+    const scripted = place === 'COMMIT' ? atCommit : new Map<number, Fault>();
+    const random = createActorRandom(seed, place);
+    const isThere = (statement: string) => matches.test(statement);
+    return [place, layFaults(proxy, { matches: isThere, percent, scripted }, random)] as const;
+  });
   const timer = setInterval(() => proxy.release(), stallMs);
   return {
-    hits: () => {
-      const counts = new Map<string, number>();
-      for (const { place, rule } of laid) counts.set(place, (counts.get(place) ?? 0) + rule.hits());
-      return counts;
-    },
+    hits: () => new Map(laid.map(([place, faults]) => [place, faults.hits()])),
     remove: () => {
       clearInterval(timer);
       proxy.release();
-      for (const { rule } of laid) rule.remove();
+      for (const [, faults] of laid) faults.remove();
     },
   };
 }
@@ -112,7 +98,7 @@ export async function strike(
       return { what, fromMs, toMs };
     }
     case 'cut':
-      proxy.cutAll(pick(random, how));
+      proxy.cutAll(drawEnd(random));
       return { what, fromMs, toMs: performance.now() };
     case 'crash': {
       await database.halt('SIGKILL');

@@ -5,12 +5,14 @@ import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/l
 import { type Database, startDatabase } from '../database/mariadb.ts';
 import { startProxiedDatabase } from '../database/proxied-database.ts';
 import { eventually } from '../eventually.ts';
-import { type Gateway, startGateway } from '../gateway.ts';
-import { createRandom } from '../random.ts';
-import { drawBatch, keyedTables } from './keyed-batches.ts';
-import { drawManner, type Story, tellStory } from './keyed-client.ts';
-import { layFaults, type Outage, type Strike, strike, type Victims } from './keyed-faults.ts';
-import { type Breach, type Found, judgeStories } from './keyed-judge.ts';
+import { startGateway } from '../gateway.ts';
+import { type Crew, createActorRandom, makeHistory, several } from './crew.ts';
+import { type Breach, countAlike } from './judging.ts';
+import { drawBatch, type KeyedBatch, keyedTables } from './keyed-batches.ts';
+import { drawManner, type Manner, type Story, tellStory } from './keyed-client.ts';
+import { layKeyedFaults, type Outage, type Strike, strike, type Victims } from './keyed-faults.ts';
+import { type Found, judgeStories } from './keyed-judge.ts';
+import { fetchCounts, fetchKeptReplies, waitUntilIdle } from './server-look.ts';
 import { describe } from './told.ts';
 
 /** What is to happen. */
@@ -20,8 +22,10 @@ export type HistoryPlan = {
   readonly clients: number;
   /** So many times in the course of it a worker is killed; all connections are cut; the database crashes. */
   readonly strikes: Readonly<Record<Strike, number>>;
-  /** So many answers to COMMIT at most never come. */
+  /** So many answers to COMMIT never come. */
   readonly drops: number;
+  /** It fails when it has not ended by then; the suite's bound unless given. */
+  readonly mostMs?: number;
 };
 
 /** What has happened. */
@@ -32,41 +36,38 @@ export type History = {
   readonly durationMs: number;
 };
 
-const workers = 3;
+const workers = 2;
 const progressBatches = 500;
-/** An end for what hangs. */
-const mostMs = 3_600_000;
 
 /** Starts what is needed, makes the history, ends all that was started. `say` is called with lines of progress. */
-export async function makeKeyedHistory(
+export function makeKeyedHistory(
   plan: HistoryPlan,
-  say: (line: string) => void,
+  say?: (line: string) => void,
 ): Promise<History> {
-  const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;
-  const database = await openDatabase();
-  const proxy = await startProxiedDatabase(database);
-  let gateway: Gateway | null = null;
-  try {
-    gateway = await startGateway({
+  const { seed, mostMs } = plan;
+  const bounds = { ...(mostMs === undefined ? {} : { mostMs }), ...(say ? { say } : {}) };
+  return makeHistory({ name: 'batches with keys', seed, ...bounds }, async (crew) => {
+    const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;
+    const database = await crew.start('a database', openDatabase());
+    const proxy = await crew.start('a proxy', startProxiedDatabase(database));
+    const starting = startGateway({
       database: proxy.target,
       settings: { workers, pool: 6, idempotency_table: 'request_keys', statement_timeout: '15s' },
     });
+    const gateway = await crew.start('a gateway', starting);
     const strikes = isOwn ? plan.strikes : { ...plan.strikes, crash: 0 };
     const victims = { gateway, database, proxy, workers };
-    const run = await play({ ...plan, strikes }, victims, say);
-    await gateway.stop();
-    gateway = null;
+    const run = await play({ ...plan, strikes }, victims, crew);
+    crew.note('stops the gateway');
+    await crew.stop(gateway);
+    crew.note('looks at the database');
     const found = await look(database);
     const breaches = judgeStories(run.stories, found, run.outages);
     return { breaches, counts: countAll(run, found), durationMs: run.durationMs };
-  } finally {
-    await gateway?.stop();
-    await proxy.stop();
-    await database.stop();
-  }
+  });
 }
 
-/** A transaction whose client has gone without a word is ended by the server: when a worker is killed, nobody else can know of it. */
+/** A transaction whose client has gone without a word is ended by the server: when a worker is killed, nothing else knows of it. */
 async function openDatabase(): Promise<Database> {
   const args = ['--innodb-flush-log-at-trx-commit=1', '--wait-timeout=5'];
   const database = await startDatabase({ own: true, args });
@@ -82,46 +83,57 @@ type Run = {
   readonly durationMs: number;
 };
 
-async function play(
-  plan: HistoryPlan,
-  victims: Victims,
-  say: (line: string) => void,
-): Promise<Run> {
-  const random = createRandom(plan.seed);
-  const drawn = Array.from({ length: plan.batches }, (_, index) => ({
-    batch: drawBatch(index + 1, random),
-    manner: drawManner(random),
-  }));
+/** A batch and how its client behaves; they depend on the seed and the number alone. */
+type Part = { readonly batch: KeyedBatch; readonly manner: Manner };
+
+/** The first client is told and repeats, so that no chance can leave a replay out. */
+const firstManner: Manner = { copies: 1, leavesAfterMs: null, persists: true, repeats: 1 };
+
+function drawPart(seed: number, number: number): Part {
+  const random = createActorRandom(seed, `batch ${number}`);
+  if (number === 1) return { batch: drawBatch(number, random, true), manner: firstManner };
+  return { batch: drawBatch(number, random), manner: drawManner(random) };
+}
+
+async function play(plan: HistoryPlan, victims: Victims, crew: Crew): Promise<Run> {
+  const { seed, batches, clients, drops } = plan;
   const stories: Story[] = [];
   const outages: Outage[] = [];
-  const faults = layFaults(victims.proxy, random, plan.drops);
+  const between = Math.floor(batches / Math.max(drops, 1));
+  const faults = layKeyedFaults(victims.proxy, seed, { drops, between });
   const fromMs = performance.now();
-  let isOver = false;
-  const client = async () => {
-    for (let next = drawn.shift(); next !== undefined; next = drawn.shift()) {
-      stories.push(await tellStory(victims.gateway, next.batch, next.manner));
-      if (stories.length % progressBatches === 0)
-        say(`${stories.length} of ${plan.batches} batches`);
-    }
-  };
-  const striker = async () => {
-    for (const { what, after } of planStrikes(plan)) {
-      const isDue = () => isOver || stories.length >= after;
-      await eventually('so many batches have ended', isDue, { timeoutMs: mostMs });
-      if (isOver) return;
-      outages.push(await strike(what, victims, random));
-    }
-  };
+  let lastNumber = 0;
+  crew.note('plays');
   try {
-    await Promise.all([striker(), ...Array.from({ length: plan.clients }, client)]);
+    await crew.work({
+      ...several('client', clients, async ({ note }) => {
+        while (lastNumber < batches && !crew.isOver) {
+          lastNumber += 1;
+          const { batch, manner } = drawPart(seed, lastNumber);
+          stories.push(await tellStory(victims.gateway, batch, manner, note));
+          if (stories.length % progressBatches === 0)
+            crew.say(`${stories.length} of ${batches} batches`);
+        }
+      }),
+      striker: async ({ note, random }) => {
+        for (const { what, after } of planStrikes(plan)) {
+          note(`waits for ${after} batches, to ${what}; ${stories.length} have ended`);
+          const isDue = () => crew.isOver || stories.length >= after;
+          await eventually('enough batches have ended', isDue, { timeoutMs: mostPlayMs });
+          if (crew.isOver) return;
+          note(what);
+          outages.push(await strike(what, victims, random));
+        }
+      },
+    });
   } finally {
-    // Where one of them has failed, the others are not to go on.
-    isOver = true;
-    drawn.length = 0;
     faults.remove();
   }
   return { stories, outages, hits: faults.hits(), durationMs: performance.now() - fromMs };
 }
+
+/** The history's own bound is shorter. */
+const mostPlayMs = 24 * 3_600_000;
 
 /** Each kind at even distances, from one to the next through all of it. */
 function planStrikes({
@@ -141,24 +153,14 @@ function planStrikes({
     .sort((one, other) => one.after - other.after);
 }
 
-/** With no gateway between, once the server has nothing left to do. */
+/** Once the server has nothing left to do. */
 async function look(database: Database): Promise<Found> {
-  await eventually('the server has ended what it still ran', async () => {
-    const busy = await database.query(
-      "select id from information_schema.processlist where db = database() and id <> connection_id() and command <> 'Sleep'",
-    );
-    return busy.length === 0;
-  });
-  const count = async (sql: string) =>
-    new Map((await database.query(sql)).map(({ id, n }) => [Number(id), Number(n)]));
-  const kept = await database.query(
-    'select convert(reply using utf8mb4) as reply from request_keys',
-  );
+  await waitUntilIdle(database);
   return {
-    entries: await count('select n as id, count(*) as n from entries group by n'),
-    marks: await count('select n as id, count(*) as n from marks group by n'),
-    totals: await count('select id, n from totals'),
-    kept: kept.map(({ reply }) => String(reply)),
+    entries: await fetchCounts(database, 'select n as id, count(*) as n from entries group by n'),
+    marks: await fetchCounts(database, 'select n as id, count(*) as n from marks group by n'),
+    totals: await fetchCounts(database, 'select id, n from totals'),
+    kept: await fetchKeptReplies(database),
   };
 }
 
@@ -166,17 +168,18 @@ function countAll(
   { stories, outages, hits }: Run,
   { entries }: Found,
 ): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  const add = (what: string, n = 1) => counts.set(what, (counts.get(what) ?? 0) + n);
-  add('batches', stories.length);
-  add('batches applied', entries.size);
-  for (const { told } of stories) {
-    if (told.some((one) => one.kind === 'reply' && one.status === 200)) add('batches told 200');
-    for (const one of told) add(describe(one));
-    const rerun = told.find((one) => one.kind === 'reply' && /"retries":[1-9]/.test(one.text));
-    if (rerun !== undefined) add('batches run more than once');
-  }
-  for (const [place, n] of hits) add(`faults at ${place}`, n);
-  for (const { what } of outages) add(`strikes: ${what}`);
-  return counts;
+  const of = (isOne: (story: Story) => boolean) => stories.filter(isOne).length;
+  const replies = ({ told }: Story) => told.filter((one) => one.kind === 'reply');
+  return new Map([
+    ['batches', stories.length],
+    ['batches applied', entries.size],
+    ['batches told 200', of((story) => replies(story).some(({ status }) => status === 200))],
+    [
+      'batches run more than once',
+      of((story) => replies(story).some(({ text }) => /"retries":[1-9]/.test(text))),
+    ],
+    ...countAlike(stories.flatMap(({ told }) => told.map(describe))),
+    ...[...hits].map(([place, n]) => [`faults at ${place}`, n] as const),
+    ...countAlike(outages.map(({ what }) => `strikes: ${what}`)),
+  ]);
 }

@@ -1,6 +1,7 @@
 // Judges what the clients of batches with keys were told against what the database holds afterwards; pure.
 // Must not know how the faults came about, nor how keys are kept.
 
+import { type Breach, findStrangers } from './judging.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
 import { isFinal, requestIdPrefix, type Story } from './keyed-client.ts';
 import type { Outage, Strike } from './keyed-faults.ts';
@@ -28,9 +29,6 @@ export type Found = {
   /** The replies that are kept with keys. */
   readonly kept: readonly string[];
 };
-
-/** Something that breaks a promise. */
-export type Breach = { readonly promise: string; readonly example: string };
 
 /** Replies to a batch that is not executed, or was undone; whoever gets one may ask again. */
 const nothingStands: ReadonlySet<string> = new Set(['not_executed', 'rolled_back']);
@@ -60,7 +58,13 @@ export function judgeStories(
       ...judgeEnd(story),
     ];
   });
-  return [...breaches, ...judgeTotals(stories, found), ...findStrangers(stories, found, keptOf)];
+  const asked = new Set(stories.map(({ batch }) => batch.number));
+  const strangers = findStrangers(asked, found.entries.keys(), found.marks.keys(), keptOf.keys());
+  return [
+    ...breaches,
+    ...judgeTotals(stories, found),
+    ...strangers.map((example) => ({ promise: keyedPromises.most, example })),
+  ];
 }
 
 type Reply = Extract<Told, { kind: 'reply' }>;
@@ -167,18 +171,6 @@ function judgeTotals(stories: readonly Story[], { totals, entries }: Found): Bre
       const example = `the count ${id} is ${n}, the batches that are there make ${expected.get(id)}`;
       return { promise: keyedPromises.whole, example };
     });
-}
-
-/** What is there and was never asked for. */
-function findStrangers(
-  stories: readonly Story[],
-  { entries, marks }: Found,
-  kept: ReadonlyMap<number, readonly string[]>,
-): Breach[] {
-  const asked = new Set(stories.map(({ batch }) => batch.number));
-  return [...entries.keys(), ...marks.keys(), ...kept.keys()]
-    .filter((number) => !asked.has(number))
-    .map((number) => ({ promise: keyedPromises.most, example: `${number}: never asked for` }));
 }
 
 /** By the request id that stands in each. */

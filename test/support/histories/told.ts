@@ -1,5 +1,6 @@
 // What a client was told about one request: a reply, or how the connection ended; with the times of both.
 // Must not know what was asked for, nor whether the answer is good.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../ask.ts';
 
 /** How one request ended; times are performance.now()'s. */
@@ -21,7 +22,12 @@ export type Told = { readonly fromMs: number; readonly toMs: number } & (
   | { readonly kind: 'silence' }
 );
 
-const mostPatienceMs = 60_000;
+/** Far more than the statement_timeout of every history, after which the gateway answers. */
+const mostPatienceMs = 40_000;
+/** A client that does not know yet asks again after this. */
+const restMs = 100;
+/** A client that still does not know gives up: the judge calls that a fault of the gateway's. */
+const mostAskingMs = 90_000;
 
 /** Sends a request and waits for its end: so long as it takes, or no longer than `leavesAfterMs`. */
 export async function listen(
@@ -38,6 +44,16 @@ export async function listen(
     if (code !== 'ABORT_ERR') return { ...times, kind: 'cut', detail: code ?? message };
     return { ...times, kind: leavesAfterMs === null ? 'silence' : 'left' };
   }
+}
+
+/** Asks again and again, with a rest in between, until `askOnce` says that the client knows; resolves to whether it does. */
+export async function askUntilTold(askOnce: () => Promise<boolean>): Promise<boolean> {
+  const untilMs = performance.now() + mostAskingMs;
+  while (performance.now() < untilMs) {
+    if (await askOnce()) return true;
+    await pause(restMs);
+  }
+  return false;
 }
 
 /** What `/v1` and `/db` say of a failure. */

@@ -1,0 +1,36 @@
+// What servers hold at the end of a history, asked with no gateway between.
+// Must not know what it should be.
+import type { Row } from '../database/mariadb.ts';
+import { eventually } from '../eventually.ts';
+
+/** A server as it is asked without a gateway between. */
+export type Asked = { readonly query: (sql: string) => Promise<Row[]> };
+
+/** Longer than a session that has lost its client may wait for a lock of another such session. */
+const mostIdleMs = 90_000;
+
+/** Resolves once nothing runs on the server any more in its database. */
+export async function waitUntilIdle(server: Asked): Promise<void> {
+  const isIdle = async () => {
+    const busy = await server.query(
+      "select id from information_schema.processlist where db = database() and id <> connection_id() and command <> 'Sleep'",
+    );
+    return busy.length === 0;
+  };
+  const limits = { timeoutMs: mostIdleMs, everyMs: 50 };
+  await eventually('the server has ended what it still ran', isIdle, limits);
+}
+
+/** Numbers `n` by `id`, as a query gives them. */
+export async function fetchCounts(
+  server: Asked,
+  sql: string,
+): Promise<ReadonlyMap<number, number>> {
+  return new Map((await server.query(sql)).map(({ id, n }) => [Number(id), Number(n)]));
+}
+
+/** The replies that are kept with keys. */
+export async function fetchKeptReplies(server: Asked): Promise<string[]> {
+  const kept = await server.query('select convert(reply using utf8mb4) as reply from request_keys');
+  return kept.map(({ reply }) => String(reply));
+}
