@@ -69,8 +69,7 @@ function parseOrder(argv: readonly string[]): Order | string | null {
 async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
   say(`seed ${plan.seed}`);
   const mostMs = minutes * minuteMs;
-  const least = { older: 0, toReplica: 0, toPrimary: 0 };
-  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs, least });
+  const { without, withTokens } = await makeConsistencyHistories({ ...plan, mostMs });
   say(describeHistory('without tokens', without));
   say(describeHistory('with tokens', withTokens));
   const findings = new Findings(Object.values(promises));

@@ -4,22 +4,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeConsistencyHistories } from '../../support/histories/consistency-history.ts';
-import { seed } from '../../support/property.ts';
+import { suiteSeed } from '../../support/histories/crew.ts';
 
 test('with a token nothing older is seen, where without one much is', async (t) => {
   if (!replicationHere(t)) return;
-  const least = { older: 1, toReplica: 50, toPrimary: 20 };
-  const plan = { seed, reads: 5_000, mostMs: 12_000, semiSync: true, least };
+  const plan = { seed: suiteSeed, reads: 600, mostMs: 90_000, semiSync: true };
   const { without, withTokens } = await makeConsistencyHistories(plan);
   const summary = [...withTokens.counts].map(([what, n]) => `${n} ${what}`).join(', ');
-  t.diagnostic(`seed ${seed}: without ${without.older.length} of ${without.judged} older`);
+  t.diagnostic(`without ${without.older.length} of ${without.judged} older`);
   t.diagnostic(`with tokens ${withTokens.older.length} of ${withTokens.judged}: ${summary}`);
-  assert.deepEqual(withTokens.older, [], `seed ${seed}`);
-  assert.deepEqual([...withTokens.strange, ...without.strange], [], `seed ${seed}`);
-  assert.ok(without.older.length > 0, `seed ${seed}: the servers have not lagged`);
+  assert.deepEqual(withTokens.older, []);
+  assert.deepEqual([...withTokens.strange, ...without.strange], []);
+  // A scripted reader makes sure of each, whatever the seed.
+  assert.ok(without.older.length > 0, 'a replica lagged');
   const { toReplica, toPrimary } = withTokens.moved;
-  assert.ok(
-    toReplica >= least.toReplica && toPrimary >= least.toPrimary,
-    `${toReplica} and ${toPrimary} moved: ${summary}`,
-  );
+  assert.ok(toReplica > 0 && toPrimary > 0, `${toReplica} and ${toPrimary} moved: ${summary}`);
 });

@@ -1,7 +1,9 @@
 // Whoever carries X-Consistency-Token from reply to request, and what it has seen by then: of each counter the highest value.
 // Must not know which servers answer, nor when they lag.
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
+import { createAsk } from '../ask.ts';
 import { pick } from '../random.ts';
+import { composeWrite, writingWays } from './statement-ways.ts';
 
 /** Counters that only grow, and rows that make replies long: each row of the long read tells one counter. */
 export const counterTables = `
@@ -26,8 +28,6 @@ export const readingWays = [
 ] as const;
 export type ReadingWay = (typeof readingWays)[number];
 
-const writingWays = ['/db', '/v1/query', 'batch', 'batch with key'] as const;
-
 /** A token, and what its bearer has seen by it: a reply to it must not show less. */
 export type Carried = {
   readonly token: string | null;
@@ -46,56 +46,36 @@ export type ConsistentReply = {
   readonly text: string;
 };
 
-/** One connection's worth of requests to one gateway after the other. Whoever creates it must end it. */
+/** Requests to several gateways on connections that are kept. The caller must end it. */
 export type Asker = {
-  readonly send: (
-    url: string,
-    wish: {
-      readonly method: string;
-      readonly path: string;
-      readonly body: object;
-      readonly token: string | null;
-      readonly key?: string;
-    },
-  ) => Promise<ConsistentReply>;
+  readonly send: (url: string, wish: Wish) => Promise<ConsistentReply>;
   readonly end: () => void;
 };
 
-const timeoutMs = 20_000;
+type Wish = {
+  readonly method?: string;
+  readonly path: string;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly token: string | null;
+};
 
-/** Creates an asker, whose connections are kept. */
+/** Creates an asker. */
 export function createAsker(): Asker {
   const agent = new Agent({ keepAlive: true });
   return {
-    send: (url, { method, path, body, token, key }) =>
-      new Promise((resolve, reject) => {
-        const headers = {
-          'Content-Type': 'application/json',
-          ...(token === null ? {} : { 'X-Consistency-Token': token }),
-          ...(key === undefined ? {} : { 'Idempotency-Key': key }),
-        };
-        const signal = AbortSignal.timeout(timeoutMs);
-        const outgoing = request(
-          `${url}${path}`,
-          { method, agent, headers, signal },
-          (incoming) => {
-            const chunks: Buffer[] = [];
-            incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-            incoming.once('error', reject);
-            incoming.once('end', () => {
-              const told = incoming.headers['x-consistency-token'];
-              resolve({
-                status: incoming.statusCode ?? 0,
-                token: typeof told === 'string' ? told : null,
-                isUnverified: incoming.headers['x-consistency'] === 'unverified',
-                text: Buffer.concat(chunks).toString(),
-              });
-            });
-          },
-        );
-        outgoing.once('error', reject);
-        outgoing.end(JSON.stringify(body));
-      }),
+    send: async (url, { method = 'POST', path, body, headers = {}, token }) => {
+      const carried = token === null ? {} : { 'X-Consistency-Token': token };
+      const options = { method, agent, headers: { ...headers, ...carried } };
+      const reply = await createAsk(url).post(path, body, options);
+      const told = reply.headers['x-consistency-token'];
+      return {
+        status: reply.status,
+        token: typeof told === 'string' ? told : null,
+        isUnverified: reply.headers['x-consistency'] === 'unverified',
+        text: reply.text,
+      };
+    },
     end: () => agent.destroy(),
   };
 }
@@ -131,7 +111,7 @@ export function read(
   }
 }
 
-/** Adds one to a counter. */
+/** Adds one to a counter, by a way that is drawn. */
 export function write(
   asker: Asker,
   url: string,
@@ -139,23 +119,7 @@ export function write(
   { token, random, key }: { token: string | null; random: () => number; key: string },
 ): Promise<ConsistentReply> {
   const sql = `update counters set n = n + 1 where id = ${id}`;
-  const ask = (path: string, body: object) =>
-    asker.send(url, { method: 'POST', path, body, token });
-  const way = pick(random, writingWays);
-  switch (way) {
-    case '/db':
-      return ask('/db', { SQL: sql });
-    case '/v1/query':
-      return ask('/v1/query', { sql });
-    case 'batch':
-      return ask('/v1/batch', { statements: [{ sql }] });
-    case 'batch with key': {
-      const body = { statements: [{ sql }] };
-      return asker.send(url, { method: 'POST', path: '/v1/batch', body, token, key });
-    }
-    default:
-      throw new Error(`no such way: ${way satisfies never}`);
-  }
+  return asker.send(url, { ...composeWrite(pick(random, writingWays), sql, key), token });
 }
 
 /** The counters as a reply shows them: of each the lowest. */

@@ -5,9 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
+import { readerOf } from '../clusters/several-servers.ts';
+import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
-import { createRandom, pick } from '../random.ts';
+import { pick } from '../random.ts';
 import {
+  type Asker,
   type Carried,
   type ConsistentReply,
   countersIn,
@@ -21,24 +24,16 @@ import {
   readingWays,
   write,
 } from './consistency-bearer.ts';
+import { type Actor, type Crew, makeHistory, several } from './crew.ts';
 
 /** What is to happen. */
 export type ConsistencyPlan = {
   readonly seed: number;
   /** So many reads with tokens, all readers together; before them a tenth as many without. */
   readonly reads: number;
-  /** However few they are until then, if they say enough. */
+  /** However few they are until then. */
   readonly mostMs: number;
-  /** Less says nothing: on a slow machine they go on until there is as much. */
-  readonly least: ConsistencyLeast;
   readonly semiSync: boolean;
-};
-
-/** Replies that were older, of those without tokens; reads that moved between servers, of those with. */
-export type ConsistencyLeast = {
-  readonly older: number;
-  readonly toReplica: number;
-  readonly toPrimary: number;
 };
 
 /** What has happened while everybody sent tokens, or nobody did. */
@@ -55,10 +50,10 @@ export type ConsistencyHistory = {
   readonly counts: ReadonlyMap<string, number>;
 };
 
-const writers = 4;
-const readers = 12;
+const writers = 3;
+const readers = 8;
 /** Writers that no gateway sees: the log is always ahead of somebody. */
-const strangers = 2;
+const strangers = 1;
 /** Whoever has seen the primary is answered there from then on: a reader begins anew after so many reads there, and elsewhere, on average. */
 const readsOfLife = { onPrimary: 1.5, elsewhere: 12 } as const;
 /** Of readers so many begin with what somebody hands them. */
@@ -67,6 +62,9 @@ const handover = 0.2;
 const plainShare = 0.2;
 /** Long replies cost much. */
 const longShare = 0.06;
+/** Between two writes, so that replicas can follow. */
+const writerRestMs = 2;
+const strangerRestMs = 1;
 const lagMs = { least: 20, most: 250, between: 1_200 } as const;
 const declaredWays: readonly ReadingWay[] = ['/db READ_ONLY', '/v1/query read_only', 'QUERY'];
 const longDeclaredWays: readonly ReadingWay[] = ['long /db READ_ONLY'];
@@ -77,34 +75,37 @@ const longPlainWays: readonly ReadingWay[] = ['long /v1/query'];
 
 const shareWithout = 0.1;
 const longestShareWithout = 0.2;
+/** More than replicas are made to lag: they are read from while they do. */
+const maxLag = '20s';
+/** Beside what the histories take: servers and gateways begin and end. */
+const aroundMs = 120_000;
 
 /** Starts what is needed, makes the histories, ends all that was started. */
-export async function makeConsistencyHistories(
+export function makeConsistencyHistories(
   plan: ConsistencyPlan,
 ): Promise<{ readonly without: ConsistencyHistory; readonly withTokens: ConsistencyHistory }> {
-  const set = await startReplication({ semiSync: plan.semiSync });
-  const gateways: Gateway[] = [];
-  try {
+  const { seed, reads, mostMs, semiSync } = plan;
+  const bound = mostMs * (1 + longestShareWithout) + aroundMs;
+  return makeHistory({ name: 'reads by token', seed, mostMs: bound }, async (crew) => {
+    const set = await crew.start('servers', startReplication({ semiSync }));
     await prepare(set);
-    // Each knows one replica alone: whoever hops is moved to another server.
+    const gateways: Gateway[] = [];
+    // Each knows one replica alone: a reader that hops is moved to another server.
     for (const replica of set.replicas()) {
-      gateways.push(await startOver(set, [set.primary(), replica]));
+      gateways.push(await crew.start('a gateway', startOver(set, [set.primary(), replica])));
     }
-    const { seed, reads, mostMs, least } = plan;
+    for (const gateway of gateways) await waitUntilReadable(gateway);
     const short = { reads: reads * shareWithout, mostMs: mostMs * longestShareWithout };
-    const without = await new Play(
-      { seed, ...short, sendsTokens: false, isEnough: ({ older }) => older.length >= least.older },
-      set,
-      gateways,
-    ).run();
-    const isEnough = ({ moved }: ConsistencyHistory) =>
-      moved.toReplica >= least.toReplica && moved.toPrimary >= least.toPrimary;
-    const play = new Play({ seed, reads, mostMs, sendsTokens: true, isEnough }, set, gateways);
-    return { without, withTokens: await play.run() };
-  } finally {
-    await Promise.all(gateways.map((gateway) => gateway.stop()));
-    await set.stop();
-  }
+    const stage = { set, gateways, crew };
+    const without = await new Play({ ...short, sendsTokens: false }, stage).run();
+    const withTokens = await new Play({ reads, mostMs, sendsTokens: true }, stage).run();
+    return { without, withTokens };
+  });
+}
+
+/** Resolves once the gateway answers from its replica, which it does when it knows how far that is behind. */
+async function waitUntilReadable(gateway: Gateway): Promise<void> {
+  await eventually('a replica answers', async () => (await readerOf(gateway)) > 1);
 }
 
 async function prepare(set: ReplicatedSet): Promise<void> {
@@ -121,21 +122,31 @@ function startOver(set: ReplicatedSet, servers: readonly ReplicationServer[]): P
   const host = servers.map((server) => `${server.host}:${server.port}`).join(', ');
   return startGateway({
     database: { ...set.target, host },
-    settings: { pool: 8, reads: 'replicas', max_lag: '300ms', idempotency_table: 'request_keys' },
+    settings: {
+      workers: 1,
+      pool: 8,
+      reads: 'replicas',
+      max_lag: maxLag,
+      idempotency_table: 'request_keys',
+    },
   });
 }
 
-type PlayPlan = Pick<ConsistencyPlan, 'seed' | 'reads' | 'mostMs'> & {
+type PlayPlan = Pick<ConsistencyPlan, 'reads' | 'mostMs'> & {
   readonly sendsTokens: boolean;
-  /** Whether it may end when its time is over. */
-  readonly isEnough: (history: ConsistencyHistory) => boolean;
 };
+
+type Stage = {
+  readonly set: ReplicatedSet;
+  readonly gateways: readonly Gateway[];
+  readonly crew: Crew;
+};
+
+type Random = () => number;
 
 class Play {
   readonly #plan: PlayPlan;
-  readonly #set: ReplicatedSet;
-  readonly #gateways: readonly Gateway[];
-  readonly #random: () => number;
+  readonly #stage: Stage;
   readonly #handed = new Map<number, Carried>();
   readonly #older: string[] = [];
   readonly #strange: string[] = [];
@@ -145,29 +156,53 @@ class Play {
   #toReplica = 0;
   #toPrimary = 0;
   #isLate = false;
-  #isOver = false;
 
-  constructor(plan: PlayPlan, set: ReplicatedSet, gateways: readonly Gateway[]) {
+  constructor(plan: PlayPlan, stage: Stage) {
     this.#plan = plan;
-    this.#set = set;
-    this.#gateways = gateways;
-    this.#random = createRandom(plan.seed);
+    this.#stage = stage;
   }
 
   async run(): Promise<ConsistencyHistory> {
-    const many = (count: number, work: (id: number) => Promise<void>) =>
-      Array.from({ length: count }, (_, index) => work(index + 1));
+    const { set, crew } = this.#stage;
+    crew.note(this.#plan.sendsTokens ? 'plays with tokens' : 'plays without tokens');
+    await this.#hop();
     const timer = setTimeout(() => {
       this.#isLate = true;
     }, this.#plan.mostMs);
-    await Promise.all([
-      ...many(writers, (id) => this.#writer(id)),
-      ...many(readers, () => this.#reader()),
-      ...many(strangers, (id) => this.#stranger(writers + id)),
-      ...this.#set.replicas().map((replica, at) => this.#lagger(replica, at)),
-    ]);
+    await crew.work({
+      ...several('writer', writers, (actor, id) => this.#writer(actor, id)),
+      ...several('reader', readers, (actor) => this.#reader(actor)),
+      ...several('stranger', strangers, (_, id) => this.#stranger(writers + id)),
+      ...several('lagger', set.replicas().length, (actor, at) => this.#lagger(actor, at - 1)),
+    });
     clearTimeout(timer);
     return this.#history();
+  }
+
+  get #isOver(): boolean {
+    return this.#isLate || this.#reads >= this.#plan.reads || this.#stage.crew.isOver;
+  }
+
+  /** What must occur whatever the seed: a reader that has seen a write goes to a replica that does not have it, and then to the primary. */
+  async #hop(): Promise<void> {
+    const { set, gateways } = this.#stage;
+    const [late] = set.replicas() as [ReplicationServer];
+    const [behind, ahead] = gateways.map(({ url }) => url) as [string, string];
+    const asker = createAsker();
+    await set.waitForCatchUp();
+    await set.lag(late, 'stopped');
+    try {
+      await set.primary().query(`update counters set n = n + 1 where id = ${writers + 1}`);
+      await set.waitForCatchUp(set.replicas().filter((replica) => replica !== late));
+      const first = { url: ahead, way: declaredWays[0] as ReadingWay, isPlain: false };
+      const seen = await this.#readAs(asker, nothingCarried, first);
+      const moved = await this.#readAs(asker, seen, { ...first, url: behind });
+      const plain = { url: behind, way: plainWays[0] as ReadingWay, isPlain: true };
+      await this.#readAs(asker, moved, plain);
+    } finally {
+      await set.lag(late, null);
+      asker.end();
+    }
   }
 
   #history(): ConsistencyHistory {
@@ -181,82 +216,98 @@ class Play {
     };
   }
 
-  get #url(): string {
-    return pick(this.#random, this.#gateways).url;
+  #chooseUrl(random: Random): string {
+    return pick(random, this.#stage.gateways).url;
   }
 
   /** Writes, reads what it wrote, hands over what it has seen. */
-  async #writer(id: number): Promise<void> {
+  async #writer({ random, note }: Actor, id: number): Promise<void> {
     const asker = createAsker();
     let carried = nothingCarried;
     for (let n = 1 + (await this.#lastOf(id)); !this.#isOver; n += 1) {
+      note(`writes ${n}`);
       const token = this.#plan.sendsTokens ? carried.token : null;
       const key = `${this.#plan.sendsTokens}-${id}-${n}`;
-      const reply = await write(asker, this.#url, id, { token, random: this.#random, key });
+      const reply = await write(asker, this.#chooseUrl(random), id, { token, random, key });
       if (reply.status !== 200) throw new Error(`a write: ${reply.status} ${reply.text}`);
       const floor = mostOf(carried.floor, new Map([[id, n]]));
       carried = { token: reply.token ?? carried.token, floor, replicaOf: null };
       this.#note('write', reply);
-      carried = await this.#readOnce(asker, carried);
+      carried = await this.#readOnce(asker, carried, random);
       this.#handed.set(id, carried);
-      await pause(2);
+      await pause(writerRestMs);
     }
     asker.end();
   }
 
   async #lastOf(id: number): Promise<number> {
-    const rows = await this.#set.primary().query('select n from counters where id = ?', [id]);
+    const { set } = this.#stage;
+    const rows = await set.primary().query('select n from counters where id = ?', [id]);
     return Number(rows[0]?.n);
   }
 
-  async #reader(): Promise<void> {
+  async #reader({ random, note }: Actor): Promise<void> {
     const asker = createAsker();
     let carried = nothingCarried;
-    while (!this.#isOver) {
-      carried = await this.#readOnce(asker, carried);
-      if (this.#random() < handover) this.#handed.set(0, carried);
+    for (let count = 1; !this.#isOver; count += 1) {
+      note(`reads for the ${count}th time`);
+      carried = await this.#readOnce(asker, carried, random);
+      if (random() < handover) this.#handed.set(0, carried);
       const { onPrimary, elsewhere } = readsOfLife;
       const reads = carried.replicaOf === null ? onPrimary : elsewhere;
-      if (this.#random() < 1 / reads) carried = this.#begin();
+      if (random() < 1 / reads) carried = this.#begin(random);
     }
     asker.end();
   }
 
-  #begin(): Carried {
-    const giver = Math.floor(this.#random() * (writers + 1));
-    return (this.#random() < handover ? this.#handed.get(giver) : null) ?? nothingCarried;
+  #begin(random: Random): Carried {
+    const giver = Math.floor(random() * (writers + 1));
+    return (random() < handover ? this.#handed.get(giver) : null) ?? nothingCarried;
   }
 
   async #stranger(id: number): Promise<void> {
-    const connection = await this.#set.primary().connect();
+    const connection = await this.#stage.set.primary().connect();
     while (!this.#isOver) {
       await connection.query(`update counters set n = n + 1 where id = ${id}`);
-      await pause(1);
+      await pause(strangerRestMs);
     }
     await connection.end();
   }
 
   /** Each replica lags in its own way, and never for as long as another. */
-  async #lagger(replica: ReplicationServer, at: number): Promise<void> {
+  async #lagger({ random, note }: Actor, at: number): Promise<void> {
+    const { set } = this.#stage;
+    const replica = set.replicas()[at] as ReplicationServer;
     while (!this.#isOver) {
-      await this.#set.lag(replica, at === 0 ? 'stopped' : 'locked');
-      await pause(lagMs.least + this.#random() * (lagMs.most - lagMs.least));
-      await this.#set.lag(replica, null);
-      await pause(this.#random() * lagMs.between);
+      note('has its replica lag');
+      await set.lag(replica, at === 0 ? 'stopped' : 'locked');
+      await pause(lagMs.least + random() * (lagMs.most - lagMs.least));
+      await set.lag(replica, null);
+      note('lets its replica go on');
+      await pause(random() * lagMs.between);
     }
   }
 
-  async #readOnce(asker: ReturnType<typeof createAsker>, before: Carried): Promise<Carried> {
-    const isLong = this.#random() < longShare;
-    const isPlain = this.#random() < plainShare;
+  #readOnce(asker: Asker, before: Carried, random: Random): Promise<Carried> {
+    const isLong = random() < longShare;
+    const isPlain = random() < plainShare;
     const [short, long] = isPlain ? [plainWays, longPlainWays] : [declaredWays, longDeclaredWays];
-    const way = pick(this.#random, isLong ? long : short);
+    const way = pick(random, isLong ? long : short);
+    return this.#readAs(asker, before, { url: this.#chooseUrl(random), way, isPlain });
+  }
+
+  async #readAs(
+    asker: Asker,
+    before: Carried,
+    {
+      url,
+      way,
+      isPlain,
+    }: { readonly url: string; readonly way: ReadingWay; readonly isPlain: boolean },
+  ): Promise<Carried> {
     const token = this.#plan.sendsTokens ? before.token : null;
-    const url = this.#url;
     const reply = await read(asker, url, way, token);
     this.#reads += 1;
-    if (this.#reads >= this.#plan.reads) this.#isOver = true;
-    if (this.#isLate && this.#plan.isEnough(this.#history())) this.#isOver = true;
     this.#note(way, reply);
     if (reply.status !== 200) {
       this.#strange.push(`${way}: ${reply.status} ${reply.text.slice(0, 200)}`);

@@ -8,7 +8,7 @@ import { isAlive } from '../processes.ts';
 import { pick } from '../random.ts';
 import { readMetric } from '../scrape.ts';
 import { createActorRandom } from './crew.ts';
-import { drawEnd, layFaults } from './line-faults.ts';
+import { boundStalls, drawEnd, layFaults } from './line-faults.ts';
 
 /** Where faults meet a batch, and how many of a hundred. */
 const places = {
@@ -19,8 +19,6 @@ const places = {
   'the end of who was lost': { matches: /^KILL \d+$/, percent: 10 },
 } as const;
 
-/** A stalled reply is held back this long at most. */
-const stallMs = 200;
 /** The COMMITs that lose their connection, and their answer: the first ones of a history, so that no chance can leave them out. */
 const commits = { cut: 1, firstDrop: 4 } as const;
 
@@ -55,12 +53,11 @@ export function layKeyedFaults(
     const isThere = (statement: string) => matches.test(statement);
     return [place, layFaults(proxy, { matches: isThere, percent, scripted }, random)] as const;
   });
-  const timer = setInterval(() => proxy.release(), stallMs);
+  const unbound = boundStalls(proxy);
   return {
     hits: () => new Map(laid.map(([place, faults]) => [place, faults.hits()])),
     remove: () => {
-      clearInterval(timer);
-      proxy.release();
+      unbound();
       for (const [, faults] of laid) faults.remove();
     },
   };

@@ -50,6 +50,18 @@ export type LaidFaults = {
   readonly remove: () => void;
 };
 
+/** A stalled reply is held back this long at most. */
+const stallMs = 200;
+
+/** From now on nothing stalls for long; call the result to end that. */
+export function boundStalls(proxy: FaultProxy): () => void {
+  const timer = setInterval(() => proxy.release(), stallMs);
+  return () => {
+    clearInterval(timer);
+    proxy.release();
+  };
+}
+
 /** Of the faults that are drawn there are this many to choose from, so that bytes and ends differ. */
 const variety = 24;
 
