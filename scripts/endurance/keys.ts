@@ -9,6 +9,9 @@ const clients = 32;
 const batchesPerKill = 200;
 const batchesPerCut = 250;
 const batchesPerDrop = 500;
+/** A run that takes longer fails, and says where each client stands. */
+const mostMsPerBatch = 90;
+const aroundMs = 4 * 60_000;
 
 /** Runs so many batches; resolves to the verdicts. The seed decides what is asked, and how often what goes wrong. */
 export async function runKeys(
@@ -18,7 +21,15 @@ export async function runKeys(
   say(`seed ${seed}`);
   const share = (per: number) => Math.max(1, Math.round(batches / per));
   const strikes = { kill: share(batchesPerKill), cut: share(batchesPerCut), crash: 1 };
-  const plan = { seed, batches, clients, strikes, drops: share(batchesPerDrop) };
+  const drops = share(batchesPerDrop);
+  const plan = {
+    seed,
+    batches,
+    clients,
+    strikes,
+    drops,
+    mostMs: batches * mostMsPerBatch + aroundMs,
+  };
   const { breaches, counts, durationMs } = await makeKeyedHistory(plan, say);
   say(`in all, within ${Math.round(durationMs / 1000)} s:`);
   for (const [what, n] of counts) say(`  ${String(n).padStart(6)} ${what}`);

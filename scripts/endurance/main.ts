@@ -4,6 +4,7 @@
 import { inspect } from 'node:util';
 import { runToVerdicts } from '../support/verdict-run.ts';
 import type { Verdict } from '../support/verdicts.ts';
+import { runExplore } from './explore.ts';
 import { runExports } from './exports.ts';
 import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
@@ -14,6 +15,9 @@ import { runSlow } from './slow.ts';
 
 // An end for a run that hangs where no other bound holds.
 const spareMs = 5 * 60_000;
+/** The file that runs when the time is over, and its end. */
+const exploreSpareMs = 15 * 60_000;
+const oneRoundMs = 3 * 3_600_000;
 /** Far more than a thousand rows take in every way, and in the cuts of a round. */
 const rowsMs = 100;
 
@@ -33,6 +37,8 @@ function longestMs(order: Order): number {
       return 2 * spareMs;
     case 'keys':
       return order.batches * 100 + spareMs;
+    case 'explore':
+      return order.seed === null ? order.minutes * 60_000 + exploreSpareMs : oneRoundMs;
     default:
       throw new Error(`no such order: ${order satisfies never}`);
   }
@@ -52,6 +58,8 @@ function run(order: Order): Promise<Verdict[]> {
       return runSlow(say);
     case 'keys':
       return runKeys(order, say);
+    case 'explore':
+      return runExplore(order, say);
     default:
       throw new Error(`no such order: ${order satisfies never}`);
   }

@@ -1,6 +1,7 @@
 // The command line of scripts/soak: arguments to a mode with its length, and the help text.
 // Must not know what a mode does.
 import { parseArgs } from 'node:util';
+import type { Exploration } from './explore.ts';
 
 export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak restarts [--cycles <n>]    (100)
@@ -8,6 +9,7 @@ export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak exports [--rows <n>] [--cuts <n>]    (2000000, 5)
        scripts/soak slow
        scripts/soak keys [--batches <n>] [--seed <n>]    (10000)
+       scripts/soak explore [--minutes <n>] [--seed <n>] [--only <word>]    (30)
        scripts/soak --help
 
 Long runs of the real daemon before a private MariaDB, on the loopback address; each ends with a verdict per promise.
@@ -21,6 +23,8 @@ Long runs of the real daemon before a private MariaDB, on the loopback address; 
   slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
   keys       batches with idempotency keys through a line that cuts, holds and drops around COMMIT, while workers are killed
              and the database crashes: each is executed once, whoever repeats it. The seed is printed
+  explore    every random test of scripts/test, in rounds with a new seed each; a failure prints the command that repeats it.
+             With --seed there is one round, with --only only files with this word in their path
 `;
 
 /** A run. */
@@ -30,7 +34,8 @@ export type Order =
   | { readonly mode: 'kills'; readonly seconds: number }
   | { readonly mode: 'exports'; readonly rows: number; readonly cuts: number }
   | { readonly mode: 'slow' }
-  | { readonly mode: 'keys'; readonly batches: number; readonly seed: number };
+  | { readonly mode: 'keys'; readonly batches: number; readonly seed: number }
+  | ({ readonly mode: 'explore' } & Exploration);
 
 /** The outcome of reading the command line. */
 export type Command =
@@ -46,6 +51,7 @@ const flags = {
   cuts: { type: 'string' },
   batches: { type: 'string' },
   seed: { type: 'string' },
+  only: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -79,10 +85,12 @@ type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string 
 
 const mostBatches = 100_000;
 const mostSeed = 999_999;
+const mostExploreSeed = 999_999_999;
+const mostExploreMinutes = 10_000;
 
 function readOrder(
   mode: string,
-  { minutes, cycles, seconds, rows, cuts, batches, seed }: Values,
+  { minutes, cycles, seconds, rows, cuts, batches, seed, only }: Values,
 ): Order {
   switch (mode) {
     case 'mixed':
@@ -104,6 +112,13 @@ function readOrder(
         mode,
         batches: Math.ceil(readNumber('batches', batches, 10_000, mostBatches)),
         seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
+      };
+    case 'explore':
+      return {
+        mode,
+        minutes: readNumber('minutes', minutes, 30, mostExploreMinutes),
+        seed: seed === undefined ? null : Math.ceil(readNumber('seed', seed, 1, mostExploreSeed)),
+        only: only ?? '',
       };
     default:
       throw new Fault(`no such mode: ${mode}`);

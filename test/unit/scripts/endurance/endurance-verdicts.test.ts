@@ -150,8 +150,14 @@ test('the command line names one mode and its length', () => {
   assert.deepEqual(order('exports'), { mode: 'exports', rows: 2_000_000, cuts: 5 });
   const keys = { mode: 'keys', batches: 500, seed: 7 };
   assert.deepEqual(order('keys', '--batches', '500', '--seed', '7'), keys);
+  const explore = { mode: 'explore', minutes: 30, seed: null, only: '' };
+  assert.deepEqual(order('explore'), explore);
+  const repeated = { mode: 'explore', minutes: 2, seed: 7, only: 'history' };
+  const argv = ['explore', '--minutes', '2', '--seed', '7', '--only', 'history'];
+  assert.deepEqual(order(...argv), repeated);
   for (const wrong of [
     ['--minutes', '0'],
+    ['explore', '--seed', 'x'],
     ['exports', '--cuts', '1001'],
     ['storm'],
     ['kills', 'slow'],

@@ -1,0 +1,95 @@
+// Every random test of the suite with new seeds: the suite itself always uses the same one.
+// Must not know what the tests try.
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Findings, type Verdict } from '../support/verdicts.ts';
+
+/** What is to be explored. */
+export type Exploration = {
+  /** The run ends with the file that runs when this time is over. */
+  readonly minutes: number;
+  /** Null: a new seed for each round. With a seed there is one round. */
+  readonly seed: number | null;
+  /** Of the files, those with this word in their path. */
+  readonly only: string;
+};
+
+const promise = 'every random test passes, whatever the seed';
+const tests = fileURLToPath(new URL('../../test', import.meta.url));
+/** A file that imports one of these, or reads the variable itself, takes its random inputs from DBHTTPD_TEST_SEED. */
+const signs = ['support/property.js', 'histories/crew.js', 'DBHTTPD_TEST_SEED'];
+const mostSeed = 999_999_999;
+/** A random test tries this many times as many cases as in the suite, unless the environment says another number. */
+const effort = '5';
+const mostFileMs = 10 * 60_000;
+
+/** Runs the tests, round after round; resolves to the verdict. */
+export async function runExplore(
+  { minutes, seed, only }: Exploration,
+  say: (line: string) => void,
+): Promise<Verdict[]> {
+  const files = findRandomTests().filter((file) => file.includes(only));
+  if (files.length === 0) throw new Error(`no random test has "${only}" in its path`);
+  say(`${files.length} files`);
+  const findings = new Findings([promise]);
+  const endsAt = performance.now() + minutes * 60_000;
+  const isOver = () => seed === null && performance.now() > endsAt;
+  let runs = 0;
+  for (let round = 1; !isOver() && (seed === null || round === 1); round += 1) {
+    const chosen = seed ?? drawSeed();
+    say(`round ${round}: seed ${chosen}`);
+    for (const file of files) {
+      if (isOver()) break;
+      const output = await runFile(file, chosen);
+      runs += 1;
+      if (output === null) continue;
+      const repeat = `scripts/soak explore --seed ${chosen} --only ${file}`;
+      say(`${output}\nfailed; this repeats it: ${repeat}`);
+      findings.breach(promise, repeat);
+    }
+  }
+  say(`${runs} runs of files`);
+  return findings.verdicts();
+}
+
+/** The files whose inputs depend on the seed, by their paths below test/. */
+function findRandomTests(): string[] {
+  return readdirSync(tests, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.js'))
+    .filter((file) => {
+      const text = readFileSync(join(tests, file), 'utf8');
+      return signs.some((sign) => text.includes(sign));
+    })
+    .sort();
+}
+
+function drawSeed(): number {
+  return 1 + Math.floor(Math.random() * mostSeed);
+}
+
+/** Null: all its tests pass; else what it printed. */
+function runFile(file: string, seed: number): Promise<string | null> {
+  const env = {
+    DBHTTPD_TEST_EFFORT: effort,
+    ...process.env,
+    DBHTTPD_TEST_SEED: String(seed),
+  };
+  const args = ['--test', '--test-reporter=spec', join(tests, file)];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), mostFileMs);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (status) => {
+      clearTimeout(timer);
+      resolve(status === 0 ? null : output);
+    });
+  });
+}
