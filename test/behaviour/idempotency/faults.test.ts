@@ -1,7 +1,7 @@
 // Idempotency keys on bad days: connections lost at each step, a server that is gone or restarted, a table that is not what it must be.
 // Must not know how a batch is run, but that its key is taken first, its reply is kept last, and COMMIT is sent by itself.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import type { RowDataPacket } from 'mysql2';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import type { Reply } from '../../support/ask.ts';
@@ -9,37 +9,31 @@ import type { Fault } from '../../support/database/fault-proxy.ts';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
-import {
-  type ProxiedDatabase,
-  startProxiedDatabase,
-} from '../../support/database/proxied-database.ts';
+import { startProxiedDatabase } from '../../support/database/proxied-database.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
+import type { Settings } from '../../support/ini-text.ts';
+import { useProxiedGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let proxy: ProxiedDatabase;
-let gateway: Gateway;
-let creation: string;
+const { gateway, database, proxy } = useProxiedGateway(
+  { workers: 1, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
+  {
+    // What is left of a lost connection would hold its key for as long as this.
+    serverArguments: ['--innodb-lock-wait-timeout=300'],
+    prepare: async (fresh) => {
+      await createNumbers(fresh);
+      await fresh.query('create table t (id int primary key, v int) engine = innodb');
+      await fresh.query(describeKeys(fresh));
+    },
+  },
+);
 
-before(async () => {
-  // What is left of a lost connection would hold its key for as long as this.
-  database = await startDatabase({ args: ['--innodb-lock-wait-timeout=300'] });
-  await createNumbers(database);
-  await database.query('create table t (id int primary key, v int) engine = innodb');
-  creation = describeCreation(parseLedgerTable('request_keys', database.name));
-  await database.query(creation);
-  proxy = await startProxiedDatabase(database);
-  gateway = await startGateway({
-    database: proxy.target,
-    settings: { workers: 1, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
-  });
-});
-after(async () => {
-  await gateway?.stop();
-  await proxy?.stop();
-  await database.stop();
-});
+/** The statement that creates the table of keys. */
+function describeKeys({ name }: Pick<Database, 'name'>, table = 'request_keys'): string {
+  return describeCreation(parseLedgerTable(table, name));
+}
+
 beforeEach(async () => {
   await database.query('delete from t; delete from request_keys');
 });
@@ -123,7 +117,7 @@ test('an answer to COMMIT that never comes: the key is asked in time', async () 
 
 test('a database that is not heard before the deadline: unknown, and the key answers later', async () => {
   const rule = proxy.on(thenSilence(/^COMMIT$/), { kind: 'drop-reply' }, { times: 1 });
-  const reply = await batch('silent', { timeout_ms: 1000 });
+  const reply = await batch('silent', { timeout_ms: 2000 });
   assert.equal(rule.hits(), 1);
   rule.remove();
   proxy.heal();
@@ -135,7 +129,7 @@ test('a database that is not heard before the deadline: unknown, and the key ans
 
 test('what a lost session holds is ended when the database is heard again, and the key answers', async () => {
   const rule = proxy.on(thenSilence(/update t/), { kind: 'abandon' }, { times: 1 });
-  const reply = await batch('held', { timeout_ms: 1000 });
+  const reply = await batch('held', { timeout_ms: 2000 });
   assert.equal(rule.hits(), 1);
   rule.remove();
   proxy.heal();
@@ -206,7 +200,7 @@ test('a server that forgets commits in a crash: keys and work agree, and what is
   if (!ownServerOnly(t)) return;
   const forgetful = await startDatabase({ args: ['--innodb-flush-log-at-trx-commit=0'] });
   await forgetful.query('create table t (id int primary key, v int) engine = innodb');
-  await forgetful.query(describeCreation(parseLedgerTable('request_keys', forgetful.name)));
+  await forgetful.query(describeKeys(forgetful));
   const own = await startGateway({
     database: forgetful,
     settings: { workers: 1, idempotency_table: 'request_keys' },
@@ -269,6 +263,7 @@ test('a key that was asked for without a database, or with no place to wait, may
 });
 
 test('a table that is missing or of another shape is told before anything is run, and used once it is right', async () => {
+  const creation = describeKeys(database);
   const wrong: readonly string[] = [
     'do 0',
     `${creation.replace('InnoDB', 'MyISAM')}`,
@@ -308,38 +303,65 @@ test('a table that is missing or of another shape is told before anything is run
   }
 });
 
-for (const autocommit of [1, 0]) {
-  test(`keys are forgotten after idempotency_keep, and new ones do not wait for that: autocommit=${autocommit}`, async () => {
-    const own = await startGateway({
-      database,
-      settings: {
-        workers: 2,
-        idempotency_table: 'request_keys',
-        statement_timeout: '1s',
-        idempotency_keep: '1s',
-        init_sql: `SET autocommit = ${autocommit}`,
+describe('keys are forgotten after idempotency_keep', () => {
+  const settings = { statement_timeout: '1s', idempotency_keep: '1s' };
+  let byStatement: Database;
+  let own: Gateway;
+  before(async () => {
+    byStatement = await startDatabase({
+      args: ['--log-bin', '--binlog-format=STATEMENT', '--server-id=1'],
+    });
+    await byStatement.query(
+      `create table t (id int primary key, v int) engine = innodb; ${describeKeys(byStatement, 'keys_3')}`,
+    );
+    for (const table of ['keys_1', 'keys_2']) await database.query(describeKeys(database, table));
+    const section = (target: Database, table: string, more: Settings = {}) => ({
+      database: target,
+      settings: { ...settings, idempotency_table: table, ...more },
+    });
+    own = await startGateway({
+      ...section(database, 'keys_1', { workers: 2, init_sql: 'SET autocommit = 1' }),
+      beside: {
+        without: section(database, 'keys_2', { init_sql: 'SET autocommit = 0' }),
+        statements: section(byStatement, 'keys_3'),
       },
     });
-    const count = async () =>
-      Number((await database.query('select count(*) n from request_keys'))[0]?.n);
-    try {
-      await database.query(
-        `insert into request_keys (id, request, attempt, created)
-         select unhex(sha2(seq, 256)), unhex(sha2(seq, 256)), unhex(left(sha2(seq, 256), 32)), utc_timestamp() - interval 1 day
-         from numbers where seq <= 3000`,
-      );
-      const ask = () =>
-        own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'kept' } });
+  });
+  after(async () => {
+    await own?.stop();
+    await byStatement?.stop();
+  });
+
+  /** Old keys, more than are forgotten at once. */
+  const oldKeys = (table: string, numbers: string) =>
+    `insert into ${table} (id, request, attempt, created)
+     select unhex(sha2(seq, 256)), unhex(sha2(seq, 256)), unhex(left(sha2(seq, 256), 32)), utc_timestamp() - interval 1 day
+     from ${numbers}`;
+  const count = async (server: Database, table: string) =>
+    Number((await server.query(`select count(*) n from ${table}`))[0]?.n);
+
+  for (const [autocommit, section, table] of [
+    [1, undefined, 'keys_1'],
+    [0, 'without', 'keys_2'],
+  ] as const) {
+    test(`new ones do not wait for that: autocommit=${autocommit}`, async () => {
+      const headers = { 'Idempotency-Key': 'kept' };
+      const ask = () => own.post('/v1/batch', { statements, section }, { headers });
+      await database.query(oldKeys(table, 'numbers where seq <= 3000'));
       assert.equal((await ask()).status, 200);
-      await eventually('all are gone', async () => (await count()) === 0);
+      await eventually('all are gone', async () => (await count(database, table)) === 0);
       await database.query('delete from t');
       assert.equal((await ask()).headers['idempotency-replayed'], undefined);
       assert.deepEqual(await values(), once);
-    } finally {
-      await own.stop();
-    }
+    });
+  }
+
+  test('also where the binary log holds statements', async () => {
+    await byStatement.query(oldKeys('keys_3', '(select 1 as seq union select 2 union select 3) n'));
+    await eventually('all are gone', async () => (await count(byStatement, 'keys_3')) === 0);
+    assert.doesNotMatch(own.log(), /could not be removed/);
   });
-}
+});
 
 /** Sends a batch whose COMMIT is heard and never answered; meanwhile something happens, then all connections are lost. */
 async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Promise<unknown>) {
@@ -395,10 +417,11 @@ test('a COMMIT that somebody ends by KILL QUERY: it is found out what became of 
   const keeper = await database.connect();
   keeper.on('error', () => undefined);
   await keeper.query('set lock_wait_timeout = 60');
-  const rule = proxy.on(/^COMMIT$/, { kind: 'delay', ms: 500 }, { times: 1 });
+  const rule = proxy.on(/^COMMIT$/, { kind: 'hold' }, { times: 1 });
   const asked = batch('killed');
   await eventually('COMMIT is under way', () => rule.hits() === 1);
   await keeper.query('flush tables with read lock');
+  proxy.release();
   const findCommits = async () => {
     const [rows] = await keeper.query<RowDataPacket[]>(
       "select id from information_schema.processlist where info = 'COMMIT' and command = 'Query'",
@@ -414,35 +437,4 @@ test('a COMMIT that somebody ends by KILL QUERY: it is found out what became of 
   const reply = await asked;
   assert.equal(reply.status, 200, reply.text);
   assert.deepEqual(await values(), once);
-});
-
-test('keys are forgotten also where the binary log holds statements', async () => {
-  const server = await startDatabase({
-    args: ['--log-bin', '--binlog-format=STATEMENT', '--server-id=1'],
-  });
-  await server.query(
-    `create table t (id int primary key, v int) engine = innodb; ${creation.replace(database.name, server.name)}`,
-  );
-  const own = await startGateway({
-    database: server,
-    settings: {
-      workers: 1,
-      idempotency_table: 'request_keys',
-      idempotency_keep: '1s',
-      statement_timeout: '1s',
-    },
-  });
-  try {
-    await server.query(
-      'insert into request_keys (id, request, attempt, created) select unhex(sha2(n, 256)), unhex(sha2(n, 256)), unhex(left(sha2(n, 256), 32)), utc_timestamp() - interval 1 day from (select 1 as n union select 2 union select 3) as numbers',
-    );
-    await eventually('all are gone', async () => {
-      const [row] = await server.query('select count(*) as n from request_keys');
-      return Number(row?.n) === 0;
-    });
-    assert.doesNotMatch(own.log(), /could not be removed/);
-  } finally {
-    await own.stop();
-    await server.stop();
-  }
 });

@@ -1,46 +1,39 @@
 // Idempotency keys: a request with one is executed once, whoever repeats it, wherever and whenever.
 // Must not know how keys are kept, but that the table is the operator's.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
-import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
 import { openProcesslist, type Processlist } from '../../support/database/processlist.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { useGateway } from '../../support/use-gateway.ts';
 
-let database: Database;
-let gateway: Gateway;
 let processlist: Processlist;
-
-before(async () => {
-  database = await startDatabase();
-  await createNumbers(database);
-  await createGate(database);
-  await database.query(`
-    create table t (id int auto_increment primary key, v varchar(100)) engine = innodb;
-    create table long_rows (v varchar(1000)) engine = innodb;
-    create procedure ends() begin insert into t (v) values ('ended'); commit; end;
-    create procedure begins_anew() begin insert into t (v) values ('anew'); commit; start transaction; end;
-    create procedure swallows() begin
-      declare continue handler for sqlexception begin end;
-      insert into t (v) values ('kept');
-      insert into t (id, v) values (1, 'twice'), (1, 'twice');
-    end`);
-  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
-  processlist = await openProcesslist(database);
-  gateway = await startGateway({
-    database,
-    settings: { workers: 2, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
-  });
-});
-after(async () => {
-  processlist?.close();
-  await gateway?.stop();
-  await database.stop();
-});
+const { gateway, database } = useGateway(
+  { workers: 2, pool: 4, idempotency_table: 'request_keys', statement_timeout: '20s' },
+  {
+    prepare: async (fresh) => {
+      await createNumbers(fresh);
+      await createGate(fresh);
+      await fresh.query(`
+        create table t (id int auto_increment primary key, v varchar(100)) engine = innodb;
+        create table long_rows (v varchar(1000)) engine = innodb;
+        create procedure ends() begin insert into t (v) values ('ended'); commit; end;
+        create procedure begins_anew() begin insert into t (v) values ('anew'); commit; start transaction; end;
+        create procedure swallows() begin
+          declare continue handler for sqlexception begin end;
+          insert into t (v) values ('kept');
+          insert into t (id, v) values (1, 'twice'), (1, 'twice');
+        end`);
+      await fresh.query(describeCreation(parseLedgerTable('request_keys', fresh.name)));
+      processlist = await openProcesslist(fresh);
+    },
+  },
+);
+after(() => processlist?.close());
 beforeEach(async () => {
   await database.query('delete from t; delete from request_keys');
 });
@@ -94,23 +87,24 @@ test('a key is that of its section: another gateway of it gives the first reply,
   assert.equal(first.status, 200);
   const settings = { workers: 1, idempotency_table: 'request_keys' };
   const headers = { 'Idempotency-Key': 'shared' };
-  const same = await startGateway({ database, settings, section: gateway.section });
+  const same = await startGateway({
+    database,
+    settings,
+    section: gateway.section,
+    beside: { moon: { database, settings: { idempotency_table: 'request_keys' } } },
+  });
   try {
     const repeated = await same.post('/v1/query', insert('a'), { headers });
     assert.ok(isReplayed(repeated));
     assert.equal(repeated.text, first.text);
-  } finally {
-    await same.stop();
-  }
-  assert.deepEqual(await values(), ['a']);
-  const other = await startGateway({ database, settings, section: 'moon' });
-  try {
+    assert.deepEqual(await values(), ['a']);
     for (const wanted of [false, true]) {
-      const reply = await other.post('/v1/query', insert('b'), { headers });
+      const asked = { ...insert('b'), section: 'moon' };
+      const reply = await same.post('/v1/query', asked, { headers });
       assert.deepEqual([reply.status, isReplayed(reply)], [200, wanted], reply.text);
     }
   } finally {
-    await other.stop();
+    await same.stop();
   }
   assert.deepEqual(await values(), ['a', 'b']);
 });
