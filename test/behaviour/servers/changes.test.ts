@@ -131,7 +131,7 @@ test('a name that leads to another server is followed, though the one before sti
         const fromMs = performance.now();
         // What is sent to a server that has become read-only is told so; then it is known.
         const isServed = async () => (await write(gateway, 3)).status === 200;
-        await eventually('it is served', isServed, { timeoutMs: 10_000 });
+        await eventually('it is served', isServed);
         t.diagnostic(`served after ${Math.round(performance.now() - fromMs)} ms`);
         assert.equal(await count(serverAt(1), 3), 1);
         for (let left = 8; left > 0; left -= 1) assert.equal(await readerOf(gateway, false), 2);

@@ -1,4 +1,5 @@
-// X-Consistency-Token on requests and replies: who gets one, what becomes of one that is none, and of a reader whose replica lags.
+// X-Consistency-Token on requests and replies: who gets one, what becomes of one that is none, of a reader whose replica lags, and of what a
+// failover has lost: it is told with 409, never older in silence.
 // Must not know what stands in a token. That nothing older is seen is consistency-history's.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -27,6 +28,9 @@ describe('the consistency token', { skip }, () => {
   const running: Gateway[] = [];
   let set: ReplicatedSet;
   let gateway: Gateway;
+  /** Each knows one replica alone, and has the key of the first one. */
+  let near: Gateway;
+  let far: Gateway;
 
   /** Before the primary and these replicas. */
   const start = async (replicas: readonly ReplicationServer[], settings: Settings = {}) => {
@@ -53,7 +57,10 @@ describe('the consistency token', { skip }, () => {
       idempotency_table: 'request_keys',
       session_key_file: keyFile,
     });
-    await readable(gateway);
+    const [one, other] = set.replicas() as [ReplicationServer, ReplicationServer];
+    near = await start([one], { session_key_file: keyFile });
+    far = await start([other], { session_key_file: keyFile });
+    await Promise.all([gateway, near, far].map(readable));
   });
 
   after(async () => {
@@ -157,7 +164,6 @@ describe('the consistency token', { skip }, () => {
     const [replica] = set.replicas() as [ReplicationServer];
     const otherKey = join(workspace.path, 'other-key');
     writeFileSync(otherKey, randomBytes(48), { mode: 0o600 });
-    const twin = await start([replica], { session_key_file: keyFile });
     const stranger = await start([replica], { session_key_file: otherKey });
     const open = await start([replica]);
     const tokenOf = async (one: Gateway) =>
@@ -165,44 +171,41 @@ describe('the consistency token', { skip }, () => {
     const ask = async (one: Gateway, token: string) =>
       (await one.dbPost({ SQL: 'select 1' }, { headers: { 'X-Consistency-Token': token } })).status;
     const token = await tokenOf(gateway);
-    assert.equal(await ask(twin, token), 200);
+    assert.equal(await ask(near, token), 200);
     assert.equal(await ask(stranger, token), 400);
-    assert.equal(await ask(twin, await tokenOf(stranger)), 400);
-    assert.equal(await ask(twin, await tokenOf(open)), 400, 'unsigned');
+    assert.equal(await ask(near, await tokenOf(stranger)), 400);
+    assert.equal(await ask(near, await tokenOf(open)), 400, 'unsigned');
     assert.equal(await ask(open, await tokenOf(open)), 200);
   });
 
   test('a reader whose replica does not get there is answered by the primary', async () => {
-    const [near, far] = set.replicas() as [ReplicationServer, ReplicationServer];
-    const [here, there] = [await start([near]), await start([far])];
-    await Promise.all([readable(here), readable(there)]);
+    const [, late] = set.replicas() as [ReplicationServer, ReplicationServer];
     const read = { SQL: "select concat('n', n) from notes where id = 1", READ_ONLY: true };
-    await set.lag(far, 'stopped');
+    await set.lag(late, 'stopped');
     try {
       await set.primary().query('update notes set n = 4711 where id = 1');
       const seen = await eventually('the other replica shows it', async () => {
-        const reply = await here.dbPost(read);
+        const reply = await near.dbPost(read);
         return reply.text.includes('n4711') ? reply : null;
       });
       const headers = { 'X-Consistency-Token': String(seen.headers['x-consistency-token']) };
-      const late = await there.dbPost({ ...read, TIMEOUT: 200 }, { headers });
-      assert.notEqual(late.status, 200, 'it waits for its replica, and not beyond its deadline');
-      const moved = await there.dbPost(read, { headers });
+      const refused = await far.dbPost({ ...read, TIMEOUT: 200 }, { headers });
+      assert.notEqual(refused.status, 200, 'it waits for its replica, and not beyond its deadline');
+      const moved = await far.dbPost(read, { headers });
       assert.match(moved.text, /n4711/);
       assert.equal(moved.headers['x-consistency'], undefined);
       const query = { sql: read.SQL, read_only: true };
-      assert.match((await there.post('/v1/query', query, { headers })).text, /n4711/);
+      assert.match((await far.post('/v1/query', query, { headers })).text, /n4711/);
     } finally {
-      await set.lag(far, null);
+      await set.lag(late, null);
     }
   });
 
   test('a write with a token runs once, also where what was seen is to be found first', async () => {
-    const twin = running.find((one) => one !== gateway) ?? gateway;
     const before = await gateway.dbPost({ SQL: 'select n from notes', READ_ONLY: true });
     const headers = { 'X-Consistency-Token': String(before.headers['x-consistency-token']) };
     const write = { statements: [{ sql: 'insert into notes values (300, 1)' }] };
-    for (const one of [gateway, twin]) {
+    for (const one of [gateway, near]) {
       await set.primary().query('delete from notes where id = 300');
       const reply = await one.post('/v1/batch', write, { headers });
       assert.equal(reply.status, 200, reply.text);
@@ -252,6 +255,57 @@ describe('the consistency token', { skip }, () => {
     const { status, headers } = await gateway.dbPost({ SQL: long });
     assert.equal(status, 200);
     assert.equal(headers['x-consistency'], 'unverified');
+  });
+
+  // The last one: the servers are without their first primary afterwards.
+  test('after a failover a token shows what was kept, and says 409 TOKEN_LOST of what was lost', async () => {
+    const former = set.primary();
+    await former.query('create table kept (id int primary key)');
+    const write = (id: number) => gateway.dbPost({ SQL: `insert into kept values (${id})` });
+    const kept = await write(1);
+    await set.waitForCatchUp();
+    for (const replica of set.replicas()) await replica.query('stop slave io_thread');
+    const lost = await write(2);
+    assert.equal(lost.status, 200, lost.text);
+    await former.kill();
+    const [promoted] = set.replicas();
+    assert.ok(promoted);
+    await set.promote(promoted);
+    await eventually('the new primary is written to', async () => (await write(3)).status === 200);
+
+    const headersOf = ({ headers }: typeof lost) => ({
+      headers: { 'X-Consistency-Token': String(headers['x-consistency-token']) },
+    });
+    const ids = { SQL: "select group_concat('n', id order by id) from kept" };
+    for (const asked of [ids, { ...ids, READ_ONLY: true }]) {
+      const seen = await gateway.dbPost(asked, headersOf(kept));
+      assert.equal(seen.status, 200, seen.text);
+      assert.match(seen.text, /n1/);
+    }
+    const insert = 'insert into kept values (4)';
+    for (const reply of [
+      await gateway.dbPost(ids, headersOf(lost)),
+      await gateway.dbPost({ ...ids, READ_ONLY: true }, headersOf(lost)),
+      await gateway.dbPost({ SQL: insert }, headersOf(lost)),
+      await gateway.post('/v1/query', { sql: ids.SQL, read_only: true }, headersOf(lost)),
+      await gateway.post('/v1/query', { sql: insert }, headersOf(lost)),
+      await gateway.post('/v1/batch', { statements: [{ sql: insert }] }, headersOf(lost)),
+      await gateway.post(
+        '/v1/query',
+        { sql: "select repeat('x', 60000) from seq_1_to_20" },
+        headersOf(lost),
+      ),
+    ]) {
+      assert.equal(reply.status, 409, reply.text.slice(0, 500));
+      assert.match(reply.text, /TOKEN_LOST/);
+      assert.equal(reply.headers['x-consistency-token'], undefined);
+    }
+    const there = await promoted.query('select id from kept order by id');
+    assert.deepEqual(
+      there.map(({ id }) => id),
+      [1, 3],
+      'no write beside a lost token was run',
+    );
   });
 
   /** Replicas are read from once it is known how far behind they are. */

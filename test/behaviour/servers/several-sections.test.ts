@@ -46,26 +46,50 @@ before(async () => {
   proxies = { world: await startProxiedDatabase(world), shop: await startProxiedDatabase(shop) };
 });
 after(async () => {
+  await shared?.stop();
   for (const name of names) {
     await proxies?.[name].stop();
     await databases[name].stop();
   }
 });
 
+/** The gateway of all tests that neither count nor need settings of their own. */
+let shared: Gateway | null = null;
+
+async function startShared(): Promise<Gateway> {
+  const keys = { idempotency_table: 'request_keys' };
+  const { world, shop } = proxies;
+  return startGateway({
+    database: world.target,
+    settings: { workers: 1, pool: 2, ...keys },
+    beside: {
+      // Another name of the same host, which replies may show.
+      shop: {
+        database: shop.target,
+        settings: { pool: 2, host: 'localhost', idempotency_table: 'shop_keys' },
+      },
+      // The first section's database and table.
+      mirror: { database: world.target, settings: keys },
+      bare: { database: world.target },
+    },
+  });
+}
+
+async function withSharedGateway(use: (gateway: Gateway) => Promise<void>): Promise<void> {
+  shared ??= await startShared();
+  await use(shared);
+}
+
 /** Starts the gateway before both, has it used, and stops it. */
 async function withGateway(
   use: (gateway: Gateway) => Promise<void>,
-  { world = {}, shop = {}, ...others }: Readonly<Record<string, Settings>> = {},
+  { world = {}, shop = {} }: Readonly<Partial<Record<Name, Settings>>> = {},
 ): Promise<void> {
-  const further = Object.entries(others).map(([name, settings]) => {
-    return [name, { database: proxies.world.target, settings }] as const;
-  });
   const gateway = await startGateway({
     database: proxies.world.target,
     settings: { workers: 1, pool: 2, ...world },
     beside: {
       shop: { database: proxies.shop.target, settings: { pool: 2, ...shop } },
-      ...Object.fromEntries(further),
     },
   });
   try {
@@ -79,7 +103,7 @@ const valueSql = 'select v from t where id = 1';
 const cellOf = (reply: Reply) => reply.json<{ RESULT: { ROWS: string[][] } }>().RESULT.ROWS[0]?.[0];
 
 test('each request reaches the section that it names, the first one without a name, and its reply says which', async () => {
-  await withGateway(async (gateway) => {
+  await withSharedGateway(async (gateway) => {
     for (const SERVER of [undefined, ...names]) {
       const asked = { SQL: valueSql, SERVER, SERVER_NAME: true };
       for (const reply of [await gateway.db(asked), await gateway.dbPost(asked)]) {
@@ -100,22 +124,19 @@ test('each request reaches the section that it names, the first one without a na
 });
 
 test('what is told of a server is told of the section that is asked', async () => {
-  await withGateway(
-    async (gateway) => {
-      const asked = { HOST_INFO: true, SERVER_NAME: true };
-      const told = async (SERVER: Name) =>
-        (await gateway.db({ ...asked, SERVER })).json<Record<string, string>>();
-      assert.equal((await told('world')).HOST_INFO, '127.0.0.1 via TCP/IP');
-      const { HOST_INFO, SERVER_NAME } = await told('shop');
-      assert.deepEqual([HOST_INFO, SERVER_NAME], ['localhost via TCP/IP', 'shop']);
-      assert.equal((await gateway.db({ STAT: true, SERVER: 'shop' })).status, 200);
-    },
-    { shop: { host: 'localhost' } },
-  );
+  await withSharedGateway(async (gateway) => {
+    const asked = { HOST_INFO: true, SERVER_NAME: true };
+    const told = async (SERVER: Name) =>
+      (await gateway.db({ ...asked, SERVER })).json<Record<string, string>>();
+    assert.equal((await told('world')).HOST_INFO, '127.0.0.1 via TCP/IP');
+    const { HOST_INFO, SERVER_NAME } = await told('shop');
+    assert.deepEqual([HOST_INFO, SERVER_NAME], ['localhost via TCP/IP', 'shop']);
+    assert.equal((await gateway.db({ STAT: true, SERVER: 'shop' })).status, 200);
+  });
 });
 
 test('a section that is not served is refused with a list of those that are, and nothing is executed', async () => {
-  await withGateway(async (gateway) => {
+  await withSharedGateway(async (gateway) => {
     const never = "select 'for nobody'";
     const one = { sql: never };
     const replies = [
@@ -182,43 +203,34 @@ test('deadline, row limit and read_only are each section’s own', async () => {
 });
 
 test('a key is its section’s: the same one in another section is another request, in the same table too', async () => {
-  await withGateway(
-    async (gateway) => {
-      const ask = async (section: string, id: number) => {
-        const headers = { 'Idempotency-Key': 'one-name' };
-        const sql = `insert into written values (${id})`;
-        const reply = await gateway.post('/v1/query', { sql, section }, { headers });
-        return [reply.status, reply.headers['idempotency-replayed'] ?? 'first'];
-      };
-      const [first, again] = [
-        [200, 'first'],
-        [200, 'true'],
-      ];
-      // The third section has the first one's database and table.
-      for (const [section, id] of [
-        ['world', 101],
-        ['shop', 102],
-        ['mirror', 103],
-      ] as const) {
-        assert.deepEqual([await ask(section, id), await ask(section, id)], [first, again], section);
-      }
-      const count = async (name: Name, table: string) =>
-        Number((await databases[name].query(`select count(*) as n from ${table}`))[0]?.n);
-      assert.deepEqual(
-        [await count('world', 'request_keys'), await count('shop', 'shop_keys')],
-        [2, 1],
-      );
-      const headers = { 'Idempotency-Key': 'x' };
-      const bare = await gateway.post('/v1/query', { sql: 'do 1', section: 'bare' }, { headers });
-      assert.deepEqual([bare.status, bare.json<{ code: string }>().code], [400, 'IDEMPOTENCY_OFF']);
-    },
-    {
-      world: { idempotency_table: 'request_keys' },
-      shop: { idempotency_table: 'shop_keys' },
-      mirror: { idempotency_table: 'request_keys' },
-      bare: {},
-    },
-  );
+  await withSharedGateway(async (gateway) => {
+    const ask = async (section: string, id: number) => {
+      const headers = { 'Idempotency-Key': 'one-name' };
+      const sql = `insert into written values (${id})`;
+      const reply = await gateway.post('/v1/query', { sql, section }, { headers });
+      return [reply.status, reply.headers['idempotency-replayed'] ?? 'first'];
+    };
+    const [first, again] = [
+      [200, 'first'],
+      [200, 'true'],
+    ];
+    for (const [section, id] of [
+      ['world', 101],
+      ['shop', 102],
+      ['mirror', 103],
+    ] as const) {
+      assert.deepEqual([await ask(section, id), await ask(section, id)], [first, again], section);
+    }
+    const count = async (name: Name, table: string) =>
+      Number((await databases[name].query(`select count(*) as n from ${table}`))[0]?.n);
+    assert.deepEqual(
+      [await count('world', 'request_keys'), await count('shop', 'shop_keys')],
+      [2, 1],
+    );
+    const headers = { 'Idempotency-Key': 'x' };
+    const bare = await gateway.post('/v1/query', { sql: 'do 1', section: 'bare' }, { headers });
+    assert.deepEqual([bare.status, bare.json<{ code: string }>().code], [400, 'IDEMPOTENCY_OFF']);
+  });
 });
 
 test('identical reads share one execution inside of a section, and never with another one', async () => {
@@ -287,11 +299,12 @@ test('each section has its series, and the daemon has what it counts once under 
 });
 
 test('one database that is down takes nothing from the other, and /readyz says of both how they are', async () => {
-  await withGateway(async (gateway) => {
+  await withSharedGateway(async (gateway) => {
     const { shop } = proxies;
     const readyz = async () => {
       const { status, text } = await gateway.get('/readyz');
-      return [status, JSON.parse(text).sections];
+      const { world, shop: told } = JSON.parse(text).sections;
+      return [status, { world, shop: told }];
     };
     const both = { world: { ready: true }, shop: { ready: true } };
     await eventually('both are there', async () => {
@@ -386,7 +399,7 @@ test('a stop lets requests in flight on every section finish', async () => {
 });
 
 test('/openapi.json describes what a further section answers, and that one may be named', async () => {
-  await withGateway(async (gateway) => {
+  await withSharedGateway(async (gateway) => {
     const document = (await gateway.get('/openapi.json')).json<{
       components: { schemas: Record<string, { properties?: { section?: object } }> };
     }>();

@@ -63,7 +63,7 @@ export async function rolesBecome(gateway: Gateway, roles: readonly Role[]): Pro
         last = (await rolesOf(gateway)).join();
         return last === wanted;
       },
-      { timeoutMs: 15_000, everyMs: 20 },
+      { everyMs: 20 },
     );
   } catch (error) {
     throw new Error(`they are ${last}\n${gateway.log()}`, { cause: error });
