@@ -17,9 +17,10 @@ export type Exploration = {
 };
 
 const promise = 'every random test passes, whatever the seed';
-const tests = fileURLToPath(new URL('../../test', import.meta.url));
-/** A file that imports one of these, or reads the variable itself, takes its random inputs from DBHTTPD_TEST_SEED. */
-const signs = ['support/property.js', 'histories/crew.js', 'DBHTTPD_TEST_SEED'];
+const sources = fileURLToPath(new URL('../../../test', import.meta.url));
+const compiled = fileURLToPath(new URL('../../test', import.meta.url));
+/** A file that imports this takes its random inputs from DBHTTPD_TEST_SEED. */
+const sign = 'support/property.ts';
 const mostSeed = 999_999_999;
 /** A random test tries this many times as many cases as in the suite, unless the environment says another number. */
 const effort = '5';
@@ -54,14 +55,12 @@ export async function runExplore(
   return findings.verdicts();
 }
 
-/** The files whose inputs depend on the seed, by their paths below test/. */
+/** The files whose inputs depend on the seed, by their paths below test/ without an ending. */
 function findRandomTests(): string[] {
-  return readdirSync(tests, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.js'))
-    .filter((file) => {
-      const text = readFileSync(join(tests, file), 'utf8');
-      return signs.some((sign) => text.includes(sign));
-    })
+  return readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => readFileSync(join(sources, file), 'utf8').includes(sign))
+    .map((file) => file.replace(/\.test\.ts$/, ''))
     .sort();
 }
 
@@ -76,7 +75,7 @@ function runFile(file: string, seed: number): Promise<string | null> {
     ...process.env,
     DBHTTPD_TEST_SEED: String(seed),
   };
-  const args = ['--test', '--test-reporter=spec', join(tests, file)];
+  const args = ['--test', '--test-reporter=spec', join(compiled, `${file}.test.js`)];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), mostFileMs);
   let output = '';

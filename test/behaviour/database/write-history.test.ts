@@ -15,11 +15,11 @@ import {
   createActorRandom,
   makeHistory,
   several,
-  suiteSeed,
 } from '../../support/histories/crew.ts';
 import { contradictions, summary, type Told, toldBy } from '../../support/histories/history.ts';
 import { boundStalls, drawEnd, drawFault } from '../../support/histories/line-faults.ts';
 import { fetchCounts, waitUntilIdle } from '../../support/histories/server-look.ts';
+import { seed } from '../../support/property.ts';
 
 const writes = 500;
 const clients = 12;
@@ -39,7 +39,7 @@ const isOwn = process.env.DBHTTPD_TEST_MYSQL === undefined;
 function faultOf(id: number) {
   if (id % everyDrop === 1) return { kind: 'drop-reply' } as const;
   if (id % everyCut === 2) return { kind: 'cut-after-request' } as const;
-  const random = createActorRandom(suiteSeed, `write ${id}`);
+  const random = createActorRandom(seed, `write ${id}`);
   return random() < drawnShare ? drawFault(random) : null;
 }
 
@@ -73,8 +73,7 @@ async function play({ database, proxy, gateway }: Stage, crew: Crew) {
         const id = lastId;
         note(`write ${id}`);
         await write(id);
-        if (id % everyCutAll === 45)
-          proxy.cutAll(drawEnd(createActorRandom(suiteSeed, `cut ${id}`)));
+        if (id % everyCutAll === 45) proxy.cutAll(drawEnd(createActorRandom(seed, `cut ${id}`)));
         if (isOwn && id % everyCrash === 150) {
           note(`crash after write ${id}`);
           crashes += 1;
@@ -88,7 +87,7 @@ async function play({ database, proxy, gateway }: Stage, crew: Crew) {
 }
 
 test('200 means one row, not_executed none, unknown none or one, and nothing twice', async (t) => {
-  await makeHistory({ name: 'writes', seed: suiteSeed }, async (crew) => {
+  await makeHistory({ name: 'writes', seed }, async (crew) => {
     const database = await crew.start('a database', startDatabase({ own: isOwn }));
     // No unique key: what is written twice shows as two rows.
     await database.query('create table t (id int, index (id)) engine = InnoDB');

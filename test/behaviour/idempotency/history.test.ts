@@ -2,12 +2,12 @@
 // Must not know how keys are kept. scripts/soak keys makes the same history with ten thousand.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { suiteSeed } from '../../support/histories/crew.ts';
 import { makeKeyedHistory } from '../../support/histories/keyed-history.ts';
+import { seed } from '../../support/property.ts';
 
 test('a batch with a key that is answered with 200 is executed once, any other at most once, and nothing is unknown', async (t) => {
   const { breaches, counts } = await makeKeyedHistory({
-    seed: suiteSeed,
+    seed,
     batches: 160,
     clients: 8,
     strikes: { kill: 2, cut: 2, crash: 1 },

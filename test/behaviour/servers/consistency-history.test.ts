@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeConsistencyHistories } from '../../support/histories/consistency-history.ts';
-import { suiteSeed } from '../../support/histories/crew.ts';
+import { seed } from '../../support/property.ts';
 
 test('with a token nothing older is seen, where without one much is', async (t) => {
   if (!replicationHere(t)) return;
-  const plan = { seed: suiteSeed, reads: 600, mostMs: 90_000, semiSync: true };
+  const plan = { seed, reads: 600, mostMs: 90_000, semiSync: true };
   const { without, withTokens } = await makeConsistencyHistories(plan);
   const summary = [...withTokens.counts].map(([what, n]) => `${n} ${what}`).join(', ');
   t.diagnostic(`without ${without.older.length} of ${without.judged} older`);

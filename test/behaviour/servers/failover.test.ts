@@ -7,16 +7,16 @@ import {
   replicationHere,
   startReplication,
 } from '../../support/clusters/replication.ts';
-import { suiteSeed } from '../../support/histories/crew.ts';
 import {
   type FailoverHistory,
   makeFailoverHistory,
   makeFailoverHistoryBefore,
   prepareSet,
 } from '../../support/histories/failover-history.ts';
+import { seed } from '../../support/property.ts';
 
 const plan = {
-  seed: suiteSeed,
+  seed,
   clients: 6,
   enoughWrites: 40,
   afterMs: 500,

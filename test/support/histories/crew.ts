@@ -3,9 +3,6 @@
 import { blackBox } from '../black-box.ts';
 import { createRandom } from '../random.ts';
 
-/** The seed of the suite's histories: always the same one, unless DBHTTPD_TEST_SEED gives another. */
-export const suiteSeed = Number(process.env.DBHTTPD_TEST_SEED ?? 20_221);
-
 /** Less than the five minutes that a test file may take: the history is to say itself where it stands. */
 const suiteMostMs = 200_000;
 /** What was started may take this long to end. */
