@@ -129,11 +129,20 @@ function judgeLies(write: Write, { rows, former }: FailoverFound): Breach[] {
   return places.map((place) => breachOf('honest', explain(write, `is on ${place}`)));
 }
 
-/** Told before another was promoted, and on the former primary alone. */
-function isLost(write: Write, { promotedMs }: Failover, { rows, former }: FailoverFound): boolean {
+/**
+ * On the former primary alone, and written there before the strike: between strike and return it takes nothing, so that whatever is told by then is
+ * from before, however late the answer is read.
+ */
+function isLost(
+  write: Write,
+  { promotedMs, returnedMs }: Failover,
+  { rows, former }: FailoverFound,
+): boolean {
   const last = write.told.filter(isSuccess).at(-1);
   if (last === undefined || countOn(rows, write.id) > 0) return false;
-  return last.toMs <= promotedMs && countOn(former, write.id) > 0;
+  const isFromBefore =
+    last.fromMs <= promotedMs && last.toMs <= (returnedMs ?? Number.POSITIVE_INFINITY);
+  return isFromBefore && countOn(former, write.id) > 0;
 }
 
 function judgeKept(write: Write, { rows }: FailoverFound, isExcused: boolean): Breach[] {

@@ -67,7 +67,7 @@ const variety = 24;
 
 /** Has faults meet the statements at a place until they are removed. */
 export function layFaults(
-  proxy: FaultProxy,
+  proxy: Pick<FaultProxy, 'on'>,
   { matches, percent, scripted = new Map() }: Place,
   random: () => number,
 ): LaidFaults {

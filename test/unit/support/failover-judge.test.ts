@@ -92,6 +92,9 @@ test('a row that went with the former primary is counted; one that went nowhere,
   assert.deepEqual([loss.broken, loss.lost], [[], [1]]);
   assert.deepEqual(broken(early, there([])), ['kept']);
   assert.deepEqual(broken(early, there([], [1]), { isLossless: true }), ['kept']);
+  const late = (toMs: number) => [write(1, [ok(900, { toMs })])];
+  assert.deepEqual(judge(late(2_500), there([], [1])).lost, [1], 'its answer was read late');
+  assert.deepEqual(broken(late(6_100), there([], [1])), ['kept']);
   assert.deepEqual(broken([write(1, [ok(2_100)])], there([], [1])), ['kept']);
   assert.deepEqual(broken(early, there([], [], { former: null })), ['kept']);
 });
