@@ -312,3 +312,14 @@ test('there is one primary at most, and each verdict has a reason', () => {
     { numRuns: cases(1_000) },
   );
 });
+
+test('a server that was passed over and has no known position takes no writes alone, whatever the primary before had', () => {
+  const before = createView('1', { state: '0-1-10' });
+  const without = passedOver(createView('2', { position: null }));
+  const found = judged([gone('1'), without], before);
+  assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
+  const unknownBefore = createView('1', { position: null });
+  const complete = passedOver(createView('2', { state: '0-1-10,0-2-11' }));
+  assert.equal(judged([gone('1'), complete], unknownBefore).primary, null);
+  assert.equal(judged([gone('1'), complete], before).primary, 1);
+});

@@ -5,7 +5,11 @@ import { test } from 'node:test';
 import { formatSets } from '../../../../src/shared/topology/gtid-sets.ts';
 import type { Session } from '../../../../src/worker/backend/session.ts';
 import { Consistency } from '../../../../src/worker/consistency/consistency.ts';
-import { encodeToken, type Token } from '../../../../src/worker/consistency/token.ts';
+import { encodeToken, parseEvents, type Token } from '../../../../src/worker/consistency/token.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+} from '../../support/scripted-connection.ts';
 
 const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 const replies = 1_000;
@@ -40,4 +44,49 @@ test('MySQL: what is still on its way stays in the token, whatever else has been
   assert.ok(second.token?.position.kind === 'mysql');
   assert.equal(formatSets(second.token.position.owned), `${uuid}:6:9`);
   assert.equal(formatSets(second.token.position.executed), `${uuid}:1-5:7-8`);
+});
+
+/** A MariaDB server that holds these events, in the run of this number. */
+function createServer(state: string, run = 1, isPrimary = true) {
+  const server = { state, run, isPrimary };
+  const connection = createScriptedConnection(() => ({ rows: [[server.state, server.state, '']] }));
+  const session = createScriptedSession(connection);
+  const consistency = new Consistency(() => ({
+    name: 'one',
+    run: `one/${server.run}`,
+    isPrimary: server.isPrimary,
+    isNode: false,
+  }));
+  return { server, connection, session, consistency };
+}
+
+const tokenOf = (state: string): Token => ({
+  server: 'one',
+  position: { kind: 'mariadb', events: parseEvents(state) ?? new Map() },
+});
+
+test('a server that comes back without its last transactions is asked before a write beside their token, which is refused as lost', async () => {
+  const { server, session, consistency } = createServer('0-1-10');
+  const token = tokenOf('0-1-10');
+  assert.equal(await consistency.arrive(session, token), 'ready');
+  assert.equal(consistency.needsArrival(token, false), false, 'what it has in this run is known');
+  server.run = 2;
+  server.state = '0-1-9';
+  assert.equal(consistency.needsArrival(token, false), true);
+  assert.equal(await consistency.arrive(session, token), 'lost');
+  assert.equal(await consistency.arrive(session, tokenOf('0-1-9')), 'ready');
+});
+
+test('a server that comes back without its last transactions as a replica has lost them too', async () => {
+  const { session, consistency } = createServer('0-1-9', 2, false);
+  assert.equal(await consistency.arrive(session, tokenOf('0-1-10')), 'lost');
+});
+
+test('a read beside the token of what its own server has lost is told lost, not behind', async () => {
+  const { connection, session, consistency } = createServer('0-1-9', 2);
+  const row = ['0-1-9', '0-1-9', ''];
+  const seen = consistency.seenOn(session, row, tokenOf('0-1-10'), false);
+  assert.deepEqual(seen, { token: null, missing: 'lost', isVerified: false });
+  const beside = await consistency.seenNow(connection, tokenOf('0-1-10'));
+  assert.deepEqual(beside, { token: null, missing: 'lost', isVerified: false });
 });

@@ -1,0 +1,64 @@
+// A copy of the checkout in which sources may be changed: built, and thrown away with the run's directory.
+// Must not know which tests are run in it.
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What tests and build read. */
+const copied = [
+  'deploy',
+  'dist',
+  'docs',
+  'scripts',
+  'src',
+  'test',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'README.md',
+  'package.json',
+  'tsconfig.json',
+];
+
+/** A copy. */
+export type Copy = {
+  readonly directory: string;
+  readonly read: (file: string) => string;
+  /** Writes a source and builds it. Rejects with what the compiler said. */
+  readonly write: (file: string, source: string) => Promise<void>;
+};
+
+/** Copies a checkout that is built; packages are linked. */
+export function createCopy(checkout: string, directory: string): Copy {
+  mkdirSync(directory);
+  for (const name of copied) {
+    cpSync(join(checkout, name), join(directory, name), { recursive: true });
+  }
+  symlinkSync(join(checkout, 'node_modules'), join(directory, 'node_modules'));
+  return {
+    directory,
+    read: (file) => readFileSync(join(directory, file), 'utf8'),
+    write: async (file, source) => {
+      writeFileSync(join(directory, file), source);
+      await build(directory);
+    },
+  };
+}
+
+/** Without a look at types: a fault may leave a name unused, and it is for the tests to notice it. */
+function build(directory: string): Promise<void> {
+  const compiler = spawn(join(directory, 'node_modules/.bin/tsc'), ['--noCheck'], {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  compiler.stdout.on('data', (bytes: Buffer) => {
+    said += bytes;
+  });
+  return new Promise((resolve, reject) => {
+    compiler.once('error', reject);
+    compiler.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`it cannot be built: ${said}`));
+    });
+  });
+}

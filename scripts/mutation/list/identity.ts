@@ -1,0 +1,63 @@
+// Which server it is, and which run of it: what is sent to one must never reach, or be believed of, another.
+import type { Mutation } from '../mutation.ts';
+
+export const identityMutations: readonly Mutation[] = [
+  {
+    name: 'kill-other-server',
+    promise: 'a KILL is sent only to the run of the server on which the statement runs',
+    file: 'src/worker/backend/control.ts',
+    before: '    return isSameServer(this.#identity, identity)\n      ? null',
+    after: '    return identity !== null\n      ? null',
+    tests: ['test/unit/worker/backend/control.test.ts'],
+  },
+  {
+    name: 'kill-lost-in-other-run',
+    promise: 'a lost session is ended only in the run of the server that it was lost in',
+    file: 'src/worker/backend/control.ts',
+    before: 'const isHere = isSameServer(identity, this.#identity);',
+    after: 'const isHere = true;',
+    tests: ['test/unit/worker/backend/control.test.ts'],
+  },
+  {
+    name: 'write-beside-lost-token',
+    promise:
+      'a write beside a token of this server is not run before it is known that the server still has it',
+    file: 'src/worker/consistency/consistency.ts',
+    before: 'return !isRead && !this.#isKnownToHave(part, position);',
+    after: 'return false;',
+    tests: ['test/unit/worker/consistency/consistency.test.ts'],
+  },
+  {
+    name: 'token-lost-told-behind',
+    promise: 'a server that came back without what a token stands for answers TOKEN_LOST',
+    file: 'src/worker/consistency/consistency.ts',
+    before: "if (has === false) return 'lost';",
+    after: "if (has === false) return isSame ? 'behind' : 'lost';",
+    tests: ['test/unit/worker/consistency/consistency.test.ts'],
+  },
+  {
+    name: 'token-lost-read-told-behind',
+    promise:
+      'a read at a primary that came back without what a token stands for answers TOKEN_LOST',
+    file: 'src/worker/consistency/consistency.ts',
+    before: "missing: isPrimary ? 'lost' : 'behind'",
+    after: "missing: 'behind'",
+    tests: ['test/unit/worker/consistency/consistency.test.ts'],
+  },
+  {
+    name: 'token-known-of-earlier-run',
+    promise: 'what one run of a server had is not believed of the next one',
+    file: 'src/worker/consistency/consistency.ts',
+    before: 'return this.#known?.run === run && this.#known.answer.has(position) === true;',
+    after: "return run !== '' && this.#known?.answer.has(position) === true;",
+    tests: ['test/unit/worker/consistency/consistency.test.ts'],
+  },
+  {
+    name: 'unknown-position-takes-writes',
+    promise: 'a server that was left behind and has no known position takes no writes',
+    file: 'src/shared/topology/judge.ts',
+    before: 'if (reference.position === null || view.position === null) return true;',
+    after: 'if (reference.position === null || view.position === null) return false;',
+    tests: ['test/unit/shared/topology/judge.test.ts'],
+  },
+];

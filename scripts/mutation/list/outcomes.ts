@@ -1,0 +1,46 @@
+// What is told of statements whose fate is not seen: never more than is known.
+import type { Mutation } from '../mutation.ts';
+
+export const outcomeMutations: readonly Mutation[] = [
+  {
+    name: 'proof-without-tables',
+    promise: 'a free key proves nothing of tables that are not known',
+    file: 'src/worker/execute/keyed-run.ts',
+    before: "isKnown(this.#batch) ? 'rolled_back' : 'unknown'",
+    after: "'rolled_back'",
+    tests: ['test/unit/worker/execute/keyed-run.test.ts'],
+  },
+  {
+    name: 'rollback-without-proof',
+    promise: 'a ROLLBACK says that all is undone only where the transaction was there to its end',
+    file: 'src/worker/transactions/ending-jobs.ts',
+    before: "undone === 'rolled_back' || undone === 'unknown' ? 'all' : 'a part'",
+    after: "undone !== 'partial' ? 'all' : 'a part'",
+    tests: ['test/unit/worker/transactions/ending-jobs.test.ts'],
+  },
+  {
+    name: 'lost-commit-noted-undone',
+    promise: 'a COMMIT without an answer stays unknown beyond the life of its worker',
+    file: 'src/worker/transactions/ending-jobs.ts',
+    before: "if (answered.kind === 'lost') return { end: unknown, ended: 'unknown' };",
+    after:
+      "if (answered.kind === 'lost') { await this.#notes.settled(false); return { end: unknown, ended: 'unknown' }; }",
+    tests: ['test/unit/worker/transactions/ending-jobs.test.ts'],
+  },
+  {
+    name: 'refused-commit-noted-undone',
+    promise: 'a COMMIT whose error says nothing of it stays unknown beyond the life of its worker',
+    file: 'src/worker/transactions/ending-jobs.ts',
+    before: "if (outcome !== 'unknown') await this.#notes.settled(false);",
+    after: 'await this.#notes.settled(false);',
+    tests: ['test/unit/worker/transactions/ending-jobs.test.ts'],
+  },
+  {
+    name: 'kill-not-confirmed',
+    promise: 'a session is used again only after a KILL that its server confirmed',
+    file: 'src/worker/backend/kill.ts',
+    before: 'const isUsable = killed && !connection.isLost;',
+    after: 'const isUsable = !connection.isLost;',
+    tests: ['test/unit/worker/backend/kill.test.ts'],
+  },
+];

@@ -1,0 +1,61 @@
+// Second safeguards: what still holds where the first one has failed.
+import type { Mutation } from '../mutation.ts';
+
+export const safeguardMutations: readonly Mutation[] = [
+  {
+    name: 'key-completed-by-another',
+    promise: 'an attempt completes its own row of a key, and never that of another attempt',
+    file: 'src/worker/ledger/ledger-entry.ts',
+    before: " AND attempt = x'",
+    after: " OR attempt = x'",
+    tests: ['test/behaviour/idempotency/rows.test.ts'],
+  },
+  {
+    name: 'key-looked-up-without-lock',
+    promise: 'a look-up of a key tells what is committed, and nothing else',
+    file: 'src/worker/ledger/ledger-entry.ts',
+    before: ' LOCK IN SHARE MODE`',
+    after: '`',
+    tests: ['test/behaviour/idempotency/rows.test.ts'],
+  },
+  {
+    name: 'stale-session-not-asked',
+    promise: 'a session that lay idle is asked before a statement is sent on it',
+    file: 'src/worker/execute/preparation.ts',
+    before: 'else if (performance.now() - session.aliveAt > staleAfterMs) {',
+    after: 'else if (session.connection.isLost) {',
+    tests: ['test/unit/worker/execute/preparation.test.ts'],
+  },
+  {
+    name: 'stale-session-passed-over',
+    promise: 'a session that lay idle is made ready before a statement is sent on it',
+    file: 'src/worker/execute/preparation.ts',
+    before: 'return now - session.aliveAt > staleAfterMs || isReadOnly ||',
+    after: 'return now < 0 || isReadOnly ||',
+    tests: ['test/unit/worker/execute/preparation.test.ts'],
+  },
+  {
+    name: 'held-session-clean',
+    promise: 'a session is reset after a transaction that was held on it',
+    file: 'src/worker/transactions/held-transaction.ts',
+    before: "this.#session.connection.isLost ? 'broken' : 'unclean'",
+    after: "this.#session.connection.isLost ? 'broken' : 'clean'",
+    tests: ['test/unit/worker/transactions/held-transaction.test.ts'],
+  },
+  {
+    name: 'token-signs-four-characters',
+    promise: 'the token of a transaction is one for its own bearer alone',
+    file: 'src/worker/transactions/transaction-token.ts',
+    before: 'JSON.stringify([section, credential])',
+    after: 'JSON.stringify([section, credential.slice(0, 4)])',
+    tests: ['test/unit/worker/transactions/transaction-token.test.ts'],
+  },
+  {
+    name: 'deleted-lock-counts',
+    promise: 'a lock on a file that was deleted is no claim',
+    file: 'src/supervisor/claim.ts',
+    before: 'if (isLocked && isStillAt(path, claim.fd)) return claim;',
+    after: 'if (isLocked) return claim;',
+    tests: ['test/unit/supervisor/claim.test.ts'],
+  },
+];

@@ -1,0 +1,49 @@
+// The command line of scripts/mutate: arguments to what is to be done, and the help text.
+// Must not know how a mutation is tried.
+import { parseArgs } from 'node:util';
+import { type Mutation, select } from './mutation.ts';
+
+export const help = `Usage: scripts/mutate [options] [word…]
+
+Puts one small fault after the other into a copy of the sources, builds it, and runs the tests that must notice the fault. Prints
+a table: caught, SURVIVED, or does not apply (the source has changed: mend scripts/mutation/list). Words choose mutations by their
+name or file.
+
+  --list             names, files and the promises that they break; nothing is run
+  --help             this text
+`;
+
+/** The outcome of reading the command line. */
+export type Command =
+  | { readonly kind: 'run' | 'list'; readonly mutations: readonly Mutation[] }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'fault'; readonly message: string };
+
+const flags = {
+  list: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** Reads argv (without node and script). */
+export function parseCommand(argv: readonly string[], all: readonly Mutation[]): Command {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...argv],
+      options: flags,
+      allowPositionals: true,
+    });
+    if (values.help) return { kind: 'help' };
+    const mutations = select(all, positionals);
+    if (mutations.length === 0) {
+      return {
+        kind: 'fault',
+        message: `no mutation has that in its name: ${positionals.join(' ')}`,
+      };
+    }
+    return { kind: values.list ? 'list' : 'run', mutations };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('ERR_PARSE_ARGS') !== true) throw error;
+    return { kind: 'fault', message };
+  }
+}

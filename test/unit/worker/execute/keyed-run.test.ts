@@ -1,0 +1,83 @@
+// A batch with a key whose connections are lost again and again: what is told in the end.
+// So many losses at one place cannot be had with every kind of table: what runs is made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseLedgerTable } from '../../../../src/shared/ledger/ledger-table.ts';
+import { Admission } from '../../../../src/worker/backend/admission.ts';
+import type { Batch, BatchStep } from '../../../../src/worker/execute/batch.ts';
+import type { Execution } from '../../../../src/worker/execute/execution.ts';
+import { KeyedRun } from '../../../../src/worker/execute/keyed-run.ts';
+import type { CreateRun, Launcher } from '../../../../src/worker/execute/launcher.ts';
+import type { RunEnd } from '../../../../src/worker/execute/outcome.ts';
+import type { RunContext } from '../../../../src/worker/execute/run-context.ts';
+import type { RunEvents, RunSink } from '../../../../src/worker/execute/run-events.ts';
+import { RunTimes } from '../../../../src/worker/execute/run-times.ts';
+import { Ledger } from '../../../../src/worker/ledger/ledger.ts';
+import { silentLog } from '../../support/scripted-connection.ts';
+
+const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
+const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
+const context = { address: 'db', consistency: null, control: null } as unknown as RunContext;
+
+/** A step that writes; null: it is not known to which tables. */
+const stepOn = (tables: readonly { schema: string; name: string }[] | null): BatchStep =>
+  ({ sql: 'x', statement: { isRead: false, effects: { tables } } }) as unknown as BatchStep;
+
+/** What a batch of these steps comes to when its attempts end so, one after the other. */
+function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
+  const told: RunEnd[] = [];
+  const batches: Batch[] = [];
+  const left = [...ends];
+  const launch = (_wish: unknown, create: CreateRun, events: RunEvents): Execution => {
+    create(context, events);
+    const start = () => {
+      const end = left.shift();
+      if (end !== undefined) events.runEnded(end);
+    };
+    return { start, isSent: true, stop: () => {} } as unknown as Execution;
+  };
+  const launcher = { admission: new Admission(() => 1), launch } as unknown as Launcher;
+  const batch = { steps, key: null, isAtomic: true, undoableTables: null } as unknown as Batch;
+  const events: RunEvents = {
+    sink: { restart: () => true } as unknown as RunSink,
+    traceparent: null,
+    seen: () => {},
+    runEnded: (end) => told.push(end),
+  };
+  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
+  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes()).start();
+  return { told, batches, left: left.length };
+}
+
+const fourLosses = [lost, lost, lost, lost];
+
+test('where the key is proven to be free, what was written to known tables is told rolled back', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [
+    { kind: 'lost', outcome: 'rolled_back' },
+  ]);
+});
+
+test('where it is not known which tables were written to, a free key does not prove that nothing stands', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }]), stepOn(null)];
+  assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [lost]);
+});
+
+test('where the proof itself fails, what became of the batch stays unknown', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const failed: RunEnd = {
+    kind: 'batch failed',
+    fault: { kind: 'not undoable' },
+    statement: null,
+    outcome: 'not_executed',
+  };
+  assert.deepEqual(run(steps, [...fourLosses, failed]).told, [lost]);
+});
+
+test('after a loss, an attempt that could not take the key does not tell that nothing was executed', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
+  assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
+  assert.deepEqual(run(steps, [stopped]).told, [stopped]);
+});

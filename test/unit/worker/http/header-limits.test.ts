@@ -1,0 +1,40 @@
+// As many bytes of headers as a request may have, and one more; by one segment and by several.
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { test } from 'node:test';
+import { HeldBytes } from '../../../../src/worker/http/held-bytes.ts';
+import { Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+
+const mostBytes = 16 * 1024;
+
+/** What is made of a request whose headers have so many bytes, between the request line and the empty line. */
+function answerTo(headerBytes: number, cutAt: number | null): string {
+  let answer = 'waits';
+  const events: IntakeEvents = {
+    isBusy: false,
+    isAnswered: false,
+    parse: () => {},
+    takeRequest: () => {
+      answer = 'taken';
+      return { headers: {}, complete: true } as IncomingMessage;
+    },
+    refuse: ({ code }) => {
+      answer = code;
+    },
+    setReading: () => {},
+  };
+  const intake = new Intake(events, new HeldBytes(1 << 20), 1 << 20);
+  const field = '\r\nX: ';
+  const head = `GET / HTTP/1.1${field}${'x'.repeat(headerBytes - field.length)}\r\n\r\n`;
+  const bytes = Buffer.from(head);
+  intake.take(bytes.subarray(0, cutAt ?? bytes.length));
+  if (cutAt !== null) intake.take(bytes.subarray(cutAt));
+  return answer;
+}
+
+test('headers of exactly 16 KiB are taken, and of one byte more refused', () => {
+  for (const cutAt of [null, 1, 20, mostBytes - 1, mostBytes, mostBytes + 14, mostBytes + 16]) {
+    assert.equal(answerTo(mostBytes, cutAt), 'taken', `cut at ${cutAt}`);
+    assert.equal(answerTo(mostBytes + 1, cutAt), 'HEADERS_TOO_LARGE', `cut at ${cutAt}`);
+  }
+});

@@ -1,0 +1,60 @@
+// A held transaction gives its session back to be reset, however it has ended.
+// The pool resets by what it is told: what it is told can only be seen beside a pool that is made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RunEnd } from '../../../../src/worker/execute/outcome.ts';
+import type { RunContext } from '../../../../src/worker/execute/run-context.ts';
+import {
+  HeldTransaction,
+  type TransactionEnd,
+} from '../../../../src/worker/transactions/held-transaction.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedConnection,
+} from '../../support/scripted-connection.ts';
+
+const done: RunEnd = { kind: 'answered', failure: null, facts: null };
+const times = { idleMs: 60_000, totalMs: 60_000 };
+
+/** How the session comes back, and how the transaction has ended, when something was done to it. */
+async function givenBack(
+  act: (transaction: HeldTransaction, connection: ScriptedConnection) => void,
+): Promise<[string, TransactionEnd]> {
+  const connection = createScriptedConnection();
+  const session = createScriptedSession(connection);
+  const verdicts: string[] = [];
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: (_session: unknown, verdict: string) => verdicts.push(verdict) },
+  } as unknown as RunContext;
+  const end = await new Promise<TransactionEnd>((resolve) => {
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      ended: resolve,
+    });
+    act(transaction, connection);
+  });
+  assert.equal(verdicts.length, 1);
+  return [verdicts.join(), end];
+}
+
+test('a session that a transaction was held on is reset before another request has it', async () => {
+  for (const end of ['committed', 'rolled_back', 'ended', 'stopped', 'unknown'] as const) {
+    const found = await givenBack((transaction) => transaction.release(end, done));
+    assert.deepEqual(found, ['unclean', end]);
+  }
+  assert.deepEqual(await givenBack((transaction) => transaction.close()), ['unclean', 'stopping']);
+});
+
+test('a session that is lost under its transaction is not used again', async () => {
+  const found = await givenBack((transaction, connection) => {
+    connection.lose();
+    // The pool hears of it, and tells whoever keeps the session.
+    transaction.session.onLost?.();
+  });
+  assert.deepEqual(found, ['broken', 'lost']);
+});
