@@ -90,3 +90,14 @@ test("the supervisor's own figures are apart from the workers', which a sum is m
   assert.ok(text.includes(`${lag}_count{section="world"} 5`));
   assert.ok(!text.some((line) => /^process_(cpu|resident)/.test(line)));
 });
+
+test('what no scrape has told is told once, at the end: what one has told is not', async () => {
+  const totals = createTotals('world');
+  totals.update(0, snapshot(10, 0));
+  assert.equal(totals.unseen().requests, 10);
+  await lines(totals);
+  assert.equal(totals.unseen().requests, 0);
+  totals.retire(0);
+  totals.update(0, snapshot(3, 0));
+  assert.equal(totals.unseen().requests, 3);
+});

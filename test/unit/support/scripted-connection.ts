@@ -11,17 +11,18 @@ import type { Log } from '../../../src/shared/process/log.ts';
 import type { Session } from '../../../src/worker/backend/session.ts';
 import { errorPacket, okPacket, resultSet } from '../../support/database/mysql-answer.ts';
 
-/** Rows, an error, OK, no answer, or the end of the connection. */
+/** Rows, an error, OK with the server's flags and its number of warnings, plain OK, no answer, or the end of the connection. */
 export type ScriptedAnswer =
   | { readonly rows: readonly (readonly (string | null)[])[] }
   | { readonly errno: number }
+  | { readonly status: number; readonly warnings: number }
   | 'ok'
   | 'silence'
   | 'lost';
 
 /** What the connection was sent, and what was done to it. */
 export type ScriptedConnection = Connection & {
-  /** Statements, and the names of other commands. */
+  /** Statements; other commands by their names, with what stands behind them. */
   readonly sent: readonly string[];
   /** Ends it from the server's side. */
   readonly lose: () => void;
@@ -123,6 +124,11 @@ export const silentLog: Log = {
 function payloadsOf(said: Exclude<ScriptedAnswer, 'silence' | 'lost'>): readonly Buffer[] {
   if (said === 'ok') return [okPacket()];
   if ('errno' in said) return [errorPacket(said.errno, 'refused')];
+  if ('status' in said) {
+    const ok = okPacket(0, 0, said.status);
+    ok.writeUInt16LE(said.warnings, ok.length - 2);
+    return [ok];
+  }
   const columns = (said.rows[0] ?? ['']).map((_cell, at) => ({ name: `c${at}` }));
   return resultSet(columns, said.rows);
 }
@@ -131,5 +137,5 @@ function readCommand(packet: Buffer): string {
   const code = packet[headerBytes];
   if (code === commandCodes.query) return packet.toString('utf8', headerBytes + 1);
   const [name = 'unknown'] = Object.entries(commandCodes).find(([, known]) => known === code) ?? [];
-  return name;
+  return `${name} ${packet.toString('utf8', headerBytes + 1)}`.trim();
 }

@@ -53,3 +53,20 @@ test('a session that is lost beside its KILL is not used again', async () => {
     false,
   );
 });
+
+test('a KILL that came between two statements of a request is sent again, until the answer has come', async () => {
+  const session = createScriptedSession(createScriptedConnection());
+  let kills = 0;
+  let answered: () => void = () => {};
+  const answer = new Promise<void>((resolve) => {
+    answered = resolve;
+  });
+  const kill = async () => {
+    kills += 1;
+    if (kills === 3) answered();
+    return true;
+  };
+  const control = { kill, noteRunningOn: () => {} } as unknown as Control;
+  assert.equal(await killStatement(control, session, answer), true);
+  assert.equal(kills, 3);
+});

@@ -90,3 +90,15 @@ test('a read beside the token of what its own server has lost is told lost, not 
   const beside = await consistency.seenNow(connection, tokenOf('0-1-10'));
   assert.deepEqual(beside, { token: null, missing: 'lost', isVerified: false });
 });
+
+test('a write is an upper bound of what it saw only where the last write of its session before is known', () => {
+  const { session, consistency } = createServer('0-1-10');
+  const after = (last: string) =>
+    consistency.seenOn(session, ['0-1-10', '0-1-10', last], null, true).token?.position;
+  // It may be a write of somebody who had the session before.
+  assert.deepEqual(after('0-1-7'), tokenOf('0-1-10').position);
+  assert.deepEqual(after('0-1-8'), tokenOf('0-1-8').position);
+  assert.deepEqual(after('0-1-8'), tokenOf('0-1-10').position);
+  consistency.forget(session);
+  assert.deepEqual(after('0-1-9'), tokenOf('0-1-10').position);
+});

@@ -1,7 +1,10 @@
 // What an error says of the transaction around it. Must not need a server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { undoesTransaction } from '../../../../src/worker/execute/batch-break.ts';
+import {
+  outcomeWithoutTransaction,
+  undoesTransaction,
+} from '../../../../src/worker/execute/batch-break.ts';
 
 const undoes = (errno: number, wasCommitting: boolean) =>
   undoesTransaction({ errno, sqlState: 'HY000', message: 'refused' }, wasCommitting);
@@ -22,4 +25,21 @@ test('a deadlock and a conflict undo it wherever they come', () => {
 
 test('an error that leaves open what became of COMMIT does not undo it', () => {
   assert.equal(undoes(1180, true), false);
+});
+
+test('without a transaction, the first statement that is refused has applied nothing, but for a CALL; later ones leave a part', () => {
+  const refused = (step: number, isCall: boolean, errno = 1062) =>
+    outcomeWithoutTransaction({
+      kind: 'refused',
+      error: { errno, sqlState: '23000', message: 'refused' },
+      step,
+      isCall,
+      isOfKey: false,
+    });
+  assert.equal(refused(0, false), 'failed');
+  assert.equal(refused(0, true), 'partial');
+  assert.equal(refused(1, false), 'partial');
+  assert.equal(refused(0, false, 1180), 'unknown');
+  const stopped = { kind: 'stopped', reason: 'deadline', error: null, isCall: false } as const;
+  assert.equal(outcomeWithoutTransaction(stopped), 'unknown');
 });

@@ -81,3 +81,30 @@ test('after a loss, an attempt that could not take the key does not tell that no
   assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
   assert.deepEqual(run(steps, [stopped]).told, [stopped]);
 });
+
+test('a key that is there answers with its reply only to the request that it stands for', () => {
+  const replayed: string[] = [];
+  const told: RunEnd[] = [];
+  const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;
+  const events: RunEvents = {
+    sink,
+    traceparent: null,
+    seen: () => {},
+    runEnded: (end) => told.push(end),
+  };
+  const batch = { steps: [] } as unknown as Batch;
+  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
+  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  const taken = (request: string, reply: Buffer | null) => {
+    const launcher = { admission: new Admission(() => 1) } as unknown as Launcher;
+    const run = new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes());
+    run.keyTaken({ request, attempt: 'cc', reply });
+    return told.at(-1);
+  };
+  const reply = Buffer.from('the first reply');
+  assert.deepEqual(taken('other', reply), { kind: 'key refused', reason: 'other request' });
+  assert.deepEqual(taken('bb', null), { kind: 'key refused', reason: 'no reply' });
+  assert.deepEqual(replayed, []);
+  assert.deepEqual(taken('bb', reply), succeeded);
+  assert.deepEqual(replayed, ['the first reply']);
+});

@@ -77,3 +77,23 @@ test('sends a client back when the queue will have drained, where the queue is t
     runFailure({ kind: 'not executed', reason }, true, () => 7).retryAfterSeconds;
   assert.deepEqual([wait('queue full'), wait('deadline'), wait('stopping')], [7, 7, 1]);
 });
+
+test('a write that was stopped for any reason, or ended by an exception, is unknown; a read has failed', () => {
+  const reasons = [
+    'deadline',
+    'client gone',
+    'stalled',
+    'too large',
+    'killed',
+    'stopping',
+  ] as const;
+  for (const reason of reasons) {
+    const outcomeOf = (isRead: boolean) =>
+      runFailure({ kind: 'stopped', reason }, isRead, () => 7).outcome;
+    assert.deepEqual([outcomeOf(true), outcomeOf(false)], ['failed', 'unknown'], reason);
+  }
+  const faulted = (isSent: boolean, isRead: boolean) =>
+    runFailure({ kind: 'faulted', isSent, cause: new Error('a mistake') }, isRead, () => 7).outcome;
+  assert.deepEqual([faulted(true, true), faulted(true, false)], ['failed', 'unknown']);
+  assert.deepEqual([faulted(false, true), faulted(false, false)], ['not_executed', 'not_executed']);
+});

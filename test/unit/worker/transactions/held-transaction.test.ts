@@ -58,3 +58,32 @@ test('a session that is lost under its transaction is not used again', async () 
   });
   assert.deepEqual(found, ['broken', 'lost']);
 });
+
+test('whoever asks for a transaction that is about to end is told how it ended, and has no turn in it', async () => {
+  const session = createScriptedSession(createScriptedConnection());
+  const asked: string[] = [];
+  const turn = {
+    granted: () => asked.push('granted'),
+    refused: () => asked.push('refused'),
+    isTooLate: (end: TransactionEnd) => asked.push(end),
+    expire: () => {},
+  };
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: () => {}, admission: { admit: () => true, leave: () => {} } },
+  } as unknown as RunContext;
+  await new Promise<void>((resolve) => {
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      ended: () => resolve(),
+    });
+    transaction.close();
+    // Its ROLLBACK is under way.
+    transaction.request(turn);
+    assert.deepEqual(asked, []);
+  });
+  assert.deepEqual(asked, ['stopping']);
+});

@@ -14,6 +14,11 @@ import {
   type Job,
   type JobTools,
 } from '../../../../src/worker/transactions/held-turn.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+} from '../../support/scripted-connection.ts';
 
 /** Has a job done that throws, and resolves to how the transaction was said to have ended. */
 function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null> {
@@ -43,4 +48,74 @@ function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null
 test('an exception ends the transaction; behind a COMMIT that was sent it is unknown how', async () => {
   assert.equal(await endOf(() => {}), 'lost');
   assert.equal(await endOf((tools) => tools.commitIsSent()), 'unknown');
+});
+
+/** A job on a session that lay idle, whose server says whether its transaction is still there. */
+function turnAfterIdling(answer: ScriptedAnswer) {
+  const connection = createScriptedConnection(() => answer);
+  const session = createScriptedSession(connection, { aliveAt: performance.now() - 60_000 });
+  return new Promise<[hasRun: boolean, TransactionEnd | null]>((resolve) => {
+    let hasRun = false;
+    const transaction = {
+      context: { consistency: null, control: null },
+      request: (turn: Turn) => turn.granted(session),
+      release: (ended: TransactionEnd | null) => resolve([hasRun, ended]),
+    } as unknown as HeldTransaction;
+    const job: Job = {
+      seesOneMoment: true,
+      perform: async () => {
+        hasRun = true;
+        return { end: { kind: 'answered', failure: null, facts: null }, ended: null };
+      },
+      afterEnd: () => ({ kind: 'transaction ended', outcome: 'not_executed' }),
+    };
+    const events = { traceparent: null, runEnded: () => {} } as unknown as RunEvents;
+    new HeldTurn(transaction, job, null, events, new RunTimes()).start();
+  });
+}
+
+test('on a session that lay idle nothing runs before its server has said that the transaction is still there', async () => {
+  const [autocommit, inTransaction] = [2, 3];
+  const open = { status: inTransaction, warnings: 0 };
+  const over = { status: autocommit, warnings: 0 };
+  assert.deepEqual(await turnAfterIdling(open), [true, null]);
+  assert.deepEqual(await turnAfterIdling(over), [false, 'lost']);
+  assert.deepEqual(await turnAfterIdling('lost'), [false, 'lost']);
+});
+
+test('the age of a transaction ends what runs in it, but not a COMMIT that was sent', async () => {
+  for (const [isCommitting, stopped] of [
+    [false, 'deadline'],
+    [true, null],
+  ] as const) {
+    const found = await new Promise((resolve) => {
+      const connection = { isLost: false, destroy: () => {}, resume: () => {} };
+      const transaction = {
+        context: { consistency: null, control: null },
+        request: (turn: Turn) => turn.granted({ connection, aliveAt: performance.now() } as never),
+        release: () => {},
+      } as unknown as HeldTransaction;
+      const ends: RunEnd[] = [];
+      const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
+      const job: Job = {
+        seesOneMoment: true,
+        perform: async (tools) => {
+          if (isCommitting) tools.commitIsSent();
+          turn.expire();
+          resolve([tools.stopReason, ends.length]);
+          return { end: { kind: 'answered', failure: null, facts: null }, ended: 'committed' };
+        },
+        afterEnd: () => ({ kind: 'lost', outcome: 'unknown' }),
+      };
+      const turn = new HeldTurn(
+        transaction,
+        job,
+        null,
+        events as unknown as RunEvents,
+        new RunTimes(),
+      );
+      turn.start();
+    });
+    assert.deepEqual(found, [stopped, 0]);
+  }
 });

@@ -1,0 +1,54 @@
+// Who may ask.
+import type { Mutation } from '../mutation.ts';
+
+export const guardMutations: readonly Mutation[] = [
+  {
+    name: 'last-token-only',
+    promise: 'each of several tokens is good',
+    file: 'src/worker/http/guard.ts',
+    before: 'known = timingSafeEqual(asked, expected) || known;',
+    after: 'known = timingSafeEqual(asked, expected);',
+    tests: ['test/unit/worker/http/guard.test.ts'],
+  },
+  {
+    name: 'revoked-token',
+    promise: 'a token that was taken away is refused',
+    file: 'src/worker/http/guard.ts',
+    before: 'digests = next.map(digest);',
+    after: 'digests = [...digests, ...next.map(digest)];',
+    tests: ['test/unit/worker/http/guard.test.ts'],
+  },
+  {
+    name: 'same-site-page',
+    promise: 'a page of the same site, but another origin, runs no SQL',
+    file: 'src/worker/http/guard.ts',
+    before:
+      "return site === undefined || site === 'same-origin' || site === 'none' ? null : otherSite;",
+    after: "return site !== 'cross-site' ? null : otherSite;",
+    tests: ['test/unit/worker/http/guard.test.ts'],
+  },
+  {
+    name: 'form-as-link',
+    promise: 'a form that another site sends is no link that was followed',
+    file: 'src/worker/http/guard.ts',
+    before: "    headers.origin === undefined &&\n    headers['sec-purpose']",
+    after: "    headers['sec-purpose']",
+    tests: ['test/unit/worker/http/guard.test.ts'],
+  },
+  {
+    name: 'subdomain-as-host',
+    promise: 'a name below a listed one is not listed',
+    file: 'src/worker/http/guard.ts',
+    before: 'host === null || allowed.has(host)',
+    after: "host === null || allowed.has(host.replace(/^[^.]+\\./, ''))",
+    tests: ['test/unit/worker/http/guard.test.ts'],
+  },
+  {
+    name: 'unsigned-token-taken',
+    promise: 'a consistency token without a signature is none where gateways share a key',
+    file: 'src/worker/consistency/token.ts',
+    before: 'if (key !== null && !isSigned(',
+    after: "if (key !== null && mac !== '' && !isSigned(",
+    tests: ['test/unit/worker/consistency/token.test.ts'],
+  },
+];

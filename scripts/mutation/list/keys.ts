@@ -1,0 +1,61 @@
+// Idempotency keys: whom they belong to, and what an attempt may conclude.
+import type { Mutation } from '../mutation.ts';
+
+export const keyMutations: readonly Mutation[] = [
+  {
+    name: 'other-request-replayed',
+    promise: 'a key that stands for another request is refused',
+    file: 'src/worker/execute/keyed-run.ts',
+    before: 'if (request !== this.#key.request) {',
+    after: "if (request === '') {",
+    tests: ['test/behaviour/idempotency/keys.test.ts'],
+  },
+  {
+    name: 'loss-told-not-executed',
+    promise: 'after a loss, an attempt without the key does not tell what became of those before',
+    file: 'src/worker/execute/keyed-run.ts',
+    before: 'if (this.#hasLost && !hasKey) return',
+    after: 'if (this.#hasLost && hasKey) return',
+    tests: ['test/unit/worker/execute/keyed-run.test.ts'],
+  },
+  {
+    name: 'predecessor-elsewhere-killed',
+    promise: 'what is left of an attempt is ended on its own server alone',
+    file: 'src/worker/ledger/attempt.ts',
+    before: 'if (lost === null || !isSameServer(lost.identity, identity)) return;',
+    after: "if (lost === null || identity.name === '') return;",
+    tests: ['test/behaviour/idempotency/faults.test.ts'],
+  },
+  {
+    name: 'keys-shared-by-sections',
+    promise: 'a key is that of its section',
+    file: 'src/worker/endpoints/v1/idempotency.ts',
+    before: 'id: hash([section, header]),',
+    after: 'id: hash([section.slice(0, 1), header]),',
+    tests: ['test/behaviour/idempotency/keys.test.ts'],
+  },
+  {
+    name: 'key-boundaries',
+    promise: 'a section and a key cannot be cut elsewhere and be another pair',
+    file: 'src/worker/endpoints/v1/idempotency.ts',
+    before: 'Buffer.byteLength(text)}:',
+    after: "''}",
+    tests: ['test/behaviour/idempotency/keys.test.ts'],
+  },
+  {
+    name: 'turn-left-twice',
+    promise: 'who leaves the line of a key twice takes no other place',
+    file: 'src/worker/ledger/key-turns.ts',
+    before: 'if (isIn) this.#leave(id, begin);',
+    after: 'if (isIn || begin.length >= 0) this.#leave(id, begin);',
+    tests: ['test/unit/worker/ledger/key-turns.test.ts'],
+  },
+  {
+    name: 'triggers-not-asked',
+    promise: 'a table with a trigger is not believed to be undone by a ROLLBACK',
+    file: 'src/worker/execute/undoable-tables.ts',
+    before: 'good === found && triggers === 0',
+    after: 'good === found && triggers !== undefined',
+    tests: ['test/behaviour/v1/query.test.ts'],
+  },
+];

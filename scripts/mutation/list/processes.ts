@@ -1,0 +1,77 @@
+// Files and locks of an instance, KILL, heartbeats, and the sums over workers.
+import type { Mutation } from '../mutation.ts';
+
+export const processMutations: readonly Mutation[] = [
+  {
+    name: 'successors-pidfile-removed',
+    promise: 'a pidfile is removed only by the process that wrote it',
+    file: 'src/supervisor/pidfile.ts',
+    before: "if (readFileSync(path, 'utf8') === content) unlinkSync(path);",
+    after: "if (content !== '') unlinkSync(path);",
+    tests: ['test/behaviour/lifecycle/handover.test.ts'],
+  },
+  {
+    name: 'lock-behind-link',
+    promise: 'a lock file that is a link is not followed',
+    file: 'src/supervisor/file-lock.ts',
+    before: 'O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK',
+    after: 'O_RDWR | O_CREAT | O_NONBLOCK',
+    tests: ['test/unit/supervisor/commit-memory.test.ts'],
+  },
+  {
+    name: 'lock-open-to-others',
+    promise: 'a lock file that others could open is closed to them',
+    file: 'src/supervisor/file-lock.ts',
+    before: 'if ((stats.mode & 0o777) !== mode) fchmodSync(fd, mode);',
+    after: '',
+    tests: ['test/unit/supervisor/claim.test.ts'],
+  },
+  {
+    name: 'killed-session-clean',
+    promise: 'a session is reset after a KILL',
+    file: 'src/worker/backend/kill.ts',
+    before: "pool.release(session, 'unclean', Math.max",
+    after: "pool.release(session, 'clean', Math.max",
+    tests: ['test/unit/worker/backend/kill.test.ts'],
+  },
+  {
+    name: 'killed-once',
+    promise: 'a KILL that came between two statements of a request is sent again',
+    file: 'src/worker/backend/kill.ts',
+    before: '} while (killed && !hasEnded && !connection.isLost);',
+    after: '} while (killed && hasEnded && connection.isLost);',
+    tests: ['test/unit/worker/backend/kill.test.ts'],
+  },
+  {
+    name: 'hung-after-nine-pings',
+    promise: 'a worker is killed after ten unanswered pings, and not before',
+    file: 'src/supervisor/heartbeat.ts',
+    before: 'const mostUnanswered = 10;',
+    after: 'const mostUnanswered = 9;',
+    tests: ['test/unit/supervisor/heartbeat.test.ts'],
+  },
+  {
+    name: 'dead-worker-counted-twice',
+    promise: 'a counter does not count what a dead worker has counted twice',
+    file: 'src/supervisor/totals.ts',
+    before: '      present.delete(slot);\n',
+    after: '',
+    tests: ['test/unit/supervisor/totals.test.ts'],
+  },
+  {
+    name: 'gauges-of-the-dead',
+    promise: 'the gauges of a worker end with it',
+    file: 'src/supervisor/totals.ts',
+    before: 'samples: snapshot.samples.filter(isCounter),',
+    after: 'samples: snapshot.samples.filter((sample) => isCounter(sample) || sample.value > 0),',
+    tests: ['test/unit/supervisor/totals.test.ts'],
+  },
+  {
+    name: 'seen-told-as-unseen',
+    promise: 'what a scrape has told is not told again at the end of a drain',
+    file: 'src/supervisor/totals.ts',
+    before: '      seen = count();\n',
+    after: '',
+    tests: ['test/unit/supervisor/totals.test.ts'],
+  },
+];

@@ -1,0 +1,53 @@
+// What was sent is not sent again.
+import type { Mutation } from '../mutation.ts';
+
+export const repeatMutations: readonly Mutation[] = [
+  {
+    name: 'moved-write-begun-again',
+    promise: 'a write that was sent is not begun at another server',
+    file: 'src/worker/execute/routed-run.ts',
+    before: "return end.kind === 'not executed' || this.#wish.isReadOnly;",
+    after: "return end.kind !== 'answered';",
+    tests: ['test/unit/worker/execute/routed-run.test.ts'],
+  },
+  {
+    name: 'lost-write-begun-again',
+    promise: 'a write whose connection was lost is not begun at another server',
+    file: 'src/worker/execute/routed-run.ts',
+    before: "case 'lost':\n        return isReadOnly;",
+    after: "case 'lost':\n        return end.outcome === 'unknown';",
+    tests: ['test/unit/worker/execute/routed-run.test.ts'],
+  },
+  {
+    name: 'batch-without-key-replayed',
+    promise: 'a batch is replayed at another server only if it has a key',
+    file: 'src/worker/execute/routed-run.ts',
+    before: "return isReadOnly || (hasKey && failure.batch?.outcome === 'rolled_back');",
+    after: "return isReadOnly || hasKey || failure.batch?.outcome === 'rolled_back';",
+    tests: ['test/unit/worker/execute/routed-run.test.ts'],
+  },
+  {
+    name: 'read-replayed-behind-its-bytes',
+    promise: 'a read of which a byte has left is not begun at another server',
+    file: 'src/worker/execute/routed-run.ts',
+    before: 'if (run.isSent && !(this.#wish.isReadOnly && !this.sink.hasLeft)) return;',
+    after: 'if (run.isSent && !this.#wish.isReadOnly) return;',
+    tests: ['test/unit/worker/execute/routed-run.test.ts'],
+  },
+  {
+    name: 'written-read-told-not-executed',
+    promise: 'what the pipeline has written is never told as not executed',
+    file: 'src/worker/execute/run.ts',
+    before: "kind: this.#wasWritten ? 'cut short' : 'not executed'",
+    after: "kind: 'not executed'",
+    tests: ['test/behaviour/execution/pipeline-second-run.test.ts'],
+  },
+  {
+    name: 'batch-begun-anew-not-undone',
+    promise: 'a batch is begun anew only if all of it was undone',
+    file: 'src/worker/execute/batch-run.ts',
+    before: "if (!isUndone || broken.kind !== 'refused' ||",
+    after: "if (broken.kind !== 'refused' ||",
+    tests: ['test/behaviour/v1/batch-faults.test.ts'],
+  },
+];

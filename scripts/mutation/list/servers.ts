@@ -1,0 +1,61 @@
+// Which server takes writes, which is read from, and what a token proves.
+import type { Mutation } from '../mutation.ts';
+
+export const serverMutations: readonly Mutation[] = [
+  {
+    name: 'incomparable-takes-writes',
+    promise: 'a server that was left behind takes no writes if its history cannot be compared',
+    file: 'src/shared/topology/judge.ts',
+    before: 'return hasAllOf(view.position, reference.position) !== true;',
+    after: 'return hasAllOf(view.position, reference.position) === false;',
+    tests: ['test/unit/shared/topology/judge.test.ts'],
+  },
+  {
+    name: 'chosen-by-an-older-look',
+    promise: 'another primary is chosen only by looks that are not older than what is in use',
+    file: 'src/shared/topology/judge.ts',
+    before: 'if (chosen.view.askedAt <= inUse.view.askedAt) return choice;',
+    after: 'if (chosen.view.askedAt !== inUse.view.askedAt) return choice;',
+    tests: ['test/unit/shared/topology/judge.test.ts'],
+  },
+  {
+    name: 'ghosts-served',
+    promise: 'a replica that holds what the primary lacks is not read from',
+    file: 'src/shared/topology/judge.ts',
+    before: 'if (isContained === false && !isNode)',
+    after: 'if (isContained === false && isNode)',
+    tests: ['test/unit/shared/topology/judge.test.ts'],
+  },
+  {
+    name: 'returned-after-two-looks',
+    promise: 'a server that had been gone counts after three looks',
+    file: 'src/worker/topology/candidate.ts',
+    before: 'const looksToReturn = 3;',
+    after: 'const looksToReturn = 2;',
+    tests: ['test/unit/worker/topology/candidate.test.ts'],
+  },
+  {
+    name: 'one-domain-is-enough',
+    promise: 'a server has all of a history only if it has all of its domains',
+    file: 'src/shared/topology/position.ts',
+    before: 'return [...other.highest].every(',
+    after: 'return [...other.highest].some(',
+    tests: ['test/unit/shared/topology/position.test.ts'],
+  },
+  {
+    name: 'end-of-a-range',
+    promise: 'a range of GTIDs is held to its end',
+    file: 'src/shared/topology/gtid-sets.ts',
+    before: 'first <= from && to <= last',
+    after: 'first <= from && from <= last',
+    tests: ['test/unit/shared/topology/gtid-sets.test.ts'],
+  },
+  {
+    name: 'first-write-of-a-session',
+    promise: 'a write on a session that was not asked before does not bound what was seen',
+    file: 'src/worker/consistency/consistency.ts',
+    before: 'const own = isWriteAlone && last !== null ? answer.ownWrite : null;',
+    after: 'const own = isWriteAlone ? answer.ownWrite : null;',
+    tests: ['test/unit/worker/consistency/consistency.test.ts'],
+  },
+];

@@ -1,0 +1,45 @@
+// Nothing of a request is left in its session for the next one.
+import type { Mutation } from '../mutation.ts';
+
+export const sessionMutations: readonly Mutation[] = [
+  {
+    name: 'changed-state-taken-clean',
+    promise: 'a session of which the server says that it was changed is reset',
+    file: 'src/shared/mysql/query.ts',
+    before: 'error === null && !this.#stateChanged && this.isSettled',
+    after: 'error === null && this.isSettled',
+    tests: ['test/behaviour/sessions/sessions.test.ts'],
+  },
+  {
+    name: 'open-transaction-taken-clean',
+    promise: 'a session with an open transaction is reset',
+    file: 'src/shared/mysql/query.ts',
+    before: 'error === null && !this.#stateChanged && this.isSettled',
+    after: 'error === null && !this.#stateChanged',
+    tests: ['test/behaviour/sessions/sessions.test.ts'],
+  },
+  {
+    name: 'text-not-asked',
+    promise: 'a session is clean only if the text of the statement says so too',
+    file: 'src/worker/execute/run.ts',
+    before: 'const isClean = flagsClean && leavesSessionClean && !isReadOnly',
+    after: 'const isClean = flagsClean && !isReadOnly',
+    tests: ['test/behaviour/sessions/sessions.test.ts'],
+  },
+  {
+    name: 'use-outlives-reset',
+    promise: 'USE is gone before another request has the session',
+    file: 'src/worker/backend/session.ts',
+    before: '      onePacketCommand(commandCodes.initDb, this.#database),\n',
+    after: '',
+    tests: ['test/behaviour/sessions/sessions.test.ts'],
+  },
+  {
+    name: 'unclean-session-lent',
+    promise: 'a session that is not clean is reset before it is lent again',
+    file: 'src/worker/backend/pool.ts',
+    before: "else if (verdict === 'clean') this.#lend(session, null);",
+    after: "else if (verdict !== 'broken') this.#lend(session, null);",
+    tests: ['test/behaviour/sessions/sessions.test.ts'],
+  },
+];

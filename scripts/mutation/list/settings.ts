@@ -1,0 +1,77 @@
+// Settings, secrets, and what a section allows.
+import type { Mutation } from '../mutation.ts';
+
+export const settingMutations: readonly Mutation[] = [
+  {
+    name: 'read-only-section-writes',
+    promise: 'a section that only reads runs no write',
+    file: 'src/worker/endpoints/statement.ts',
+    before: 'const isReadOnly = config.readOnly || wish.readOnly;',
+    after: 'const isReadOnly = wish.readOnly;',
+    tests: ['test/behaviour/sessions/read-only.test.ts'],
+  },
+  {
+    name: 'read-only-batch-without-transaction',
+    promise: 'a batch that only reads runs in a READ ONLY transaction',
+    file: 'src/worker/endpoints/v1/decide-batch.ts',
+    before: 'isAtomic: request.isAtomic || isReadOnly,',
+    after: 'isAtomic: request.isAtomic,',
+    tests: ['test/behaviour/v1/batch.test.ts'],
+  },
+  {
+    name: 'token-shown',
+    promise: 'no token is shown among the effective settings',
+    file: 'src/shared/settings/describe.ts',
+    before: 'config.tokens.map(() => hidden)',
+    after: 'config.tokens.map((token) => token.slice(0, 4))',
+    tests: ['test/unit/shared/settings/config.test.ts'],
+  },
+  {
+    name: 'direction-in-log',
+    promise: 'a line of the log cannot be made to read as something else',
+    file: 'src/shared/process/log.ts',
+    before: 'const control = /[\\p{Cc}\\u061c',
+    after: 'const control = /[\\u061c',
+    tests: ['test/unit/shared/process/log.test.ts'],
+  },
+  {
+    name: 'referer-query-in-log',
+    promise: 'no query string stands in the access log, that of the Referer neither',
+    file: 'src/worker/observe/access-lines.ts',
+    before: 'escapeCombined(withoutQuery(referer))',
+    after: 'escapeCombined(referer)',
+    tests: ['test/behaviour/observe/access-log.test.ts'],
+  },
+  {
+    name: 'insecure-by-default',
+    promise: 'a listener beyond loopback needs a token or insecure',
+    file: 'src/shared/settings/config-conflicts.ts',
+    before: '!isLocal(listen) && !mayBeGuarded && !insecure,',
+    after: '!isLocal(listen) && !mayBeGuarded && insecure,',
+    tests: ['test/unit/shared/settings/config.test.ts'],
+  },
+  {
+    name: 'keys-forgotten-under-way',
+    promise: 'a key is remembered for as long as its request may run',
+    file: 'src/shared/settings/config-conflicts.ts',
+    before: 'config.idempotencyKeepMs < config.statementTimeoutMs,',
+    after: 'config.idempotencyKeepMs < config.statementTimeoutMs / 2,',
+    tests: ['test/unit/shared/settings/config.test.ts'],
+  },
+  {
+    name: 'secret-writable-by-others',
+    promise: 'a file with a secret that others may write to is refused',
+    file: 'src/shared/settings/credentials.ts',
+    before: 'return (stats.mode & 0o006) !== 0;',
+    after: 'return (stats.mode & 0o004) !== 0;',
+    tests: ['test/unit/shared/settings/config.test.ts'],
+  },
+  {
+    name: 'queue-one-too-many',
+    promise: 'no more requests wait than the queue has places',
+    file: 'src/worker/backend/admission.ts',
+    before: 'if (this.waiting >= this.#places()) return false;',
+    after: 'if (this.waiting > this.#places()) return false;',
+    tests: ['test/unit/worker/backend/admission.test.ts'],
+  },
+];

@@ -1,0 +1,77 @@
+// What the text of a statement says, and what the server makes of it.
+import type { Mutation } from '../mutation.ts';
+
+export const textMutations: readonly Mutation[] = [
+  {
+    name: 'get-lock-under-read-only',
+    promise: 'GET_LOCK is not allowed where only reads are',
+    file: 'src/shared/sql/classify.ts',
+    before: '!facts.lockingRead && !facts.sessionCall && !facts.sequence,',
+    after: '!facts.lockingRead && !facts.sequence,',
+    tests: ['test/unit/shared/sql/classify.test.ts'],
+  },
+  {
+    name: 'outfile-under-read-only',
+    promise: 'INTO OUTFILE and executable comments are not allowed where only reads are',
+    file: 'src/shared/sql/classify.ts',
+    before: 'single && reads && tame && !facts.lockingRead',
+    after: 'single && reads && !facts.lockingRead',
+    tests: ['test/unit/shared/sql/classify.test.ts'],
+  },
+  {
+    name: 'write-behind-with',
+    promise: 'a WITH that leads to a write is no read',
+    file: 'src/shared/sql/classify.ts',
+    before: "return facts.main === 'SELECT' || facts.main === 'VALUES' || facts.main === 'TABLE';",
+    after: "return facts.main !== '';",
+    tests: ['test/unit/shared/sql/classify.test.ts'],
+  },
+  {
+    name: 'stored-function-by-its-schema',
+    promise: 'a function with a schema before it is no built-in',
+    file: 'src/shared/sql/facts.ts',
+    before: 'if (this.#dotted) this.unknownCall = true;\n    else if',
+    after: 'if',
+    tests: ['test/unit/shared/sql/classify.test.ts'],
+  },
+  {
+    name: 'last-insert-id-of-a-number',
+    promise: 'LAST_INSERT_ID(n) is seen by later statements',
+    file: 'src/shared/sql/facts.ts',
+    before: 'if (kind !== tokenKinds.close) this.leavesTraces = true;',
+    after: 'if (kind === tokenKinds.semicolon) this.leavesTraces = true;',
+    tests: ['test/unit/shared/sql/classify-session.test.ts'],
+  },
+  {
+    name: 'dollar-quotes',
+    promise: 'a text that MySQL 9 may read as a string between $tag$ is in doubt',
+    file: 'src/shared/sql/lexer.ts',
+    before: 'if (dollars > 1) this.doubt |= doubts.dollar;',
+    after: 'if (dollars > 2) this.doubt |= doubts.dollar;',
+    tests: ['test/unit/shared/sql/lexer.test.ts'],
+  },
+  {
+    name: 'mariadb-comment-executed',
+    promise: "MariaDB's executable comments are SQL",
+    file: 'src/shared/sql/comments.ts',
+    before: 'if (third !== 0x21 && !mariadb) return ordinary;',
+    after: 'if (third !== 0x21) return ordinary;',
+    tests: ['test/unit/shared/sql/classify.test.ts'],
+  },
+  {
+    name: 'own-savepoint-in-capitals',
+    promise: "the gateway's own savepoints are refused however they are written",
+    file: 'src/shared/sql/transaction-safe.ts',
+    before: '.toLowerCase().startsWith(savepointPrefix)',
+    after: '.startsWith(savepointPrefix)',
+    tests: ['test/unit/shared/sql/transaction-safe.test.ts'],
+  },
+  {
+    name: 'literal-in-digest',
+    promise: 'no literal stands in a digest where servers may cut the text differently',
+    file: 'src/shared/sql/digest.ts',
+    before: 'if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();',
+    after: 'if (lexer.unterminated) return out.cut();',
+    tests: ['test/unit/shared/sql/digest.test.ts'],
+  },
+];

@@ -1,0 +1,70 @@
+// What a section that only reads lets through, and how a batch that only reads is run.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
+import type { Known } from '../../../../src/worker/catalogue/table-effects.ts';
+import {
+  decideStatement,
+  type StatementSettings,
+} from '../../../../src/worker/endpoints/statement.ts';
+import type { BatchRequest } from '../../../../src/worker/endpoints/v1/batch-request.ts';
+import { decideBatch } from '../../../../src/worker/endpoints/v1/decide-batch.ts';
+
+const nothingKnown: Known = {
+  builtIns: builtInEverywhere,
+  objects: null,
+  changeBegins: () => {},
+  changeEnds: () => {},
+  missed: () => {},
+};
+const settings: StatementSettings = {
+  multiStatements: true,
+  readOnly: false,
+  sessionReset: 'auto',
+  coalesce: false,
+};
+
+function decide(sql: string, section: boolean, request: boolean) {
+  const wish = {
+    sql,
+    params: null,
+    paramsKey: 'params',
+    readOnly: request,
+    isSingle: true,
+    rollbackOnError: false,
+    asksServer: false,
+    format: null,
+  } as const;
+  const decided = decideStatement({ ...settings, readOnly: section }, wish, 1000, nothingKnown);
+  return decided.ok ? decided.statement.isReadOnly : decided.failure.code;
+}
+
+test('a section that only reads, or a request, refuses a write and runs a read READ ONLY', () => {
+  for (const [section, request] of [
+    [true, false],
+    [false, true],
+    [true, true],
+  ] as const) {
+    assert.equal(decide('insert into t values (1)', section, request), 'READ_ONLY');
+    assert.equal(decide('select 1', section, request), true);
+  }
+  assert.equal(decide('insert into t values (1)', false, false), false);
+});
+
+test('a batch that only reads runs in a transaction, whether it asks for one or not', () => {
+  const batchOf = (section: boolean, readOnly: boolean) => {
+    const request: BatchRequest = {
+      statements: [{ sql: 'select 1', params: null, expect: null }],
+      isAtomic: false,
+      isolation: null,
+      readOnly,
+      retry: 0,
+    } as unknown as BatchRequest;
+    const decided = decideBatch({ ...settings, readOnly: section }, request, 1000, nothingKnown);
+    if (!decided.ok) return assert.fail(decided.failure.code);
+    return [decided.batch.isAtomic, decided.batch.isReadOnly];
+  };
+  assert.deepEqual(batchOf(false, false), [false, false]);
+  assert.deepEqual(batchOf(true, false), [true, true]);
+  assert.deepEqual(batchOf(false, true), [true, true]);
+});
