@@ -56,7 +56,7 @@ export const fateMutations: readonly Mutation[] = [
     file: 'src/worker/execute/statement-failure.ts',
     before: 'isRolledBack && !isUnknown && rollbackUndoesAll',
     after: 'isRolledBack && rollbackUndoesAll',
-    tests: ['test/unit/shared/sql/rollback.test.ts'],
+    tests: ['test/unit/worker/execute/statement-failure.test.ts'],
   },
   {
     name: 'rollback-warning-ignored',
@@ -64,7 +64,7 @@ export const fateMutations: readonly Mutation[] = [
     file: 'src/worker/execute/session-lease.ts',
     before: "if (sink.count > 0) return 'partial';",
     after: "if (sink.count > 1) return 'partial';",
-    tests: ['test/behaviour/transactions/held.test.ts'],
+    tests: ['test/unit/worker/execute/session-lease.test.ts'],
   },
   {
     name: 'missing-savepoint-ignored',
@@ -72,7 +72,7 @@ export const fateMutations: readonly Mutation[] = [
     file: 'src/worker/execute/session-lease.ts',
     before: "return first.error === null ? 'rolled_back' : 'no proof';",
     after: "return last.error === null ? 'rolled_back' : 'no proof';",
-    tests: ['test/behaviour/transactions/held.test.ts'],
+    tests: ['test/unit/worker/execute/session-lease.test.ts'],
   },
   {
     name: 'sent-after-interruption',
@@ -80,6 +80,6 @@ export const fateMutations: readonly Mutation[] = [
     file: 'src/worker/execute/session-lease.ts',
     before: "if (this.#isInterrupted) return { kind: 'answered', error: null };",
     after: "if (this.#killing !== null && this.isLost) return { kind: 'answered', error: null };",
-    tests: ['test/behaviour/transactions/held.test.ts'],
+    tests: ['test/unit/worker/execute/session-lease.test.ts'],
   },
 ];

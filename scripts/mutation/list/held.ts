@@ -32,7 +32,7 @@ export const heldMutations: readonly Mutation[] = [
     file: 'src/worker/transactions/held-transactions.ts',
     before: 'if (name.pid !== pid || name.incarnation !== incarnation)',
     after: 'if (name.pid !== pid)',
-    tests: ['test/behaviour/transactions/held.test.ts'],
+    tests: ['test/unit/worker/transactions/held-transactions.test.ts'],
   },
   {
     name: 'forgotten-commit-told-over',
@@ -48,7 +48,7 @@ export const heldMutations: readonly Mutation[] = [
     file: 'src/worker/endpoints/held-requests.ts',
     before: "if (ending === 'unknown') return connectionLostElsewhere;",
     after: "if (ending === 'unknown' && !wasSent) return connectionLostElsewhere;",
-    tests: ['test/behaviour/transactions/held-lost.test.ts'],
+    tests: ['test/unit/worker/endpoints/held-requests.test.ts'],
   },
   {
     name: 'error-left-something',
@@ -56,6 +56,6 @@ export const heldMutations: readonly Mutation[] = [
     file: 'src/worker/transactions/statement-job.ts',
     before: 'const isUndone = isUndoing && !hasLeft && !failure.mayBePartial;',
     after: 'const isUndone = isUndoing && !failure.mayBePartial;',
-    tests: ['test/behaviour/transactions/held.test.ts'],
+    tests: ['test/unit/worker/transactions/statement-job.test.ts'],
   },
 ];

@@ -32,7 +32,7 @@ export const httpMutations: readonly Mutation[] = [
     file: 'src/worker/http/body.ts',
     before: 'if (body.length <= maxBytes) return;',
     after: 'if (body.length < maxBytes) return;',
-    tests: ['test/behaviour/http/syntax.test.ts'],
+    tests: ['test/unit/worker/http/body.test.ts'],
   },
   {
     name: 'url-of-the-limit-refused',
@@ -40,7 +40,7 @@ export const httpMutations: readonly Mutation[] = [
     file: 'src/worker/http/request-line.ts',
     before: 'return version - 1 - target > maxUrlBytes ?',
     after: 'return version - 1 - target >= maxUrlBytes ?',
-    tests: ['test/behaviour/http/syntax.test.ts'],
+    tests: ['test/unit/worker/http/request-line.test.ts'],
   },
   {
     name: 'two-spaces',
@@ -48,6 +48,6 @@ export const httpMutations: readonly Mutation[] = [
     file: 'src/worker/http/request-line.ts',
     before: 'if (bytes.indexOf(space, target) !== version - 1) return notOneSpace;',
     after: 'if (bytes[target] === space) return notOneSpace;',
-    tests: ['test/behaviour/http/syntax-strict.test.ts'],
+    tests: ['test/unit/worker/http/request-line.test.ts'],
   },
 ];

@@ -8,7 +8,7 @@ export const keyMutations: readonly Mutation[] = [
     file: 'src/worker/execute/keyed-run.ts',
     before: 'if (request !== this.#key.request) {',
     after: "if (request === '') {",
-    tests: ['test/behaviour/idempotency/keys.test.ts'],
+    tests: ['test/unit/worker/execute/keyed-run.test.ts'],
   },
   {
     name: 'loss-told-not-executed',
@@ -24,7 +24,7 @@ export const keyMutations: readonly Mutation[] = [
     file: 'src/worker/ledger/attempt.ts',
     before: 'if (lost === null || !isSameServer(lost.identity, identity)) return;',
     after: "if (lost === null || identity.name === '') return;",
-    tests: ['test/behaviour/idempotency/faults.test.ts'],
+    tests: ['test/unit/worker/ledger/attempt.test.ts'],
   },
   {
     name: 'keys-shared-by-sections',
@@ -32,7 +32,7 @@ export const keyMutations: readonly Mutation[] = [
     file: 'src/worker/endpoints/v1/idempotency.ts',
     before: 'id: hash([section, header]),',
     after: 'id: hash([section.slice(0, 1), header]),',
-    tests: ['test/behaviour/idempotency/keys.test.ts'],
+    tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
   },
   {
     name: 'key-boundaries',
@@ -40,7 +40,7 @@ export const keyMutations: readonly Mutation[] = [
     file: 'src/worker/endpoints/v1/idempotency.ts',
     before: 'Buffer.byteLength(text)}:',
     after: "''}",
-    tests: ['test/behaviour/idempotency/keys.test.ts'],
+    tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
   },
   {
     name: 'turn-left-twice',
@@ -56,6 +56,6 @@ export const keyMutations: readonly Mutation[] = [
     file: 'src/worker/execute/undoable-tables.ts',
     before: 'good === found && triggers === 0',
     after: 'good === found && triggers !== undefined',
-    tests: ['test/behaviour/v1/query.test.ts'],
+    tests: ['test/unit/worker/execute/undoable-tables.test.ts'],
   },
 ];

@@ -8,7 +8,7 @@ export const processMutations: readonly Mutation[] = [
     file: 'src/supervisor/pidfile.ts',
     before: "if (readFileSync(path, 'utf8') === content) unlinkSync(path);",
     after: "if (content !== '') unlinkSync(path);",
-    tests: ['test/behaviour/lifecycle/handover.test.ts'],
+    tests: ['test/unit/supervisor/pidfile.test.ts'],
   },
   {
     name: 'lock-behind-link',
@@ -16,7 +16,7 @@ export const processMutations: readonly Mutation[] = [
     file: 'src/supervisor/file-lock.ts',
     before: 'O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK',
     after: 'O_RDWR | O_CREAT | O_NONBLOCK',
-    tests: ['test/unit/supervisor/commit-memory.test.ts'],
+    tests: ['test/unit/supervisor/file-lock.test.ts'],
   },
   {
     name: 'lock-open-to-others',
@@ -24,7 +24,7 @@ export const processMutations: readonly Mutation[] = [
     file: 'src/supervisor/file-lock.ts',
     before: 'if ((stats.mode & 0o777) !== mode) fchmodSync(fd, mode);',
     after: '',
-    tests: ['test/unit/supervisor/claim.test.ts'],
+    tests: ['test/unit/supervisor/file-lock.test.ts'],
   },
   {
     name: 'killed-session-clean',

@@ -8,7 +8,7 @@ export const sessionMutations: readonly Mutation[] = [
     file: 'src/shared/mysql/query.ts',
     before: 'error === null && !this.#stateChanged && this.isSettled',
     after: 'error === null && this.isSettled',
-    tests: ['test/behaviour/sessions/sessions.test.ts'],
+    tests: ['test/unit/shared/mysql/query.test.ts'],
   },
   {
     name: 'open-transaction-taken-clean',
@@ -16,7 +16,7 @@ export const sessionMutations: readonly Mutation[] = [
     file: 'src/shared/mysql/query.ts',
     before: 'error === null && !this.#stateChanged && this.isSettled',
     after: 'error === null && !this.#stateChanged',
-    tests: ['test/behaviour/sessions/sessions.test.ts'],
+    tests: ['test/unit/shared/mysql/query.test.ts'],
   },
   {
     name: 'text-not-asked',
@@ -32,7 +32,7 @@ export const sessionMutations: readonly Mutation[] = [
     file: 'src/worker/backend/session.ts',
     before: '      onePacketCommand(commandCodes.initDb, this.#database),\n',
     after: '',
-    tests: ['test/behaviour/sessions/sessions.test.ts'],
+    tests: ['test/unit/worker/backend/session.test.ts'],
   },
   {
     name: 'unclean-session-lent',
@@ -40,6 +40,6 @@ export const sessionMutations: readonly Mutation[] = [
     file: 'src/worker/backend/pool.ts',
     before: "else if (verdict === 'clean') this.#lend(session, null);",
     after: "else if (verdict !== 'broken') this.#lend(session, null);",
-    tests: ['test/behaviour/sessions/sessions.test.ts'],
+    tests: ['test/unit/worker/backend/pool-release.test.ts'],
   },
 ];

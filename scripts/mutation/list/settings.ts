@@ -8,7 +8,7 @@ export const settingMutations: readonly Mutation[] = [
     file: 'src/worker/endpoints/statement.ts',
     before: 'const isReadOnly = config.readOnly || wish.readOnly;',
     after: 'const isReadOnly = wish.readOnly;',
-    tests: ['test/behaviour/sessions/read-only.test.ts'],
+    tests: ['test/unit/worker/endpoints/statement.test.ts'],
   },
   {
     name: 'read-only-batch-without-transaction',
@@ -16,7 +16,7 @@ export const settingMutations: readonly Mutation[] = [
     file: 'src/worker/endpoints/v1/decide-batch.ts',
     before: 'isAtomic: request.isAtomic || isReadOnly,',
     after: 'isAtomic: request.isAtomic,',
-    tests: ['test/behaviour/v1/batch.test.ts'],
+    tests: ['test/unit/worker/endpoints/statement.test.ts'],
   },
   {
     name: 'token-shown',

@@ -143,3 +143,23 @@ test('takes time in proportion to the length, whatever stands in it', () => {
   ];
   for (const make of texts) assertProportional(make, 100_000, classify);
 });
+
+test('takes a function with a schema before it for no built-in, whatever its name is', () => {
+  for (const sql of ["select d.upper('x')", 'select d . concat (a) from t', 'select `d`.abs(1)']) {
+    const { kind, leavesSessionClean } = classify(sql);
+    assert.deepEqual([kind, leavesSessionClean], ['other', false], sql);
+  }
+  assert.equal(classify("select upper('x')").kind, 'read');
+});
+
+test("takes what stands in MariaDB's own comments for SQL, as in MySQL's", () => {
+  for (const sql of [
+    "select 1 /*M! into outfile '/tmp/x' */",
+    'select 1 /*m!100000 , f() */',
+    'select 1 /*! , f() */',
+  ]) {
+    const { kind, readOnlyAllowed, leavesSessionClean } = classify(sql);
+    assert.deepEqual([kind, readOnlyAllowed, leavesSessionClean], ['other', false, false], sql);
+  }
+  assert.equal(classify('select 1 /*M 100000 */ /* M! */').kind, 'read');
+});
