@@ -134,3 +134,34 @@ test('lets a link of another site open a page, and nothing but a link', () => {
     assert.equal(check(...visitor(other))?.status, 403, JSON.stringify(other));
   }
 });
+
+test('a token that was taken away is refused from then on, and the one in its place is good', () => {
+  const guard = createTokenGuard(['old', 'kept']);
+  const status = (token: string) =>
+    guard.check(...visitor({ authorization: `Bearer ${token}` }))?.status ?? 200;
+  assert.deepEqual([status('old'), status('kept'), status('new')], [200, 200, 401]);
+  guard.replace(['kept', 'new']);
+  assert.deepEqual([status('old'), status('kept'), status('new')], [401, 200, 200]);
+});
+
+test('lets pages of its own origin alone pass by what the browser says of their site', () => {
+  const check = createBrowserGuard(settings);
+  for (const [site, status] of [
+    ['same-origin', undefined],
+    ['none', undefined],
+    ['same-site', 403],
+    ['cross-site', 403],
+    ['', 403],
+    ['something new', 403],
+  ] as const) {
+    assert.equal(check(...visitor({ 'sec-fetch-site': site }))?.status, status, site);
+  }
+});
+
+test('takes neither a name below a listed host nor one above it for that host', () => {
+  const check = createHostGuard({ ...settings, allowHosts: ['db.example'] });
+  assert.equal(check(...visitor({}, 'db.example:9090')), null);
+  for (const host of ['evil.db.example', 'example', 'db.example.evil', 'db-example', '']) {
+    assert.equal(check(...visitor({}, host))?.status, 421, host);
+  }
+});
