@@ -277,6 +277,7 @@ function keepCommits(supervisor: Caller<SupervisorCalls>): CommitKeeper {
   return {
     begun: (name) => note(name, 'unknown'),
     settled: (name, isCommitted) => note(name, isCommitted ? 'committed' : 'over'),
+    left: (name) => note(name, 'partial'),
     endingOf: async (name) => (await supervisor.ask('endingOfCommit', name)) ?? 'unknown',
   };
 }

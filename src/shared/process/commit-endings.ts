@@ -1,8 +1,11 @@
 // How transactions that clients held have ended, for those who ask again: whether their COMMITs stand. Pure.
 // Must not know workers, nor how an ending is told.
 
-/** What is known of a transaction that is over; `unknown`: its COMMIT was sent and has no answer, or what became of it was forgotten. */
-export type Ending = 'committed' | 'unknown' | 'over';
+/**
+ * What is known of a transaction that is over. `unknown`: its COMMIT was sent and has no answer, or what became of it was forgotten.
+ * `partial`: it was not committed, and something of it stands all the same.
+ */
+export type Ending = 'committed' | 'unknown' | 'partial' | 'over';
 
 /** A transaction. */
 export type EndedName = {

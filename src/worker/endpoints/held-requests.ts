@@ -113,7 +113,7 @@ export function statementOver(wasSent: boolean): Failure {
 }
 
 /** The same of a COMMIT, but where it is known to be done. */
-export function commitOver(ending: 'unknown' | 'over', wasSent: boolean): Failure {
+export function commitOver(ending: Exclude<Ending, 'committed'>, wasSent: boolean): Failure {
   if (ending === 'unknown') return connectionLostElsewhere;
   return transactionEnded(wasSent ? 'rolled_back' : 'not_executed');
 }

@@ -94,12 +94,13 @@ export class RollbackJob implements Job {
   async perform({ lease, savepoint }: JobTools): Promise<Done> {
     const undone = await lease.rollBack(savepoint);
     this.undoes = undone === 'rolled_back' || undone === 'unknown' ? 'all' : 'a part';
-    return { end: succeeded, ended: 'rolled_back' };
+    return { end: succeeded, ended: 'rolled_back', hasLeft: this.undoes === 'a part' };
   }
 
-  afterEnd(end: TransactionEnd): RunEnd {
+  afterEnd(end: TransactionEnd, hasLeft: boolean): RunEnd {
     if (end === 'unknown') return unknown;
     if (end === 'committed') this.undoes = 'nothing';
+    else if (hasLeft) this.undoes = 'a part';
     return succeeded;
   }
 }

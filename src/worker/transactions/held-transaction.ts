@@ -30,8 +30,8 @@ export type TransactionEnd = (typeof transactionEnds)[number];
 export interface Turn {
   granted(session: Session): void;
   refused(reason: 'queue full'): void;
-  /** The transaction is over, and this is how it ended. */
-  isTooLate(end: TransactionEnd): void;
+  /** The transaction is over, and this is how it ended. @param hasLeft whether something of it stands, though it was not committed */
+  isTooLate(end: TransactionEnd, hasLeft: boolean): void;
   /** The transaction is too old: what goes on is to end, unless it is a COMMIT. */
   expire(): void;
 }
@@ -52,8 +52,8 @@ export type Begun = {
 export type HeldEvents = {
   /** Somebody's turn is over, and this is what was done in it. */
   readonly turnEnded: (end: RunEnd) => void;
-  /** The transaction is over. Called once. */
-  readonly ended: (end: TransactionEnd) => void;
+  /** The transaction is over. Called once. @param hasLeft whether something of it stands, though it was not committed */
+  readonly ended: (end: TransactionEnd, hasLeft: boolean) => void;
 };
 
 /** A transaction. It gives its session back by itself, when it ends. */
@@ -73,6 +73,8 @@ export class HeldTransaction implements Routed {
   #isClosing = false;
   /** How it has ended; null: it has not. */
   #end: TransactionEnd | null = null;
+  /** Something stands of what was not committed: a procedure has committed it, or it was done to tables without transactions. */
+  #hasLeft = false;
   #idleTimer: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
 
@@ -97,7 +99,7 @@ export class HeldTransaction implements Routed {
 
   /** Asks for the session: granted at once, or behind those who came before; whoever comes while it ends waits to be told how. */
   request(turn: Turn): void {
-    if (this.#end !== null) turn.isTooLate(this.#end);
+    if (this.#end !== null) turn.isTooLate(this.#end, this.#hasLeft);
     else if (this.#turn === null && this.#dueEnd === null) this.#grant(turn);
     else if (this.context.pool.admission.admit()) this.#waiting.push(turn);
     else turn.refused('queue full');
@@ -115,11 +117,13 @@ export class HeldTransaction implements Routed {
    * The turn is over.
    * @param end how the transaction has ended under it; null: it is open
    * @param done what was done in it
+   * @param hasLeft whether something stands of a transaction that has ended, though it was not committed
    */
-  release(end: TransactionEnd | null, done: RunEnd): void {
+  release(end: TransactionEnd | null, done: RunEnd, hasLeft: boolean): void {
     this.#turn = null;
     this.#events.turnEnded(done);
     if (end !== null) {
+      this.#hasLeft = hasLeft;
       this.#finish(end);
       return;
     }
@@ -202,7 +206,8 @@ export class HeldTransaction implements Routed {
     const { control } = this.context;
     const lease = new SessionLease(this.#session, control, () => {}, null);
     lease.boundWhatFollows();
-    await lease.rollBack(null);
+    const undone = await lease.rollBack(this.savepoint);
+    this.#hasLeft = undone === 'partial' || undone === 'no proof';
     lease.end();
     this.#finish(lease.isLost ? 'lost' : end);
   }
@@ -215,10 +220,10 @@ export class HeldTransaction implements Routed {
     const { pool, share } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
     share.leave();
-    this.#events.ended(end);
+    this.#events.ended(end, this.#hasLeft);
     for (const turn of this.#waiting.splice(0)) {
       pool.admission.leave();
-      turn.isTooLate(end);
+      turn.isTooLate(end, this.#hasLeft);
     }
   }
 }

@@ -37,6 +37,8 @@ export type CommitKeeper = {
   /** Resolves when that is remembered, or cannot be. */
   readonly begun: (name: TransactionName) => Promise<void>;
   readonly settled: (name: TransactionName, isCommitted: boolean) => Promise<void>;
+  /** A transaction is over that was not committed, and something of it stands. */
+  readonly left: (name: TransactionName) => Promise<void>;
   /** How a transaction has ended whose worker is gone. */
   readonly endingOf: (name: TransactionName) => Promise<Ending>;
 };
@@ -165,11 +167,12 @@ export class HeldTransactions {
     const { launcher } = home;
     const transaction = new HeldTransaction(begun, home.times, {
       turnEnded: (end) => launcher.ended(context, end, begun),
-      ended: (end) => {
+      ended: (end, hasLeft) => {
         this.#living.delete(serial);
         launcher.forget(transaction);
         if (end === 'lost') launcher.ended(context, lost, begun);
-        this.#endings.note(name, end === 'committed' || end === 'unknown' ? end : 'over');
+        this.#endings.note(name, endingOf(end, hasLeft));
+        if (endingOf(end, hasLeft) === 'partial') void this.#keeper.left(name);
         home.onEnd(end);
         if (this.#living.size === 0) this.#onLast();
       },
@@ -178,6 +181,11 @@ export class HeldTransactions {
     launcher.remember(transaction, context);
     if (this.#isClosed) transaction.close();
   }
+}
+
+function endingOf(end: TransactionEnd, hasLeft: boolean): Ending {
+  if (end === 'committed' || end === 'unknown') return end;
+  return hasLeft ? 'partial' : 'over';
 }
 
 function launchIn(transaction: HeldTransaction, job: Job): HeldStep['launch'] {

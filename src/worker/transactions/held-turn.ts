@@ -19,6 +19,8 @@ export type Done = {
   readonly end: RunEnd;
   /** How the transaction has ended by it; null: it is open. */
   readonly ended: TransactionEnd | null;
+  /** Whether something stands of a transaction that has ended otherwise than by COMMIT; missing: `end` says. */
+  readonly hasLeft?: boolean;
 };
 
 /** What a job has to do with. */
@@ -41,8 +43,11 @@ export interface Job {
   readonly seesOneMoment: boolean;
   /** Never stops halfway: whoever calls it waits for its end. */
   perform(tools: JobTools): Promise<Done>;
-  /** What it comes to where the transaction had ended so before its turn. */
-  afterEnd(end: TransactionEnd): RunEnd;
+  /**
+   * What it comes to where the transaction had ended so before its turn.
+   * @param hasLeft whether something of it stands, though it was not committed
+   */
+  afterEnd(end: TransactionEnd, hasLeft: boolean): RunEnd;
 }
 
 /** It was over before anything was sent. */
@@ -153,8 +158,8 @@ export class HeldTurn implements Execution, Turn, JobTools {
     this.#end({ kind: 'not executed', reason });
   }
 
-  isTooLate(end: TransactionEnd): void {
-    this.#end(this.#job.afterEnd(end));
+  isTooLate(end: TransactionEnd, hasLeft: boolean): void {
+    this.#end(this.#job.afterEnd(end, hasLeft));
   }
 
   /** No time that is over ends a COMMIT that was sent. */
@@ -206,7 +211,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     session.connection.resume();
     session.aliveAt = performance.now();
     // Before the end is told: whoever is told finds it as it is then.
-    this.#transaction.release(done.ended, done.end);
+    this.#transaction.release(done.ended, done.end, done.hasLeft ?? isPartial(done.end));
     this.#end(done.end);
   }
 
@@ -225,7 +230,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
   #gone(): Done {
     const reason = this.#stopReason;
     const end: RunEnd =
-      reason === null ? this.#job.afterEnd('lost') : { kind: 'not executed', reason };
+      reason === null ? this.#job.afterEnd('lost', false) : { kind: 'not executed', reason };
     return { end, ended: 'lost' };
   }
 
@@ -248,6 +253,19 @@ export class HeldTurn implements Execution, Turn, JobTools {
     this.#phase = 'ended';
     this.times.enter('over');
     this.#events.runEnded(end);
+  }
+}
+
+/** Whether an end says that something stands of the transaction that it has ended. */
+function isPartial(end: RunEnd): boolean {
+  switch (end.kind) {
+    case 'answered':
+      return end.failure?.batch?.outcome === 'partial';
+    case 'batch stopped':
+    case 'transaction ended':
+      return end.outcome === 'partial';
+    default:
+      return false;
   }
 }
 

@@ -327,3 +327,22 @@ test('a token is one for its own bearer alone', async () => {
   assert.deepEqual(await held.rows("select 'here'"), [['here']]);
   await held.commit();
 });
+
+test('a rollback of what a statement has ended, or of what could not be undone, says so as often as it is repeated', async () => {
+  const partial = { rolled_back: false, outcome: 'partial' };
+  const committing = await beginHeld(gateway);
+  await committing.query('insert into notes (who) values (1)');
+  assert.equal(
+    summarise(await committing.query('call commits()')),
+    '409 TRANSACTION_ENDED partial',
+  );
+  const found = await beginHeld(gateway);
+  await found.query('call restarts()');
+  assert.equal(summarise(await found.commit()), '409 TRANSACTION_ENDED partial');
+  const plain = await beginHeld(gateway);
+  await plain.query('insert into plain values (1)');
+  for (const held of [committing, found, plain]) {
+    for (const _time of [1, 2, 3]) assert.deepEqual((await held.rollback()).json(), partial);
+  }
+  assert.equal(await countNotes('who = 1'), 1);
+});

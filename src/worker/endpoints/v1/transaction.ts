@@ -106,6 +106,7 @@ function tellEnding(verb: Verb, ending: Ending, wasSent: boolean, read: ReadRequ
 function toldOf(verb: Verb, ending: Ending, wasSent: boolean): Failure | object {
   if (ending === 'committed') return verb === 'commit' ? committed : toldOfUndone.nothing;
   if (verb === 'rollback' && ending === 'over') return toldOfUndone.all;
+  if (verb === 'rollback' && ending === 'partial') return toldOfUndone['a part'];
   return commitOver(ending, wasSent);
 }
 

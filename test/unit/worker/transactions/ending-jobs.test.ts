@@ -92,7 +92,21 @@ test('a ROLLBACK says that all is undone only with the proof that the transactio
 
 test('a ROLLBACK of what was committed says that nothing is undone, and of an unknown COMMIT that it is unknown', () => {
   const job = new RollbackJob();
-  assert.equal(job.afterEnd('committed').kind, 'answered');
+  assert.equal(job.afterEnd('committed', false).kind, 'answered');
   assert.equal(job.undoes, 'nothing');
-  assert.deepEqual(new RollbackJob().afterEnd('unknown'), { kind: 'lost', outcome: 'unknown' });
+  assert.deepEqual(new RollbackJob().afterEnd('unknown', false), {
+    kind: 'lost',
+    outcome: 'unknown',
+  });
+});
+
+test('a ROLLBACK that waited while something else ended its transaction says whether something of that stands', () => {
+  for (const [hasLeft, undoes] of [
+    [true, 'a part'],
+    [false, 'all'],
+  ] as const) {
+    const job = new RollbackJob();
+    assert.equal(job.afterEnd('ended', hasLeft).kind, 'answered');
+    assert.equal(job.undoes, undoes);
+  }
 });

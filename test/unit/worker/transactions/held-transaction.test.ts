@@ -11,6 +11,7 @@ import {
 import {
   createScriptedConnection,
   createScriptedSession,
+  type ScriptedAnswer,
   type ScriptedConnection,
 } from '../../support/scripted-connection.ts';
 
@@ -44,7 +45,7 @@ async function givenBack(
 
 test('a session that a transaction was held on is reset before another request has it', async () => {
   for (const end of ['committed', 'rolled_back', 'ended', 'stopped', 'unknown'] as const) {
-    const found = await givenBack((transaction) => transaction.release(end, done));
+    const found = await givenBack((transaction) => transaction.release(end, done, false));
     assert.deepEqual(found, ['unclean', end]);
   }
   assert.deepEqual(await givenBack((transaction) => transaction.close()), ['unclean', 'stopping']);
@@ -86,4 +87,30 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
     assert.deepEqual(asked, []);
   });
   assert.deepEqual(asked, ['stopping']);
+});
+
+test('a transaction that ends by itself tells whether something of it stands', async () => {
+  const answers: readonly (readonly [(sql: string) => ScriptedAnswer, boolean])[] = [
+    [() => 'ok', false],
+    [(sql) => (sql === 'ROLLBACK' ? { status: 2, warnings: 1 } : 'ok'), true],
+    [(sql) => (sql === 'ROLLBACK' ? 'ok' : { errno: 1305 }), true],
+  ];
+  for (const [answer, expected] of answers) {
+    const session = createScriptedSession(createScriptedConnection(answer));
+    const context = {
+      control: {},
+      consistency: null,
+      share: { leave: () => {} },
+      pool: { release: () => {} },
+    } as unknown as RunContext;
+    const found = await new Promise((resolve) => {
+      const begun = { session, context, savepoint: 's', isReadOnly: false };
+      const transaction = new HeldTransaction(begun, times, {
+        turnEnded: () => {},
+        ended: (_end, hasLeft) => resolve(hasLeft),
+      });
+      transaction.close();
+    });
+    assert.equal(found, expected);
+  }
 });

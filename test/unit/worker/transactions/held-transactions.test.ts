@@ -12,6 +12,7 @@ const bearer = { section: 'shop', credential: 'secret' };
 const keeper: CommitKeeper = {
   begun: async () => {},
   settled: async () => {},
+  left: async () => {},
   endingOf: async () => 'unknown',
 };
 
