@@ -58,4 +58,20 @@ export const heldMutations: readonly Mutation[] = [
     after: 'const isUndone = isUndoing && !failure.mayBePartial;',
     tests: ['test/unit/worker/transactions/statement-job.test.ts'],
   },
+  {
+    name: 'left-part-told-undone',
+    promise: 'a rollback of what a procedure has committed does not say that all is undone',
+    file: 'src/worker/transactions/held-transactions.ts',
+    before: "return hasLeft ? 'partial' : 'over';",
+    after: "return hasLeft ? 'over' : 'over';",
+    tests: ['test/behaviour/transactions/held.test.ts'],
+  },
+  {
+    name: 'waiting-rollback-told-undone',
+    promise: 'a rollback that waited does not say that all is undone if something stands',
+    file: 'src/worker/transactions/ending-jobs.ts',
+    before: "else if (hasLeft) this.undoes = 'a part';",
+    after: '',
+    tests: ['test/unit/worker/transactions/ending-jobs.test.ts'],
+  },
 ];

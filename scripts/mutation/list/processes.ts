@@ -39,7 +39,7 @@ export const processMutations: readonly Mutation[] = [
     promise: 'a KILL that came between two statements of a request is sent again',
     file: 'src/worker/backend/kill.ts',
     before: '} while (killed && !hasEnded && !connection.isLost);',
-    after: '} while (killed && hasEnded && connection.isLost);',
+    after: '} while (connection.isLost && !hasEnded);',
     tests: ['test/unit/worker/backend/kill.test.ts'],
   },
   {
