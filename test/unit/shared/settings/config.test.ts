@@ -285,3 +285,21 @@ test('the reference has one row a key', () => {
     .filter((line) => line.startsWith('| `'));
   assert.equal(rows.length, optionKeys.length);
 });
+
+test('nothing of a secret is shown, neither its beginning nor its length', () => {
+  const lines = describeConfig(valid(`${minimal}password = qx\ntoken = zw9-abcdefghijkl,zw8\n`));
+  const shown = (key: string) => lines.find((line) => line.startsWith(`${key} `))?.split('= ')[1];
+  assert.equal(shown('password'), '********');
+  assert.equal(shown('token'), '********, ********');
+  assert.doesNotMatch(lines.join('\n'), /zw[89]|qx/);
+});
+
+test('a file with a secret that others may write to is refused, though they may not read it', () => {
+  assert.equal(faultsOf(`${minimal}password = x\n`, { mode: 0o602 }).length, 1);
+  const secret = join(directory, 'writable');
+  writeFileSync(secret, 'from-file\n');
+  chmodSync(secret, 0o602);
+  assert.equal(faultsOf(`${minimal}password_file = ${secret}\n`).length, 1);
+  chmodSync(secret, 0o660);
+  assert.equal(valid(`${minimal}password_file = ${secret}\n`).password, 'from-file');
+});

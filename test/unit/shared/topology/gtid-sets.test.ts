@@ -62,3 +62,16 @@ test('uniting, subtracting and comparing is that of sets of numbers', () => {
     }),
   );
 });
+
+test('a set holds a range only whole: neither its beginning nor its end alone', () => {
+  const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
+  const holds = (one: string, other: string) => {
+    const [own, asked] = [parseSets(`${uuid}:${one}`), parseSets(`${uuid}:${other}`)];
+    assert.ok(own !== null && asked !== null);
+    return holdsSets(own, asked);
+  };
+  assert.equal(holds('3-7', '3-7'), true);
+  for (const other of ['3-8', '2-7', '2-8', '8', '2', '1-2', '3-7:9']) {
+    assert.equal(holds('3-7', other), false, other);
+  }
+});

@@ -326,7 +326,7 @@ test('a server that was passed over and has no known position takes no writes al
 
 test('a server that was passed over takes no writes alone where its history cannot be compared with that of the primary before', () => {
   const before = createView('1', { state: '0-1-10' });
-  const position = { kind: 'mysql', sets: new Map([['g', [[1n, 10n]]]]) } as const;
+  const position = { kind: 'mysql', sets: new Map([['g', [[1n, 10n] as const]]]) } as const;
   const other = passedOver(createView('2', { position }));
   assert.deepEqual([judged([gone('1'), other], before).primary], [null]);
 });
