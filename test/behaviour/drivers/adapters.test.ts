@@ -24,7 +24,7 @@ let database: Database;
 let gateway: Gateway;
 before(async () => {
   database = await startDatabase();
-  gateway = await startGateway({ database, settings: { ...driverSettings, workers: 3 } });
+  gateway = await startGateway({ database, settings: { ...driverSettings, workers: 2 } });
   await database.query(
     `create table orders (
       id bigint unsigned auto_increment primary key, customer varchar(40) not null, total int not null default 0,

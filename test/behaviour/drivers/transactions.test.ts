@@ -24,7 +24,7 @@ before(async () => {
     create procedure commits() begin insert into notes (who) values (70); commit; end`);
   gateway = await startGateway({
     database,
-    settings: { ...driverSettings, workers: 3, pool: 64, transaction_idle_timeout: '20s' },
+    settings: { ...driverSettings, workers: 2, pool: 64, transaction_idle_timeout: '20s' },
   });
 });
 after(async () => {

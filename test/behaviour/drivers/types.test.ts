@@ -17,7 +17,7 @@ let connection: Connection;
 let tables = 0;
 before(async () => {
   database = await startDatabase();
-  gateway = await startGateway({ database, settings: { ...driverSettings, workers: 3 } });
+  gateway = await startGateway({ database, settings: { ...driverSettings, workers: 1 } });
   driver = createDriver(gateway);
   connection = await database.connect();
   // Zero dates, and values that are cut to what the type holds.

@@ -1,6 +1,7 @@
 // Effects on the session that hide in expressions, stored functions and procedures: the next request sees none.
 // Must not know how sessions are reset. Views and triggers are the documented limit of `auto`.
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { cellOf, documentOf } from '../../support/db-results.ts';
@@ -10,7 +11,9 @@ let database: Database;
 let gateway: Gateway;
 let other: Awaited<ReturnType<Database['connect']>>;
 
-const ask = (sql: string) => gateway.dbPost({ SQL: sql });
+// One connection for all requests: thousands of them would cost more than what is asked.
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const ask = (sql: string) => gateway.dbPost({ SQL: sql }, { agent });
 
 before(async () => {
   database = await startDatabase();
@@ -42,6 +45,7 @@ before(async () => {
   gateway = await startGateway({ database, settings: { workers: 1, pool: 1 } });
 });
 after(async () => {
+  agent.destroy();
   await gateway?.stop();
   other?.destroy();
   await database.stop();

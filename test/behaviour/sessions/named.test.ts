@@ -118,7 +118,7 @@ test('harmless views and triggers cost no reset', () =>
 
 /** An account that may read and write, and see what `more` lets it see. */
 async function createAccount(more: string): Promise<{ user: string; password: string }> {
-  const user = `named_${Math.random().toString(36).slice(2, 10)}`;
+  const user = `named_${database.name.slice(-8)}`;
   const password = 'Secret-4711';
   await database.query(`create user ${user}@'%' identified by '${password}'`);
   await database.query(

@@ -1,6 +1,7 @@
 // What a request does to its session is gone before another request uses the connection: there is only one here.
 // Must not know how sessions are reset.
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { cellOf, documentOf, rowsOf } from '../../support/db-results.ts';
@@ -9,7 +10,9 @@ import { type Gateway, startGateway } from '../../support/gateway.ts';
 let database: Database;
 let gateway: Gateway;
 
-const ask = (sql: string) => gateway.dbPost({ SQL: sql });
+// One connection for all requests: thousands of them would cost more than what is asked.
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const ask = (sql: string) => gateway.dbPost({ SQL: sql }, { agent });
 
 before(async () => {
   database = await startDatabase();
@@ -21,6 +24,7 @@ before(async () => {
   gateway = await startGateway({ database, settings: { workers: 1, pool: 1 } });
 });
 after(async () => {
+  agent.destroy();
   await gateway?.stop();
   await database.query(`drop role ${database.name}_role`);
   await database.stop();

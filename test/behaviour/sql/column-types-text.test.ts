@@ -164,7 +164,7 @@ test('brings out cells of 16 MiB and more, first in their row or not', async (t)
     t.skip(`max_allowed_packet of this server is ${limit?.bytes}: no row of 48 MiB passes`);
     return;
   }
-  for (const length of [0xffffff - 5, 0xffffff, 0x1000000, 17_000_000]) {
+  for (const length of [0xffffff - 5, 17_000_000]) {
     const sql = `select repeat('x', ${length}), 'between', repeat(x'ff', ${length})`;
     const [row] = await rows(sql);
     const [text, between, bytes] = row as string[];

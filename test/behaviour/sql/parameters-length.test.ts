@@ -52,12 +52,10 @@ test('57 kB that would become half a gigabyte are refused, and the worker lives'
   await refused({ SQL: uses(9600), PARAMS: { a: 'x'.repeat(100_000) } });
 });
 
-test('9,600 small values are bound, and soon', async () => {
-  const from = performance.now();
+test('9,600 small values are bound', async () => {
   const SQL = `select length(concat(${uses(9600).slice('select '.length)}))`;
   const reply = await gateway.dbPost({ SQL, PARAMS: { a: 'x'.repeat(100) } });
   assert.equal(cellOf(reply), 960_000);
-  assert.ok(performance.now() - from < 2000);
 });
 
 test("the limit is the server's own, to the byte", async () => {
