@@ -110,13 +110,12 @@ function check({ configPath, section }: Gateway) {
   return runCommand(['-c', configPath, '-s', section, '--check']);
 }
 
-/** Ends the gateway's connections; what --check says then of the database, and the line that the log has for it. */
+/** What --check says of the database, and the line that the log has for it, behind its first `logBefore` characters. */
 async function failureOf(
   gateway: Gateway,
   words: RegExp,
+  logBefore: number,
 ): Promise<{ checked: string; logged: string }> {
-  const logBefore = gateway.log().length;
-  await endConnections();
   const { status, stderr } = await check(gateway);
   assert.equal(status, 69, stderr);
   assert.match(stderr, words);
@@ -171,7 +170,9 @@ for (const [what, prepare, number, words] of accounts) {
   test(`${what} is told by the server's own number and words`, options, async () => {
     await database.query(prepare);
     const errno = typeof number === 'number' ? number : number[database.flavour];
-    const { checked, logged } = await failureOf(numbered, words);
+    const logBefore = numbered.log().length;
+    await endConnections();
+    const { checked, logged } = await failureOf(numbered, words, logBefore);
     assert.ok(checked.includes(`(${errno})`), checked);
     const where = `address=${proxy.host}:${proxy.port} account=app errno=${errno} `;
     assert.ok(logged.includes(where), logged);
@@ -220,7 +221,9 @@ for (const [what, issue, gateway, words] of tlsFailures) {
       return;
     }
     await present(issue());
-    await failureOf(gateway(), words);
+    const logBefore = gateway().log().length;
+    await endConnections();
+    await failureOf(gateway(), words, logBefore);
     await unready(gateway(), 'DATABASE_TLS', null);
   });
 }
@@ -246,7 +249,7 @@ test('a server without TLS is told as such', async () => {
   const settings = { workers: 1, tls: 'required' };
   const gateway = await startGateway({ database: server.target, settings });
   try {
-    const { checked, logged } = await failureOf(gateway, /TLS: the server speaks no TLS/);
+    const { checked, logged } = await failureOf(gateway, /TLS: the server speaks no TLS/, 0);
     assert.match(checked, /: TLS: the server speaks no TLS$/m);
     assert.match(logged, /reason="TLS: the server speaks no TLS"/);
   } finally {
