@@ -158,9 +158,11 @@ test('two that diverged, and that nobody follows, are not written to: 503 TWO_PR
   await set.waitForCatchUp();
   const [first, second, third] = [serverAt(0), serverAt(1), serverAt(2)];
   await third.kill();
-  await second.query('stop slave; reset slave all; set global read_only = 0');
+  // Read-only until both have written: a look in between would find one that has all that the other has.
+  await second.query('set global read_only = 1; stop slave; reset slave all');
   await second.query('insert into written values (401)');
   await first.query('insert into written values (402)');
+  await second.setReadOnly(false);
   const isContested = async () => (await readMetric(gateway, 'dbhttpd_two_primaries')) === 1;
   await eventually('it is told', isContested);
   const reply = await insert(403, { timeout_ms: 500 });

@@ -269,6 +269,11 @@ test('each section has its series, and the daemon has what it counts once under 
       await gateway.db({ SQL: 'select id from t', SERVER });
     }
     await gateway.db({ SQL: 'select * from nowhere', SERVER: 'shop' });
+    // A busy machine may answer the question behind it late.
+    await eventually('both are ready', async () => {
+      const ready = names.map((section) => readMetric(gateway, 'dbhttpd_ready', { section }));
+      return (await Promise.all(ready)).every((value) => value === 1);
+    });
     const { text } = await gateway.get('/metrics');
     const samples = parseExposition(text);
     const of = (name: string, labels: Readonly<Record<string, string>>) =>
