@@ -98,10 +98,10 @@ for (const [what, more, isLast] of [
     const reply = await connection.reply();
     assert.deepEqual([reply.status, reply.header('x-request-id')], [status, id]);
     assert.equal(reply.header('connection'), 'close');
+    const line = await lineOf(id);
     // The gateway waits two seconds for a client that does not end.
     if (!isLast) connection.socket.end();
     await connection.ended();
-    const line = await lineOf(id);
     assert.deepEqual(
       [line.method, line.path, line.status, line.code, line.bytes, line.complete, line.outcome],
       ['POST', '/db', status, code, reply.body.length, true, null],

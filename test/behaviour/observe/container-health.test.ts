@@ -51,7 +51,9 @@ async function whileRunning(settings: readonly string[], act: () => Promise<void
   });
   const exited = once(gateway, 'exit');
   try {
-    await eventually('it listens', () => / listening /.test(log), { timeoutMs: 30_000 });
+    const hasBegun = () => / listening /.test(log) || gateway.exitCode !== null;
+    await eventually('it listens, or has ended', hasBegun, { timeoutMs: 60_000 });
+    assert.equal(gateway.exitCode, null, log);
     await act();
   } finally {
     gateway.kill('SIGTERM');
