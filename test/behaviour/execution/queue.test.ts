@@ -25,6 +25,8 @@ const { gateway, database } = useGateway(
       await createGate(own);
       await createGate(own, 'second_gate');
       await own.query('create procedure two() begin select 1; select 2; end');
+      await own.query('create table crowd (served int, most int) engine = innodb');
+      await own.query('insert into crowd values (0, 0)');
     },
   },
 );
@@ -35,6 +37,10 @@ beforeEach(async () => {
 });
 afterEach(() => processlist?.close());
 
+/** One at a time has the row, and sees in the process list how many run beside it: this holds also when the gate has been opened. */
+const countCrowd = `update crowd set served = served + 1, most = greatest(most, (
+  select count(*) from information_schema.processlist where db = database() and info like 'update crowd%'))`;
+
 test('pool 4, queue 8, 100 statements: 12 are served, 88 refused at once, never more than 4 run', async () => {
   const clients = await Promise.all(
     Array.from({ length: clientCount }, () => openRaw(gateway.port)),
@@ -43,7 +49,8 @@ test('pool 4, queue 8, 100 statements: 12 are served, 88 refused at once, never 
   await fillPool(gateway, 4);
   const gate = await closeGate(database);
   try {
-    const query = encodeURIComponent(JSON.stringify({ SQL: `select ${gate.zero}` }));
+    const SQL = `${countCrowd} where ${gate.zero} = 0`;
+    const query = encodeURIComponent(JSON.stringify({ SQL }));
     let refused = 0;
     const replies = clients.map(async (client) => {
       client.send(`GET /db?${query} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: crowd\r\n\r\n`);
@@ -63,6 +70,7 @@ test('pool 4, queue 8, 100 statements: 12 are served, 88 refused at once, never 
     await gate.open();
     await Promise.all(replies);
     assert.equal(refused, clientCount - served);
+    assert.deepEqual(await database.query('select * from crowd'), [{ served, most: 4 }]);
   } finally {
     await gate.open();
     for (const client of clients) client.close();

@@ -6,6 +6,7 @@ import type { RowDataPacket } from 'mysql2';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import type { Fault } from '../../support/database/fault-proxy.ts';
+import { closeGate, createGate } from '../../support/database/gate.ts';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
@@ -24,6 +25,7 @@ const { gateway, database, proxy } = useProxiedGateway(
     prepare: async (fresh) => {
       await createNumbers(fresh);
       await fresh.query('create table t (id int primary key, v int) engine = innodb');
+      await createGate(fresh);
       await fresh.query(describeKeys(fresh));
     },
   },
@@ -171,14 +173,20 @@ test('a connection that is lost while all is undone: the batch says what it said
 test('a client that leaves before COMMIT leaves neither rows nor a key', async () => {
   const processlist = await openProcesslist(database);
   const client = await openRaw(gateway.port);
-  const body = JSON.stringify({ statements: [...statements, { sql: 'select sleep(30)' }] });
+  const gate = await closeGate(database);
+  const waiting = { sql: `select ${gate.zero}` };
+  const body = JSON.stringify({ statements: [...statements, waiting] });
   client.send(
     `POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: leaves\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
-  await processlist.started('sleep(30)');
-  client.close();
-  await processlist.ended('sleep(30)');
-  processlist.close();
+  try {
+    await processlist.started('from gate');
+    client.close();
+    await processlist.ended('from gate');
+  } finally {
+    await gate.open();
+    processlist.close();
+  }
   assert.deepEqual(await values(), []);
   assert.equal((await batch('leaves')).status, 200);
   assert.deepEqual(await values(), once);
