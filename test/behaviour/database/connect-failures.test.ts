@@ -30,6 +30,8 @@ const served = {
   key: join(workspace.path, 'served.key'),
 };
 const right = authority.issue('right');
+/** A look at /readyz has the gateway try to connect, and a handshake with TLS costs more than a look. */
+const look = { everyMs: 100 };
 const account = { user: 'app', password: 'pw1secret' };
 
 let database: Database;
@@ -72,7 +74,11 @@ beforeEach(async () => {
   proxy.heal();
   await makeWell();
   for (const gateway of [named, numbered]) {
-    await eventually('it is ready', async () => (await gateway.get('/readyz')).status === 200);
+    await eventually(
+      'it is ready',
+      async () => (await gateway.get('/readyz')).status === 200,
+      look,
+    );
   }
 });
 
@@ -119,25 +125,33 @@ async function failureOf(
   const { status, stderr } = await check(gateway);
   assert.equal(status, 69, stderr);
   assert.match(stderr, words);
-  const logged = await eventually('a line', async () => {
-    // The probe has it try again: while nobody asks, it does so ever less.
-    await gateway.get('/readyz');
-    const lines = gateway.log().slice(logBefore).split('\n');
-    return lines.find(
-      (line) => line.includes('cannot connect to the database') && words.test(line),
-    );
-  });
+  const logged = await eventually(
+    'a line',
+    async () => {
+      // The probe has it try again: while nobody asks, it does so ever less.
+      await gateway.get('/readyz');
+      const lines = gateway.log().slice(logBefore).split('\n');
+      return lines.find(
+        (line) => line.includes('cannot connect to the database') && words.test(line),
+      );
+    },
+    look,
+  );
   return { checked: stderr, logged };
 }
 
 /** Resolves once the gateway says that it is not ready, and why. */
 async function unready(gateway: Gateway, code: string, errno: number | null): Promise<void> {
-  await eventually(`${code} ${errno}`, async () => {
-    const ready = await gateway.get('/readyz');
-    assert.equal(ready.status, 503);
-    assert.deepEqual(ready.json(), { ready: false, code, errno });
-    return true;
-  });
+  await eventually(
+    `${code} ${errno}`,
+    async () => {
+      const ready = await gateway.get('/readyz');
+      assert.equal(ready.status, 503);
+      assert.deepEqual(ready.json(), { ready: false, code, errno });
+      return true;
+    },
+    look,
+  );
 }
 
 const accounts: readonly (readonly [

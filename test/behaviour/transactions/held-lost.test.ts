@@ -25,7 +25,7 @@ let small: Gateway;
 after(() => small?.stop());
 
 const { gateway, database, proxy } = useProxiedGateway(
-  { workers: 3, pool: 24, transaction_idle_timeout: '30s' },
+  { workers: 2, pool: 24, transaction_idle_timeout: '30s' },
   {
     prepare: async (database) => {
       await createGate(database);
@@ -112,7 +112,7 @@ test("a worker that is killed takes its own with it, and nobody else's", async (
   signal(victim, 'SIGKILL');
   await eventually('another one is there', () => {
     const workers = gateway.workers();
-    return workers.length === 3 && !workers.includes(victim);
+    return workers.length === 2 && !workers.includes(victim);
   });
   const kept: number[] = [];
   for (const [who, held] of all.entries()) {

@@ -7,6 +7,7 @@ import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';
 import {
   type ProxiedDatabase,
@@ -160,9 +161,22 @@ const standing: (readonly [who: number, n: number])[] = [];
 const insert = ({ who }: Played, n: number) => `insert into notes (who, n) values (${who}, ${n})`;
 const sleep = ({ who }: Played) => `insert into notes (who, n) select ${who}, 2 + sleep(20)`;
 
-async function rowsOf(who: number): Promise<readonly number[]> {
-  const rows = await database.query('select n from notes where who = ? order by n', [who]);
+async function rowsOf(who: number, eye: Connection): Promise<readonly number[]> {
+  const [rows] = await eye.query<RowDataPacket[]>('select n from notes where who = ? order by n', [
+    who,
+  ]);
   return rows.map(({ n }) => Number(n));
+}
+
+/** Has `work` look at the database on one connection of its own: many looks would be as many connections. */
+async function looking<Result>(work: (eye: Connection) => Promise<Result>): Promise<Result> {
+  const eye = await database.connect();
+  eye.on('error', () => undefined);
+  try {
+    return await work(eye);
+  } finally {
+    eye.destroy();
+  }
 }
 
 /** Has a transaction of each moment by each door lost together, and goes on with all of them. */
@@ -179,18 +193,22 @@ async function lose(stage: Stage, cells: Cells): Promise<void> {
   if (via !== undefined) await Promise.all(all.map(prepare));
   const agent = await via?.(all.length);
   const underWay = new Map<Played, Promise<Told>>();
-  for (const played of all) {
-    // Where time matters, none waits for the others.
-    if (via === undefined) await prepare(played);
-    await arrive(stage.proxy, played, agent, underWay);
-  }
+  await looking(async (eye) => {
+    for (const played of all) {
+      // Where time matters, none waits for the others.
+      if (via === undefined) await prepare(played);
+      await arrive(stage.proxy, played, eye, agent, underWay);
+    }
+  });
   await stage.strike(underWay);
-  const seen = await Promise.all(
-    all.map(async (played) => {
-      const told = (await underWay.get(played)) ?? null;
-      const next = played.cell.next === null ? null : await goOn(played);
-      return [played.name, { told, next, stands: await rowsOf(played.who) }] as const;
-    }),
+  const seen = await looking((eye) =>
+    Promise.all(
+      all.map(async (played) => {
+        const told = (await underWay.get(played)) ?? null;
+        const next = played.cell.next === null ? null : await goOn(played);
+        return [played.name, { told, next, stands: await rowsOf(played.who, eye) }] as const;
+      }),
+    ),
   );
   agent?.destroy();
   const expected = all.map(({ name, cell, door }) => [name, seenBy(door, cell)] as const);
@@ -214,6 +232,7 @@ async function prepare(played: Played): Promise<void> {
 async function arrive(
   through: ProxiedDatabase,
   played: Played,
+  eye: Connection,
   via: Agent | undefined,
   underWay: Map<Played, Promise<Told>>,
 ): Promise<void> {
@@ -223,13 +242,15 @@ async function arrive(
     const rule = through.on(kept.at, { kind: kept.kept }, { times: 1 });
     underWay.set(played, take(played, step, via));
     await eventually(played.name, () => rule.hits() === 1);
-    if (kept.kept === 'stall') await eventually(`it is done: ${played.name}`, () => isDone(played));
+    if (kept.kept === 'stall')
+      await eventually(`it is done: ${played.name}`, () => isDone(played, eye));
     return;
   }
   underWay.set(played, take(played, step, via));
   await eventually(played.name, async () => {
     const running = 'select 1 from information_schema.processlist where info = ?';
-    return (await database.query(running, [sleep(played)])).length === 1;
+    const [rows] = await eye.query<RowDataPacket[]>(running, [sleep(played)]);
+    return rows.length === 1;
   });
 }
 
@@ -248,18 +269,13 @@ function take(played: Played, step: Step, via: Agent | undefined): Promise<Told>
 }
 
 /** Whether the server has done what is under way. A beginning leaves nothing that could be seen. */
-async function isDone(played: Played): Promise<boolean> {
+async function isDone(played: Played, eye: Connection): Promise<boolean> {
   const { step } = moments[played.moment];
   if (step === 'BEGIN') return true;
-  if (step === 'COMMIT') return (await rowsOf(played.who)).length === 1;
-  const curious = await database.connect();
-  try {
-    await curious.query('set session transaction isolation level read uncommitted');
-    const [rows] = await curious.query('select 1 from notes where who = ?', [played.who]);
-    return (rows as unknown[]).length === 2;
-  } finally {
-    curious.destroy();
-  }
+  if (step === 'COMMIT') return (await rowsOf(played.who, eye)).length === 1;
+  // For the next transaction, which is this look, alone.
+  await eye.query('set transaction isolation level read uncommitted');
+  return (await rowsOf(played.who, eye)).length === 2;
 }
 
 /** Does what clients do that do not believe what they are told. What they are told the second time is no other thing. */
