@@ -10,9 +10,10 @@ import { HttpReplyError } from '../../support/http-error.ts';
 import { parseStrictJson } from '../../support/strict-json.ts';
 
 let database: Database;
+/** Cuts results; its section `refusing` holds more back than a result may have. */
 let cutting: Gateway;
-/** Holds more back than a result may have. */
-let refusing: Gateway;
+/** Asks the section `refusing`. */
+const refuse = (SQL: string) => cutting.db({ SQL, SERVER: 'refusing' });
 /** Streams before a result is too large. */
 let resetting: Gateway;
 before(async () => {
@@ -22,14 +23,18 @@ before(async () => {
   const values = Array.from({ length: 5000 }, (_, n) => `(${n},'${filler}')`);
   await database.query(`insert into numbers values ${values}`);
   await database.query('create table written (v int primary key)');
-  cutting = await startGateway({ database, settings: { workers: 1, max_rows: 3 } });
-  const limited = (buffer: string, max: string) =>
-    startGateway({ database, settings: { workers: 1, pool: 2, buffer, max_result_bytes: max } });
-  refusing = await limited('64KiB', '32KiB');
-  resetting = await limited('1KiB', '100KiB');
+  cutting = await startGateway({
+    database,
+    settings: { workers: 1, buffer: '64KiB', max_rows: 3 },
+    beside: { refusing: { database, settings: { pool: 2, max_result_bytes: '32KiB' } } },
+  });
+  resetting = await startGateway({
+    database,
+    settings: { workers: 1, pool: 2, buffer: '1KiB', max_result_bytes: '100KiB' },
+  });
 });
 after(async () => {
-  await Promise.all([cutting, refusing, resetting].map((gateway) => gateway?.stop()));
+  await Promise.all([cutting, resetting].map((gateway) => gateway?.stop()));
   await database?.stop();
 });
 
@@ -78,11 +83,11 @@ test('cuts each of several results on its own', async () => {
 const wide = 'select * from numbers order by n limit';
 
 test('takes a result that is within max_result_bytes', async () => {
-  for (const [gateway, count, limit] of [
-    [refusing, 300, 32 * 1024],
-    [resetting, 900, 100 * 1024],
+  for (const [ask, count, limit] of [
+    [refuse, 300, 32 * 1024],
+    [(SQL: string) => resetting.db({ SQL }), 900, 100 * 1024],
   ] as const) {
-    const reply = await gateway.db({ SQL: `${wide} ${count}` });
+    const reply = await ask(`${wide} ${count}`);
     assert.ok(reply.body.length > 0.8 * limit && reply.body.length < limit, `${reply.body.length}`);
     assert.equal(reply.json<Document & { RESULT: Result }>().RESULT.ROWS.length, count);
   }
@@ -94,7 +99,7 @@ test('refuses a result that is too large while nothing has left: 422', async () 
     ["select 1; select repeat('x', 40000)", 'failed'],
     ["insert into written values (1); select repeat('x', 40000)", 'unknown'],
   ] as const) {
-    const reply = await refusing.db({ SQL: sql });
+    const reply = await refuse(sql);
     const { CODE, OUTCOME } = reply.json<{ CODE: string; OUTCOME: string }>();
     assert.deepEqual([reply.status, CODE, OUTCOME], [422, 'RESULT_TOO_LARGE', outcome], sql);
   }
@@ -116,11 +121,11 @@ test('resets a result that turns out too large after rows have left', async () =
 test('stops what was too large, and goes on serving', async () => {
   const slow = "select n, repeat('x', 5000), sleep(if(n < 20, 0, 0.05)) as slowly from numbers";
   for (let round = 0; round < 10; round += 1) {
-    assert.equal((await refusing.db({ SQL: slow })).status, 422);
+    assert.equal((await refuse(slow)).status, 422);
   }
   await eventually('nothing runs', async () => {
     const running = await database.query('select info from information_schema.processlist');
     return !running.some(({ info }) => String(info).includes('slowly'));
   });
-  assert.equal((await refusing.db({ SQL: 'select 1' })).status, 200);
+  assert.equal((await refuse('select 1')).status, 200);
 });
