@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
@@ -47,18 +47,34 @@ before(async () => {
 });
 after(async () => {
   await shared?.stop();
+  workspace.remove();
+  await databases?.shop.query(`drop user if exists '${renewedUser}'@'%'`);
   for (const name of names) {
     await proxies?.[name].stop();
     await databases[name].stop();
   }
 });
 
-/** The gateway of all tests that neither count nor need settings of their own. */
+afterEach(() => {
+  for (const name of names) proxies[name].release();
+});
+
+/** A directory for the password that a test changes, and the account that it belongs to. */
+const workspace = createWorkspace('sections', () => undefined);
+const passwordFile = join(workspace.path, 'password');
+const renewedUser = `shop_${process.pid}`;
+
+/** The gateway of all tests that neither stop it nor ask for all its sections; null until one needs it. */
 let shared: Gateway | null = null;
 
+/** Tests of what a section has for itself have sections of their own, whose names say what they are for. */
 async function startShared(): Promise<Gateway> {
   const keys = { idempotency_table: 'request_keys' };
   const { world, shop } = proxies;
+  const coalescing = { coalesce: 'on', pool: 1 };
+  writeFileSync(passwordFile, 'one\n', { mode: 0o600 });
+  await databases.shop.query(`create user '${renewedUser}'@'%' identified by 'one'`);
+  await databases.shop.query(`grant select on ${databases.shop.name}.* to '${renewedUser}'@'%'`);
   return startGateway({
     database: world.target,
     settings: { workers: 1, pool: 2, ...keys },
@@ -71,6 +87,19 @@ async function startShared(): Promise<Gateway> {
       // The first section's database and table.
       mirror: { database: world.target, settings: keys },
       bare: { database: world.target },
+      narrow: { database: shop.target, settings: { pool: 1, queue: 1 } },
+      limited: {
+        database: shop.target,
+        settings: { pool: 2, max_rows: 2, statement_timeout: '500ms', read_only: 'on' },
+      },
+      coalescing_world: { database: world.target, settings: coalescing },
+      coalescing_shop: { database: shop.target, settings: coalescing },
+      counted_world: { database: world.target, settings: { pool: 2 } },
+      counted_shop: { database: shop.target, settings: { pool: 2 } },
+      renewed: {
+        database: { ...shop.target, user: renewedUser, password: '' },
+        settings: { password_file: passwordFile },
+      },
     },
   });
 }
@@ -80,14 +109,14 @@ async function withSharedGateway(use: (gateway: Gateway) => Promise<void>): Prom
   await use(shared);
 }
 
-/** Starts the gateway before both, has it used, and stops it. */
+/** Starts a gateway with these two sections alone, has it used, and stops it. */
 async function withGateway(
   use: (gateway: Gateway) => Promise<void>,
-  { world = {}, shop = {} }: Readonly<Partial<Record<Name, Settings>>> = {},
+  shop: Settings = {},
 ): Promise<void> {
   const gateway = await startGateway({
     database: proxies.world.target,
-    settings: { workers: 1, pool: 2, ...world },
+    settings: { workers: 1, pool: 2 },
     beside: {
       shop: { database: proxies.shop.target, settings: { pool: 2, ...shop } },
     },
@@ -155,51 +184,45 @@ test('a section that is not served is refused with a list of those that are, and
 });
 
 test('pool and queue are each section’s own: one that is full refuses, and the other one serves', async () => {
-  await withGateway(
-    async (gateway) => {
-      const ask = () => gateway.dbPost({ SQL: "select 'kept'", SERVER: 'shop' });
-      // Its catalogue is read on its only session, before the next question.
-      await ask();
-      const first = await holdAnswer(proxies.shop, "select 'kept'", ask);
-      const second = ask();
-      const waits = (section: Name) => readMetric(gateway, 'dbhttpd_queue_length', { section });
-      await eventually('one runs, one waits', async () => (await waits('shop')) === 1);
-      const refused = await gateway.dbPost({ SQL: valueSql, SERVER: 'shop' });
-      assert.equal(refused.status, 503);
-      assert.equal(refused.json<{ CODE: string }>().CODE, 'QUEUE_FULL');
-      assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
-      assert.equal(await waits('world'), 0);
-      proxies.shop.release();
-      for (const reply of await Promise.all([first.reply, second])) assert.equal(reply.status, 200);
-    },
-    { shop: { pool: 1, queue: 1 } },
-  );
+  await withSharedGateway(async (gateway) => {
+    const ask = () => gateway.dbPost({ SQL: "select 'kept'", SERVER: 'narrow' });
+    // Its catalogue is read on its only session, before the next question.
+    await ask();
+    const first = await holdAnswer(proxies.shop, "select 'kept'", ask);
+    const second = ask();
+    const waits = (section: string) => readMetric(gateway, 'dbhttpd_queue_length', { section });
+    await eventually('one runs, one waits', async () => (await waits('narrow')) === 1);
+    const refused = await gateway.dbPost({ SQL: valueSql, SERVER: 'narrow' });
+    assert.equal(refused.status, 503);
+    assert.equal(refused.json<{ CODE: string }>().CODE, 'QUEUE_FULL');
+    assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
+    assert.equal(await waits('world'), 0);
+    proxies.shop.release();
+    for (const reply of await Promise.all([first.reply, second])) assert.equal(reply.status, 200);
+  });
 });
 
 test('deadline, row limit and read_only are each section’s own', async () => {
-  await withGateway(
-    async (gateway) => {
-      const all = 'select id from t order by id';
-      const rowsOf = async (SERVER: Name) => {
-        const reply = await gateway.db({ SQL: all, SERVER });
-        return reply.json<{ RESULT: { ROWS: unknown[] } }>().RESULT.ROWS.length;
-      };
-      assert.deepEqual([await rowsOf('world'), await rowsOf('shop')], [3, 2]);
-      const cut = await gateway.post('/v1/query', { sql: all, section: 'shop' });
-      assert.equal(cut.json<{ truncated: boolean }>().truncated, true);
+  await withSharedGateway(async (gateway) => {
+    const all = 'select id from t order by id';
+    const rowsOf = async (SERVER: string) => {
+      const reply = await gateway.db({ SQL: all, SERVER });
+      return reply.json<{ RESULT: { ROWS: unknown[] } }>().RESULT.ROWS.length;
+    };
+    assert.deepEqual([await rowsOf('world'), await rowsOf('limited')], [3, 2]);
+    const cut = await gateway.post('/v1/query', { sql: all, section: 'limited' });
+    assert.equal(cut.json<{ truncated: boolean }>().truncated, true);
 
-      const slow = (SERVER: Name) =>
-        gateway.db({ SQL: 'select sleep(1)', SERVER, TIMEOUT: 20_000 });
-      const [patient, hurried] = await Promise.all([slow('world'), slow('shop')]);
-      assert.deepEqual([patient.status, hurried.status], [200, 504]);
+    const slow = (SERVER: string) =>
+      gateway.db({ SQL: 'select sleep(1)', SERVER, TIMEOUT: 20_000 });
+    const [patient, hurried] = await Promise.all([slow('world'), slow('limited')]);
+    assert.deepEqual([patient.status, hurried.status], [200, 504]);
 
-      const write = 'insert into written values (7)';
-      assert.equal((await gateway.db({ SQL: write, SERVER: 'world' })).status, 200);
-      const refused = await gateway.post('/v1/query', { sql: write, section: 'shop' });
-      assert.deepEqual([refused.status, refused.json<{ code: string }>().code], [403, 'READ_ONLY']);
-    },
-    { shop: { max_rows: 2, statement_timeout: '500ms', read_only: 'on' } },
-  );
+    const write = 'insert into written values (7)';
+    assert.equal((await gateway.db({ SQL: write, SERVER: 'world' })).status, 200);
+    const refused = await gateway.post('/v1/query', { sql: write, section: 'limited' });
+    assert.deepEqual([refused.status, refused.json<{ code: string }>().code], [403, 'READ_ONLY']);
+  });
 });
 
 test('a key is its section’s: the same one in another section is another request, in the same table too', async () => {
@@ -234,50 +257,53 @@ test('a key is its section’s: the same one in another section is another reque
 });
 
 test('identical reads share one execution inside of a section, and never with another one', async () => {
-  const coalesce = { coalesce: 'on', pool: 1 };
-  await withGateway(
-    async (gateway) => {
-      for (const name of names) {
-        const SQL = "select 'busy'";
-        await holdAnswer(proxies[name], SQL, () => gateway.dbPost({ SQL, SERVER: name }));
-      }
-      const asked = [...names, ...names, ...names];
-      const before = names.map((name) => timesSent(proxies[name], valueSql));
-      const replies = asked.map((SERVER) => gateway.dbPost({ SQL: valueSql, SERVER }));
-      await eventually('all of them wait', async () => {
-        return (await readMetric(gateway, 'dbhttpd_queue_length')) === asked.length;
-      });
-      for (const name of names) proxies[name].release();
-      assert.deepEqual((await Promise.all(replies)).map(cellOf), asked);
-      const after = names.map((name) => timesSent(proxies[name], valueSql));
-      assert.deepEqual(
-        after.map((count, at) => count - (before[at] ?? 0)),
-        [1, 1],
-      );
-      for (const section of names) {
-        const shared = await readMetric(gateway, 'dbhttpd_coalesced_requests_total', { section });
-        assert.equal(shared, 2);
-      }
-    },
-    { world: coalesce, shop: coalesce },
-  );
+  await withSharedGateway(async (gateway) => {
+    for (const name of names) {
+      const SQL = "select 'busy'";
+      const SERVER = `coalescing_${name}`;
+      await holdAnswer(proxies[name], SQL, () => gateway.dbPost({ SQL, SERVER }));
+    }
+    const asked = [...names, ...names, ...names];
+    const before = names.map((name) => timesSent(proxies[name], valueSql));
+    const replies = asked.map((name) =>
+      gateway.dbPost({ SQL: valueSql, SERVER: `coalescing_${name}` }),
+    );
+    await eventually('all of them wait', async () => {
+      return (await readMetric(gateway, 'dbhttpd_queue_length')) === asked.length;
+    });
+    for (const name of names) proxies[name].release();
+    assert.deepEqual((await Promise.all(replies)).map(cellOf), asked);
+    const after = names.map((name) => timesSent(proxies[name], valueSql));
+    assert.deepEqual(
+      after.map((count, at) => count - (before[at] ?? 0)),
+      [1, 1],
+    );
+    for (const name of names) {
+      const section = `coalescing_${name}`;
+      const saved = await readMetric(gateway, 'dbhttpd_coalesced_requests_total', { section });
+      assert.equal(saved, 2);
+    }
+  });
 });
 
 test('each section has its series, and the daemon has what it counts once under the first one’s name', async () => {
-  await withGateway(async (gateway) => {
-    for (const SERVER of ['world', 'shop', 'shop']) {
+  await withSharedGateway(async (gateway) => {
+    const sections = names.map((name) => `counted_${name}`);
+    const [first, second] = sections;
+    const readSamples = async () => parseExposition((await gateway.get('/metrics')).text);
+    const before = await readSamples();
+    for (const SERVER of [first, second, second]) {
       await gateway.db({ SQL: 'select id from t', SERVER });
     }
-    await gateway.db({ SQL: 'select * from nowhere', SERVER: 'shop' });
+    await gateway.db({ SQL: 'select * from nowhere', SERVER: second });
     // A busy machine may answer the question behind it late.
     await eventually('both are ready', async () => {
-      const ready = names.map((section) => readMetric(gateway, 'dbhttpd_ready', { section }));
+      const ready = sections.map((section) => readMetric(gateway, 'dbhttpd_ready', { section }));
       return (await Promise.all(ready)).every((value) => value === 1);
     });
-    const { text } = await gateway.get('/metrics');
-    const samples = parseExposition(text);
+    const samples = await readSamples();
     const of = (name: string, labels: Readonly<Record<string, string>>) =>
-      names.map((section) => sumOf(samples, name, { section, ...labels }));
+      sections.map((section) => sumOf(samples, name, { section, ...labels }));
     assert.deepEqual(of('dbhttpd_rows_total', {}), [3, 6]);
     assert.deepEqual(of('dbhttpd_outcomes_total', { outcome: 'ok' }), [1, 2]);
     assert.deepEqual(of('dbhttpd_outcomes_total', { outcome: 'error' }), [0, 1]);
@@ -285,20 +311,27 @@ test('each section has its series, and the daemon has what it counts once under 
     assert.deepEqual(of('dbhttpd_ready', {}), [1, 1]);
     for (const name of names) {
       const backend = `127.0.0.1:${proxies[name].port}`;
-      const most = { section: name, backend };
+      const most = { section: `counted_${name}`, backend };
       assert.equal(sumOf(samples, 'dbhttpd_pool_connections_max', most), 2);
       assert.ok(sumOf(samples, 'dbhttpd_connects_total', { ...most, result: 'ok' }) > 0);
     }
-    assert.deepEqual(of('dbhttpd_requests_total', { endpoint: 'db' }), [4, 0]);
-    assert.deepEqual(of('dbhttpd_worker_up', {}), [1, 0]);
+    const asked = { section: 'world', endpoint: 'db' };
+    const [earlier, now] = [before, samples].map((all) =>
+      sumOf(all, 'dbhttpd_requests_total', asked),
+    );
+    assert.equal(Number(now) - Number(earlier), 4);
+    assert.deepEqual(of('dbhttpd_requests_total', { endpoint: 'db' }), [0, 0]);
+    assert.equal(sumOf(samples, 'dbhttpd_worker_up', { section: 'world' }), 1);
+    assert.deepEqual(of('dbhttpd_worker_up', {}), [0, 0]);
     // Each series of a section stands for each of them, before its first event too.
-    const own = [...samples.keys()].filter((key) => key.includes('section="shop"'));
+    const own = [...samples.keys()].filter((key) => key.includes(`section="${second}"`));
+    assert.notEqual(own.length, 0);
     const backends = names.map((name) => `127.0.0.1:${proxies[name].port}`);
     for (const key of own) {
-      const first = key
-        .replace('section="shop"', 'section="world"')
+      const other = key
+        .replace(`section="${second}"`, 'section="world"')
         .replace(backends[1] ?? '', backends[0] ?? '');
-      assert.ok(samples.has(first), key);
+      assert.ok(samples.has(other), key);
     }
   });
 });
@@ -339,38 +372,17 @@ test('one database that is down takes nothing from the other, and /readyz says o
 });
 
 test('SIGHUP has the password of a further section read anew', async () => {
-  const { shop } = databases;
-  const user = `shop_${process.pid}`;
-  await shop.query(`create user '${user}'@'%' identified by 'one'`);
-  await shop.query(`grant select on ${shop.name}.* to '${user}'@'%'`);
-  const workspace = createWorkspace('sections', () => undefined);
-  const file = join(workspace.path, 'password');
-  writeFileSync(file, 'one\n', { mode: 0o600 });
-  const gateway = await startGateway({
-    database: proxies.world.target,
-    settings: { workers: 1, pool: 2 },
-    beside: {
-      shop: {
-        database: { ...proxies.shop.target, user, password: '' },
-        settings: { password_file: file },
-      },
-    },
-  });
-  try {
-    const status = async () => (await gateway.dbPost({ SQL: valueSql, SERVER: 'shop' })).status;
-    await eventually('it serves', async () => (await status()) === 200);
-    await shop.query(`alter user '${user}'@'%' identified by 'two'`);
-    writeFileSync(file, 'two\n');
+  await withSharedGateway(async (gateway) => {
+    const ask = () => gateway.dbPost({ SQL: valueSql, SERVER: 'renewed' });
+    await eventually('it serves', async () => (await ask()).status === 200);
+    await databases.shop.query(`alter user '${renewedUser}'@'%' identified by 'two'`);
+    writeFileSync(passwordFile, 'two\n');
     process.kill(gateway.pid, 'SIGHUP');
     await eventually('it is read anew', () => gateway.log().includes('credentials read anew'));
     proxies.shop.cutAll();
-    await eventually('it serves by the new one', async () => (await status()) === 200);
+    await eventually('it serves by the new one', async () => (await ask()).status === 200);
     assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
-  } finally {
-    await gateway.stop();
-    workspace.remove();
-    await shop.query(`drop user '${user}'@'%'`);
-  }
+  });
 });
 
 test('a stop lets requests in flight on every section finish', async () => {
@@ -446,6 +458,6 @@ test('docs/several-databases.md: every question gets the answer that stands ther
         assert.deepEqual(JSON.parse(stdout), JSON.parse(answer), command);
       }
     },
-    { shop: { read_only: 'on', pool: 4 } },
+    { read_only: 'on', pool: 4 },
   );
 });
