@@ -45,7 +45,9 @@ const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 
 const readerCount = 4;
 /** A reader rests between two reads: they are to go on, not to be many. */
-const restMs = 20;
+const restMs = 50;
+/** The gateway looks at its servers once a second: to ask more often only costs. */
+const rarely = { everyMs: 250 };
 
 /** Declared reads one after the other, while `act` runs, which may wait for some more of them; how long the longest took, and every failure. */
 async function readThroughout(act: (more: () => Promise<void>) => Promise<void>) {
@@ -123,10 +125,11 @@ for (const how of ['stopped', 'locked', { seconds: 30 }] as const) {
     })();
     try {
       await set.lag(serverAt(1), how);
-      await eventually('it is left out', async () => !(await readersOf(gateway, 8)).includes(2));
+      const isRead = async () => (await readersOf(gateway, 8)).includes(2);
+      await eventually('it is left out', async () => !(await isRead()), rarely);
       assert.deepEqual(await readersOf(gateway, 8), [3]);
       await set.lag(serverAt(1), null);
-      await eventually('it is back', async () => (await readersOf(gateway, 8)).includes(2));
+      await eventually('it is back', isRead, rarely);
     } finally {
       await set.lag(serverAt(1), null);
       isOver = true;
@@ -184,7 +187,11 @@ for (const [what, [strike, mend]] of faults) {
     assert.deepEqual(found.failures, []);
     assert.ok(found.longestMs < stallMs, `${found.longestMs}`);
     await rolesBecome(gateway, ['primary', 'replica', 'replica']);
-    await eventually('it is read from', async () => (await readersOf(gateway, 8)).includes(2));
+    await eventually(
+      'it is read from',
+      async () => (await readersOf(gateway, 8)).includes(2),
+      rarely,
+    );
   });
 }
 

@@ -63,7 +63,8 @@ export async function rolesBecome(gateway: Gateway, roles: readonly Role[]): Pro
         last = (await rolesOf(gateway)).join();
         return last === wanted;
       },
-      { everyMs: 20 },
+      // The gateway looks once a second: to ask more often only costs.
+      { everyMs: 100 },
     );
   } catch (error) {
     throw new Error(`they are ${last}\n${gateway.log()}`, { cause: error });
