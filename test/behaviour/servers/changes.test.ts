@@ -22,7 +22,7 @@ import {
 import { type FaultProxy, startFaultProxy } from '../../support/database/fault-proxy.ts';
 import { chooseProgram } from '../../support/database/server-process.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { Gateway } from '../../support/gateway.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
 
 const canRun =
   process.env.DBHTTPD_TEST_MYSQL === undefined && chooseProgram().flavour === 'mariadb';
@@ -34,9 +34,28 @@ before(async () => {
   await set.primary().query(describeCreation(parseLedgerTable('request_keys', set.target.name)));
   await set.waitForCatchUp();
 });
-after(() => set?.stop());
+after(async () => {
+  await shared?.stop();
+  await set?.stop();
+});
 
 const serverAt = (at: number) => set.servers[at] as ReplicationServer;
+
+/** The gateway of the tests that find it before a whole set; null until one needs it. Its second section has no patience. */
+let shared: Gateway | null = null;
+
+async function withSharedGateway(use: (gateway: Gateway) => Promise<void>): Promise<void> {
+  const own = { statement_timeout: '15s', reads: 'replicas', pool: 3 };
+  shared ??= await startGateway({
+    database: set.target,
+    settings: { workers: 1, ...own, idempotency_table: 'request_keys' },
+    beside: { hasty: { database: set.target, settings: { ...own, failover_wait: '300ms' } } },
+  });
+  for (const section of [shared.section, 'hasty']) {
+    await rolesBecome({ ...shared, section }, ['primary', 'replica', 'replica']);
+  }
+  await use(shared);
+}
 
 async function withGateway(
   settings: Parameters<typeof startBefore>[1],
@@ -61,12 +80,13 @@ async function count(server: ReplicationServer, id: number): Promise<number> {
 
 test('failover_wait bounds how long a request waits for a primary: 503 NO_PRIMARY, and nothing was executed', async (t) => {
   if (!replicationHere(t)) return;
-  await withGateway({ failover_wait: '300ms' }, async (gateway) => {
+  await withSharedGateway(async (gateway) => {
+    const hasty = { ...gateway, section: 'hasty' };
     await serverAt(0).setReadOnly(true);
     try {
-      await rolesBecome(gateway, ['replica', 'replica', 'replica']);
+      await rolesBecome(hasty, ['replica', 'replica', 'replica']);
       const fromMs = performance.now();
-      const reply = await write(gateway, 1);
+      const reply = await write(gateway, 1, { section: 'hasty' });
       const { code, outcome, retryable } = reply.json<Record<string, unknown>>();
       assert.deepEqual(
         [reply.status, code, outcome, retryable],
@@ -78,15 +98,14 @@ test('failover_wait bounds how long a request waits for a primary: 503 NO_PRIMAR
     } finally {
       await serverAt(0).setReadOnly(false);
     }
-    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+    await rolesBecome(hasty, ['primary', 'replica', 'replica']);
     assert.equal(await count(serverAt(0), 1), 0);
   });
 });
 
 test('a batch with a key whose COMMIT is refused by a primary that has become read-only is run once more on the next', async (t) => {
   if (!replicationHere(t)) return;
-  const settings = { idempotency_table: 'request_keys', pool: 3 };
-  await withGateway(settings, async (gateway) => {
+  await withSharedGateway(async (gateway) => {
     const [first, second] = [serverAt(0), serverAt(1)];
     const held = first.link.on(/^commit/i, { kind: 'delay', ms: 1_000 }, { times: 1 });
     const statements = [{ sql: 'insert into written values (2)' }];
@@ -163,8 +182,7 @@ test('a password that one server does not take leaves that one out, and the log 
   const { user, password } = set.target;
   const change = (server: ReplicationServer, to: string) =>
     server.query(`set sql_log_bin = 0; alter user '${user}'@'127.0.0.1' identified by '${to}'`);
-  await withGateway({ reads: 'replicas' }, async (gateway) => {
-    await rolesBecome(gateway, ['primary', 'replica', 'replica']);
+  await withSharedGateway(async (gateway) => {
     await change(serverAt(1), 'another');
     serverAt(1).link.cutAll();
     await rolesBecome(gateway, ['primary', 'unusable', 'replica']);
@@ -210,8 +228,7 @@ test('a gateway that is started while no server is there serves as soon as one i
 
 test('who holds what was lost with the primary is not read from, also by a gateway that is started during the failover', async (t) => {
   if (!replicationHere(t)) return;
-  await withGateway({ reads: 'replicas' }, async (before) => {
-    await rolesBecome(before, ['primary', 'replica', 'replica']);
+  await withSharedGateway(async (before) => {
     const { holder, promoted } = await makeGhost(set, {
       lost: 'insert into written values (666)',
       after: 'insert into written values (6)',
