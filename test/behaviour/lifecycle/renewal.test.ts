@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createAuthority, type PairFiles } from '../../support/certificates.ts';
-import { type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
+import { createDaemon, type Daemon, daemonFor, type Settings } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gone } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
@@ -18,10 +18,21 @@ import {
   openAtEach,
   type WorkerConnection,
 } from '../../support/worker-connections.ts';
+import { useRunningDaemon } from './support/running-daemon.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-renewal-'));
 after(() => rmSync(directory, { recursive: true }));
-const database = useDatabase();
+const account = `'renewed'@'%'`;
+// Registered before those of the database: they run in this order.
+after(() => database.query(`drop user if exists ${account}`));
+const database = useDatabase({
+  prepare: async ({ query, name }) => {
+    await query(`drop user if exists ${account}`);
+    await query(`create user ${account} identified by 'one'`);
+    await query(`grant select, insert on ${name}.* to ${account}`);
+    await query('create table written (id int) engine = innodb');
+  },
+});
 
 async function start(t: TestContext, settings: Settings): Promise<Daemon> {
   const daemon = daemonFor(t, { workers: '2', ...settings });
@@ -140,53 +151,69 @@ async function askOne({ send, reply }: WorkerConnection, token: string, path: st
 
 const select = '/db?{"SQL":"select+1"}';
 
-test('tokens and password are read anew at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody', async (t) => {
-  const account = `'renewed'@'%'`;
-  t.after(() => database.query(`drop user if exists ${account}`));
-  await database.query(`create user ${account} identified by 'one'`);
-  await database.query(`grant select on ${database.name}.* to ${account}`);
-  const [tokens, password] = [join(directory, 'tokens'), join(directory, 'password')];
-  for (const file of [tokens, password]) writeFileSync(file, 'one\n', { mode: 0o600 });
+const [tokens, password] = [join(directory, 'tokens'), join(directory, 'password')];
+
+/** Gives the account and the files this password and this token. */
+async function install(secret: string): Promise<void> {
+  await database.query(`alter user ${account} identified by '${secret}'`);
+  for (const file of [tokens, password]) writeFileSync(file, `${secret}\n`, { mode: 0o600 });
+}
+
+/** Each test finds two workers that serve by a token and a password from files. */
+const testWithDaemon = useRunningDaemon(async () => {
+  await install('one');
   const { name, host, port } = database;
-  const reached = { database: name, host, port: String(port), user: 'renewed' };
-  const daemon = await start(t, { ...reached, token_file: tokens, password_file: password });
-  const served = async (token: string, status: number) => {
-    const both = await openBoth(t, daemon);
-    await eventually(
-      `both say ${status}`,
-      async () => (await askBoth(both, token, select)).join() === `${status}`,
-    );
-  };
-  await served('one', 200);
-
-  await database.query(`alter user ${account} identified by 'two'`);
-  writeFileSync(password, 'two\n');
-  writeFileSync(tokens, 'two\nthree\n');
-  await replaceWorker(daemon);
-  let both = await openBoth(t, daemon);
-  assert.deepEqual([await askBoth(both, 'one'), await askBoth(both, 'two')], [[404], [401]]);
-  // The new one has the password of before; the other keeps what it has connected.
-  await eventually('the new one has no connection', async () => {
-    const replies = await Promise.all(both.map((one) => askOne(one, 'one', select)));
-    return replies.includes(503);
+  const daemon = createDaemon({
+    ...{ database: name, host, port: String(port), user: 'renewed' },
+    ...{ token_file: tokens, password_file: password, drivers: 'planetscale', workers: '2' },
   });
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  return daemon;
+});
 
-  await renew(daemon);
-  both = await openBoth(t, daemon);
-  await eventually(
-    'the old token is refused',
-    async () => (await askBoth(both, 'one')).join() === '401',
-  );
-  assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, 'three')], [[404], [404]]);
-  await served('two', 200);
-  for (const bad of ['\n', 'a b\n', 'a"b\n']) {
-    writeFileSync(tokens, bad);
+testWithDaemon(
+  'tokens and password are read anew at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody',
+  async (daemon, t) => {
+    await install('one');
+    await renew(daemon);
+    const served = async (token: string, status: number) => {
+      const both = await openBoth(t, daemon);
+      await eventually(
+        `both say ${status}`,
+        async () => (await askBoth(both, token, select)).join() === `${status}`,
+      );
+    };
+    await served('one', 200);
+
+    await database.query(`alter user ${account} identified by 'two'`);
+    writeFileSync(password, 'two\n');
+    writeFileSync(tokens, 'two\nthree\n');
+    await replaceWorker(daemon);
+    let both = await openBoth(t, daemon);
+    assert.deepEqual([await askBoth(both, 'one'), await askBoth(both, 'two')], [[404], [401]]);
+    // The new one has the password of before; the other keeps what it has connected.
+    await eventually('the new one has no connection', async () => {
+      const replies = await Promise.all(both.map((one) => askOne(one, 'one', select)));
+      return replies.includes(503);
+    });
+
     await renew(daemon);
     both = await openBoth(t, daemon);
-    assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, '')], [[404], [401]]);
-  }
-  assert.ok(!/three|a b|a"b/.test(daemon.readLog()));
-});
+    await eventually(
+      'the old token is refused',
+      async () => (await askBoth(both, 'one')).join() === '401',
+    );
+    assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, 'three')], [[404], [404]]);
+    await served('two', 200);
+    for (const bad of ['\n', 'a b\n', 'a"b\n']) {
+      writeFileSync(tokens, bad);
+      await renew(daemon);
+      both = await openBoth(t, daemon);
+      assert.deepEqual([await askBoth(both, 'two'), await askBoth(both, '')], [[404], [401]]);
+    }
+    assert.ok(!/three|a b|a"b/.test(daemon.readLog()));
+  },
+);
 
 /** A connection to each of the two workers. */
 async function openBoth(t: TestContext, daemon: Daemon): Promise<readonly WorkerConnection[]> {
@@ -197,26 +224,25 @@ async function openBoth(t: TestContext, daemon: Daemon): Promise<readonly Worker
   return both;
 }
 
-test('after new tokens a worker that is replaced and one that is not read the same sessions of drivers', async (t) => {
-  const file = join(directory, 'driver-tokens');
-  const { name, user, host, port, password } = database;
-  await database.query('create table written (id int) engine = innodb');
-  writeFileSync(file, 'one\n', { mode: 0o600 });
-  const account = { database: name, user, host, port: String(port), password: password || null };
-  const daemon = await start(t, { ...account, token_file: file, drivers: 'planetscale' });
-  writeFileSync(file, 'one\ntwo\n');
-  await renew(daemon);
-  await replaceWorker(daemon);
-  const both = await openBoth(t, daemon);
-  for (const [first, second] of [both, both.toReversed()]) {
-    assert.ok(first && second);
-    const { session } = await execute(first, 'set session transaction read only', null);
-    const begun = await execute(second, 'begin', session);
-    const { error } = await execute(second, 'insert into written values (1)', begun.session);
-    assert.match(error?.message ?? 'it was done', /\(errno 1792\)/);
-    await execute(second, 'rollback', begun.session);
-  }
-});
+testWithDaemon(
+  'after new tokens a worker that is replaced and one that is not read the same sessions of drivers',
+  async (daemon, t) => {
+    await install('one');
+    await renew(daemon);
+    writeFileSync(tokens, 'one\ntwo\n');
+    await renew(daemon);
+    await replaceWorker(daemon);
+    const both = await openBoth(t, daemon);
+    for (const [first, second] of [both, both.toReversed()]) {
+      assert.ok(first && second);
+      const { session } = await execute(first, 'set session transaction read only', null);
+      const begun = await execute(second, 'begin', session);
+      const { error } = await execute(second, 'insert into written values (1)', begun.session);
+      assert.match(error?.message ?? 'it was done', /\(errno 1792\)/);
+      await execute(second, 'rollback', begun.session);
+    }
+  },
+);
 
 type Executed = { readonly session: unknown; readonly error?: { readonly message: string } };
 
