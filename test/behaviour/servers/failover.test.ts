@@ -27,6 +27,9 @@ const plan = {
   serviceMs: 8_000,
 } as const;
 
+/** The first test shows that two workers find the same primary. */
+const oneWorker = { settings: { workers: 1 } };
+
 /** Two of its tests each leave one replica less; with one alone nothing tells a promoted server from a former primary that is back. */
 const replicas = 3;
 /** The servers that these tests share; null: none run, or a test has left them broken. */
@@ -74,7 +77,7 @@ for (const [how, losing] of [
     if (!replicationHere(t)) return;
     await withSet(async (lent) => {
       const former = lent.primary();
-      const wish = { ...plan, how, replicas, losing };
+      const wish = { ...plan, ...oneWorker, how, replicas, losing };
       const history = await makeFailoverHistoryBefore(lent, wish);
       t.diagnostic(summarize(history));
       assert.deepEqual(history.breaches, []);
@@ -88,7 +91,7 @@ for (const [how, losing] of [
 
 test('writes around a crash of the only server are told what became of them, and succeed within 2 s of its return', async (t) => {
   if (!replicationHere(t)) return;
-  const wish = { ...plan, how: 'restarted', replicas: 0, losing: false } as const;
+  const wish = { ...plan, ...oneWorker, how: 'restarted', replicas: 0, losing: false } as const;
   const history = await makeFailoverHistory(wish);
   t.diagnostic(summarize(history));
   assert.deepEqual(history.breaches, []);
