@@ -17,8 +17,6 @@ import { test } from 'node:test';
 import { daemonFor } from '../../support/daemon.ts';
 import { gone, isAlive } from '../../support/processes.ts';
 
-/** Every handover of the other tests is one, too. */
-const rounds = 2;
 const isRoot = process.getuid?.() === 0;
 const stranger = 12_345;
 
@@ -76,13 +74,12 @@ test('of twenty simultaneous starts one lives and nineteen exit 75; kill and a s
   const statuses = finished.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [0, ...Array<number>(19).fill(75)]);
   assert.ok(finished.every(({ stdout, stderr }) => stdout === '' && stderr === ''));
-  for (let round = 0; round < rounds; round += 1) {
-    const before = daemon.pid();
-    assert.ok(isAlive(before));
-    process.kill(before, 'SIGTERM');
-    assert.equal((await daemon.start()).status, 0, daemon.readLog());
-    assert.notEqual(daemon.pid(), before);
-  }
+  // One of many: each handover of the other tests is a kill and a start, too.
+  const before = daemon.pid();
+  assert.ok(isAlive(before));
+  process.kill(before, 'SIGTERM');
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  assert.notEqual(daemon.pid(), before);
   assert.ok(isAlive(daemon.pid()));
 });
 
