@@ -15,7 +15,7 @@ const token = 'a-long-random-text';
 const address = '127.0.0.1:9090';
 
 const { gateway } = useGateway(
-  { token, drivers: 'planetscale' },
+  { workers: 1, token, drivers: 'planetscale' },
   {
     prepare: async (database) => {
       for (const { language, text } of blocks) if (language === 'sql') await database.query(text);

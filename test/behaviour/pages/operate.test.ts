@@ -149,7 +149,7 @@ function tell(heading: string, { localise }: Situation) {
           compare(await print());
           return true;
         },
-        { everyMs: 100 },
+        { everyMs: 500 },
       );
     },
     /** What is for the database. */

@@ -32,7 +32,7 @@ before(async () => {
   await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
   gateway = await startGateway({
     database,
-    settings: { allow_origins: origin, idempotency_table: 'request_keys' },
+    settings: { workers: 1, allow_origins: origin, idempotency_table: 'request_keys' },
   });
   front = await startHttpFront(gateway.url);
 });
@@ -89,15 +89,16 @@ const busy = {
   body: '{"code":"QUEUE_FULL","outcome":"not_executed","retryable":true,"detail":"busy"}\n',
 } as const;
 
-/** The recipes say that they need it. */
+/** The recipes say that they need it. Looked for once: python takes its time to import it. */
+const isRequestsThere = run('python3', ['-c', 'import requests']).then(
+  () => true,
+  () => false,
+);
+
 async function hasRequests(t: TestContext): Promise<boolean> {
-  try {
-    await run('python3', ['-c', 'import requests']);
-    return true;
-  } catch {
-    t.skip('python3 with requests is not installed');
-    return false;
-  }
+  const isThere = await isRequestsThere;
+  if (!isThere) t.skip('python3 with requests is not installed');
+  return isThere;
 }
 
 /** What a block prints. */
