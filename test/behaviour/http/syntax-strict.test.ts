@@ -1,9 +1,11 @@
 // The promise of strict HTTP: one form of request line and Host, no header dropped, nothing behind another protocol's
-// beginning, whatever the segments. Must not test who may ask.
+// beginning, whatever the segments. Of bytes that were drawn at random only what a strict reader finds is run, whole requests before the
+// first odd byte are answered, and no connection is left without an answer. Must not test who may ask.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw } from '../../support/http.ts';
 import { at, parseStrictJson } from '../../support/strict-json.ts';
+import { createMutations, idsAllowedIn, idsIn } from './support/mutated-requests.ts';
 import { observeGateway } from './support/observed-gateway.ts';
 
 const { gateway, proxy } = observeGateway();
@@ -196,5 +198,54 @@ test('reads chunks however they are cut, and what follows them as the next reque
     }
     for (const status of [200, 404, 200]) assert.equal((await client.reply()).status, status);
     client.close();
+  }
+});
+
+const rounds = 250;
+const mutations = createMutations(20_261_122);
+
+/** Sends in so many pieces, and resolves when the connection has ended or so many replies have come and then nothing. */
+async function sendInPieces(
+  text: string,
+  pieces: number,
+  replies: number,
+): Promise<{ statuses: number[]; ended: boolean }> {
+  const client = await openRaw(gateway.port, { tellsResets: false, timeoutMs: 20_000 });
+  const bytes = Buffer.from(text, 'latin1');
+  const statuses: number[] = [];
+  try {
+    for (let n = 0; n < pieces; n += 1) {
+      const [from, to] = [n, n + 1].map((part) => Math.floor((part * bytes.length) / pieces));
+      await new Promise<void>((resolve) =>
+        client.socket.write(bytes.subarray(from, to), () => setImmediate(resolve)),
+      );
+    }
+    while (statuses.length < replies) {
+      const reply = await client.reply();
+      statuses.push(reply.status);
+      if (reply.header('connection') === 'close') return { statuses, ended: true };
+    }
+    return { statuses, ended: false };
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+test(`runs nothing but what a strict reader finds in ${rounds} connections with an odd byte each`, async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const { text, whole } = mutations.draw();
+    const seen = proxy.statements.length;
+    const told = JSON.stringify({ round, text });
+    const pieces = 1 + mutations.random(4);
+    // Those that end before the change are answered, up to the first whose reply closes the connection.
+    const { statuses, ended } = await sendInPieces(text, pieces, whole).catch((error: unknown) => {
+      throw new Error(`no answer: ${told}`, { cause: error });
+    });
+    assert.ok(ended || statuses.length === whole, told);
+    await gateway.db({ SQL: 'select 1' });
+    const allowed = idsAllowedIn(text);
+    for (const statement of proxy.statements.slice(seen)) {
+      for (const id of idsIn(statement)) assert.ok(allowed.has(id), `${statement}: ${told}`);
+    }
   }
 });
