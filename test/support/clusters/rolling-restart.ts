@@ -1,5 +1,6 @@
 // Three gateways behind a balancer, killed and started in turn under load; every request and every write is judged.
 // Must not know how the balancer tries again.
+import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { createDaemon, type Daemon } from '../daemon.ts';
 import type { Database } from '../database/mariadb.ts';
@@ -26,6 +27,8 @@ type Way = {
 const gatewayCount = 3;
 /** How many requests must have been answered between a start and the next kill. */
 const requestsBetween = 100;
+/** A client rests between two requests: they are to go on, not to be many. */
+const restMs = 10;
 const ways: readonly Way[] = (['/db', '/v1/query'] as const).flatMap((path) =>
   [true, false].flatMap((writes) => [true, false].map((keeps) => ({ path, writes, keeps }))),
 );
@@ -146,6 +149,7 @@ class Load {
         connection.send(compose(way, id));
         const reply = await connection.reply();
         this.#note(way, id, reply);
+        await pause(restMs);
         if (way.keeps && reply.header('connection') !== 'close') continue;
       } catch (error) {
         this.failed.push(`${describe(way)}: ${String(error)}`);
