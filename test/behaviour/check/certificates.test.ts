@@ -30,36 +30,40 @@ function create(settings: Settings): Daemon {
 
 const https = ({ cert, key }: PairFiles): Settings => ({ https_cert: cert, https_key: key });
 
-const unusable: readonly (readonly [what: string, settings: Settings, fault: RegExp])[] = [
+/** Faults by their configurations: of several in one, all are listed. */
+const unusable: readonly (readonly [
+  settings: Settings,
+  faults: Readonly<Record<string, RegExp>>,
+])[] = [
   [
-    'tls_ca that is no certificate',
-    { tls: 'verify', tls_ca: garbage },
-    /\[world\] tls_ca: holds no PEM certificate$/m,
+    { tls: 'verify', tls_ca: garbage, https_cert: good.cert, https_key: garbage },
+    {
+      'tls_ca that is no certificate': /\[world\] tls_ca: holds no PEM certificate$/m,
+      'https_key that is no key': /\[world\] https_key: holds no PEM private key$/m,
+    },
   ],
   [
-    'tls_cert that is no certificate',
-    { tls: 'verify', tls_cert: garbage, tls_key: good.key },
-    /\[world\] tls_cert: holds no PEM certificate$/m,
-  ],
-  [
-    'https_key that is no key',
-    { https_cert: good.cert, https_key: garbage },
-    /\[world\] https_key: holds no PEM private key$/m,
-  ],
-  [
-    'https_cert with the key of another',
-    { https_cert: good.cert, https_key: past.key },
-    /\[world\] https_cert: and its key do not belong together$/m,
+    {
+      ...{ tls: 'verify', tls_cert: garbage, tls_key: good.key },
+      ...{ https_cert: good.cert, https_key: past.key },
+    },
+    {
+      'tls_cert that is no certificate': /\[world\] tls_cert: holds no PEM certificate$/m,
+      'https_cert with the key of another':
+        /\[world\] https_cert: and its key do not belong together$/m,
+    },
   ],
 ];
-for (const [what, settings, fault] of unusable) {
-  test(`a start and --check refuse a ${what}`, async () => {
+for (const [settings, faults] of unusable) {
+  test(`a start and --check refuse a ${Object.keys(faults).join(', and a ')}`, async () => {
     const daemon = create(settings);
     const checked = await daemon.run(['--check']);
     assert.equal(checked.status, 78);
-    assert.match(checked.stderr, fault);
     assert.equal((await daemon.start()).status, 78);
-    assert.match(daemon.readLog(), fault);
+    for (const fault of Object.values(faults)) {
+      assert.match(checked.stderr, fault);
+      assert.match(daemon.readLog(), fault);
+    }
   });
 }
 
