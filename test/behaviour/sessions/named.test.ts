@@ -10,6 +10,10 @@ import { readMetric } from '../../support/scrape.ts';
 
 let database: Database;
 let other: Awaited<ReturnType<Database['connect']>>;
+let gateway: Gateway;
+/** The section whose account may not see views. */
+const blind = 'blind';
+let account: { readonly user: string; readonly password: string };
 
 before(async () => {
   database = await startDatabase();
@@ -43,29 +47,25 @@ before(async () => {
     await database.query(sql);
   }
   other = await database.connect();
+  account = await createAccount(', trigger');
+  gateway = await startGateway({
+    database,
+    settings: { workers: 1, pool: 1 },
+    beside: { [blind]: { database: { ...database, ...account }, settings: { pool: 1 } } },
+  });
 });
 after(async () => {
+  await gateway?.stop();
+  if (account !== undefined) await database.query(`drop user ${account.user}@'%'`);
   other?.destroy();
   await database.stop();
 });
 
-async function withGateway(
-  use: (gateway: Gateway) => Promise<void>,
-  account: { readonly user: string; readonly password: string } = database,
-): Promise<void> {
-  const target = { ...database, ...account };
-  const gateway = await startGateway({ database: target, settings: { workers: 1, pool: 1 } });
-  try {
-    await use(gateway);
-  } finally {
-    await gateway.stop();
-  }
-}
+const ask = (SQL: string, SERVER = 'world') => gateway.dbPost({ SERVER, SQL });
+const resets = () => readMetric(gateway, 'dbhttpd_session_resets_total');
 
-const resets = (gateway: Gateway) => readMetric(gateway, 'dbhttpd_session_resets_total');
-
-async function assertNothingLeft(gateway: Gateway, after_: string): Promise<void> {
-  assert.equal(cellOf(await gateway.dbPost({ SQL: 'select seen from sees' })), '0 0', after_);
+async function assertNothingLeft(after_: string, section?: string): Promise<void> {
+  assert.equal(cellOf(await ask('select seen from sees', section)), '0 0', after_);
   const [rows] = await other.query("select is_free_lock('named') as free");
   assert.equal(Number((rows as { free: unknown }[])[0]?.free), 1, after_);
 }
@@ -86,17 +86,16 @@ const leaving = [
   'insert into counting values (1)',
 ];
 
-test('nothing is left of what a view or a trigger does to the session', () =>
-  withGateway(async (gateway) => {
-    for (const SQL of leaving) {
-      const reply = await gateway.dbPost({ SQL });
-      assert.equal(reply.status, 200, `${SQL}: ${reply.text}`);
-      await assertNothingLeft(gateway, SQL);
-    }
-    // A plain write leaves its id without any trigger.
-    await gateway.dbPost({ SQL: "insert into t (v) values ('x')" });
-    await assertNothingLeft(gateway, 'insert');
-  }));
+test('nothing is left of what a view or a trigger does to the session', async () => {
+  for (const SQL of leaving) {
+    const reply = await ask(SQL);
+    assert.equal(reply.status, 200, `${SQL}: ${reply.text}`);
+    await assertNothingLeft(SQL);
+  }
+  // A plain write leaves its id without any trigger.
+  await ask("insert into t (v) values ('x')");
+  await assertNothingLeft('insert');
+});
 
 const harmless = [
   'select * from t',
@@ -107,14 +106,15 @@ const harmless = [
   'update noted set id = 2 where id in (select id from plainer)',
 ];
 
-test('harmless views and triggers cost no reset', () =>
-  withGateway(async (gateway) => {
-    await gateway.dbPost({ SQL: 'select 1' });
-    for (const SQL of harmless) {
-      rowsOf(await gateway.dbPost({ SQL }));
-      assert.equal(await resets(gateway), 0, SQL);
-    }
-  }));
+test('harmless views and triggers cost no reset', async () => {
+  // What an earlier test has left is gone after this.
+  await ask('select 1');
+  const before_ = await resets();
+  for (const SQL of harmless) {
+    rowsOf(await ask(SQL));
+    assert.equal(await resets(), before_, SQL);
+  }
+});
 
 /** An account that may read and write, and see what `more` lets it see. */
 async function createAccount(more: string): Promise<{ user: string; password: string }> {
@@ -128,37 +128,27 @@ async function createAccount(more: string): Promise<{ user: string; password: st
 }
 
 test('an account that may not see views: nothing is left, whatever they do, and tables cost no reset', async () => {
-  const account = await createAccount(', trigger');
-  try {
-    await withGateway(async (gateway) => {
-      for (const SQL of leaving) {
-        const reply = await gateway.dbPost({ SQL });
-        assert.equal(reply.status, 200, `${SQL}: ${reply.text}`);
-        await assertNothingLeft(gateway, SQL);
-      }
-      const before_ = await resets(gateway);
-      for (let n = 0; n < 5; n += 1) rowsOf(await gateway.dbPost({ SQL: 'select * from t' }));
-      assert.ok((await resets(gateway)) <= before_ + 1);
-      rowsOf(await gateway.dbPost({ SQL: 'select * from plain' }));
-      assert.ok((await resets(gateway)) > before_, 'what a view is is not known');
-    }, account);
-  } finally {
-    await database.query(`drop user ${account.user}@'%'`);
+  for (const SQL of leaving) {
+    const reply = await ask(SQL, blind);
+    assert.equal(reply.status, 200, `${SQL}: ${reply.text}`);
+    await assertNothingLeft(SQL, blind);
   }
+  const before_ = await resets();
+  for (let n = 0; n < 5; n += 1) rowsOf(await ask('select * from t', blind));
+  assert.ok((await resets()) <= before_ + 1);
+  rowsOf(await ask('select * from plain', blind));
+  assert.ok((await resets()) > before_, 'what a view is is not known');
 });
 
-test('tables made through the gateway are known at once, and so are views that take their place', () =>
-  withGateway(async (gateway) => {
-    rowsOf(
-      await gateway.dbPost({ SQL: 'create table fresh (id int); insert into fresh values (1)' }),
-    );
-    await eventually('it is known', async () => {
-      const before_ = await resets(gateway);
-      for (let n = 0; n < 2; n += 1) rowsOf(await gateway.dbPost({ SQL: 'select * from fresh' }));
-      return (await resets(gateway)) === before_;
-    });
-    await gateway.dbPost({ SQL: 'drop table fresh' });
-    await gateway.dbPost({ SQL: 'create view fresh as select x as id from locks' });
-    rowsOf(await gateway.dbPost({ SQL: 'select * from fresh' }));
-    await assertNothingLeft(gateway, 'the view');
-  }));
+test('tables made through the gateway are known at once, and so are views that take their place', async () => {
+  rowsOf(await ask('create table fresh (id int); insert into fresh values (1)'));
+  await eventually('it is known', async () => {
+    const before_ = await resets();
+    for (let n = 0; n < 2; n += 1) rowsOf(await ask('select * from fresh'));
+    return (await resets()) === before_;
+  });
+  await ask('drop table fresh');
+  await ask('create view fresh as select x as id from locks');
+  rowsOf(await ask('select * from fresh'));
+  await assertNothingLeft('the view');
+});

@@ -7,8 +7,9 @@ import { documentOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 
 let database: Database;
-let strict: Gateway;
-let open: Gateway;
+/** Its first section may write; the one beside it may not. */
+let gateway: Gateway;
+const strict = 'strict';
 
 before(async () => {
   database = await startDatabase();
@@ -21,20 +22,21 @@ before(async () => {
   ]) {
     await database.query(sql);
   }
-  const settings = { workers: 1, pool: 1 };
-  strict = await startGateway({ database, settings: { ...settings, read_only: 'on' } });
-  open = await startGateway({ database, settings });
+  gateway = await startGateway({
+    database,
+    settings: { workers: 1, pool: 1 },
+    beside: { [strict]: { database, settings: { pool: 1, read_only: 'on' } } },
+  });
 });
 after(async () => {
-  await strict?.stop();
-  await open?.stop();
+  await gateway?.stop();
   await database.stop();
 });
 
 /** Both ways to ask for it. */
 const ways: Readonly<Record<string, (SQL: string) => ReturnType<Gateway['dbPost']>>> = {
-  'read_only = on': (SQL) => strict.dbPost({ SQL }),
-  READ_ONLY: (SQL) => open.dbPost({ SQL, READ_ONLY: true }),
+  'read_only = on': (SQL) => gateway.dbPost({ SERVER: strict, SQL }),
+  READ_ONLY: (SQL) => gateway.dbPost({ SQL, READ_ONLY: true }),
 };
 
 for (const [way, ask] of Object.entries(ways)) {
@@ -89,14 +91,14 @@ for (const [way, ask] of Object.entries(ways)) {
 }
 
 test('READ_ONLY ends with its request', async () => {
-  rowsOf(await open.dbPost({ SQL: 'select * from t', READ_ONLY: true }));
+  rowsOf(await gateway.dbPost({ SQL: 'select * from t', READ_ONLY: true }));
   assert.equal(
-    documentOf(await open.dbPost({ SQL: 'replace into t values (1)' })).MYSQL_ERRNO,
+    documentOf(await gateway.dbPost({ SQL: 'replace into t values (1)' })).MYSQL_ERRNO,
     undefined,
   );
 });
 
 test('READ_ONLY false does not open a read-only section', async () => {
-  const reply = await strict.dbPost({ SQL: 'delete from t', READ_ONLY: false });
+  const reply = await gateway.dbPost({ SERVER: strict, SQL: 'delete from t', READ_ONLY: false });
   assert.equal(outcomeOf(reply), '403 READ_ONLY not_executed');
 });
