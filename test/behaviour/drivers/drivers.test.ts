@@ -28,7 +28,7 @@ before(async () => {
   database = await startDatabase();
   gateway = await startGateway({
     database,
-    settings: { ...driverSettings, workers: 3, allow_origins: origin, access_log: 'json' },
+    settings: { ...driverSettings, workers: 2, allow_origins: origin, access_log: 'json' },
   });
 });
 after(async () => {
@@ -40,7 +40,10 @@ const code = ({ body }: { body: Record<string, unknown> }) =>
   (body.error as { code?: string })?.code;
 
 test('the paths are there with drivers = planetscale alone, and want POST', async () => {
-  const plain = await startGateway({ database, settings: { token: driverSettings.token } });
+  const plain = await startGateway({
+    database,
+    settings: { token: driverSettings.token, workers: 1 },
+  });
   try {
     const reply = await postAsDriver(plain, { query: 'select 1' });
     // Whoever is no driver there needs a bearer token before anything else is told.

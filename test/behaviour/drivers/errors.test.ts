@@ -26,7 +26,7 @@ before(async () => {
   proxied = await startProxiedDatabase(database);
   gateway = await startGateway({
     database: proxied.target,
-    settings: { ...driverSettings, workers: 2, statement_timeout: '5s', max_rows: 1000 },
+    settings: { ...driverSettings, workers: 1, statement_timeout: '3s', max_rows: 1000 },
   });
   await database.query(
     `create table author (id int primary key, name varchar(5) not null, unique key by_name (name));

@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually.ts';
 import { parseExposition, sumOf } from '../../support/exposition.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { exchange } from '../../support/http.ts';
+import { gone } from '../../support/processes.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 import {
@@ -203,7 +204,7 @@ describe('where a gateway or a worker ends', () => {
   let other: Gateway;
   const opened: WorkerConnection[] = [];
   before(async () => {
-    const own = { ...settings, workers: 2, drain_timeout: '0s' };
+    const own = { ...settings, workers: 2, drain_timeout: '0s', slow_query: '1s' };
     other = await startGateway({ database: proxy.target, settings: own });
   });
   after(async () => {
@@ -241,6 +242,28 @@ describe('where a gateway or a worker ends', () => {
     assert.match(line, new RegExp(` pid=${worker} .* requests_lost=3 counted_ms_ago=\\d+$`));
     const lost = () => readMetric(other, 'dbhttpd_requests_lost_total');
     assert.equal(await eventually('a scrape', lost), 3);
+  });
+
+  test('what a worker counted more than a second before its death is in the next scrape, though no scrape asked it', async () => {
+    const asked = await openAway();
+    const missing = () => readMetric(other, 'dbhttpd_failures_total', { code: 'NOT_FOUND' });
+    const missingBefore = await missing();
+    const answer = async (request: string) => {
+      asked.send(request);
+      return (await asked.reply()).status;
+    };
+    assert.equal(await answer(formatRequest('GET', '/nothing')), 404);
+    // A worker reports every second, which has no setting: its report is due while this runs, and sent before it answers once more.
+    const SQL = 'select sleep(1.2)';
+    const id = { 'X-Request-ID': 'counted' };
+    assert.equal(await answer(formatRequest('POST', '/db', { SQL }, id)), 200);
+    assert.equal(await answer(formatRequest('POST', '/db', { SQL: 'select 1' })), 200);
+    const line = await logLine(/slow statement.* request_id=counted /, other);
+    const worker = Number(/\[(\d+) w\d\]/.exec(line)?.[1]);
+    assert.ok(other.workers().includes(worker), line);
+    process.kill(worker, 'SIGKILL');
+    await gone(worker);
+    await eventually('a scrape', async () => (await missing()) === missingBefore + 1);
   });
 
   test('a write that a drain cannot wait for has its line', async () => {
