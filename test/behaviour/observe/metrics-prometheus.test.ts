@@ -83,7 +83,7 @@ async function read(expression: string, at?: number): Promise<number | null> {
 
 /** Waits until Prometheus sees something; every question costs it some of the processor. */
 async function sees(what: string, look: () => Promise<boolean | number | null>): Promise<void> {
-  await eventually(`Prometheus sees ${what}`, look, { everyMs: 200 });
+  await eventually(`Prometheus sees ${what}`, look, { everyMs: 500 });
 }
 
 /** The next scrape has just been stored: a worker that is killed now was not answering one. */
@@ -95,11 +95,11 @@ async function scrapeIsOver(): Promise<void> {
   });
 }
 
-/** Reads until `isOver`, at most fifty times a second, whatever the replies are: some meet a worker that dies. */
+/** Reads until `isOver`, at most ten times a second, whatever the replies are: some meet a worker that dies. */
 async function ask(isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await gateway
-      .db({ SQL: 'select sleep(0.02)' }, { headers: bearer, timeoutMs: 2000 })
+      .db({ SQL: 'select sleep(0.1)' }, { headers: bearer, timeoutMs: 2000 })
       .catch(() => undefined);
   }
 }
@@ -109,7 +109,7 @@ let strikes = 0;
 
 /** Both from one scrape: a slot whose worker has just died looks well before it. */
 async function allUp(): Promise<void> {
-  await eventually('Prometheus sees all workers, and the deaths of those before them', async () => {
+  await sees('all workers, and the deaths of those before them', async () => {
     const all = 'sum(dbhttpd_worker_up) == 3 and sum(dbhttpd_worker_restarts_total)';
     return (await read(`sum(dbhttpd_worker_restarts_total) and ${all}`)) === strikes;
   });

@@ -6,6 +6,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { cellOf, documentOf, rowsOf } from '../../support/db-results.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { cases as effortOf } from '../../support/property.ts';
 
 let database: Database;
 let gateway: Gateway;
@@ -130,12 +131,17 @@ async function answersOf(names: readonly (keyof typeof probes)[]): Promise<unkno
   return answers;
 }
 
+/** With DBHTTPD_TEST_EFFORT=2 or more each probe follows each disguise. */
+const isThorough = effortOf(1) > 1;
+
 for (const [what, sql, ...names] of cases) {
   test(`the next request sees nothing of ${what}`, async () => {
     const dirty = sql.replace('ROLE', `${database.name}_role`);
     const clean = await answersOf(names);
-    for (const [disguise, wrap] of Object.entries(disguises)) {
+    for (const [at, [disguise, wrap]] of Object.entries(disguises).entries()) {
       for (const [index, name] of names.entries()) {
+        // A disguise may hide that there is something to take away, and not what: one probe tells, in turns.
+        if (at > 0 && !isThorough && index !== at % names.length) continue;
         await database.query('delete from t');
         await ask(wrap(dirty));
         assert.deepEqual((await answersOf([name]))[0], clean[index], `${disguise}: ${name}`);

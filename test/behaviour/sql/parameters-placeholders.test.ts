@@ -5,7 +5,7 @@ import test, { after, before } from 'node:test';
 import mysql, { type Connection, type FieldPacket } from 'mysql2/promise';
 import { type Bound, bind } from '../../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { fc } from '../../support/property.ts';
+import { cases, fc } from '../../support/property.ts';
 
 let database: Database;
 before(async () => {
@@ -127,7 +127,7 @@ test('a text in doubt goes as it is where no value does', async () => {
   }
 });
 
-test('finds the placeholders that the server finds, and answers the same, under every sql_mode', async () => {
+test('finds the placeholders that the server finds, and answers the same, under every sql_mode', async (t) => {
   let compared = 0;
   for (const mode of modes) {
     // mysql2 keeps prepared statements by their text, so each mode has a connection of its own.
@@ -149,9 +149,10 @@ test('finds the placeholders that the server finds, and answers the same, under 
         const expected = await answer(connection.execute({ sql, rowsAsArray: true }, values));
         assert.equal(found, expected, `${JSON.stringify(sql)} became ${JSON.stringify(bound.sql)}`);
       }),
-      { numRuns: 3000 },
+      { numRuns: cases(1500) },
     );
     await connection.end();
   }
-  assert.ok(compared > 300, `only ${compared} texts were accepted by the server`);
+  t.diagnostic(`${compared} texts were accepted`);
+  assert.ok(compared > 150, `only ${compared} texts were accepted by the server`);
 });

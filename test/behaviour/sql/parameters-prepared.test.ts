@@ -5,7 +5,7 @@ import test, { after, before } from 'node:test';
 import type { Connection, ExecuteValues } from 'mysql2/promise';
 import { bind, type Parameters } from '../../../src/shared/sql/bind.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
-import { fc } from '../../support/property.ts';
+import { cases, fc } from '../../support/property.ts';
 
 const plenty = 16 * 1024 * 1024;
 
@@ -25,6 +25,11 @@ const charsets: Readonly<Record<string, readonly string[]>> = {
   gbk_chinese_ci: ['誠', '縗', '運'],
   sjis_japanese_ci: ['表', 'ソ', '能'],
 };
+
+/** Modes in which text is read in another way: each charset meets these. The others are tried in the first charset. */
+const reading = /ANSI_QUOTES|NO_BACKSLASH_ESCAPES|PIPES_AS_CONCAT|EMPTY_STRING_IS_NULL/;
+/** With DBHTTPD_TEST_EFFORT=2 or more every charset meets every mode. */
+const isThorough = cases(1) > 1;
 
 let database: Database;
 before(async () => {
@@ -227,11 +232,12 @@ type Session = {
   readonly name: string;
 };
 
-/** One session for each charset and mode. mysql2 must know the charset: it encodes a prepared statement's values in it. */
+/** A session for each charset and mode. mysql2 must know the charset: it encodes a prepared statement's values in it. */
 async function inEverySession(work: (session: Session) => Promise<void>): Promise<void> {
   let taken = 0;
-  for (const [charset, own] of Object.entries(charsets)) {
+  for (const [at, [charset, own]] of Object.entries(charsets).entries()) {
     for (const mode of modes) {
+      if (at > 0 && !isThorough && mode !== '' && !reading.test(mode)) continue;
       const connection = await database.connect({
         charset,
         rowsAsArray: true,
@@ -247,7 +253,7 @@ async function inEverySession(work: (session: Session) => Promise<void>): Promis
       }
     }
   }
-  assert.ok(taken > 60, `only ${taken} sessions`);
+  assert.ok(taken > 30, `only ${taken} sessions`);
 }
 
 test('random statements answer as prepared ones do', async () => {
@@ -267,10 +273,10 @@ test('random statements answer as prepared ones do', async () => {
           `${name}: ${JSON.stringify(sql)} became ${JSON.stringify(bound)}`,
         );
       }),
-      { numRuns: 12, includeErrorInReport: true },
+      { numRuns: cases(12), includeErrorInReport: true },
     );
   });
-  assert.ok(answered > 500, `only ${answered} statements were accepted by the server`);
+  assert.ok(answered > 200, `only ${answered} statements were accepted by the server`);
 });
 
 test('random values are kept as prepared statements keep them', async () => {
@@ -308,7 +314,7 @@ test('random values are kept as prepared statements keep them', async () => {
         ];
         assert.deepEqual(found, expected, `${name}: ${bound.sql}`);
       }),
-      { numRuns: 6, includeErrorInReport: true },
+      { numRuns: cases(6), includeErrorInReport: true },
     );
   });
 });
@@ -328,7 +334,7 @@ test('any bytes arrive as they were sent, and are bytes wherever they stand', as
         const expected = JSON.stringify([[hex, String(bytes.length), 'binary', '1']]);
         assert.equal(await answer(connection.query(bound.sql)), expected);
       }),
-      { numRuns: 5 },
+      { numRuns: cases(5) },
     );
   });
 });
