@@ -195,7 +195,8 @@ test('shows the state, moves on and kills under full load, while a worker hangs 
           .getByText(/^Ready/)
           .waitFor();
         const moment = await latestMoment(page);
-        await eventually('the charts move on', async () => (await latestMoment(page)) !== moment);
+        const moved = async () => (await latestMoment(page)) !== moment;
+        await eventually('the charts move on', moved, { everyMs: 200 });
         const before = load.replies()[200] ?? 0;
         await eventually('the load goes on', () => (load.replies()[200] ?? 0) > before);
       }

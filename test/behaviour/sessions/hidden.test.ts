@@ -6,6 +6,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { cellOf, documentOf } from '../../support/db-results.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { cases } from '../../support/property.ts';
 
 let database: Database;
 let gateway: Gateway;
@@ -124,9 +125,14 @@ const places: Readonly<Record<string, (effect: string) => string>> = {
   'a second statement': (effect) => `select 'a;'; select ${effect}`,
 };
 
-for (const effect of effects) {
+/** With DBHTTPD_TEST_EFFORT=2 or more each function stands in each place. */
+const isThorough = cases(1) > 1;
+
+for (const [index, effect] of effects.entries()) {
   test(`nothing is left of ${effect}, wherever it stands`, async () => {
-    for (const [place, put] of Object.entries(places)) {
+    for (const [at, [place, put]] of Object.entries(places).entries()) {
+      // No text tells what a stored function does: in each place one or more of them stand for all.
+      if (effect.startsWith('f_') && !isThorough && at % 3 !== index % 3) continue;
       await ask(put(effect));
       await assertNothingLeft(`${place}: ${put(effect)}`, ofFunctions);
     }

@@ -119,7 +119,7 @@ test('never throws and never ends a document that is no JSON, whatever bytes are
         assert.deepEqual([document, lost], [expected.document, expected.lost], name);
       }
     }),
-    { numRuns: cases(400) },
+    { numRuns: cases(200) },
   );
 });
 
