@@ -163,7 +163,7 @@ test('shows the state, moves on and kills under full load, while a worker hangs 
   const gate = await closeGate(database);
   // All connections are in use and as many requests again wait, while the processor is left to the page.
   const load = startSteadyLoad(gateway, 32, (n) => ({
-    sql: 'select name from city where id = ? and sleep(0.02) = 0',
+    sql: 'select name from city where id = ? and sleep(0.1) = 0',
     params: [1 + (n % 1000)],
   }));
   try {
