@@ -17,7 +17,7 @@ import { useProxiedGateway } from '../../support/use-gateway.ts';
 import { failureOf } from './support/client-failure.ts';
 
 const { gateway, database, proxy } = useProxiedGateway(
-  { workers: 1, pool: 32 },
+  { workers: 2, pool: 32 },
   {
     prepare: async (database) => {
       await database.query(
