@@ -97,9 +97,10 @@ test('somebody else makes a table a view that writes: refused in the pipeline, i
   await enterPipeline(gateway, `${read} 1`);
   await database.query(`rename table swapped to swapped_rows;
     create view swapped as select log_read(id) as id from swapped_rows`);
-  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
   // A pipeline that lies idle is given back.
   await enterPipeline(gateway, 'select v from item where id = 7');
+  // Any read that is slow for once is run again: only those from here on count.
+  const reruns = await readMetric(gateway, 'dbhttpd_pipeline_reruns_total');
   const before_ = await pipelinedStatements(gateway);
   assert.equal(cellOf(await ask(`${read} 2`)), 2);
   assert.equal(await pipelinedStatements(gateway), before_ + 1, 'it was in the pipeline');

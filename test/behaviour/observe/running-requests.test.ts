@@ -59,6 +59,8 @@ async function occupyBoth(zero: string) {
     const { requests } = await list();
     return requests.length === 1 && requests;
   });
+  // A worker that stands still sends nothing: its statement must be in the database before.
+  await processes.started('gate', 1);
   const pid = Number(first?.id.split('-')[1]);
   process.kill(pid, 'SIGSTOP');
   ask('second');
