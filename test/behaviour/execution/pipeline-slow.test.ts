@@ -80,8 +80,8 @@ function innocentLoad(): Load {
 
 /** Brings the innocent reads and `sql` into the pipeline, and goes on asking for the former. */
 async function beginWith(sql: string): Promise<Load> {
-  await enterPipeline(gateway, sql);
   await enterPipeline(gateway, innocent(1));
+  await enterPipeline(gateway, sql);
   return innocentLoad();
 }
 
@@ -103,16 +103,21 @@ async function whileLocked(table: string, act: (unlock: () => Promise<void>) => 
 }
 
 test('one literal that makes it compute for long: others are answered meanwhile, its answer is right', async () => {
-  const sql = (amount: number) =>
-    `select count(*) from many a, many b where a.n <= ${amount} and b.n <= ${amount} and sha2(a.n + b.n, 224) <> 'x'`;
-  const load = await beginWith(sql(1));
-  const before_ = await reruns();
-  const { replies } = load.seen();
-  const reply = await gateway.dbPost({ SQL: sql(900) });
-  const meanwhile = load.seen().replies - replies;
-  assert.equal(cellOf(reply), 900 * 900);
-  assert.ok((await reruns()) > before_, 'it was in the pipeline');
-  assert.ok(meanwhile > 10, `${meanwhile} others`);
+  // A shape that was slow once on a busy machine stays out of the pipeline for a while: then another one is tried.
+  for (const name of spare) {
+    const sql = (amount: number) =>
+      `select count(*) as ${name} from many a, many b where a.n <= ${amount} and b.n <= ${amount} and sha2(a.n + b.n, 224) <> 'x'`;
+    const load = await beginWith(sql(1));
+    const before_ = await reruns();
+    const { replies } = load.seen();
+    const reply = await gateway.dbPost({ SQL: sql(900) });
+    const meanwhile = load.seen().replies - replies;
+    assert.equal(cellOf(reply), 900 * 900);
+    assert.ok(meanwhile > 10, `${meanwhile} others`);
+    if ((await reruns()) > before_) return;
+    await load.stop();
+  }
+  assert.fail('it was never in the pipeline');
 });
 
 test('a table that is locked: its reads leave the pipeline at once and wait by themselves; others do not', async () => {
