@@ -108,7 +108,7 @@ function faultsIn(finished: Finished, quoted = `\`${database.name}\`.\`ledger\``
     });
 }
 
-/** An account without rights, but for what it needs to enter the database. Its name needs its quotes. */
+/** An account that may enter the database and do nothing else. Its name needs quotes. */
 async function createAccount(): Promise<{ user: string; password: string; account: string }> {
   const user = `o'led-${randomBytes(3).toString('hex')}`;
   const account = `'${user.replace("'", "''")}'@'%'`;
@@ -171,7 +171,7 @@ test('an unreachable database stays 69, and the statement is printed all the sam
 });
 
 const noColumn = (name: string) => `the column ${name} is missing, or the account may not see it`;
-/** Changes of the table LEDGER, and what is told of them. */
+/** Changes of the table LEDGER, and what --check reports about each. */
 const differences: Readonly<Record<string, readonly [change: string, ...faults: string[]]>> = {
   'another engine': ['alter table ledger engine=MyISAM', 'its engine is MyISAM, not InnoDB'],
   'a missing column': ['alter table ledger drop column attempt', noColumn('attempt')],

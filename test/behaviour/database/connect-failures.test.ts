@@ -128,7 +128,7 @@ async function failureOf(
   const logged = await eventually(
     'a line',
     async () => {
-      // The probe has it try again: while nobody asks, it does so ever less.
+      // The probe makes the gateway try again, less and less often while no request comes.
       await gateway.get('/readyz');
       const lines = gateway.log().slice(logBefore).split('\n');
       return lines.find(

@@ -13,7 +13,7 @@ const crowd = Number(process.env.DBHTTPD_TEST_CROWD ?? 300);
 const statementMs = 200;
 const pool = 2;
 const queue = 50;
-/** The gateway estimates over five seconds: those that come later are told by what it has served under load. */
+/** The gateway estimates over five seconds: later replies derive from what it has served under load. */
 const [servedFirst, servedInAll] = [50, 70];
 /** A second by the contract; four times as much is for a busy machine. */
 const mostMs = 4000;
@@ -31,7 +31,7 @@ test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics
       connection.send(bytes);
       const reply = await connection.reply();
       replies.push({ atMs: performance.now() - startedAt, reply });
-      // A pace, not a wait: clients come again when they were told to.
+      // A pace, not a wait: clients return after their Retry-After.
       if (reply.status === 503) await pause(1500);
     }
   };
