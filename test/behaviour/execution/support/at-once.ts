@@ -9,8 +9,9 @@ import { serverSockets } from '../../../support/kernel-sockets.ts';
 import { isStopped, signal } from '../../../support/processes.ts';
 
 /**
- * Asks all by POST /db, each on a connection that the gateway's only worker knows already. Resolves once the worker goes on,
- * to the replies in the order of the requests. `prepare`: what is to be done at the last moment before it stands still.
+ * Asks all by POST /db, each on a connection that the gateway's only worker knows already. The worker finds them in the order of
+ * `requests`. Resolves once the worker goes on, to the replies in the same order. `prepare`: what is to be done at the last moment
+ * before it stands still.
  */
 export async function askAtOnce(
   gateway: Gateway,
@@ -21,10 +22,10 @@ export async function askAtOnce(
   assert.deepEqual(others, [], 'one worker is to find them all');
   const connections = await Promise.all(requests.map(() => openRaw(gateway.port)));
   for (const connection of connections) {
-    connection.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await connection.reply();
+    await makeKnown(connection);
   }
   await prepare();
+  await forgetLast(gateway);
   signal(worker, 'SIGSTOP');
   try {
     await eventually('the worker stands still', () => isStopped(worker));
@@ -44,6 +45,22 @@ export async function askAtOnce(
     signal(worker, 'SIGCONT');
   }
   return connections.map(receive);
+}
+
+/** Has the worker accept the connection and answer a request on it. */
+async function makeKnown(connection: RawConnection): Promise<void> {
+  connection.send('GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await connection.reply();
+}
+
+/**
+ * epoll keeps a socket that it has just reported in its list of ready ones until it is asked again: the one that was served last
+ * would come first. A request on another connection has the worker ask again.
+ */
+async function forgetLast(gateway: Gateway): Promise<void> {
+  const connection = await openRaw(gateway.port);
+  await makeKnown(connection);
+  connection.socket.destroy();
 }
 
 function format(request: object | undefined): Buffer {
