@@ -94,6 +94,8 @@ export async function startHttpFront(target: string): Promise<HttpFront> {
     });
     onward.end(body);
   };
+  // Only a deed ends a connection. After node's five seconds a client could send on a connection that just closes.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
