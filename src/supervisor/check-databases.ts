@@ -176,6 +176,7 @@ function describeCandidate(
       ...(warning === null ? [] : [warning]),
       ...(facts.part === null ? [] : findRoleSpots(facts.part)),
       ...facts.blindSpots,
+      ...facts.excessGrants,
       ...ledgerWarnings,
     ].map((spot) => `warning: ${spot}`),
     ...warnOf('the server', facts.maxConnections, total),

@@ -11,6 +11,7 @@ import type { Config } from '../shared/settings/config.ts';
 import { askView, prepareQuestions } from '../shared/topology/ask-view.ts';
 import type { ServerView } from '../shared/topology/server-view.ts';
 import { findBlindSpots, type Sight } from './blind-spots.ts';
+import { findExcessGrants } from './excess-grants.ts';
 import { fetchLedgerFacts, type LedgerFacts } from './ledger-facts.ts';
 import type { Part } from './role-spots.ts';
 
@@ -25,6 +26,8 @@ export type ServerFacts = {
   readonly initSqlProblem: string | null;
   /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
   readonly blindSpots: readonly string[];
+  /** Rights that read-only requests are not safe from, as warnings. */
+  readonly excessGrants: readonly string[];
   /** As its global variable says it: whether it takes writes is more than that. */
   readonly isReadOnly: boolean;
   /** What it says of its part among several; null: its section has no other. */
@@ -103,6 +106,7 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     maxUserConnections: Number(maxUserConnections) || null,
     initSqlProblem: await tryOut(connection, initStatements(config)),
     blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
+    excessGrants: findExcessGrants(sight?.grants ?? []),
     isReadOnly: readOnly === '1',
     part: config.candidates.length === 1 ? null : await fetchPart(connection, sight),
   };

@@ -18,10 +18,14 @@ export type Classification = {
    */
   readonly kind: 'read' | 'write' | 'other';
   /**
-   * May be sent inside of a READ ONLY transaction. Stored functions may be called: the server itself
-   * refuses their writes there.
+   * May be sent inside of a READ ONLY transaction if what it calls may. The server itself refuses writes of stored functions
+   * there, but not all that they can do.
    */
   readonly readOnlyAllowed: boolean;
+  /** It calls something that is not known to be built in. */
+  readonly hasUnknownCall: boolean;
+  /** Each of its statements begins as one does that servers know, and servers agree on where literals end. */
+  readonly isRecognised: boolean;
   /** Leaves nothing in the session but what `readsEarlierSession` of a later one guards. */
   readonly leavesSessionClean: boolean;
   /** Could answer with what an earlier statement of the session left. */
@@ -42,6 +46,8 @@ export type Classification = {
 const worst: Classification = {
   kind: 'other',
   readOnlyAllowed: false,
+  hasUnknownCall: true,
+  isRecognised: false,
   leavesSessionClean: false,
   readsEarlierSession: true,
   single: false,
@@ -108,6 +114,13 @@ const settledVerbs = new Set([
     'OPTIMIZE',
   ],
   ...['REPAIR', 'HANDLER', 'HELP', 'PREPARE', 'DEALLOCATE', 'FLUSH', 'LOAD', 'CACHE', 'XA'],
+]);
+
+/** The other statements of MySQL and MariaDB. */
+const changingVerbs = new Set([
+  ...['ALTER', 'BACKUP', 'BINLOG', 'CALL', 'CHANGE', 'CLONE', 'CREATE', 'EXECUTE', 'GET', 'GRANT'],
+  ...['IF', 'IMPORT', 'INSTALL', 'PURGE', 'RENAME', 'RESET', 'RESIGNAL', 'RESTART', 'REVOKE'],
+  ...['SHUTDOWN', 'SIGNAL', 'STOP', 'UNINSTALL', 'CASE', 'FOR', 'LOOP', 'REPEAT', 'WHILE'],
 ]);
 
 /**
@@ -192,6 +205,8 @@ function decide(facts: Facts, single: boolean): Classification {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
       single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
+    hasUnknownCall: facts.unknownCall,
+    isRecognised: settledVerbs.has(facts.verb) || changingVerbs.has(facts.verb),
     leavesSessionClean,
     readsEarlierSession,
     single,
@@ -248,6 +263,8 @@ function both(one: Classification, other: Classification): Classification {
   return {
     kind: one.kind === other.kind ? one.kind : 'other',
     readOnlyAllowed: one.readOnlyAllowed && other.readOnlyAllowed,
+    hasUnknownCall: one.hasUnknownCall || other.hasUnknownCall,
+    isRecognised: one.isRecognised && other.isRecognised,
     leavesSessionClean: one.leavesSessionClean && other.leavesSessionClean,
     readsEarlierSession: one.readsEarlierSession || other.readsEarlierSession,
     single: one.single && other.single,

@@ -58,6 +58,7 @@ export class Facts {
   #dotted = false;
   #intoTable = false;
   #previousKind = 0;
+  #previousStart = 0;
   #previousEnd = 0;
   #previousFlags = 0;
   #previousWord = '';
@@ -81,6 +82,7 @@ export class Facts {
       this.tables.seeOther(kind, start, end);
     }
     this.#previousKind = kind;
+    this.#previousStart = start;
     this.#previousEnd = end;
   }
 
@@ -189,13 +191,17 @@ export class Facts {
       before === tokenKinds.number
     ) {
       this.unknownCall = true;
+      if (before !== tokenKinds.number) this.#seeQuotedCall();
       return;
     }
     if (before !== tokenKinds.word) return;
     const flags = this.#previousFlags;
     if (flags & wordFlags.fickleFunction) this.fickle = true;
-    if (this.#dotted) this.unknownCall = true;
-    else if (flags & wordFlags.readingFunction) {
+    if (this.#dotted) {
+      this.unknownCall = true;
+      // MariaDB's built-ins have schemas: mariadb_schema.get_lock('x', 0).
+      if (flags & wordFlags.sessionFunction) this.sessionCall = true;
+    } else if (flags & wordFlags.readingFunction) {
       this.readsSession = true;
       this.#awaitsArguments = true;
     } else if (flags & wordFlags.sessionFunction) this.sessionCall = true;
@@ -203,5 +209,10 @@ export class Facts {
       this.unknownCall = true;
     else if (flags & wordFlags.touchingFunction && start !== this.#previousEnd)
       this.unknownCall = true;
+  }
+  /** A built-in may be quoted, unless it is a word of the grammar. */
+  #seeQuotedCall(): void {
+    const known = findWord(this.#sql, this.#previousStart + 1, this.#previousEnd - 1);
+    if (known !== null && known.flags & wordFlags.sessionFunction) this.sessionCall = true;
   }
 }

@@ -1,9 +1,10 @@
 // Which statements may stand in a transaction of the gateway's: those that are known not to end it. Pure.
 // Must not know connections. What a CALL does is not seen here, and must be found out by whoever runs it.
 import { describeDoubt } from './doubt.ts';
+import { Facts } from './facts.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer } from './lexer.ts';
 import { tokenKinds } from './tokens.ts';
-import { toUpperAscii } from './vocabulary.ts';
+import { builtInEverywhere, toUpperAscii } from './vocabulary.ts';
 
 /** What the names of the gateway's own savepoints begin with. */
 export const savepointPrefix = 'dbhttpd_';
@@ -83,6 +84,8 @@ function whyNot(
   }
   if (writesFile(tokens)) return 'a file that it writes stays when the transaction is undone';
   if (isReadOnly && word === 'CALL') return 'it only reads, and a procedure may end it, and write';
+  const notReading = isReadOnly ? whyNotReading(sql, escapes) : null;
+  if (notReading !== null) return notReading;
   if (plainVerbs.has(word)) return isDelayed(tokens) ? 'DELAYED is outside of transactions' : null;
   if (explainingVerbs.has(word)) return null;
   if (word === 'WITH') return isActing(tokens) ? null : 'what its WITH leads to is not known';
@@ -101,6 +104,17 @@ function read(sql: string, escapes: Escapes, cleared: number): Token[] | string 
     tokens.push({ kind, text, word: kind === tokenKinds.word ? toUpperAscii(text) : '' });
   }
   return describeDoubt(lexer, cleared) ?? tokens;
+}
+
+/** Locks are no writes to a server: READ ONLY stops none of them. */
+function whyNotReading(sql: string, escapes: Escapes): string | null {
+  const lexer = new Lexer(sql, escapes);
+  const facts = new Facts(sql, builtInEverywhere);
+  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+    if (kind !== tokenKinds.semicolon) facts.see(kind, lexer.start, lexer.end);
+  }
+  if (facts.lockingRead) return 'it only reads, and the statement locks the rows that it reads';
+  return facts.sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
 }
 
 function writesFile(tokens: readonly Token[]): boolean {

@@ -143,8 +143,11 @@ export class StoredObjects {
 
   #effectsOfView(definition: string, schema: string, writes: boolean): Effects {
     const found = classify(definition, this.#rules.builtIns);
-    const { kind, tables, leavesSessionClean, readsEarlierSession, repeatable } = found;
-    const isPlain = kind === 'read' && leavesSessionClean && !readsEarlierSession;
+    const { kind, tables, leavesSessionClean, readsEarlierSession, readOnlyAllowed, repeatable } =
+      found;
+    // A view may lock the rows that it reads.
+    const isPlain =
+      kind === 'read' && readOnlyAllowed && leavesSessionClean && !readsEarlierSession;
     if (!isPlain || tables === null) return unknown;
     const effects = this.#effectsOfAll(tables, schema, writes);
     return effects.isHarmless && !repeatable ? telling : effects;

@@ -12,7 +12,7 @@ export type Known = Pick<
   'builtIns' | 'objects' | 'changeBegins' | 'changeEnds' | 'missed'
 >;
 
-type Named = Pick<Classification, 'kind' | 'tables' | 'mayChangeObjects'>;
+type Named = Pick<Classification, 'kind' | 'tables' | 'hasUnknownCall' | 'mayChangeObjects'>;
 
 /** A statement's tables, and whom to ask about them. */
 export class TableEffects implements StatementEffects {
@@ -26,6 +26,10 @@ export class TableEffects implements StatementEffects {
 
   get tables(): readonly TableName[] | null {
     return this.#named.tables;
+  }
+
+  get hasUnknownCall(): boolean {
+    return this.#named.hasUnknownCall;
   }
 
   isHarmless(): boolean {

@@ -85,6 +85,11 @@ const onlyReads = refusal(
   'Only a single statement that reads, and does nothing else, is allowed here.',
 );
 
+const notRecognised = refusal(
+  'READ_ONLY',
+  'The statement is not recognised. Only a single statement that is known to read, and to do nothing else, is allowed here.',
+);
+
 /**
  * What is sent to MySQL for a request, and how; or why nothing is.
  * @param mostBytes how long the statement may become by its parameters
@@ -117,7 +122,9 @@ export function decideStatement(
   if (!single && wish.isSingle) return { ok: false, failure: severalStatements(sql) };
   if (!single && !config.multiStatements) return { ok: false, failure: severalOff };
   const isReadOnly = config.readOnly || wish.readOnly;
-  if (isReadOnly && !readOnlyAllowed) return { ok: false, failure: onlyReads };
+  if (isReadOnly && !readOnlyAllowed) {
+    return { ok: false, failure: classified.isRecognised ? onlyReads : notRecognised };
+  }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
   // What is not allowed in a READ ONLY transaction would be refused in the pipeline.

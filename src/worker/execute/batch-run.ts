@@ -26,6 +26,7 @@ import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-te
 import type { Execution } from './execution.ts';
 import type { Outcome, RunEnd, StopReason } from './outcome.ts';
 import { makeReady } from './preparation.ts';
+import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { RunContext } from './run-context.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
@@ -353,6 +354,8 @@ export class BatchRun implements Execution, Waiter {
         this.#witness?.needsArrival(false) === true ? await this.#witness.arrive(session) : 'ready';
       if (arrival === 'lost') return { kind: 'token lost', isRead: false };
       if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
+      const doubted = await this.#findDoubt(session);
+      if (doubted !== null) return doubted;
       await this.#attempt?.endPredecessor(session);
       const isKept = this.#attempt === null || (await this.#attempt.ledger.isUsable(session));
       return isKept ? null : { kind: 'key refused', reason: 'no table' };
@@ -363,6 +366,17 @@ export class BatchRun implements Execution, Waiter {
       this.#attempt.ledger.refused(error.errno);
       return { kind: 'key refused', reason: 'no table' };
     }
+  }
+
+  /** Why a batch that only reads is not begun: one of its statements may do more. Null: none may. */
+  async #findDoubt({ connection }: Session): Promise<RunEnd | null> {
+    for (const [number, { statement }] of this.#batch.steps.entries()) {
+      const { sql, isReadOnly, effects } = statement;
+      if (!isReadOnly || sql === null || !needsProof(effects)) continue;
+      const doubt = await findReadOnlyDoubt(connection, sql, effects);
+      if (doubt !== null) return { kind: 'not only reading', doubt, statement: number };
+    }
+    return null;
   }
 
   /** Waiting for a key is no rerun; a conflict at COMMIT may be one about the key, so that looking once more is free. */

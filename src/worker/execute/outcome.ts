@@ -2,6 +2,7 @@
 // Must not know how they are run.
 import type { Refusal } from '../backend/waiter.ts';
 import type { BatchFault } from './batch.ts';
+import type { ReadOnlyDoubt } from './read-only-proof.ts';
 import type { StatementFailure } from './statement-failure.ts';
 
 /** Why a run was stopped from outside; `killed`: somebody asked for that; `server left`: to be begun at another server, which is never told. */
@@ -63,6 +64,13 @@ export type RunEnd =
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
   /** What the client has seen before is there no more, provably: nothing was executed, or only read. */
   | { readonly kind: 'token lost'; readonly isRead: boolean }
+  /** The request only reads, and one of its statements is not known to. It was not executed. */
+  | {
+      readonly kind: 'not only reading';
+      readonly doubt: ReadOnlyDoubt;
+      /** Of a batch its number, from 0; null: there is one. */
+      readonly statement: number | null;
+    }
   /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
   | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | Unrouted | 'lost' }
   /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */

@@ -18,6 +18,7 @@ import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline-entry.ts';
 import type { Look } from './pipeline-session.ts';
 import { makeReady, needsPreparation, type Statement } from './preparation.ts';
+import { findReadOnlyDoubt, needsProof, type ReadOnlyDoubt } from './read-only-proof.ts';
 import type { RunContext } from './run-context.ts';
 import type { RunEvents } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
@@ -413,10 +414,13 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   async #prepare(session: Session, needsFresh: boolean): Promise<void> {
     const { pool } = this.#context;
     let arrival: Arrival = 'ready';
+    let doubt: ReadOnlyDoubt | null = null;
     try {
       if (this.#needsArrival()) arrival = await (this.#witness as Witness).arrive(session);
-      if (mayRunAfter(arrival)) {
-        await makeReady(pool, session, this.#statement.isReadOnly, needsFresh);
+      if (mayRunAfter(arrival)) doubt = await this.#findDoubt(session);
+      if (mayRunAfter(arrival) && doubt === null) {
+        const isLeft = !session.isFresh && this.#mayReadWhatWasLeft();
+        await makeReady(pool, session, this.#statement.isReadOnly, needsFresh || isLeft);
       }
     } catch {
       this.#tryAnother(session);
@@ -424,9 +428,26 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     } finally {
       clearTimeout(this.#preparingUntil);
     }
-    if (this.#phase === 'preparing' && mayRunAfter(arrival)) this.#sendPrepared(session);
+    if (this.#phase === 'preparing' && doubt !== null) this.#refuse(session, doubt);
+    else if (this.#phase === 'preparing' && mayRunAfter(arrival)) this.#sendPrepared(session);
     else if (this.#phase === 'preparing') this.#turnBack(session, arrival);
     else pool.release(session, session.isFresh ? 'clean' : 'unclean');
+  }
+
+  /** Why a read-only statement must not be sent; null: it may be. */
+  async #findDoubt(session: Session): Promise<ReadOnlyDoubt | null> {
+    const { isReadOnly, sql, effects } = this.#statement;
+    if (!isReadOnly || sql === null || !needsProof(effects)) return null;
+    session.isFresh = false;
+    return await findReadOnlyDoubt(session.connection, sql, effects);
+  }
+
+  #refuse(session: Session, doubt: ReadOnlyDoubt): void {
+    try {
+      this.#end({ kind: 'not only reading', doubt, statement: null });
+    } finally {
+      this.#context.pool.release(session, 'unclean');
+    }
   }
 
   #needsArrival(): boolean {

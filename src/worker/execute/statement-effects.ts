@@ -6,6 +6,8 @@ import type { TableName } from '../../shared/sql/table-names.ts';
 export interface StatementEffects {
   /** The tables that it names; null: that is not known. */
   readonly tables: readonly TableName[] | null;
+  /** Whether it calls something that is not known to be built in. */
+  readonly hasUnknownCall: boolean;
   /**
    * Whether all that it names is known to do nothing beside what the text says: to change no data, to leave nothing
    * in the session, and to read nothing that was left there.
@@ -25,6 +27,7 @@ export interface StatementEffects {
 /** Those of a statement that names no table and changes none. */
 export const noEffects: StatementEffects = {
   tables: [],
+  hasUnknownCall: false,
   isHarmless: () => true,
   isRepeatable: () => true,
   sent: () => {},

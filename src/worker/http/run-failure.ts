@@ -2,6 +2,7 @@
 // Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd, StopReason } from '../execute/outcome.ts';
+import type { ReadOnlyDoubt } from '../execute/read-only-proof.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import { batchFailure, type StopCause, stoppedBatch, transactionEnded } from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
@@ -47,6 +48,8 @@ export function runFailure(
       return keyUnknown(end);
     case 'key refused':
       return keyFailures[end.reason];
+    case 'not only reading':
+      return notOnlyReading(end);
     case 'token lost':
       return { ...tokenLost, outcome: end.isRead ? 'failed' : 'not_executed' };
     default:
@@ -65,6 +68,38 @@ function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
 
 /** A worker that was passed a request went before it had answered. */
 export const connectionLostElsewhere: Failure = lost({ kind: 'lost', outcome: 'unknown' });
+
+/** It is the account's rights that decide what is known, so the message names the one that is missing. */
+function notOnlyReading({
+  doubt,
+  statement,
+}: Extract<RunEnd, { kind: 'not only reading' }>): Failure {
+  const message = `${describeDoubt(doubt)} The request only reads: nothing was executed.`;
+  return {
+    ...refusal('READ_ONLY', message),
+    ...(statement === null ? {} : { place: { statement } }),
+  };
+}
+
+function describeDoubt({ kind, name, flavour }: ReadOnlyDoubt): string {
+  switch (kind) {
+    case 'acts':
+      return `What the stored routine or view ${name} does is not known to be reading alone.`;
+    case 'hidden routine': {
+      const grant =
+        flavour === 'mariadb'
+          ? 'SELECT ON mysql.proc (before MariaDB 11.3) or SHOW CREATE ROUTINE'
+          : 'SHOW_ROUTINE ON *.*';
+      return `The account may not see what the stored routine ${name} does. GRANT ${grant} lets it.`;
+    }
+    case 'hidden view':
+      return `The account may not see what the view ${name} calls. GRANT SHOW VIEW lets it.`;
+    case 'unclear':
+      return 'It could not be found out what the statement calls.';
+    default:
+      return kind satisfies never;
+  }
+}
 
 /** With the same key a repetition is safe, whatever became of the first. */
 function keyUnknown({ reason }: KeyUnknown): Failure {

@@ -132,7 +132,7 @@ export class HeldTransactions {
   /** A statement in a transaction. */
   run({ transaction }: Held, statement: Statement): HeldStep {
     const { sql, isRead, effects } = statement;
-    const launch = launchIn(transaction, new StatementJob(statement));
+    const launch = launchIn(transaction, new StatementJob(statement, transaction.isReadOnly));
     return { sql, isRead, isReadOnly: transaction.isReadOnly, effects, launch };
   }
 

@@ -12,6 +12,7 @@ import type { ResultNote } from '../../shared/mysql/query.ts';
 import { undoesTransaction } from '../execute/batch-break.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
 import type { Statement } from '../execute/preparation.ts';
+import { findReadOnlyDoubt, needsProof } from '../execute/read-only-proof.ts';
 import type { RunSink } from '../execute/run-events.ts';
 import type { RunTimes } from '../execute/run-times.ts';
 import type { LeaseSink, SessionLease } from '../execute/session-lease.ts';
@@ -23,9 +24,12 @@ const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 /** A statement that may stand in a transaction, as far as its text tells. */
 export class StatementJob implements Job {
   readonly #statement: Statement;
+  readonly #isReadOnly: boolean;
 
-  constructor(statement: Statement) {
+  /** @param isReadOnly whether its transaction only reads */
+  constructor(statement: Statement, isReadOnly: boolean) {
     this.#statement = statement;
+    this.#isReadOnly = isReadOnly;
   }
 
   get seesOneMoment(): boolean {
@@ -35,6 +39,8 @@ export class StatementJob implements Job {
   async perform(tools: JobTools): Promise<Done> {
     const { lease } = tools;
     const { effects } = this.#statement;
+    const refused = await this.#refuse(tools);
+    if (refused !== null) return refused;
     const results = new Results(tools.sink, tools.times);
     effects.sent();
     const answered = await lease.ask(this.#statement.sql ?? '', results);
@@ -50,6 +56,17 @@ export class StatementJob implements Job {
 
   afterEnd(): RunEnd {
     return transactionOver;
+  }
+
+  /** What a statement comes to that is not sent, as it may do more than read; null: it is sent. The transaction stays open. */
+  async #refuse(tools: JobTools): Promise<Done | null> {
+    const { sql, effects } = this.#statement;
+    if (!this.#isReadOnly || sql === null || !needsProof(effects)) return null;
+    const { connection } = tools.lease.session;
+    const doubt = await findReadOnlyDoubt(connection, sql, effects);
+    if (tools.stopReason !== null) return tools.undoAfterStop(tools.stopReason);
+    if (doubt === null) return null;
+    return { end: { kind: 'not only reading', doubt, statement: null }, ended: null };
   }
 
   /** An error has no flags: the server is asked whether the transaction is still there. */

@@ -47,6 +47,12 @@ test('warns when the server does not admit all connections', async () => {
   assert.match(stdout, /^warning: the server does not admit that many connections/m);
 });
 
+test('warns of an account that reaches beyond its transactions', async () => {
+  const { status, stdout } = await create({}).run(['--check']);
+  assert.equal(status, 0);
+  assert.match(stdout, /^warning: the account has (ALL PRIVILEGES|FILE) on \*\.\*/m);
+});
+
 test('lists an unreachable database together with every other obstacle', async () => {
   const daemon = create({
     port: '1',

@@ -57,6 +57,7 @@ test('a view is what it calls and what it reads, to any depth; circles and hidde
       calls: 'select `f`(`db`.`t`.`a`) AS `a` from `db`.`t`',
       deeper: 'select 1 AS `1` from `db`.`deep` join `db`.`calls`',
       locks: "select get_lock('x',0) AS `a`",
+      locksRows: 'select `db`.`t`.`a` AS `a` from `db`.`t` for update',
       asks: 'select last_insert_id() AS `a`',
       chance: 'select uuid() AS `a` from `db`.`t`',
       beyond: 'select 1 AS `1` from `elsewhere`.`t`',
@@ -66,7 +67,17 @@ test('a view is what it calls and what it reads, to any depth; circles and hidde
     },
   });
   for (const name of ['plain', 'deep', 'chance']) assert.equal(reads(name), true, name);
-  for (const name of ['calls', 'deeper', 'locks', 'asks', 'beyond', 'one', 'two', 'hidden']) {
+  for (const name of [
+    'calls',
+    'deeper',
+    'locks',
+    'locksRows',
+    'asks',
+    'beyond',
+    'one',
+    'two',
+    'hidden',
+  ]) {
     assert.equal(reads(name), false, name);
   }
   assert.deepEqual([repeats('plain'), repeats('deep'), repeats('chance')], [true, true, false]);

@@ -31,7 +31,7 @@ async function refused(
     rollBack: async () => 'rolled_back',
     hasLeftSomething: async () => hasLeft,
   } as unknown as SessionLease;
-  const job = new StatementJob({ sql, effects: noEffects } as Statement);
+  const job = new StatementJob({ sql, effects: noEffects } as Statement, false);
   const { end, ended } = await job.perform({ lease, stopReason: null } as unknown as JobTools);
   return [outcomeOf(end), ended];
 }

@@ -1,0 +1,303 @@
+// Which routines and views a text may reach, by name, and whether a routine does what a READ ONLY transaction does not stop. Pure.
+import { defaultEscapes, doubts, type Escapes, Lexer } from './lexer.ts';
+import type { TableName } from './table-names.ts';
+import { tokenKinds } from './tokens.ts';
+import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
+
+/** A called routine as the text names it: `f`, `db.f`, `package.f` or `db.package.f`, without quotes. */
+export type CallName = readonly string[];
+
+/** What a text may reach. */
+export type Reach = {
+  /** Calls of anything but a known built-in. */
+  readonly calls: readonly CallName[];
+  /** Every other name: a table, a view, or something else entirely. */
+  readonly names: readonly TableName[];
+};
+
+type Token = { readonly kind: number; readonly text: string; readonly start: number };
+/** A token that may be a name. A word is in upper case in `word`; a quoted name has none. */
+type Name = { readonly text: string; readonly word: string };
+
+/** More are not looked at: it would take longer than 50 ms. */
+const mostTokens = 50_000;
+
+/** Every way in which a session may read a backslash and a double quote. */
+const allReadings: readonly Escapes[] = [
+  defaultEscapes,
+  { single: true, double: false },
+  { single: false, double: false },
+];
+
+/** MariaDB's schemas of built-in functions: `mariadb_schema.get_lock('x', 0)` is GET_LOCK. */
+const builtInSchemas = new Set(['MARIADB_SCHEMA', 'ORACLE_SCHEMA', 'MAXDB_SCHEMA']);
+
+/** Loadable functions of MySQL's own plugins, and of lib_mysqludf_sys, that change something. */
+const actingFunctions = new Set(
+  `ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_MANAGED ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_SOURCE
+   ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_MANAGED ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_SOURCE
+   ASYNCHRONOUS_CONNECTION_FAILOVER_RESET AUDIT_LOG_ENCRYPTION_PASSWORD_SET AUDIT_LOG_FILTER_FLUSH
+   AUDIT_LOG_FILTER_REMOVE_FILTER AUDIT_LOG_FILTER_REMOVE_USER AUDIT_LOG_FILTER_SET_FILTER AUDIT_LOG_FILTER_SET_USER
+   AUDIT_LOG_ROTATE GROUP_REPLICATION_DISABLE_MEMBER_ACTION GROUP_REPLICATION_ENABLE_MEMBER_ACTION
+   GROUP_REPLICATION_RESET_MEMBER_ACTIONS GROUP_REPLICATION_SET_AS_PRIMARY
+   GROUP_REPLICATION_SET_COMMUNICATION_PROTOCOL GROUP_REPLICATION_SET_WRITE_CONCURRENCY
+   GROUP_REPLICATION_SWITCH_TO_MULTI_PRIMARY_MODE GROUP_REPLICATION_SWITCH_TO_SINGLE_PRIMARY_MODE
+   KEYRING_KEY_GENERATE KEYRING_KEY_REMOVE KEYRING_KEY_STORE LOAD_REWRITE_RULES SERVICE_GET_READ_LOCKS
+   SERVICE_GET_WRITE_LOCKS SERVICE_RELEASE_LOCKS SYS_EVAL SYS_EXEC SYS_SET VERSION_TOKENS_DELETE VERSION_TOKENS_EDIT
+   VERSION_TOKENS_LOCK_EXCLUSIVE VERSION_TOKENS_LOCK_SHARED VERSION_TOKENS_SET VERSION_TOKENS_UNLOCK`.split(
+    /\s+/,
+  ),
+);
+
+/** The functions of MySQL's and MariaDB's own schema, whose bodies a plain account does not see. Its procedures do what they like. */
+const sysFunctions = new Set(
+  `EXTRACT_SCHEMA_FROM_FILE_NAME EXTRACT_TABLE_FROM_FILE_NAME FORMAT_BYTES FORMAT_PATH FORMAT_STATEMENT FORMAT_TIME LIST_ADD
+   LIST_DROP PS_IS_ACCOUNT_ENABLED PS_IS_CONSUMER_ENABLED PS_IS_INSTRUMENT_DEFAULT_ENABLED PS_IS_INSTRUMENT_DEFAULT_TIMED
+   PS_IS_THREAD_INSTRUMENTED PS_THREAD_ACCOUNT PS_THREAD_ID PS_THREAD_STACK PS_THREAD_TRX_INFO QUOTE_IDENTIFIER
+   SYS_GET_CONFIG VERSION_MAJOR VERSION_MINOR VERSION_PATCH`.split(/\s+/),
+);
+
+/** What a statement of a routine may begin with. Writes to tables are among them: the server refuses those itself. */
+const routineVerbs = new Set(
+  `AS BEGIN CALL CASE CLOSE CONTINUE CURSOR DECLARE DELETE DO ELSE ELSEIF ELSIF END EXCEPTION EXIT FETCH FOR FUNCTION GET
+   GOTO IF INSERT IS ITERATE LEAVE LOOP NULL OPEN PRAGMA PROCEDURE RAISE REPEAT REPLACE RESIGNAL RETURN SELECT SET SIGNAL
+   TABLE TYPE UNTIL UPDATE VALUES WHEN WHILE WITH`.split(/\s+/),
+);
+/** Words behind which a statement may begin. */
+const leadingWords = new Set(['BEGIN', 'DO', 'ELSE', 'LOOP', 'REPEAT', 'THEN']);
+/** Words of an expression, and of a declaration in Oracle's mode, that a name may stand before. */
+const followingWords = new Set(
+  `AND AS BETWEEN BIGINT BLOB BOOL BOOLEAN CASE CHAR CLOB COLLATE CONSTANT CURSOR DATE DATETIME DEC DECIMAL DIV
+   DOUBLE ELSE END ESCAPE EXCEPTION EXISTS FLOAT FROM IN INT INTEGER INTERVAL IS JSON LIKE LONGTEXT LOOP MEDIUMTEXT MOD
+   NOT NUMBER NUMERIC OR PLS_INTEGER RAW REAL REGEXP RETURN RLIKE ROW SMALLINT TEXT THEN TIME TIMESTAMP TINYINT VARCHAR
+   VARCHAR2 WHEN XOR YEAR`.split(/\s+/),
+);
+/** Words of an expression that something else may stand behind without an operator. */
+const unaryWords = new Set([
+  ...[
+    'B',
+    'BINARY',
+    'DATE',
+    'DISTINCT',
+    'EXISTS',
+    'INTERVAL',
+    'N',
+    'NOT',
+    'TIME',
+    'TIMESTAMP',
+    'X',
+  ],
+]);
+/** They make what stands behind them in the same transaction, or in the whole server, anything but read-only. */
+const actingWords = new Set([
+  ...['DUMPFILE', 'KILL', 'OUTFILE', 'TRANSACTION', 'TRANSACTION_READ_ONLY', 'TX_READ_ONLY'],
+]);
+/** Behind SET they are no variables, unless a value follows. */
+const settingWords = new Set(['DEFAULT', 'RESOURCE', 'ROLE', 'STATEMENT']);
+const conditionWords = new Set(['NOT', 'SQLSTATE', 'VALUE']);
+const globalWords = new Set(['GLOBAL', 'PERSIST', 'PERSIST_ONLY']);
+
+/** What a statement or a view may reach, however its session reads a backslash; null: that is not known, or it acts. */
+export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null {
+  const all: { calls: CallName[]; names: TableName[] } = { calls: [], names: [] };
+  for (const reading of allReadings) {
+    const lexer = new Lexer(sql, reading);
+    const tokens = tokensOf(sql, lexer, true);
+    // A session that reads it so refuses it.
+    if (lexer.unterminated) continue;
+    const found = tokens === null ? null : reachOf(tokens, builtIns);
+    if (found === null) return null;
+    all.calls.push(...found.calls);
+    all.names.push(...found.names);
+    if ((lexer.doubt & doubts.backslash) === 0) break;
+  }
+  return all;
+}
+
+/**
+ * What the body of a stored function, procedure or package may reach; null: it does what READ ONLY does not stop, or that is not known.
+ * @param sqlMode the one with which it was created
+ */
+export function reachOfRoutine(body: string, sqlMode: string, builtIns: BuiltIns): Reach | null {
+  const modes = new Set(sqlMode.split(','));
+  const single = !modes.has('NO_BACKSLASH_ESCAPES');
+  const lexer = new Lexer(body, { single, double: single && !modes.has('ANSI_QUOTES') });
+  const tokens = tokensOf(body, lexer, false);
+  return tokens === null || tokens.some((_one, at) => acts(tokens, at))
+    ? null
+    : reachOf(tokens, builtIns);
+}
+
+/**
+ * Null: another server, or another mode than the lexer's, would cut the text elsewhere; or it is too long.
+ * @param joinsValues whether a run of numbers, strings and operators may be one token: a list of values can be long
+ */
+function tokensOf(sql: string, lexer: Lexer, joinsValues: boolean): Token[] | null {
+  const tokens: Token[] = [];
+  let wasValue = false;
+  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
+    if (kind === tokenKinds.executableComment || tokens.length === mostTokens) return null;
+    const { start, end } = lexer;
+    const isValue = joinsValues && isValueAt(sql, kind, start);
+    if (!isValue || !wasValue) tokens.push({ kind, text: sql.slice(start, end), start });
+    wasValue = isValue;
+  }
+  return lexer.unterminated || (lexer.doubt & ~doubts.backslash) !== 0 ? null : tokens;
+}
+
+function isValueAt(sql: string, kind: number, start: number): boolean {
+  if (kind === tokenKinds.string) return sql.charCodeAt(start) === 0x27;
+  return kind === tokenKinds.number || kind === tokenKinds.operator;
+}
+
+function reachOf(tokens: readonly Token[], builtIns: BuiltIns): Reach | null {
+  const calls: CallName[] = [];
+  const names: TableName[] = [];
+  for (let at = 0; at < tokens.length; ) {
+    const parts = partsAt(tokens, at);
+    const [first] = parts;
+    if (first === undefined) {
+      at += 1;
+      continue;
+    }
+    const after = at + 2 * parts.length - 1;
+    const isCalled = tokens[after]?.kind === tokenKinds.open || wordAt(tokens, at - 1) === 'CALL';
+    const isVariable = isKind(tokens[at - 1], tokenKinds.userAt, tokenKinds.systemAt);
+    if (isCalled && !isVariable) {
+      const reached = judgeCall(parts, isTouching(tokens, after), builtIns);
+      if (reached === 'acts') return null;
+      if (reached === 'unknown') calls.push(parts.map(({ text }) => text));
+    } else if (!isVariable && !(parts.length === 1 && findText(first.word) !== null)) {
+      const [schema, name] = parts.length === 1 ? [null, first.text] : [first.text, parts[1]?.text];
+      names.push({ schema, name: name ?? '' });
+    }
+    at = after;
+  }
+  return { calls, names };
+}
+
+function judgeCall(
+  parts: readonly Name[],
+  isTouching: boolean,
+  builtIns: BuiltIns,
+): 'acts' | 'built in' | 'unknown' {
+  const [first, last] = [parts[0] as Name, parts.at(-1) as Name];
+  const name = toUpperAscii(last.text);
+  const flags = findText(name)?.flags ?? 0;
+  if (flags & wordFlags.sessionFunction || actingFunctions.has(name)) return 'acts';
+  if (parts.length > 1) {
+    const schema = toUpperAscii(first.text);
+    const isOfServer = schema === 'SYS' && parts.length === 2 && sysFunctions.has(name);
+    return builtInSchemas.has(schema) || isOfServer ? 'built in' : 'unknown';
+  }
+  const known = wordFlags.beforeParenthesis | wordFlags.readingFunction | builtIns;
+  const isBuiltIn = last.word !== '' && (flags & known) !== 0;
+  return isBuiltIn && (isTouching || !(flags & wordFlags.touchingFunction))
+    ? 'built in'
+    : 'unknown';
+}
+
+/** Whether a routine does something at this token that a READ ONLY transaction does not stop. */
+function acts(tokens: readonly Token[], at: number): boolean {
+  const word = wordAt(tokens, at);
+  const [before, after] = [tokens[at - 1], tokens[at + 1]];
+  if (beginsStatement(tokens, at) && !mayBegin(tokens, at)) return true;
+  if (word === '' || before?.kind === tokenKinds.dot) return false;
+  if (before?.kind === tokenKinds.systemAt) {
+    // Only a value that is set: `SET @@global.x = …`, `SET a = …, @@persist.x = …`.
+    const isTarget = wordAt(tokens, at - 2) === 'SET' || tokens[at - 2]?.text === ',';
+    return isTarget && (globalWords.has(word) || actingWords.has(word) || isReadOnlyAt(tokens, at));
+  }
+  if (actingWords.has(word)) return true;
+  const following = wordAt(tokens, at + 1);
+  if (wordAt(tokens, at - 1) === 'SET') {
+    // SET PASSWORD = … is a statement too.
+    const isAssigned = /^:?=$/.test(after?.text ?? '');
+    if (word === 'PASSWORD' || (settingWords.has(word) && !isAssigned)) return true;
+  }
+  if (word === 'HANDLER' && following === 'FOR') {
+    return !routineVerbs.has(wordAt(tokens, endOfConditions(tokens, at + 2)));
+  }
+  if (word === 'FOR') return following === 'UPDATE' || following === 'SHARE';
+  if (word === 'LOCK') return following === 'IN';
+  return globalWords.has(word) && after?.kind !== tokenKinds.dot && following !== 'FROM';
+}
+
+/** Where the statement of a handler begins: behind `NOT FOUND, SQLSTATE VALUE '23000', 1062, name`. */
+function endOfConditions(tokens: readonly Token[], from: number): number {
+  let at = from;
+  while (conditionWords.has(wordAt(tokens, at))) at += 1;
+  return tokens[at + 1]?.text === ',' ? endOfConditions(tokens, at + 2) : at + 1;
+}
+
+/** `@@session.tx_read_only` */
+function isReadOnlyAt(tokens: readonly Token[], at: number): boolean {
+  return tokens[at + 1]?.kind === tokenKinds.dot && actingWords.has(wordAt(tokens, at + 2));
+}
+
+function beginsStatement(tokens: readonly Token[], at: number): boolean {
+  const before = tokens[at - 1];
+  if (before === undefined || before.kind === tokenKinds.semicolon) return true;
+  if (before.kind === tokenKinds.colon) return true;
+  // `END LOOP label` begins none.
+  const isLeading = leadingWords.has(wordAt(tokens, at - 1)) && wordAt(tokens, at - 2) !== 'END';
+  return isLeading && tokens[at - 2]?.kind !== tokenKinds.dot;
+}
+
+/** A known statement; or the beginning of an expression, a label, an assignment or a declaration. */
+function mayBegin(tokens: readonly Token[], at: number): boolean {
+  const word = wordAt(tokens, at);
+  if (word === '' || routineVerbs.has(word) || unaryWords.has(word) || word.startsWith('_'))
+    return true;
+  const after = tokens[at + 1];
+  if (after === undefined) return false;
+  const following = wordAt(tokens, at + 1);
+  if (following !== '') {
+    const isDeclared = tokens[at + 2]?.kind === tokenKinds.dot || tokens[at + 2]?.text === '%';
+    return followingWords.has(following) || isDeclared;
+  }
+  return !isKind(
+    after,
+    ...[tokenKinds.number, tokenKinds.string, tokenKinds.quotedName, tokenKinds.semicolon],
+    ...[tokenKinds.userAt, tokenKinds.systemAt],
+  );
+}
+
+/** The name that begins at a token, with what stands behind its dots; none: no name begins there. */
+function partsAt(tokens: readonly Token[], from: number): readonly Name[] {
+  const parts: Name[] = [];
+  for (let at = from; ; at += 2) {
+    const name = nameOf(tokens[at]);
+    if (name === null) return parts;
+    parts.push(name);
+    if (tokens[at + 1]?.kind !== tokenKinds.dot || nameOf(tokens[at + 2]) === null) return parts;
+  }
+}
+
+/** A string in double quotes is a name under ANSI_QUOTES. */
+function nameOf(token: Token | undefined): Name | null {
+  if (token === undefined) return null;
+  const { kind, text } = token;
+  if (kind === tokenKinds.word) return { text, word: toUpperAscii(text) };
+  const quote = text.charAt(0);
+  const isQuoted = kind === tokenKinds.quotedName || (kind === tokenKinds.string && quote === '"');
+  return isQuoted ? { text: text.slice(1, -1).replaceAll(quote + quote, quote), word: '' } : null;
+}
+
+function wordAt(tokens: readonly Token[], at: number): string {
+  const token = tokens[at];
+  return token?.kind === tokenKinds.word ? toUpperAscii(token.text) : '';
+}
+
+function isTouching(tokens: readonly Token[], at: number): boolean {
+  const before = tokens[at - 1];
+  return before !== undefined && before.start + before.text.length === tokens[at]?.start;
+}
+
+function isKind(token: Token | undefined, ...kinds: readonly number[]): boolean {
+  return token !== undefined && kinds.includes(token.kind);
+}
+
+function findText(word: string) {
+  return findWord(word, 0, word.length);
+}
