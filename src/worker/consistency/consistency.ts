@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { formatSets, subtractSets, uniteSets } from '../../shared/topology/gtid-sets.ts';
+import type { Position } from '../../shared/topology/position.ts';
 import type { Session } from '../backend/session.ts';
 import { type Answer, type Question, questionFor } from './question.ts';
 import { formatEvents, type MariadbEvents, type SeenPosition, type Token } from './token.ts';
@@ -19,6 +20,8 @@ export type ServerPart = {
   readonly isPrimary: boolean;
   /** A node of a Galera cluster. */
   readonly isNode: boolean;
+  /** How far its history went when it was looked at last; null: it has none, or does not tell. */
+  readonly position: Position | null;
 };
 
 /**
@@ -80,7 +83,8 @@ export class Consistency {
   /** Whether something must be waited for, or asked, before a statement runs there. */
   needsArrival({ server, position }: Token, isRead: boolean): boolean {
     const part = this.#part();
-    if (part === null || part.name !== server) return true;
+    if (part === null) return true;
+    if (part.name !== server) return !isRead || !this.#isKnownToShow(part, position);
     // The same server shows what it showed. Whether it has lost it is told behind a read, and must be known before a write.
     return !isRead && !this.#isKnownToHave(part, position);
   }
@@ -141,6 +145,15 @@ export class Consistency {
     return this.#known?.run === run && this.#known.answer.has(position) === true;
   }
 
+  /** A replica that was waited for once: what it showed then it shows now. A primary may have something in its log that it does not show yet. */
+  #isKnownToShow(part: ServerPart, position: SeenPosition): boolean {
+    if (part.isPrimary || !this.#isKnownToHave(part, position)) return false;
+    return (
+      position.kind === 'mysql' ||
+      (position.kind === 'mariadb' && this.#isVisible(part, position.events))
+    );
+  }
+
   async #ask(connection: Connection, part: ServerPart): Promise<Answer | null> {
     const question = this.questionOn(connection);
     const [row] = await fetchRows(connection, question.sql);
@@ -164,7 +177,7 @@ export class Consistency {
       case 'mariadb':
         return part.isPrimary
           ? this.#waitForEngine(connection, part, position)
-          : askToWait(connection, `SELECT MASTER_GTID_WAIT('${formatEvents(position.events)}', 1)`);
+          : this.#waitForReplica(connection, part, position);
       case 'mysql': {
         const all = formatSets(uniteSets(position.executed, position.owned));
         return askToWait(connection, `SELECT WAIT_FOR_EXECUTED_GTID_SET('${all}', 1)`);
@@ -176,6 +189,17 @@ export class Consistency {
       default:
         return position satisfies never;
     }
+  }
+
+  async #waitForReplica(
+    connection: Connection,
+    part: ServerPart,
+    position: Extract<SeenPosition, { kind: 'mariadb' }>,
+  ): Promise<Arrival> {
+    const events = formatEvents(position.events);
+    const arrival = await askToWait(connection, `SELECT MASTER_GTID_WAIT('${events}', 1)`);
+    if (arrival === 'ready') this.#noteVisible(part, position);
+    return arrival;
   }
 
   /**

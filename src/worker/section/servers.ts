@@ -3,6 +3,7 @@
 import type { Config } from '../../shared/settings/config.ts';
 import { Admission } from '../backend/admission.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
+import { covers } from '../consistency/coverage.ts';
 import type { Token } from '../consistency/token.ts';
 import type { RunEnd, Unrouted } from '../execute/outcome.ts';
 import type { Route, Routed, Router, RouteWish } from '../execute/route.ts';
@@ -132,10 +133,8 @@ export class Servers implements Router {
 
   choose(wish: RouteWish, isAvoided: (route: Route) => boolean): Route | null {
     const mayBeReplica = wish.isReadOnly && this.#readsReplicas && !wish.needsPrimary;
-    const seenOn = mayBeReplica && wish.after !== null ? this.#chooseSeen(wish.after) : null;
-    if (seenOn !== null && !isAvoided(seenOn)) return seenOn;
-    const replica = mayBeReplica ? this.#chooseReplica(isAvoided) : null;
-    if (replica !== null) return replica;
+    const reader = mayBeReplica ? this.#chooseReader(wish.after, isAvoided) : null;
+    if (reader !== null) return reader;
     const primary = this.#primary;
     return primary === null || isAvoided(primary) ? null : primary;
   }
@@ -168,6 +167,20 @@ export class Servers implements Router {
     return at === null ? null : (this.#servers[at] as Server);
   }
 
+  /** Null: the primary serves. @param after what the client has seen; null: it does not say */
+  #chooseReader(after: Token | null, isAvoided: (route: Route) => boolean): Server | null {
+    this.#turn = (this.#turn + 1) % this.#servers.length;
+    if (after === null) return this.#chooseReplica(() => true, isAvoided);
+    const hasSeen = (at: number) =>
+      covers(this.#topology.partOf(at)?.position ?? null, after.position);
+    const arrived = this.#chooseReplica(hasSeen, isAvoided);
+    if (arrived !== null) return arrived;
+    const seenOn = this.#chooseSeen(after);
+    return seenOn !== null && !isAvoided(seenOn)
+      ? seenOn
+      : this.#chooseReplica(() => true, isAvoided);
+  }
+
   /** The server that the client has seen, while it may be read from: it shows what it showed, and nothing need be waited for. */
   #chooseSeen({ server }: Token): Server | null {
     const at = this.#servers.findIndex((_one, index) => {
@@ -177,14 +190,16 @@ export class Servers implements Router {
     return mayServe ? (this.#servers[at] as Server) : null;
   }
 
-  #chooseReplica(isAvoided: (route: Route) => boolean): Server | null {
+  #chooseReplica(
+    maySee: (at: number) => boolean,
+    isAvoided: (route: Route) => boolean,
+  ): Server | null {
     const count = this.#servers.length;
-    this.#turn = (this.#turn + 1) % count;
     let best: Server | null = null;
     for (let step = 0; step < count; step += 1) {
       const at = (this.#turn + step) % count;
       const server = this.#servers[at] as Server;
-      if (!this.#topology.isReadable(at) || isAvoided(server)) continue;
+      if (!this.#topology.isReadable(at) || isAvoided(server) || !maySee(at)) continue;
       if (best === null || server.load < best.load) best = server;
     }
     return best;

@@ -90,8 +90,12 @@ export class Candidate {
     if (view === null) return;
     const { name, startedAt } = view.identity;
     const run = `${name} ${startedAt}`;
-    if (this.part?.run === run && this.part.isPrimary === isPrimary) return;
-    this.part = { name: hide(name), run, isPrimary, isNode: view.galera !== null };
+    const { position, galera } = view;
+    if (this.part?.run === run && this.part.isPrimary === isPrimary) {
+      this.part = { ...this.part, position };
+      return;
+    }
+    this.part = { name: hide(name), run, isPrimary, isNode: galera !== null, position };
   }
 
   noteFailure(failure: ConnectFailure): void {

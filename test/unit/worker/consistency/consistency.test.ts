@@ -15,7 +15,7 @@ const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 const replies = 1_000;
 
 function bearerOf(name: string) {
-  const part = { name, run: `${name}/1`, isPrimary: true, isNode: false };
+  const part = { name, run: `${name}/1`, isPrimary: true, isNode: false, position: null };
   const session = { connection: { flavour: 'mysql' } } as Session;
   const consistency = new Consistency(() => part);
   return (owned: string, executed: string, before: Token | null) =>
@@ -56,6 +56,7 @@ function createServer(state: string, run = 1, isPrimary = true) {
     run: `one/${server.run}`,
     isPrimary: server.isPrimary,
     isNode: false,
+    position: null,
   }));
   return { server, connection, session, consistency };
 }
@@ -101,4 +102,32 @@ test('a write is an upper bound of what it saw only where the last write of its 
   assert.deepEqual(after('0-1-8'), tokenOf('0-1-10').position);
   consistency.forget(session);
   assert.deepEqual(after('0-1-9'), tokenOf('0-1-10').position);
+});
+
+test('a replica that was waited for once is not waited for again, unless it was restarted or the token is of other events', async () => {
+  const asked: string[] = [];
+  const server = { run: 1 };
+  const connection = createScriptedConnection((sql) => {
+    asked.push(sql);
+    return sql.includes('WAIT') ? { rows: [['0']] } : { rows: [['0-1-10', '0-1-10', '']] };
+  });
+  const session = createScriptedSession(connection);
+  const part = { name: 'two', isPrimary: false, isNode: false, position: null };
+  const consistency = new Consistency(() => ({ ...part, run: `two/${server.run}` }));
+  const row = ['0-1-10', '0-1-10', ''];
+  consistency.seenOn(session, row, null, false);
+  const token = tokenOf('0-1-9');
+  assert.equal(consistency.needsArrival(token, true), true);
+  assert.equal(await consistency.arrive(session, token), 'ready');
+  assert.deepEqual(asked, ["SELECT MASTER_GTID_WAIT('0-1-9', 1)"]);
+  assert.equal(consistency.needsArrival(token, true), false);
+  assert.equal(consistency.needsArrival(tokenOf('0-1-8'), true), false);
+  assert.equal(
+    consistency.needsArrival(tokenOf('0-1-10'), true),
+    true,
+    'in its log, not yet shown',
+  );
+  assert.equal(consistency.needsArrival(tokenOf('0-2-8'), true), true, 'of another server');
+  server.run = 2;
+  assert.equal(consistency.needsArrival(token, true), true);
 });
