@@ -54,12 +54,17 @@ export function unverified(seen: Seen): Seen {
 
 const mostWaitMs = 1_000;
 const pollMs = 1;
+/** The question costs a node more than a primary's. */
+const nodePollMs = 5;
 /** Group commits after which the storage engine shows what was in the log before them. */
 const laterCommits = 3;
 /** Polls, one after the other, between which nobody committed. */
 const enoughQuiet = 2;
 /** ER_LOCK_WAIT_TIMEOUT: Galera's word for a position that was not reached in time. */
 const notReached = 1205;
+/** ER_UNKNOWN_COM_ERROR: the node has left its cluster, or does not take part yet. */
+const notReady = 1047;
+const syncedSql = 'SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 0';
 const progressSql =
   "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_group_commits', 'Rpl_semi_sync_master_wait_sessions')";
 
@@ -183,6 +188,7 @@ export class Consistency {
         return askToWait(connection, `SELECT WAIT_FOR_EXECUTED_GTID_SET('${all}', 1)`);
       }
       case 'galera': {
+        if (connection.flavour === 'mariadb') return this.#waitForNode(connection, position);
         const gtid = `${position.cluster}:${position.committed}`;
         return askToWait(connection, `SELECT 0 * WSREP_SYNC_WAIT_UPTO_GTID('${gtid}', 1)`);
       }
@@ -229,6 +235,33 @@ export class Consistency {
     return 'behind';
   }
 
+  /**
+   * A node of MariaDB. wsrep_sync_wait waits for all that the cluster has, for 30 s and whatever becomes of the client, so the node is let
+   * come as far as the client has seen first.
+   */
+  async #waitForNode(
+    connection: Connection,
+    position: Extract<SeenPosition, { kind: 'galera' }>,
+  ): Promise<Arrival> {
+    const until = performance.now() + mostWaitMs;
+    const question = this.questionOn(connection);
+    for (let has: boolean | null = null; has !== true; ) {
+      const [row] = await fetchRows(connection, question.sql);
+      const found = row === undefined ? null : (question.read(row, null)?.position ?? null);
+      if (found?.kind !== 'galera' || found.cluster !== position.cluster) return 'unverified';
+      has = found.committed >= position.committed;
+      if (!has && performance.now() >= until) return 'behind';
+      if (!has) await pause(nodePollMs);
+    }
+    const tooLong = new Error('the node did not show in time what its cluster has');
+    const timer = setTimeout(() => connection.destroy(tooLong), mostWaitMs);
+    try {
+      return await askToWait(connection, syncedSql);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   /** In one domain what has a lower number was there before. */
   #isVisible({ run }: ServerPart, events: MariadbEvents): boolean {
     const known = this.#known;
@@ -256,7 +289,7 @@ async function askToWait(connection: Connection, sql: string): Promise<Arrival> 
     return row?.[0] === '0' ? 'ready' : 'behind';
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    return error.errno === notReached ? 'behind' : 'unverified';
+    return error.errno === notReached || error.errno === notReady ? 'behind' : 'unverified';
   }
 }
 

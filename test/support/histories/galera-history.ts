@@ -2,7 +2,7 @@
 // Ends with what contradicts the promises. Must not know how a write is judged.
 
 import type { GaleraCluster } from '../clusters/galera.ts';
-import { waitForSynced } from '../clusters/galera-node.ts';
+import { type GaleraNode, waitForSynced } from '../clusters/galera-node.ts';
 import { eventually } from '../eventually.ts';
 import type { Gateway } from '../gateway.ts';
 import {
@@ -32,7 +32,10 @@ export const galeraPromises = {
   refused:
     'without a quorum a write is refused with NO_PRIMARY, and /readyz says that no server can serve',
   same: 'all nodes hold the same in the end',
+  seen: 'while no node is struck every write has a consistency token, and reads with it show the write, whichever node they go to',
 } as const;
+
+const tokenRounds = 50;
 
 /** What is to happen. */
 export type GaleraPlan = {
@@ -50,7 +53,12 @@ export async function makeGaleraHistory(
   const wish = { name: `a Galera cluster, ${how}`, seed, mostMs: clusterMostMs };
   return makeHistory(wish, async (crew) => {
     await prepareTables(cluster.nodes[0], cluster.target.name);
-    return play(cluster, plan, await startGateways(crew, cluster.target), crew);
+    return play(
+      cluster,
+      plan,
+      await startGateways(crew, cluster.target, { reads: 'replicas' }),
+      crew,
+    );
   });
 }
 
@@ -65,7 +73,10 @@ async function play(
   await waitForRole(gateways, first, 'primary');
   const writing = startWriting(gateways, { clients }, crew);
   const direct = async () => {
-    const before = await watchPeace(nodes, first, writing, galeraPromises);
+    const before = [
+      ...(await watchPeace(nodes, first, writing, galeraPromises)),
+      ...(await watchTokens(first, gateways)),
+    ];
     const struckMs = performance.now();
     const refusals = await strike(cluster, how, gateways);
     await waitForSurvivor(cluster, how);
@@ -91,6 +102,30 @@ async function play(
   const found = { nodes, sentToFormer: [], same: galeraPromises.same };
   const judged = await judgeWrites(writes, failover, found);
   return { ...judged, breaches: [...judged.breaches, ...breaches], backMs, stalled };
+}
+
+/** Writes a number through one gateway and reads it through the other, which may ask any node. */
+async function watchTokens(
+  first: GaleraNode,
+  [writer, reader]: readonly Gateway[],
+): Promise<Breach[]> {
+  await first.query('create or replace table counted (n int primary key)');
+  await first.query('insert into counted values (0)');
+  const wrong: string[] = [];
+  for (let n = 1; n <= tokenRounds; n += 1) {
+    const written = await writer?.dbPost({ SQL: `update counted set n = ${n}` });
+    const token = String(written?.headers['x-consistency-token']);
+    const headers = { 'X-Consistency-Token': token };
+    const read = await reader?.dbPost(
+      { SQL: 'select n from counted', READ_ONLY: true },
+      { headers },
+    );
+    const isTold = [written, read].every((reply) => reply?.headers['x-consistency'] === undefined);
+    if (!isTold || !read?.text.includes(`[[${n}]]`)) {
+      wrong.push(`${n}: token ${token}, ${JSON.stringify(read?.headers)} ${read?.text}`);
+    }
+  }
+  return wrong.map((example) => ({ promise: galeraPromises.seen, example }));
 }
 
 async function strike(

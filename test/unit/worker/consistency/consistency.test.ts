@@ -131,3 +131,59 @@ test('a replica that was waited for once is not waited for again, unless it was 
   server.run = 2;
   assert.equal(consistency.needsArrival(token, true), true);
 });
+
+const cluster = uuid;
+const seenOnNode = (committed: bigint, of = cluster): Token => ({
+  server: 'one',
+  position: { kind: 'galera', cluster: of, committed },
+});
+
+/** A node of MariaDB that has come as far as these numbers say, one for each time that it is asked; the last one stays. */
+function createNode(numbers: readonly number[], synced: 'synced' | number = 'synced') {
+  const asked: string[] = [];
+  const left = [...numbers];
+  const connection = createScriptedConnection((sql) => {
+    asked.push(sql);
+    if (sql.includes('wsrep_sync_wait')) {
+      return typeof synced === 'number' ? { errno: synced } : { rows: [['0']] };
+    }
+    const number = left.length > 1 ? left.shift() : left[0];
+    return { rows: [[cluster, String(number)]] };
+  });
+  const part = { name: 'two', run: 'two/1', isPrimary: false, isNode: true, position: null };
+  const consistency = new Consistency(() => part);
+  return { asked, session: createScriptedSession(connection), consistency };
+}
+
+test('Galera: a reply has a token of the cluster and of its last number', () => {
+  const { session, consistency } = createNode([7]);
+  const seen = consistency.seenOn(session, [cluster, '7'], null, true);
+  assert.deepEqual(seen, {
+    token: { server: 'two', position: { kind: 'galera', cluster, committed: 7n } },
+    missing: 'nothing',
+    isVerified: true,
+  });
+});
+
+test('Galera: a read at another node waits for the number, and then for all that the cluster has', async () => {
+  const { asked, session, consistency } = createNode([5, 6, 7]);
+  assert.equal(consistency.needsArrival(seenOnNode(7n), true), true);
+  assert.equal(await consistency.arrive(session, seenOnNode(7n)), 'ready');
+  assert.equal(asked.length, 4);
+  assert.match(asked[3] ?? '', /^SET STATEMENT wsrep_sync_wait = 1 FOR SELECT/);
+  assert.equal(
+    consistency.needsArrival(seenOnNode(7n), true),
+    true,
+    'the number alone proves little',
+  );
+});
+
+test('Galera: a node that does not get there is behind, and one of another cluster proves nothing', async () => {
+  const late = createNode([6]);
+  assert.equal(await late.consistency.arrive(late.session, seenOnNode(7n)), 'behind');
+  const gone = createNode([7], 1047);
+  assert.equal(await gone.consistency.arrive(gone.session, seenOnNode(7n)), 'behind');
+  const other = createNode([9]);
+  const foreign = seenOnNode(7n, uuid.replace('3', '4'));
+  assert.equal(await other.consistency.arrive(other.session, foreign), 'unverified');
+});

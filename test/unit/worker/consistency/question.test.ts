@@ -81,10 +81,14 @@ test('Galera: the same cluster’s number counts, and a lower one proves nothing
     cluster,
     committed,
   });
-  const answer = answerOf(read([`${uuid}:12`], null));
+  const answer = answerOf(read([uuid, '12'], null));
   assert.deepEqual(answer.position, seen(12n));
+  assert.deepEqual(
+    answerOf(questionOf('mysql', true).read([`${uuid}:12`], null)).position,
+    seen(12n),
+  );
   assert.equal(answer.has(seen(12n)), true);
   assert.equal(answer.has(seen(13n)), null);
   assert.equal(answer.has(seen(1n, uuid.replace('3', '4'))), null);
-  assert.equal(read(['00000000-0000-0000-0000-000000000000:-1'], null), null);
+  assert.equal(read(['00000000-0000-0000-0000-000000000000', '-1'], null), null);
 });
