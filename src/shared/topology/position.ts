@@ -1,6 +1,6 @@
 // How far a server's history goes, and whether one history has all of another.
 // Pure. Must not know how a position is asked for.
-import { type GtidSets, holdsSets, parseSets } from './gtid-sets.ts';
+import { formatSets, type GtidSets, holdsSets, parseSets } from './gtid-sets.ts';
 
 /**
  * A server's history, as its kind tells it. Sequence numbers alone prove nothing: two servers that were both written to
@@ -55,6 +55,23 @@ function gtidsOf(text: string) {
 export function readMysqlPosition(text: string): Position | null {
   const sets = parseSets(text);
   return sets === null || sets.size === 0 ? null : { kind: 'mysql', sets };
+}
+
+/**
+ * Writes down what is compared later. A position of MariaDB loses which event came last in each domain. Null: a cluster keeps its own
+ * history, which is never written down.
+ */
+export function formatPosition(position: Position): string | null {
+  if (position.kind === 'mysql') return formatSets(position.sets);
+  if (position.kind === 'galera') return null;
+  return [...position.highest].map(([key, number]) => `${key}-${number}`).join();
+}
+
+/** Reads what `formatPosition` has written; null: it is no such text. */
+export function parsePosition(text: string): Position | null {
+  const gtids = text.split(',');
+  if (!gtids.every((gtid) => /^\d+-\d+-\d+$/.test(gtid))) return readMysqlPosition(text);
+  return readMariadbPosition({ binlogState: text, binlogPos: '', slavePos: '' });
 }
 
 /** Whether `one` has everything that `other` has; null: that cannot be told, as they are of different kinds. */
