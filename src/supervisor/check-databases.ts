@@ -4,7 +4,8 @@ import { type LedgerTable, parseLedgerTable } from '../shared/ledger/ledger-tabl
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Candidate, candidateKey, formatCandidate } from '../shared/settings/candidates.ts';
 import type { Config, Sections } from '../shared/settings/config.ts';
-import { type Judgement, judge, type Seen, type Verdict } from '../shared/topology/judge.ts';
+import { type Judgement, judge, type Verdict } from '../shared/topology/judge.ts';
+import type { Seen } from '../shared/topology/scene.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import { describeReplication, findRoleSpots, type Part } from './role-spots.ts';
 import {
@@ -97,9 +98,10 @@ async function judgeSection(
     if (!again.ok) return { view: null, reason: again.failure.reason, number: null };
     const part = first.ok ? first.facts.part : null;
     const earlier = part === null ? [] : [part.view];
-    return { view: again.facts, earlier, isPassedOver: false, provenBy: null };
+    const address = formatCandidate(candidate);
+    return { view: again.facts, earlier, address, provenBy: null, notYet: null };
   });
-  return judge(await Promise.all(seen), null);
+  return judge(await Promise.all(seen), null, null);
 }
 
 function warningOf({ primary, warning }: Judgement): string | null {

@@ -24,8 +24,10 @@ const passesReadOnly = {
 export function describeReplication({ view }: Part): string {
   const { following } = view;
   if (following.kind === 'somebody') {
-    const { servers } = following;
-    return servers.length === 0 ? 'yes' : `yes, from server_id ${servers.join(' and ')}`;
+    const names = following.sources.map(({ number, address }) =>
+      number === null ? `${address}` : `server_id ${number}`,
+    );
+    return names.length === 0 ? 'yes' : `yes, from ${names.join(' and ')}`;
   }
   return following.kind === 'nobody' ? 'no' : 'unknown, the account may not see it';
 }
@@ -39,7 +41,7 @@ function findUnseen({ view, questions, account }: Part): readonly string[] {
   const isMariadb = view.version.startsWith('MariaDB');
   const to = account === null ? 'the account' : quoteAccount(account);
   const found: string[] = [];
-  if (view.galera === null && (questions.status?.column ?? null) === null) {
+  if (view.galera === null && (questions.status?.columns ?? null) === null) {
     const right = isMariadb ? 'SLAVE MONITOR' : 'REPLICATION CLIENT';
     found.push(
       `the account cannot see whom the server replicates from, so that its role is told by what it has alone: GRANT ${right} ON *.* TO ${to}`,

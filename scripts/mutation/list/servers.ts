@@ -3,17 +3,26 @@ import type { Mutation } from '../mutation.ts';
 
 export const serverMutations: readonly Mutation[] = [
   {
-    name: 'incomparable-takes-writes',
-    promise: 'a server that was left behind takes no writes if its history cannot be compared',
-    file: 'src/shared/topology/judge.ts',
-    before: 'return hasAllOf(view.position, reference.position) !== true;',
-    after: 'return hasAllOf(view.position, reference.position) === false;',
+    name: 'former-primary-takes-writes',
+    promise: 'a former primary takes no writes beside the replica that was promoted',
+    file: 'src/shared/topology/eligibility.ts',
+    before: 'if (isFollowed || holdsOwnOfPrimary(one, scene)) return null;',
+    after: 'if (isFollowed || !holdsOwnOfPrimary(one, scene)) return null;',
     tests: ['test/unit/shared/topology/judge.test.ts'],
+  },
+  {
+    name: 'connected-elsewhere',
+    promise:
+      'a replica that is connected to a server that cannot be seen speaks against the one that can',
+    file: 'src/shared/topology/eligibility.ts',
+    before: 'seenSource(source, scene) === null && source.isConnected && !isStale',
+    after: 'seenSource(source, scene) === null && !source.isConnected && !isStale',
+    tests: ['test/unit/shared/topology/eligibility.test.ts'],
   },
   {
     name: 'chosen-by-an-older-look',
     promise: 'another primary is chosen only by looks that are not older than what is in use',
-    file: 'src/shared/topology/judge.ts',
+    file: 'src/shared/topology/choice.ts',
     before: 'if (chosen.view.askedAt <= inUse.view.askedAt) return choice;',
     after: 'if (chosen.view.askedAt !== inUse.view.askedAt) return choice;',
     tests: ['test/unit/shared/topology/judge.test.ts'],

@@ -5,11 +5,12 @@ import { fetchRows, fetchTable, RefusedError, type Table } from '../mysql/comman
 import type { Connection } from '../mysql/connection.ts';
 import { fetchIdentity, type ServerIdentity } from '../mysql/identity.ts';
 import { type Position, readMariadbPosition, readMysqlPosition } from './position.ts';
-import type { Following, GaleraNode, GroupMember, ServerView } from './server-view.ts';
+import type { Following, GaleraNode, GroupMember, ServerView, Source } from './server-view.ts';
 
 /** The variables that are looked at where a server has them; asked by name, which costs a tenth of a SHOW. */
 const wanted = [
   'server_id',
+  'server_uuid',
   'read_only',
   'super_read_only',
   'innodb_read_only',
@@ -26,11 +27,21 @@ const wanted = [
 type Variable = (typeof wanted)[number];
 type Values = ReadonlyMap<Variable, string>;
 
+/** The columns that tell of one server that is followed. */
+type SourceColumns = {
+  readonly number: string;
+  /** MariaDB has no such column. */
+  readonly uuid: string;
+  readonly host: string;
+  readonly port: string;
+  readonly isRunning: string;
+};
+
 /** How a server tells whom it follows, the first that the account may ask. Null: nothing tells. */
 type StatusQuery = {
   readonly sql: string;
-  /** The column with the number of the server that is followed; null: only how many there are is told. */
-  readonly column: string | null;
+  /** Null: the answer has only the number of servers that are followed. */
+  readonly columns: SourceColumns | null;
 };
 
 /** What can be asked on one connection; a server or its account that changes gets a new one. */
@@ -42,13 +53,28 @@ export type Questions = {
 };
 
 /** Needs SLAVE MONITOR (MariaDB), REPLICATION CLIENT (MySQL); the last needs nothing, and only MariaDB knows it. */
+const formerColumns: SourceColumns = {
+  number: 'Master_Server_Id',
+  uuid: 'Master_UUID',
+  host: 'Master_Host',
+  port: 'Master_Port',
+  isRunning: 'Slave_IO_Running',
+};
+/** Since MySQL 8.0.22. */
+const newColumns: SourceColumns = {
+  number: 'Source_Server_Id',
+  uuid: 'Source_UUID',
+  host: 'Source_Host',
+  port: 'Source_Port',
+  isRunning: 'Replica_IO_Running',
+};
 const mariadbStatus: readonly StatusQuery[] = [
-  { sql: 'SHOW ALL SLAVES STATUS', column: 'Master_Server_Id' },
-  { sql: "SHOW GLOBAL STATUS LIKE 'Slaves_running'", column: null },
+  { sql: 'SHOW ALL SLAVES STATUS', columns: formerColumns },
+  { sql: "SHOW GLOBAL STATUS LIKE 'Slaves_running'", columns: null },
 ];
 const mysqlStatus: readonly StatusQuery[] = [
-  { sql: 'SHOW REPLICA STATUS', column: 'Source_Server_Id' },
-  { sql: 'SHOW SLAVE STATUS', column: 'Master_Server_Id' },
+  { sql: 'SHOW REPLICA STATUS', columns: newColumns },
+  { sql: 'SHOW SLAVE STATUS', columns: formerColumns },
 ];
 /** Its own state, and how many of the others it hears of: a member without a majority calls itself ONLINE for as long as it is let. */
 const memberSql =
@@ -93,6 +119,7 @@ export async function askView(connection: Connection, questions: Questions): Pro
   return {
     identity,
     number: values.get('server_id') ?? '',
+    uuid: values.get('server_uuid') ?? null,
     version: `${connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL'} ${versionOf(connection)}`,
     isReadOnly: readOnlyVariables.some((name) => isOn(values.get(name))),
     following: status === null || rows === null ? { kind: 'unseen' } : followingOf(status, rows),
@@ -114,21 +141,31 @@ function versionOf({ serverVersion }: Connection): string {
   return serverVersion.replace(/^5\.5\.5-/, '').split('-')[0] ?? serverVersion;
 }
 
-function followingOf({ column }: StatusQuery, { columns, rows }: Table): Following {
-  if (column === null) {
+function followingOf({ columns: wanted }: StatusQuery, { columns, rows }: Table): Following {
+  if (wanted === null) {
     return rows.some(([, running]) => Number(running) > 0)
-      ? { kind: 'somebody', servers: [] }
+      ? { kind: 'somebody', sources: [] }
       : { kind: 'unseen' };
   }
-  const [at, channel] = [column, 'Channel_Name'].map((name) => columns.indexOf(name)) as [
-    number,
-    number,
-  ];
+  const read = (row: readonly (string | null)[], name: string) => row[columns.indexOf(name)] ?? '';
   // What members of a group apply of each other is no following.
-  const sources = rows.filter((row) => !`${row[channel] ?? ''}`.startsWith('group_replication'));
-  return sources.length === 0
-    ? { kind: 'nobody' }
-    : { kind: 'somebody', servers: sources.map((row) => row[at] ?? '') };
+  const sources = rows.filter((row) => !read(row, 'Channel_Name').startsWith('group_replication'));
+  if (sources.length === 0) return { kind: 'nobody' };
+  const found = sources.map((row) => sourceOf(wanted, (name) => read(row, name)));
+  return { kind: 'somebody', sources: found };
+}
+
+/** The number is 0, and MySQL's uuid empty, until the source has been reached. */
+function sourceOf(columns: SourceColumns, read: (name: string) => string): Source {
+  const number = read(columns.number);
+  const host = read(columns.host);
+  return {
+    number: number === '' || number === '0' ? null : number,
+    uuid: read(columns.uuid) || null,
+    address:
+      host === '' ? null : `${host.includes(':') ? `[${host}]` : host}:${read(columns.port)}`,
+    isConnected: read(columns.isRunning) === 'Yes',
+  };
 }
 
 function positionOf(values: Values): Position | null {

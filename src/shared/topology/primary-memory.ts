@@ -1,7 +1,8 @@
 // What an instance remembers of the primary of one section, as all its workers share it and as it is kept on disk.
 // Pure. Whoever decides by it is in judge.ts; whoever keeps it is the supervisor.
 import { isDeepStrictEqual } from 'node:util';
-import { parsePosition } from './position.ts';
+import { formatPosition, parsePosition } from './position.ts';
+import type { ServerView } from './server-view.ts';
 
 /**
  * The server that a replica follows, as that replica names it. Two of these are compared by the uuid if both have one, else by the
@@ -86,6 +87,26 @@ export function overridePrimary(
     primary: { ...primary, taken: primary.position },
     replicas: [],
     former: [...new Set(before)].filter((identity) => identity !== primary.identity).sort(),
+  };
+}
+
+/** The name by which a server is remembered. @param address as it stands in `host` */
+export function identityOf(address: string, { uuid, number }: ServerView): string {
+  return uuid ?? `${address}/${number}`;
+}
+
+/** A server as it is remembered when it takes writes. @param address as it stands in `host` */
+export function describePrimary(
+  address: string,
+  view: ServerView,
+): Omit<RememberedPrimary, 'taken'> {
+  const { number, identity, position } = view;
+  return {
+    address,
+    identity: identityOf(address, view),
+    number,
+    startedAt: identity.startedAt,
+    position: position === null ? null : formatPosition(position),
   };
 }
 

@@ -3,13 +3,25 @@
 import type { ServerIdentity } from '../mysql/identity.ts';
 import type { Position } from './position.ts';
 
+/** A server that another one follows, as that one names it. */
+export type Source = {
+  /** Its server_id; null: it has not been reached since the replica was started, or not at all. */
+  readonly number: string | null;
+  /** MySQL's server_uuid; null: MariaDB has none, or it has not been reached yet. */
+  readonly uuid: string | null;
+  /** `host:port`, as the replica was given them; null: the account may not see it. */
+  readonly address: string | null;
+  /** Whether the replica is connected to it now (`Slave_IO_Running`). */
+  readonly isConnected: boolean;
+};
+
 /** Whom a server replicates from. `unseen`: the account may not see it, and nothing else tells. */
 export type Following =
   | { readonly kind: 'nobody' | 'unseen' }
   | {
       readonly kind: 'somebody';
-      /** The numbers (server_id) of those it follows; none: the account may not see them. */
-      readonly servers: readonly string[];
+      /** None: the account may not see them. */
+      readonly sources: readonly Source[];
     };
 
 /** A node of a Galera cluster. */
@@ -37,6 +49,8 @@ export type ServerView = {
   readonly identity: ServerIdentity;
   /** Its server_id. */
   readonly number: string;
+  /** Its server_uuid; null: MariaDB has none. */
+  readonly uuid: string | null;
   /** For people: `MariaDB 10.11.6`. */
   readonly version: string;
   readonly isReadOnly: boolean;

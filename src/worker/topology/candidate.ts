@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { type ConnectFailure, tellConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
-import type { Seen, Verdict } from '../../shared/topology/judge.ts';
+import type { Verdict } from '../../shared/topology/judge.ts';
+import type { Seen } from '../../shared/topology/scene.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
 import type { ServerPart } from '../consistency/consistency.ts';
 
@@ -17,6 +18,8 @@ const notAsked = 'not asked yet';
 
 /** One candidate. */
 export class Candidate {
+  /** As it stands in `host`. */
+  readonly address: string;
   /** Null: there is none yet. */
   verdict: Verdict | null = null;
   /** What it is, for those who hold it against what clients have seen; null: it was never seen. */
@@ -25,14 +28,16 @@ export class Candidate {
   changes = 0;
   /** How far it is behind the primary, in ms, at its latest look; null: it is no replica, or that cannot be told. */
   lagMs: number | null = null;
-  /** It could be written to, and another was chosen: alone it is not trusted before it has what that one had. */
-  isPassedOver = false;
   #provenBy: ServerIdentity | null = null;
   /** The latest first. */
   #looks: readonly ServerView[] = [];
   #failure: ConnectFailure | null = null;
   /** Looks since it had been gone. */
   #returned = looksToReturn;
+
+  constructor(address: string) {
+    this.address = address;
+  }
 
   /** Whether it has been looked at, well or not. */
   get isAsked(): boolean {
@@ -49,11 +54,9 @@ export class Candidate {
     const number = view?.number ?? null;
     if (this.#failure !== null) return { view: null, reason: this.#failure.reason, number };
     if (view === undefined) return { view: null, reason: notAsked, number };
-    if (this.#returned < looksToReturn) {
-      const reason = `it had been gone, and counts after ${looksToReturn} looks`;
-      return { view: null, reason, number };
-    }
-    return { view, earlier, isPassedOver: this.isPassedOver, provenBy: this.#provenBy };
+    const isBack = this.#returned >= looksToReturn;
+    const notYet = isBack ? null : `it had been gone, and counts after ${looksToReturn} looks`;
+    return { view, earlier, address: this.address, provenBy: this.#provenBy, notYet };
   }
 
   /** Why it is what it is, as whoever asks over HTTP may know. */
@@ -65,16 +68,12 @@ export class Candidate {
   noteLook(view: ServerView): void {
     const before = this.view;
     const isOther = before !== null && before.identity.name !== view.identity.name;
-    if (isOther) {
-      this.isPassedOver = false;
-      this.#provenBy = null;
-    }
+    if (isOther) this.#provenBy = null;
     this.#looks = [view, ...(isOther ? [] : thinOut(this.#looks))].slice(0, keptLooks);
     // What was never seen has not been gone.
     if (this.#failure !== null && before !== null) this.#returned = 0;
     this.#failure = null;
     this.#returned += 1;
-    if (view.following.kind === 'somebody') this.isPassedOver = false;
   }
 
   /** To be told of each verdict. @param primary who takes writes now; null: nobody does */

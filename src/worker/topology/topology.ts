@@ -5,6 +5,7 @@ import type { Connection } from '../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { judge, type Role, type Verdict } from '../../shared/topology/judge.ts';
+import type { PrimaryMemory } from '../../shared/topology/primary-memory.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
 import type { ServerPart } from '../consistency/consistency.ts';
 import { Candidate } from './candidate.ts';
@@ -61,11 +62,12 @@ export class Topology {
   readonly #lag = new LagTracker();
   /** The latest look at whoever takes writes, or did last. */
   #reference: ServerView | null = null;
+  #memory: PrimaryMemory | null = null;
   #warning: string | null = null;
 
   constructor(settings: TopologySettings) {
     this.#settings = settings;
-    this.#candidates = settings.candidates.map(() => new Candidate());
+    this.#candidates = settings.candidates.map(({ address }) => new Candidate(address));
     this.#looks = settings.candidates.map(() => 0);
     this.#probers = settings.candidates.map(({ connect }, at) => this.#createProber(connect, at));
   }
@@ -102,7 +104,7 @@ export class Topology {
   /** Whether it is a node of a Galera cluster, and answered when it was looked at last. */
   isLivingNode(at: number): boolean {
     const { part, seen } = this.#candidates[at] as Candidate;
-    return part?.isNode === true && seen.view !== null;
+    return part?.isNode === true && seen.view !== null && seen.notYet === null;
   }
 
   /** Somebody has seen something that does not fit: it is looked at now. */
@@ -161,7 +163,9 @@ export class Topology {
       const judged = judge(
         this.#candidates.map(({ seen }) => seen),
         this.#reference,
+        this.#memory,
       );
+      this.#memory = judged.memory;
       this.#setPrimary(judged.primary);
       this.isContested = judged.isContested;
       for (const [at, verdict] of judged.verdicts.entries()) this.#setVerdict(at, verdict);
@@ -188,7 +192,6 @@ export class Topology {
     const before = candidate.verdict?.role ?? 'unknown';
     candidate.noteVerdict(verdict, this.primary === null ? null : this.#identityOf(this.primary));
     candidate.lagMs = verdict.role === 'replica' ? this.#lagOf(candidate) : null;
-    this.#notePassedOver(candidate);
     const place = { section: this.#settings.section, backend: address };
     if (before !== verdict.role) {
       candidate.changes += 1;
@@ -219,16 +222,6 @@ export class Topology {
     if (view === null || view.position === null) return null;
     const lag = this.#lag.lagOf(view.position, view.askedAt);
     return lag === null ? null : Math.round(lag);
-  }
-
-  #notePassedOver(candidate: Candidate): void {
-    const { view, verdict } = candidate;
-    if (verdict?.role === 'primary') candidate.isPassedOver = false;
-    if (view === null || this.primary === null || verdict?.role !== 'unusable') return;
-    const isNode = view.galera !== null || view.group !== null;
-    if (!view.isReadOnly && view.following.kind !== 'somebody' && !isNode) {
-      candidate.isPassedOver = true;
-    }
   }
 
   #tellWarning(warning: string | null, isContested: boolean): void {

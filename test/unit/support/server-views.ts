@@ -10,20 +10,29 @@ export type ViewWish = Partial<Omit<ServerView, 'number' | 'position'>> & {
   readonly position?: ServerView['position'];
   /** The numbers of those it follows; it is read-only then, unless that is said. */
   readonly follows?: readonly string[];
+  /** Whether it is connected to those; false unless given. */
+  readonly isConnected?: boolean;
 };
 
 /** A look at the server of this number. */
 export function createView(number: string, wish: ViewWish = {}): ServerView {
-  const { state = '', follows, ...given } = wish;
+  const { state = '', follows, isConnected = false, ...given } = wish;
+  const sources = (follows ?? []).map((one) => ({
+    number: one,
+    uuid: null,
+    address: null,
+    isConnected,
+  }));
   const binlogPos = [...new Map(state.split(',').map((gtid) => [gtid.split('-')[0], gtid]))].map(
     ([, gtid]) => gtid,
   );
   return {
     identity: { name: `db${number}:3306/${number}`, startedAt: 1_000 },
     number,
+    uuid: null,
     version: 'MariaDB 10.11',
     isReadOnly: follows !== undefined,
-    following: follows === undefined ? { kind: 'nobody' } : { kind: 'somebody', servers: follows },
+    following: follows === undefined ? { kind: 'nobody' } : { kind: 'somebody', sources },
     position: readMariadbPosition({
       binlogState: state,
       binlogPos: binlogPos.join(),

@@ -2,7 +2,8 @@
 // Must not ask any server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
+import { judge } from '../../../../src/shared/topology/judge.ts';
+import type { Seen } from '../../../../src/shared/topology/scene.ts';
 import type { GroupMember, ServerView } from '../../../../src/shared/topology/server-view.ts';
 
 function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): Seen {
@@ -17,6 +18,7 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
   const view: ServerView = {
     identity: { name: `h:1/${number}`, startedAt: 0 },
     number,
+    uuid: null,
     version: 'MySQL 9.7.4',
     isReadOnly,
     following: { kind: 'unseen' },
@@ -25,11 +27,11 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
     group,
     askedAt: 0,
   };
-  return { view, earlier: [], isPassedOver: false, provenBy: null };
+  return { view, earlier: [], address: `h${number}`, provenBy: null, notYet: null };
 }
 
 const rolesOf = (...members: readonly Seen[]) =>
-  judge(members, null).verdicts.map(({ role }) => role);
+  judge(members, null, null).verdicts.map(({ role }) => role);
 
 test('a primary without a majority is not written to, and nobody takes its place who has none either', () => {
   const alone = { hasMajority: false };
@@ -43,7 +45,7 @@ test('a primary without a majority is not written to, and nobody takes its place
     'unusable',
     'primary',
   ]);
-  const [verdict] = judge([member('1', false, alone)], null).verdicts;
+  const [verdict] = judge([member('1', false, alone)], null, null).verdicts;
   assert.equal(verdict?.reason, 'the member has lost the majority of its group');
 });
 
@@ -57,6 +59,6 @@ test('a writable server that has not joined its group since its start is not use
   const outside = member('1', false, { ...unseen, takesPart: false });
   const inside = member('2', false, { ...unseen, takesPart: true });
   assert.deepEqual(rolesOf(outside, inside), ['unusable', 'primary']);
-  const [verdict] = judge([outside, inside], null).verdicts;
+  const [verdict] = judge([outside, inside], null, null).verdicts;
   assert.equal(verdict?.reason, 'the server has not joined its group');
 });

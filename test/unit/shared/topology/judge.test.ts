@@ -1,8 +1,10 @@
 // Who is written to, who is read from, and why: every rule, on made-up looks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, type Seen } from '../../../../src/shared/topology/judge.ts';
+import { judge } from '../../../../src/shared/topology/judge.ts';
 import { readMysqlPosition } from '../../../../src/shared/topology/position.ts';
+import type { PrimaryMemory } from '../../../../src/shared/topology/primary-memory.ts';
+import type { Seen } from '../../../../src/shared/topology/scene.ts';
 import type { ServerView } from '../../../../src/shared/topology/server-view.ts';
 import { cases, fc } from '../../../support/property.ts';
 import { createMember, createNode, createView } from '../../support/server-views.ts';
@@ -10,21 +12,35 @@ import { createMember, createNode, createView } from '../../support/server-views
 const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({
   view,
   earlier,
-  isPassedOver: false,
+  address: `db${view.number}`,
   provenBy: null,
+  notYet: null,
 });
-const passedOver = (view: ServerView): Seen => ({ ...seen(view), isPassedOver: true });
 const gone = (number: string | null = null): Seen => ({
   view: null,
   reason: 'ECONNREFUSED',
   number,
 });
 
-function judged(candidates: readonly (ServerView | Seen)[], reference: ServerView | null = null) {
+function judged(
+  candidates: readonly (ServerView | Seen)[],
+  reference: ServerView | null = null,
+  memory: PrimaryMemory | null = null,
+) {
   const all = candidates.map((one) => ('identity' in one ? seen(one) : one));
-  const { verdicts, ...choice } = judge(all, reference);
+  const { verdicts, ...choice } = judge(all, reference, memory);
   const reasons = verdicts.map(({ reason }) => reason);
   return { ...choice, roles: verdicts.map(({ role }) => role).join(' '), reasons };
+}
+
+/** What is remembered after this was seen, beside what was remembered before. */
+function remembering(
+  candidates: readonly (ServerView | Seen)[],
+  before: PrimaryMemory | null = null,
+): PrimaryMemory {
+  const { memory } = judged(candidates, null, before);
+  assert.ok(memory !== null);
+  return memory;
 }
 
 const primary = createView('1', { state: '0-1-10' });
@@ -82,8 +98,14 @@ test('whom a replica follows may be unknown: a server that is no candidate, or o
 
 test('a replica that holds what the primary lacks serves ghosts: it is not used', () => {
   const holder = replica('3', { state: '0-1-11' });
-  const found = judged([createView('2', { state: '0-1-10,0-2-11' }), holder]);
-  assert.equal(found.roles, 'primary unusable');
+  const memory = remembering([primary, replica('2'), replica('3')]);
+  const two = createView('2', { state: '0-1-10,0-2-11' });
+  assert.equal(
+    judged([gone('1'), two, holder], primary, memory).roles,
+    'unusable primary unusable',
+  );
+  const blind = judged([gone('1'), two, holder]);
+  assert.deepEqual([blind.primary, blind.none?.reason], [null, 'candidate_ahead']);
   const same = judged([primary, replica('3', { state: '0-1-10,0-3-1' })]);
   assert.equal(same.reasons[1], 'it holds what the primary lacks');
 });
@@ -126,15 +148,19 @@ test('of two writable servers the one whose history has all of the other one', (
 });
 
 test('who is in use is left for one that seems to have as much only once it was looked at again', () => {
+  const follower = createView('1', { state: '0-1-10', follows: ['2'] });
   const inUse = { ...createView('2', { state: '0-1-10' }), askedAt: 1_000 };
+  const memory = remembering([follower, inUse]);
   const back = (askedAt: number, state = '0-1-10') => ({ ...createView('1', { state }), askedAt });
   const written = { ...createView('2', { state: '0-1-10,0-2-11' }), askedAt: 2_000 };
-  assert.equal(judged([back(1_500), inUse], inUse).primary, 1);
-  assert.equal(judged([back(1_500, '0-1-11'), inUse], inUse).primary, 1);
-  assert.match(judged([back(1_500), inUse], inUse).warning ?? '', /set read_only/);
-  assert.equal(judged([back(1_500), written], written).primary, 1, 'it has been written to');
-  assert.equal(judged([back(1_500), { ...inUse, askedAt: 2_000 }], inUse).primary, 0);
-  assert.equal(judged([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }], inUse).primary, 0);
+  const chosen = (views: readonly ServerView[], reference = inUse as ServerView) =>
+    judged(views, reference, memory);
+  assert.equal(chosen([back(1_500), inUse]).primary, 1);
+  assert.equal(chosen([back(1_500, '0-1-11'), inUse]).primary, 1);
+  assert.match(chosen([back(1_500), inUse]).warning ?? '', /set read_only/);
+  assert.equal(chosen([back(1_500), written], written).primary, 1, 'it has been written to');
+  assert.equal(chosen([back(1_500), { ...inUse, askedAt: 2_000 }]).primary, 1, 'it is remembered');
+  assert.equal(chosen([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }]).primary, 0);
 });
 
 const former = createView('1', { state: '0-1-12' });
@@ -148,13 +174,13 @@ test('of two that diverged the one that the others follow, and else neither', ()
   assert.deepEqual([alone.primary, alone.isContested], [null, true]);
   assert.match(alone.warning ?? '', /two primaries/);
   assert.deepEqual(alone.reasons, ['one of two primaries', 'one of two primaries']);
-  const each = judged([
-    former,
-    promoted,
-    third,
-    createView('4', { follows: ['1'], state: '0-1-9' }),
-  ]);
-  assert.equal(each.isContested, true);
+  const each = (state: string) =>
+    judged([former, promoted, third, createView('4', { follows: ['1'], state })]);
+  assert.equal(each('0-1-9').primary, 1);
+  assert.deepEqual(
+    [each('0-1-12').primary, each('0-1-12').none?.reason],
+    [null, 'candidate_ahead'],
+  );
 });
 
 test('whom the others follow is told by what they have, where the account may not see it', () => {
@@ -171,35 +197,47 @@ test('nor need it be told that a read-only server follows anybody: MySQL does no
   assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
   assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
   assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
-  // It follows nobody, and says so: what it has tells nothing of now.
+  // It follows nobody, and says so: it may have been written to after the one that lacks what it holds.
   const idle = createView('3', { isReadOnly: true, state: '0-1-10,0-2-11' });
-  assert.equal(judged([former, promoted, idle]).isContested, true);
+  assert.equal(judged([former, promoted, idle]).primary, 1);
 });
 
-test('all gateways decide alike: neither the order of looks nor who was written to before counts', () => {
+test('all gateways without a memory decide alike: neither the order of looks nor who was written to before counts', () => {
   const views = [former, promoted, createView('3', { follows: ['2'], state: '0-1-10,0-2-11' })];
   for (const reference of [null, former, promoted]) {
     assert.equal(judged(views, reference).primary, 1);
-    assert.equal(judged(views.map(passedOver), reference).primary, 1);
-    assert.equal(judged([former, promoted].map(passedOver), reference).isContested, true);
+    assert.equal(judged([former, promoted], reference).isContested, true);
   }
 });
 
-test('of two with the same history the one that others follow, else the one that wrote last', () => {
+test('of two with the same history neither, if no memory tells which one was promoted', () => {
   const state = '0-1-10,0-2-11';
   const [one, two] = [createView('1', { state }), createView('2', { state })];
-  assert.equal(judged([one, two]).primary, 1);
-  assert.equal(judged([one, two, createView('3', { follows: ['1'], state })]).primary, 0);
+  assert.equal(judged([one, two]).isContested, true);
+  const third = createView('3', { follows: ['1'], state });
+  assert.equal(judged([one, two, third]).isContested, true);
+  const replicas = [createView('2', { follows: ['1'] }), createView('3', { follows: ['1'] })];
+  const first = remembering([createView('1'), ...replicas]);
+  const second = remembering([gone('1'), two, third], first);
+  assert.equal(judged([one, two, third], null, second).primary, 1, 'it was promoted');
 });
 
-test('a server that was left behind is not written to when it is alone, before it has caught up', () => {
-  const found = judged([passedOver(former), gone('2')], promoted);
+test('a former primary that is alone is not written to: another one is remembered', () => {
+  const third = createView('3', { follows: ['2'], state: '0-1-10,0-2-11' });
+  const memory = remembering([gone('1'), promoted, third]);
+  const found = judged([former, gone('2')], promoted, memory);
   assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
-  assert.match(found.reasons[0] ?? '', /left behind/);
-  const caughtUp = createView('1', { state: '0-1-12,0-2-11' });
-  assert.equal(judged([passedOver(caughtUp), gone('2')], promoted).primary, 0);
-  assert.equal(judged([passedOver(former), gone('2')], null).primary, 0, 'nothing is known');
-  assert.equal(judged([passedOver(promoted), gone('1')], promoted).primary, 0, 'it is the same');
+  assert.equal(found.none?.reason, 'not_successor');
+  assert.match(found.reasons[0] ?? '', /^writable, but another server is remembered/);
+  const caughtUp = createView('1', { state: '0-1-12,0-2-12' });
+  const written = createView('2', { state: '0-1-10,0-2-12' });
+  assert.equal(judged([caughtUp, gone('2')], written, memory).primary, 0, 'it followed it');
+  assert.equal(judged([caughtUp, gone('2')], null, memory).primary, null, 'nothing was written');
+  assert.equal(judged([former, gone('2'), third], promoted, memory).primary, null);
+  const followed = createView('3', { follows: ['1'], state: '0-1-10' });
+  assert.equal(judged([former, gone('2'), followed], promoted, memory).primary, 0, 'repointed');
+  assert.equal(judged([former, gone('2')], null, null).primary, 0, 'nothing is known');
+  assert.equal(judged([gone('1'), promoted], promoted, memory).primary, 1, 'it is the same');
 });
 
 test('one server by two names does not contest itself', () => {
@@ -292,41 +330,25 @@ test('there is one primary at most, and each verdict has a reason', () => {
       fc.constant(gone(number)),
       fc
         .tuple(state, follows, fc.boolean(), fc.integer({ min: -5, max: 5 }), fc.boolean())
-        .map(([its, followed, isReadOnly, askedAt, isPassedOver]): Seen => {
+        .map(([its, followed, isReadOnly, askedAt, isBack]): Seen => {
           const wish = followed === undefined ? {} : { follows: followed };
           const view = createView(number, { state: its, ...wish, isReadOnly, askedAt });
-          return { ...seen(view), isPassedOver };
+          return { ...seen(view), notYet: isBack ? null : 'it has returned' };
         }),
     );
   const all = fc.tuple(one('1'), one('2'), one('3'));
   fc.assert(
-    fc.property(all, fc.constantFrom(null, primary, promoted), (candidates, reference) => {
-      const found = judge(candidates, reference);
+    fc.property(all, all, fc.constantFrom(null, primary, promoted), (before, now, reference) => {
+      const { memory } = judge(before, reference, null);
+      const found = judge(now, reference, memory);
       const writers = found.verdicts.flatMap(({ role }, at) => (role === 'primary' ? [at] : []));
       assert.deepEqual(writers, found.primary === null ? [] : [found.primary]);
       assert.ok(found.verdicts.every(({ reason }) => reason !== '' && reason !== 'not judged'));
       if (found.isContested) assert.equal(found.primary, null);
-      const chosen = candidates[found.primary ?? -1];
+      assert.equal(found.none === null, found.primary !== null);
+      const chosen = now[found.primary ?? -1];
       if (chosen !== undefined) assert.equal(chosen.view?.isReadOnly, false);
     }),
     { numRuns: cases(1_000) },
   );
-});
-
-test('a server that was passed over and has no known position takes no writes alone, whatever the primary before had', () => {
-  const before = createView('1', { state: '0-1-10' });
-  const without = passedOver(createView('2', { position: null }));
-  const found = judged([gone('1'), without], before);
-  assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
-  const unknownBefore = createView('1', { position: null });
-  const complete = passedOver(createView('2', { state: '0-1-10,0-2-11' }));
-  assert.equal(judged([gone('1'), complete], unknownBefore).primary, null);
-  assert.equal(judged([gone('1'), complete], before).primary, 1);
-});
-
-test('a server that was passed over takes no writes alone where its history cannot be compared with that of the primary before', () => {
-  const before = createView('1', { state: '0-1-10' });
-  const position = { kind: 'mysql', sets: new Map([['g', [[1n, 10n] as const]]]) } as const;
-  const other = passedOver(createView('2', { position }));
-  assert.deepEqual([judged([gone('1'), other], before).primary], [null]);
 });

@@ -1,0 +1,188 @@
+// Where writes go: of the candidates that can be written to, the one that is eligible, and of several the one that is told by rule.
+// Pure. Must not know what replicas are used for.
+import { type Refusal, whyRefused } from './eligibility.ts';
+import {
+  followsNobody,
+  hasRestarted,
+  holdsAllOf,
+  isBehind,
+  isBehindByMemory,
+  isRemembered,
+  type Scene,
+  type Standing,
+  sourcesOf,
+  wasBehindPrimary,
+} from './scene.ts';
+import type { ServerView } from './server-view.ts';
+
+/** What is decided of those that could be written to. */
+export type Choice = {
+  /** Where writes go; null: nowhere. */
+  readonly primary: Standing | null;
+  /** Why it was chosen, or why several were not. */
+  readonly reason: string;
+  /** Several are eligible, and it cannot be told which is the one. */
+  readonly isContested: boolean;
+  /** What an operator should know all the same; null: nothing. */
+  readonly warning: string | null;
+  /** Those that could be written to, and may not be. */
+  readonly refused: ReadonlyMap<Standing, Refusal>;
+};
+
+const nobody = {
+  primary: null,
+  reason: '',
+  isContested: false,
+  warning: null,
+  refused: new Map<Standing, Refusal>(),
+} as const;
+const severalWarning = 'several candidates can be written to: set read_only on all but one';
+const ringWarning = 'candidates follow each other and can all be written to: the first of host is';
+
+/** Chooses the server that takes writes. */
+export function choose(scene: Scene): Choice {
+  const writable = scene.standing.filter(({ view }) => !view.isReadOnly);
+  const nodes = writable.filter(({ view }) => isOneOfMany(view));
+  if (nodes.length > 0 && nodes.length === writable.length) return chooseNode(nodes);
+  const alone = writable.filter(followsNobody);
+  const isRing = alone.length === 0;
+  // Servers that follow each other do so on purpose, and count as following none.
+  const contenders = isRing ? writable.filter((one) => isBehind(one, one, scene)) : alone;
+  const refused = new Map<Standing, Refusal>();
+  for (const one of contenders) {
+    const refusal = isRemembering(one.view) ? whyRefused(one, scene) : null;
+    if (refusal !== null) refused.set(one, refusal);
+  }
+  const eligible = contenders.filter((one) => !refused.has(one));
+  const [first, second] = eligible;
+  if (first === undefined) return { ...nobody, refused };
+  if (isRing) return { ...chooseInRing(first, contenders), refused };
+  const warning = contenders.length > 1 ? severalWarning : null;
+  if (second === undefined) {
+    const reason = 'writable, and follows no server';
+    return { ...nobody, primary: first, reason, warning, refused };
+  }
+  return { ...keepInUse(chooseAmong(eligible, scene), eligible, scene), refused };
+}
+
+/** Whether several of its kind may be written to, and all agree on what was. */
+export function isOneOfMany({ galera, group }: ServerView): boolean {
+  return galera !== null || (group !== null && !group.hasSinglePrimary);
+}
+
+/** Whether what it was is remembered. A cluster or a group knows its primary itself, by the votes of its members. */
+export function isRemembering({ galera, group }: ServerView): boolean {
+  return galera === null && group === null;
+}
+
+/** One writer, though there could be more: conflicts between two would be told to clients. */
+function chooseNode(nodes: readonly Standing[]): Choice {
+  const clusters = new Set(nodes.map(({ view }) => clusterOf(view)));
+  if (clusters.size > 1) return contested('they belong to different clusters');
+  const primary = nodes[0] as Standing;
+  return { ...nobody, primary, reason: 'the first writable node in the order of host' };
+}
+
+function clusterOf({ position, group }: ServerView): string {
+  return position?.kind === 'galera' ? position.cluster : (group?.name ?? '');
+}
+
+function chooseInRing(first: Standing, ring: readonly Standing[]): Choice {
+  return ring.length === 1
+    ? { ...nobody, primary: first, reason: 'the only writable one of those in a ring' }
+    : { ...nobody, primary: first, reason: 'the first of those in a ring', warning: ringWarning };
+}
+
+/** Several that are eligible. */
+function chooseAmong(eligible: readonly Standing[], scene: Scene): Choice {
+  const remembered = eligible.find((one) => isRemembered(one, scene));
+  if (remembered !== undefined && mayStay(remembered, eligible, scene)) {
+    return settled(remembered, 'the primary that is remembered');
+  }
+  const followed = eligible.filter((one) => isFollowed(one, eligible, scene));
+  const complete = eligible.filter((one) => holdsOthers(one, eligible));
+  const [only, another] = complete;
+  if (only !== undefined && another === undefined) {
+    // Nothing else tells which of them was promoted: histories must not be the only witness.
+    if (scene.memory !== null || followed.every((one) => one === only)) {
+      return settled(only, 'its history has all that the other writable candidates have');
+    }
+    return contested('the others follow one that lacks what another one holds');
+  }
+  const leaders =
+    complete.length === 0 ? followed : complete.filter((one) => followed.includes(one));
+  const [leader, rival] = leaders;
+  const isTold = complete.length === 0 || scene.memory !== null;
+  if (leader !== undefined && rival === undefined && isTold && !isOutdone(leader, eligible)) {
+    return settled(leader, 'the other candidates follow it');
+  }
+  if (remembered !== undefined && complete.includes(remembered) && rival === undefined) {
+    return settled(remembered, 'the primary that is remembered, and nothing is written elsewhere');
+  }
+  return contested(
+    complete.length === 0
+      ? 'their histories differ, and it cannot be told which one the others follow'
+      : 'their histories are the same, and nothing tells which one is the former primary',
+  );
+}
+
+/** Whether writes may go on where they went: nothing was written elsewhere, it has run on, and no replica has left it. */
+function mayStay(primary: Standing, eligible: readonly Standing[], scene: Scene): boolean {
+  if (hasRestarted(primary, scene)) return false;
+  if (eligible.some((one) => one !== primary && holdsAllOf(primary, one) === false)) return false;
+  return !scene.standing.some(
+    (one) =>
+      wasBehindPrimary(one, scene) &&
+      sourcesOf(one).length > 0 &&
+      !isBehindByMemory(one, primary, scene),
+  );
+}
+
+function holdsOthers(one: Standing, eligible: readonly Standing[]): boolean {
+  return eligible.every((other) => other === one || holdsAllOf(one, other) === true);
+}
+
+/** Whether another one holds all that it has, and more. */
+function isOutdone(one: Standing, eligible: readonly Standing[]): boolean {
+  return eligible.some(
+    (other) => other !== one && holdsAllOf(other, one) === true && holdsAllOf(one, other) === false,
+  );
+}
+
+function isFollowed(one: Standing, eligible: readonly Standing[], scene: Scene): boolean {
+  const others = scene.standing.filter((other) => !eligible.includes(other));
+  return others.some((other) => isBehind(other, one, scene) || isFedBy(other, one, eligible));
+}
+
+/**
+ * Whom a replica follows that may not be seen, or whether it follows anybody (MySQL), is told by what it has: all of that one of them had,
+ * and not each of the rivals.
+ */
+function isFedBy(other: Standing, source: Standing, eligible: readonly Standing[]): boolean {
+  const { following } = other.view;
+  const isTold =
+    following.kind === 'nobody' || (following.kind === 'somebody' && following.sources.length > 0);
+  if (isTold) return false;
+  const lacksIt = (rival: Standing) => rival === source || holdsAllOf(rival, other) === false;
+  return holdsAllOf(source, other) === true && eligible.every(lacksIt);
+}
+
+/**
+ * Another one than that which is written to is chosen by looks at both: where the latest at the one in use is the older, what has been
+ * written there since is not known yet.
+ */
+function keepInUse(choice: Choice, eligible: readonly Standing[], { reference }: Scene): Choice {
+  const inUse = eligible.find(({ view }) => view.identity.name === reference?.identity.name);
+  const chosen = choice.primary;
+  if (inUse === undefined || chosen === null) return choice;
+  if (chosen.view.askedAt <= inUse.view.askedAt) return choice;
+  return settled(inUse, 'in use, and not looked at since another one was found writable');
+}
+
+function settled(primary: Standing, reason: string): Choice {
+  return { ...nobody, primary, reason, warning: severalWarning };
+}
+
+function contested(reason: string): Choice {
+  return { ...nobody, isContested: true, reason, warning: `two primaries: ${reason}` };
+}

@@ -1,0 +1,165 @@
+// What is to be remembered once it has been decided where writes go.
+// Pure. Must not know how it was decided.
+import { isDeepStrictEqual } from 'node:util';
+import { formatPosition, hasAllOf, parsePosition } from './position.ts';
+import {
+  describePrimary,
+  identityOf,
+  type PrimaryMemory,
+  type RememberedPrimary,
+  type RememberedReplica,
+  type RememberedSource,
+} from './primary-memory.ts';
+import {
+  followsNobody,
+  hasRestarted,
+  holdsAllOf,
+  isBehindByMemory,
+  isRemembered,
+  isSameSource,
+  numberOf,
+  type Scene,
+  type Standing,
+  seenSource,
+  sourcesOf,
+} from './scene.ts';
+
+/**
+ * The memory after a decision: the one in force if nothing is new, and null if there is nothing to remember.
+ * @param primary where writes go; null: nowhere
+ */
+export function learn(scene: Scene, primary: Standing | null): PrimaryMemory | null {
+  const { memory } = scene;
+  if (primary === null) return memory === null ? null : learnWithout(scene, memory);
+  const isSame = isRemembered(primary, scene);
+  const term = (memory?.term ?? 0) + (isSame ? 0 : 1);
+  const begun = { ...scene, memory: { ...beginTerm(scene, primary), term } };
+  const replicas = new Map(begun.memory.replicas.map((one) => [one.identity, one]));
+  replicas.delete(primary.identity);
+  for (const other of scene.standing) {
+    if (other === primary) continue;
+    const learnt = learnReplica(other, primary, begun);
+    if (learnt === 'passed over') replicas.delete(other.identity);
+    else if (learnt !== null) replicas.set(other.identity, learnt);
+  }
+  return finish(memory, { ...begun.memory, replicas: [...replicas.values()] });
+}
+
+/** While writes go nowhere, a server that is seen as a replica for the first time is noted, and how far the primary had come. */
+function learnWithout(scene: Scene, memory: PrimaryMemory): PrimaryMemory {
+  const { reference } = scene;
+  const known = new Set([memory.primary.identity, ...memory.replicas.map((one) => one.identity)]);
+  const added = scene.standing.flatMap((one): RememberedReplica[] => {
+    const [source] = sourcesOf(one);
+    if (source === undefined || known.has(one.identity)) return [];
+    return [{ identity: one.identity, follows: describeSource(source, null, scene), term: null }];
+  });
+  const { address, identity } = memory.primary;
+  const isSeen = reference !== null && identityOf(address, reference) === identity;
+  const primary = isSeen
+    ? refresh(memory.primary, describePrimary(address, reference), false)
+    : memory.primary;
+  return finish(memory, { ...memory, primary, replicas: [...memory.replicas, ...added] });
+}
+
+/** The memory with this primary, before anything is known of who follows it. */
+function beginTerm(scene: Scene, { address, identity, view }: Standing): PrimaryMemory {
+  const { memory } = scene;
+  const seen = describePrimary(address, view);
+  const isSame = memory !== null && memory.primary.identity === identity;
+  if (!isSame) {
+    const former = memory === null ? [] : [...memory.former, memory.primary.identity];
+    return {
+      version: memory?.version ?? 0,
+      term: (memory?.term ?? 0) + 1,
+      primary: { ...seen, taken: seen.position },
+      replicas: memory?.replicas ?? [],
+      former: former.filter((one) => one !== identity),
+    };
+  }
+  const restarted = hasRestarted({ view }, scene);
+  return { ...memory, primary: refresh(memory.primary, seen, restarted) };
+}
+
+/** What is seen of the remembered primary now. Two workers see it at two moments: the later position is kept. */
+function refresh(
+  remembered: RememberedPrimary,
+  seen: Omit<RememberedPrimary, 'taken'>,
+  hasRestartedSince: boolean,
+): RememberedPrimary {
+  if (hasRestartedSince) return { ...seen, taken: remembered.taken };
+  const [before, now] = [remembered.position, seen.position].map((text) =>
+    text === null ? null : parsePosition(text),
+  );
+  const isOld = !now || (before && hasAllOf(before, now) === true);
+  return isOld ? remembered : { ...remembered, position: formatPosition(now) };
+}
+
+/** What another server is beside the primary; null: nothing new. */
+function learnReplica(
+  other: Standing,
+  primary: Standing,
+  scene: Scene & { readonly memory: PrimaryMemory },
+): RememberedReplica | 'passed over' | null {
+  const { identity, view } = other;
+  const { memory } = scene;
+  const before = memory.replicas.find((one) => one.identity === identity) ?? null;
+  if (isBehindByMemory(other, primary, scene)) {
+    const follows = describeSource(sourceBehind(other, primary, scene), before, scene);
+    return { identity, follows, term: memory.term };
+  }
+  if (mayBeBehind(other, primary, memory)) {
+    const follows = before?.follows ?? { number: null, uuid: null, address: null };
+    return { identity, follows, term: memory.term };
+  }
+  if (!followsNobody(other)) {
+    if (before !== null) return null;
+    const follows = describeSource(sourcesOf(other)[0] ?? null, null, scene);
+    return { identity, follows, term: null };
+  }
+  return view.isReadOnly ? null : 'passed over';
+}
+
+/** Whether it holds nothing that the primary lacks, and the account may not see which server it follows. */
+function mayBeBehind(other: Standing, primary: Standing, memory: PrimaryMemory): boolean {
+  const { following, isReadOnly } = other.view;
+  const isHidden =
+    following.kind === 'unseen'
+      ? isReadOnly && !memory.former.includes(other.identity)
+      : following.kind === 'somebody' && following.sources.length === 0;
+  return isHidden && holdsAllOf(primary, other) !== false;
+}
+
+function sourceBehind(other: Standing, primary: Standing, scene: Scene): RememberedSource | null {
+  const sources = sourcesOf(other);
+  const towards = sources.find((source) => {
+    const seen = seenSource(source, scene);
+    return seen !== null && (seen === primary || isBehindByMemory(seen, primary, scene));
+  });
+  return towards ?? sources[0] ?? null;
+}
+
+/** What was known of the same source is kept if the replica knows less of it now. */
+function describeSource(
+  source: RememberedSource | null,
+  before: RememberedReplica | null,
+  scene: Scene,
+): RememberedSource {
+  const known = before?.follows ?? null;
+  if (source === null) return known ?? { number: null, uuid: null, address: null };
+  const same = known !== null && isSameSource(known, source) ? known : null;
+  return {
+    number: numberOf(source, scene) ?? same?.number ?? null,
+    uuid: source.uuid ?? same?.uuid ?? null,
+    address: source.address ?? same?.address ?? null,
+  };
+}
+
+function finish(before: PrimaryMemory | null, after: PrimaryMemory): PrimaryMemory {
+  const replicas = after.replicas.toSorted((a, b) => (a.identity < b.identity ? -1 : 1));
+  const isReplica = new Set(replicas.map(({ identity }) => identity));
+  const former = [...new Set(after.former)].filter((one) => !isReplica.has(one)).sort();
+  const learnt = { ...after, replicas, former };
+  if (before !== null && isDeepStrictEqual(before, learnt)) return before;
+  return { ...learnt, version: (before?.version ?? 0) + 1 };
+}

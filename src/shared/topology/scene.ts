@@ -1,0 +1,212 @@
+// The candidates that can be seen, what is remembered of them, and who follows whom by both.
+// Pure. Must not know what is decided from it.
+import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
+import { hasAllOf } from './position.ts';
+import {
+  identityOf,
+  type PrimaryMemory,
+  type RememberedReplica,
+  type RememberedSource,
+} from './primary-memory.ts';
+import type { ServerView, Source } from './server-view.ts';
+
+/** What is known of one candidate. */
+export type Seen =
+  /** The latest look at it, and those before, the youngest first: of two servers no two looks are at one moment. */
+  | {
+      readonly view: ServerView;
+      readonly earlier: readonly ServerView[];
+      /** As it stands in `host`. */
+      readonly address: string;
+      /** The primary that it was found to be a replica of last; null: of none, or it has been something else since. */
+      readonly provenBy: ServerIdentity | null;
+      /** Why it may not be used yet though it answers; null: it may. What it shows is evidence all the same. */
+      readonly notYet: string | null;
+    }
+  /** Why it cannot be seen now, and the number (server_id) that it had; null: that was never known. */
+  | { readonly view: null; readonly reason: string; readonly number: string | null };
+
+/** A candidate that is seen, with its place among all. */
+export type Standing = Extract<Seen, { readonly view: ServerView }> & {
+  readonly at: number;
+  /** By which it is remembered. */
+  readonly identity: string;
+};
+
+/** What is decided from. */
+export type Scene = {
+  /** Those that are seen, fit for use, and no second name of another one. */
+  readonly standing: readonly Standing[];
+  readonly memory: PrimaryMemory | null;
+  /** The latest look at the server that took writes last; null: none did. */
+  readonly reference: ServerView | null;
+};
+
+/** Those that are seen, in their places. */
+export function standingOf(candidates: readonly Seen[]): readonly Standing[] {
+  return candidates.flatMap((seen, at) =>
+    seen.view === null ? [] : [{ ...seen, at, identity: identityOf(seen.address, seen.view) }],
+  );
+}
+
+/** For people, without the name of a host: who asks whether a gateway is ready need not know it. */
+export function nameOf({ at }: Standing): string {
+  return `candidate ${at + 1}`;
+}
+
+/** The servers that it follows; none: it follows nobody, or the account may not see them. */
+export function sourcesOf({ view: { following } }: Standing): readonly Source[] {
+  return following.kind === 'somebody' ? following.sources : [];
+}
+
+/** As far as the account may see it. */
+export function followsNobody({ view }: Standing): boolean {
+  return view.following.kind !== 'somebody';
+}
+
+/** Whether this is the remembered primary. */
+export function isRemembered({ identity }: Standing, { memory }: Scene): boolean {
+  return memory?.primary.identity === identity;
+}
+
+/** Whether the remembered primary runs no longer as it did when it was seen last. */
+export function hasRestarted({ view }: Pick<Standing, 'view'>, { memory }: Scene): boolean {
+  if (memory === null) return false;
+  const { name } = view.identity;
+  return !isSameServer(view.identity, { name, startedAt: memory.primary.startedAt });
+}
+
+/** What is remembered of it as a replica; null: nothing. */
+export function rememberedReplica(identity: string, { memory }: Scene): RememberedReplica | null {
+  return memory?.replicas.find((one) => one.identity === identity) ?? null;
+}
+
+/** Whether it was seen behind the remembered primary in the present term. */
+export function wasBehindPrimary(one: Standing, scene: Scene): boolean {
+  const remembered = rememberedReplica(one.identity, scene);
+  return remembered !== null && remembered.term === scene.memory?.term;
+}
+
+/** The candidate that a source is; null: it cannot be seen. */
+export function seenSource(source: RememberedSource, scene: Scene): Standing | null {
+  const found = scene.standing.find(({ view: { uuid, number }, address }) =>
+    isNamed(source, { uuid, number, address }, scene),
+  );
+  return found ?? null;
+}
+
+/** Whether a source is the remembered primary. */
+export function isRememberedSource(source: RememberedSource, scene: Scene): boolean {
+  const { memory } = scene;
+  if (memory === null) return false;
+  const { identity, number, address } = memory.primary;
+  return isNamed(source, { uuid: uuidOf(identity), number, address }, scene);
+}
+
+/** Whether a source is the server of this look. */
+export function isSourceView(
+  source: RememberedSource,
+  { uuid, number }: ServerView,
+  scene: Scene,
+): boolean {
+  return isNamed(source, { uuid, number, address: null }, scene);
+}
+
+/** Whether two replicas, or one at two times, name the same server. */
+export function isSameSource(one: RememberedSource, other: RememberedSource): boolean {
+  if (one.uuid !== null && other.uuid !== null) return one.uuid === other.uuid;
+  if (one.number !== null && other.number !== null) return one.number === other.number;
+  return one.address === other.address;
+}
+
+/** Whether what is written to `source` comes to `one`: as what is seen tells, through others if need be. */
+export function isBehind(one: Standing, source: Standing, scene: Scene): boolean {
+  return reaches(one, source, scene, () => false, new Set());
+}
+
+/** The same, or it follows a server that cannot be seen, which was behind the remembered primary as it was itself. */
+export function isBehindByMemory(one: Standing, source: Standing, scene: Scene): boolean {
+  const { memory } = scene;
+  if (memory === null || !isRemembered(source, scene)) return isBehind(one, source, scene);
+  const middles = memory.replicas.filter(({ term }) => term === memory.term);
+  const isKnownChain = (two: Standing, unseen: Source): boolean => {
+    const before = middles.find(({ identity }) => identity === two.identity);
+    if (before === undefined || !isSameSource(before.follows, unseen)) return false;
+    return middles.some(({ identity }) => isNamed(unseen, partsOf(identity), scene));
+  };
+  return reaches(one, source, scene, isKnownChain, new Set());
+}
+
+type ReachesUnseen = (one: Standing, source: Source) => boolean;
+
+function reaches(
+  one: Standing,
+  target: Standing,
+  scene: Scene,
+  reachesUnseen: ReachesUnseen,
+  asked: Set<Standing>,
+): boolean {
+  if (asked.has(one)) return false;
+  asked.add(one);
+  return sourcesOf(one).some((source) => {
+    const next = seenSource(source, scene);
+    if (next === null) return reachesUnseen(one, source);
+    return next === target || reaches(next, target, scene, reachesUnseen, asked);
+  });
+}
+
+/** Whether one had, at its latest look, all that another had had by then; null: it cannot be told, or not yet. */
+export function holdsAllOf(one: Standing, other: Standing): boolean | null {
+  return holdsLooks(one.view, [other.view, ...other.earlier]);
+}
+
+/** The same of a server, by the looks at another one, the youngest first. */
+export function holdsLooks(view: ServerView, looks: readonly ServerView[]): boolean | null {
+  const { position, askedAt } = view;
+  if (position === null) return null;
+  const holds = (look: ServerView) => look.position === null || hasAllOf(position, look.position);
+  const [latest] = looks;
+  // What it has now it had all the more before.
+  if (latest !== undefined && holds(latest) === true) return true;
+  const then = looks.find((look) => look.askedAt <= askedAt);
+  return then === undefined ? null : holds(then);
+}
+
+/** How a server is named by others. */
+type Named = {
+  readonly uuid: string | null;
+  readonly number: string | null;
+  readonly address: string | null;
+};
+
+function isNamed(source: RememberedSource, server: Named, scene: Scene): boolean {
+  if (source.uuid !== null && server.uuid !== null) return source.uuid === server.uuid;
+  const number = numberOf(source, scene);
+  if (number !== null && server.number !== null) return number === server.number;
+  return source.address !== null && source.address === server.address;
+}
+
+/**
+ * The server_id of a source; null: it is not known. A replica that was restarted while its source is away knows only an address, and
+ * others or the memory know whose that is.
+ */
+export function numberOf({ number, address }: RememberedSource, scene: Scene): string | null {
+  if (number !== null || address === null) return number;
+  const told: RememberedSource[] = [
+    ...scene.standing.flatMap(sourcesOf),
+    ...(scene.memory?.replicas ?? []).map(({ follows }) => follows),
+  ];
+  return told.find((one) => one.number !== null && one.address === address)?.number ?? null;
+}
+
+/** What an identity tells: a uuid, or `<address>/<server_id>`. */
+function partsOf(identity: string): Named {
+  const uuid = uuidOf(identity);
+  if (uuid !== null) return { uuid, number: null, address: null };
+  const end = identity.lastIndexOf('/');
+  return { uuid: null, number: identity.slice(end + 1), address: identity.slice(0, end) };
+}
+
+function uuidOf(identity: string): string | null {
+  return identity.includes('/') ? null : identity;
+}
