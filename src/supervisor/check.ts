@@ -20,6 +20,7 @@ import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import { checkDatabases, type Finding, ledgerOf } from './check-databases.ts';
 import { holderOf } from './claim.ts';
 import { bindListener, isTaken } from './listener.ts';
+import { primaryFilePath } from './primary-file.ts';
 
 /** Prints the effective settings on stdout and every fault on stderr; the first fault's exit status, or 0. */
 export async function check(target: Target, env: Environment): Promise<ExitCode> {
@@ -45,6 +46,7 @@ export async function check(target: Target, env: Environment): Promise<ExitCode>
   ];
   const databases = await checkDatabases(sections);
   for (const line of databases.lines) print(line);
+  for (const line of findForgetful(sections)) print(line);
   printCreations(sections);
   return conclude([...findings, ...databases.findings]);
 }
@@ -69,6 +71,16 @@ function printCreations(sections: Sections): void {
 function conclude(findings: readonly Finding[]): ExitCode {
   for (const { problem } of findings) process.stderr.write(`dbhttpd: ${escapeControl(problem)}\n`);
   return findings[0]?.exitCode ?? exitCodes.ok;
+}
+
+/** A start lives with it: what is remembered of the primary ends with the instance then. */
+function findForgetful(sections: Sections): readonly string[] {
+  return sections.flatMap((config) => {
+    if (config.candidates.length === 1) return [];
+    const path = primaryFilePath(config);
+    const reason = whyNotCreatable(path, true);
+    return reason === null ? [] : [`warning: cannot keep the last primary in ${path}: ${reason}`];
+  });
 }
 
 function findUncreatable(config: Config): readonly Finding[] {

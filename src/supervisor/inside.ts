@@ -11,6 +11,7 @@ import { readFigures } from './figures.ts';
 import { History, historyIntervalMs } from './history.ts';
 import { joinRequests, parseRequestName } from './live-requests.ts';
 import { measureOwnFigures } from './own-figures.ts';
+import type { PrimaryMemories } from './primary-memories.ts';
 import { RecentErrors } from './recent-errors.ts';
 import type { Slot } from './slot.ts';
 import { statementIntervalMs } from './statement-past.ts';
@@ -36,11 +37,18 @@ export type InsideSources = {
   readonly sections: Sections;
   readonly slots: () => readonly Slot[];
   readonly commits: CommitMemory;
+  readonly primaries: PrimaryMemories;
   readonly logLinesLost: () => number;
 };
 
 /** Begins to keep it; the caller must close it. */
-export function createInside({ sections, slots, commits, logLinesLost }: InsideSources): Inside {
+export function createInside({
+  sections,
+  slots,
+  commits,
+  primaries,
+  logLinesLost,
+}: InsideSources): Inside {
   const totals = createTotals(sections[0].section);
   const ownFigures = measureOwnFigures();
   const history = new History();
@@ -60,6 +68,7 @@ export function createInside({ sections, slots, commits, logLinesLost }: InsideS
       slots: slots().map(stateOf),
       silent,
       logLinesLost: logLinesLost(),
+      primariesUnsaved: primaries.unsaved(),
       startedAt: performance.timeOrigin / 1000,
       own: ownFigures(),
     });
@@ -112,6 +121,7 @@ export function createInside({ sections, slots, commits, logLinesLost }: InsideS
         return true;
       },
       endingOfCommit: (name) => commits.of(name),
+      proposePrimary: primaries.propose,
     },
     report: (slot, report) => {
       totals.update(slot, report.snapshot);

@@ -17,6 +17,7 @@ import { whereThrown } from '../shared/process/where-thrown.ts';
 import { removeWorkerSocket } from '../shared/process/worker-sockets.ts';
 import type { Sections } from '../shared/settings/config.ts';
 import { type SectionCredentials, withCredentials } from '../shared/settings/credentials.ts';
+import type { PrimaryMemory } from '../shared/topology/primary-memory.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { Marks } from './orphans.ts';
@@ -46,6 +47,8 @@ export type SlotEvents = {
   readonly onTablesChanged: (slot: number) => void;
   /** Who answers what its workers ask. */
   readonly answerers: Answerers<SupervisorCalls>;
+  /** What is remembered of the primaries now. */
+  readonly primaries: () => Readonly<Record<string, PrimaryMemory>>;
   /** The slot is empty; `delayMs`: how long the policy wants it to stay so. */
   readonly onEmpty: (slot: Slot, delayMs: number) => void;
 };
@@ -108,9 +111,7 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       case 'ready':
         compare(message.build);
         // What is sent before this reaches nobody: the order to drain is repeated here.
-        workerProcess?.send(
-          order ?? { kind: 'boot', sections, slot: number, logTo, transactionKey },
-        );
+        workerProcess?.send(order ?? bootMessage());
         return;
       case 'listening':
         listeningSince = performance.now();
@@ -152,6 +153,11 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       default:
         message satisfies never;
     }
+  };
+
+  const bootMessage = (): ToWorker => {
+    const primaries = events.primaries();
+    return { kind: 'boot', sections, slot: number, logTo, transactionKey, primaries };
   };
 
   /** The package may have been replaced on disk since we were started. A worker of before this message has no build. */

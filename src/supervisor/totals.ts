@@ -41,6 +41,8 @@ export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;
   readonly logLinesLost: number;
+  /** Sections whose memory of the last primary does not outlive the instance. */
+  readonly primariesUnsaved: number;
   /** Seconds since 1970. */
   readonly startedAt: number;
   readonly own: OwnFigures;
@@ -203,6 +205,7 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
     dbhttpd_workers_silent: alone(state.silent),
     dbhttpd_supervisor_log_lines_lost_total: alone(state.logLinesLost),
+    dbhttpd_primary_memories_unsaved: alone(state.primariesUnsaved),
     dbhttpd_supervisor_cpu_seconds_total: alone(own.cpuSeconds),
     dbhttpd_supervisor_resident_memory_bytes: alone(own.residentBytes),
     dbhttpd_supervisor_heap_used_bytes: alone(own.heapUsedBytes),

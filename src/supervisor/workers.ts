@@ -4,7 +4,9 @@
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { LogFields } from '../shared/process/log.ts';
 import type { SectionCredentials } from '../shared/settings/credentials.ts';
+import type { RememberedPrimary } from '../shared/topology/primary-memory.ts';
 import { createInside } from './inside.ts';
+import { type Overridden, openPrimaryMemories } from './primary-memories.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
 
@@ -27,6 +29,11 @@ export type Workers = {
   readonly reopenLogs: () => void;
   /** Hands them to every worker, and to those that come later. */
   readonly renew: (credentials: SectionCredentials) => void;
+  /** Has every worker take the primary that an operator names. Null: the instance is ending, or has no such section. */
+  readonly overridePrimary: (
+    section: string,
+    primary: Omit<RememberedPrimary, 'taken'>,
+  ) => Promise<Overridden | null>;
 };
 
 const tickMs = 1000;
@@ -34,7 +41,10 @@ const tickMs = 1000;
 /** Creates the workers of an instance, its slots still empty. */
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
   const { sections, log, commits } = making;
-  const inside = createInside({ sections, slots: () => slots, commits, logLinesLost });
+  const primaries = openPrimaryMemories(sections, log, (section, memory) => {
+    for (const slot of slots) slot.send({ kind: 'primary memory', section, memory });
+  });
+  const inside = createInside({ sections, slots: () => slots, commits, primaries, logLinesLost });
   let isEnding = false;
   /** Told to drain when all others have closed. */
   let last: Slot | null = null;
@@ -96,6 +106,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
         for (const slot of slots) if (slot.number !== number) slot.send({ kind: 'tables changed' });
       },
       answerers: inside.answerers,
+      primaries: primaries.inForce,
       onEmpty,
     }),
   );
@@ -113,6 +124,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     drain: () =>
       new Promise((resolve) => {
         isEnding = true;
+        primaries.freeze();
         onClosed = resolve;
         last = slots.find((slot) => slot.isListening() && !slot.isSilent()) ?? slots[0] ?? null;
         for (const slot of slots) if (slot !== last) slot.drain(true);
@@ -120,6 +132,7 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
       }),
     kill: () => {
       isEnding = true;
+      primaries.freeze();
       for (const slot of slots) slot.kill();
       tellIfEnded();
     },
@@ -131,5 +144,6 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     renew: (credentials) => {
       for (const slot of slots) slot.renew(credentials);
     },
+    overridePrimary: primaries.override,
   };
 }

@@ -99,6 +99,8 @@ function receive(message: ToWorker): void {
     case 'tables changed':
       running?.service.tablesChanged();
       return;
+    case 'primary memory':
+      return;
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });
       return;

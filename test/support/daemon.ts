@@ -24,6 +24,8 @@ export type Daemon = {
   readonly configPath: string;
   readonly pidfile: string;
   readonly log: string;
+  /** Missing until something is put there. */
+  readonly stateDir: string;
   readonly start: (env?: NodeJS.ProcessEnv) => Promise<Finished>;
   readonly run: (args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Finished>;
   /** Runs the command and leaves it to the caller, who must end it. */
@@ -93,10 +95,11 @@ export function createDaemon(settings: Settings = {}): Daemon {
   const configPath = join(directory, 'dbhttpd.ini');
   const pidfile = join(directory, 'world.pid');
   const log = join(directory, 'world.log');
+  const stateDir = join(directory, 'state');
   const pids = new Set<number>();
   const target = ['-c', configPath, '-s', 'world'];
   const configure = (changed: Settings) => {
-    const all = { ...defaults, pidfile, log, ...changed };
+    const all = { ...defaults, pidfile, log, state_dir: stateDir, ...changed };
     const lines = Object.entries(all).flatMap(([key, value]) =>
       value === null ? [] : [`${key} = ${value}`],
     );
@@ -129,6 +132,7 @@ export function createDaemon(settings: Settings = {}): Daemon {
     configPath,
     pidfile,
     log,
+    stateDir,
     configure,
     pid,
     findPid,

@@ -75,6 +75,8 @@ export async function startGateway(wish: {
     workers: 2,
     pidfile,
     log: logfile,
+    // An earlier checkout's command may not know the key.
+    ...(wish.command === undefined ? { state_dir: path('state') } : {}),
     ...wish.settings,
   };
   const beside = Object.entries(wish.beside ?? {});

@@ -2,6 +2,7 @@
 // Must not know how either side acts on it.
 import type { Sections } from '../settings/config.ts';
 import type { SectionCredentials } from '../settings/credentials.ts';
+import type { PrimaryMemory } from '../topology/primary-memory.ts';
 import type { Answer, Call } from './calls.ts';
 import type { EndedName, Ending } from './commit-endings.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -45,6 +46,18 @@ export type SupervisorCalls = {
   };
   /** How a transaction has ended whose worker is gone. */
   readonly endingOfCommit: { readonly asked: EndedName; readonly answer: Ending };
+  /** Changes what is remembered of a section's primary, if nothing has changed it meanwhile. */
+  readonly proposePrimary: {
+    readonly asked: {
+      readonly section: string;
+      /** The version that the proposal was made from; null: there was none. */
+      readonly base: number | null;
+      /** Its version is the next one. */
+      readonly memory: PrimaryMemory;
+    };
+    /** With the memory that is in force now. If the proposal is accepted, that is on the disk, and all workers have been sent it. */
+    readonly answer: { readonly isAccepted: boolean; readonly memory: PrimaryMemory | null };
+  };
 };
 
 /** What a worker has to tell each second, and whenever it is asked for. */
@@ -67,6 +80,8 @@ export type ToWorker =
       readonly logTo: LogDestination;
       /** Signs the tokens of transactions that clients hold, in base64: an instance's own. */
       readonly transactionKey: string;
+      /** What is remembered of the primary, by section; a section without a memory is missing. */
+      readonly primaries: Readonly<Record<string, PrimaryMemory>>;
     }
   /** Close the listener, confirm, finish what is in flight, end. `socketStays`: somebody else's socket outlives the instance. */
   | { readonly kind: 'drain'; readonly socketStays: boolean }
@@ -74,6 +89,8 @@ export type ToWorker =
   | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
   /** Tables may have changed: a statement through another worker may have done it. */
   | { readonly kind: 'tables changed' }
+  /** Another memory of a section's primary is in force from now on. */
+  | { readonly kind: 'primary memory'; readonly section: string; readonly memory: PrimaryMemory }
   | { readonly kind: 'ping'; readonly sequence: number }
   | Call<WorkerCalls>
   | Answer<SupervisorCalls>;

@@ -327,6 +327,11 @@ export const supervisorMetrics = {
     help: 'Log lines of the supervisor that could not be written.',
     labels: [],
   },
+  dbhttpd_primary_memories_unsaved: {
+    type: 'gauge',
+    help: 'Sections whose memory of the last primary cannot be written to `state_dir`, so that it ends with the instance; the log says why.',
+    labels: [],
+  },
   dbhttpd_supervisor_cpu_seconds_total: {
     type: 'counter',
     help: 'User and system CPU time of the supervisor.',

@@ -48,6 +48,7 @@ type Composed = {
   readonly allowOrigins: readonly string[];
   readonly log: string;
   readonly pidfile: string;
+  readonly stateDir: string;
 };
 
 /** Keys that say where credentials stand, or are one of two places of theirs; and those that name servers. */
@@ -85,6 +86,7 @@ export type Surroundings = {
   readonly workers: number;
   readonly log: string;
   readonly pidfile: string;
+  readonly stateDir: string;
 };
 
 /** Parses and defaults every entry; faults are collected, never thrown. */
@@ -154,6 +156,7 @@ export function composeConfig(
     allowOrigins: Object.freeze((values.allow_origins ?? []).map((origin) => origin.toLowerCase())),
     log: values.log ?? around.log,
     pidfile: values.pidfile ?? around.pidfile,
+    stateDir: values.state_dir ?? around.stateDir,
   };
   const config: Config = Object.freeze({ ...tabled(values), ...composed });
   return { config, faults: findConflicts(config, values, written, isJudged) };

@@ -1,4 +1,4 @@
-// Where pidfile and log are unless the configuration says otherwise.
+// Where pidfile, log and lasting state are unless the configuration says otherwise.
 // Must not know the configuration.
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
@@ -59,6 +59,11 @@ export function logDirectory(place: Place): string {
   return place.uid === 0 && place.isDirectory('/var/log') ? '/var/log' : ownDirectory(place);
 }
 
+/** The directory of what must survive a reboot. A user without a home has only a temporary one, which need not. */
+export function stateDirectory(place: Place): string {
+  return place.uid === 0 ? '/var/lib/dbhttpd' : ownDirectory(place);
+}
+
 /** Where the system has no directory for this user's: below the home where there is one, else in a private temporary one. */
 function ownDirectory(place: Place): string {
   const state = join(place.home, '.local/state/dbhttpd');
@@ -84,6 +89,19 @@ export function makeDefaultDirectory(directory: string, place: Place): void {
   if (!stats.isDirectory()) throw new Error(`${directory} is no directory`);
   if (stats.uid !== place.uid) throw new Error(`${directory} belongs to another user`);
   if ((stats.mode & othersWrite) !== 0) chmodSync(directory, 0o700);
+}
+
+/**
+ * Makes the directory of lasting state where it is missing, for its user alone.
+ * @throws when it cannot be made, or somebody else may put something there
+ */
+export function makeStateDirectory(directory: string, place: Place): void {
+  makeDefaultDirectory(directory, place);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(directory);
+  if (uid !== 0 && uid !== place.uid) throw new Error(`${directory} belongs to another user`);
+  const isSticky = (mode & 0o1000) !== 0;
+  if ((mode & othersWrite) !== 0 && !isSticky) throw new Error(`others may write to ${directory}`);
 }
 
 /** The log of failures that happen before a section's own log is known. */

@@ -127,4 +127,5 @@ const fields = {
   access_log: 'accessLog',
   slow_query: 'slowQueryMs',
   pidfile: 'pidfile',
+  state_dir: 'stateDir',
 } as const satisfies Partial<Record<OptionKey, keyof Config>>;

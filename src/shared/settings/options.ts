@@ -301,6 +301,14 @@ export const options = {
     ofInstance: true,
     meaning: "file that holds the supervisor's process id",
   },
+  state_dir: {
+    type: path,
+    initial: null,
+    computed: '`/var/lib/dbhttpd` for root, else `~/.local/state/dbhttpd`',
+    ofInstance: true,
+    meaning:
+      'directory for what must survive a reboot: of each section with several servers, the last primary',
+  },
 } as const satisfies Record<string, Option>;
 
 /** The name of a key. */

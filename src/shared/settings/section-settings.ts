@@ -18,7 +18,7 @@ import {
   parseTokens,
   readCredentials,
 } from './credentials.ts';
-import { logDirectory, type Place, runDirectory } from './default-paths.ts';
+import { logDirectory, type Place, runDirectory, stateDirectory } from './default-paths.ts';
 import { readSection, type TextFault } from './ini-section.ts';
 import { isOfInstance, type OptionKey, options } from './options.ts';
 import { processorCount } from './processor-count.ts';
@@ -91,6 +91,7 @@ export function loadInstance(
     workers: Math.min(processorCount(), mostWorkers),
     log: join(logDirectory(place), `dbhttpd-${name}.log`),
     pidfile: join(runDirectory(place), `dbhttpd-${name}.pid`),
+    stateDir: stateDirectory(place),
   };
   const additions = [
     ...faults,
@@ -233,18 +234,25 @@ function findOpenSecrets(stats: Stats, values: Values): readonly Addition[] {
 }
 
 /** What lies in the way of our own files, or could be put there by anybody. */
-function findBadPlaces({ listen, pidfile }: Values): readonly Addition[] {
+function findBadPlaces({ listen, pidfile, state_dir: state }: Values): readonly Addition[] {
   const found: Addition[] = [];
-  const mode = pidfile === null ? 0 : (lookAt(dirname(pidfile), statSync)?.mode ?? 0);
-  if ((mode & 0o002) !== 0 && (mode & 0o1000) === 0) {
+  if (pidfile !== null && mayOthersWrite(dirname(pidfile))) {
     const problem = 'is in a directory that others may write (chmod o-w)';
     found.push({ key: 'pidfile', problem });
+  }
+  if (state !== null && mayOthersWrite(state)) {
+    found.push({ key: 'state_dir', problem: 'is a directory that others may write (chmod o-w)' });
   }
   const there = listen.kind === 'unix' ? lookAt(listen.path, lstatSync) : undefined;
   if (there !== undefined && !there.isSocket()) {
     found.push({ key: 'listen', problem: 'is the path of something that is no socket' });
   }
   return found;
+}
+
+function mayOthersWrite(directory: string): boolean {
+  const mode = lookAt(directory, statSync)?.mode ?? 0;
+  return (mode & 0o002) !== 0 && (mode & 0o1000) === 0;
 }
 
 /** Undefined also for what cannot be reached: whoever opens it will say so. */

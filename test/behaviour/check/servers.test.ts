@@ -71,6 +71,22 @@ test('a server that cannot be reached is a warning beside one that can, and 69 w
   );
 });
 
+test('a memory of the primary that cannot be kept is a warning, where there are several servers', async () => {
+  const settings = { host: `${closed}, ${server}` };
+  const daemon = create(settings);
+  const kept = await check(daemon, '-s', 'world');
+  assert.match(kept.stdout, new RegExp(`^  state_dir\\s+= ${daemon.stateDir}$`, 'm'));
+  assert.doesNotMatch(kept.stdout, /cannot keep/);
+  const below = join(daemon.configPath, 'state');
+  daemon.configure({ ...account(), ...settings, state_dir: below });
+  const { status, stdout } = await check(daemon, '-s', 'world');
+  assert.equal(status, 0);
+  const warning = `warning: cannot keep the last primary in ${below}/world.primary: ENOTDIR`;
+  assert.ok(stdout.includes(`\n${warning}\n`), stdout);
+  daemon.configure({ ...account(), host: server, state_dir: below });
+  assert.doesNotMatch((await check(daemon, '-s', 'world')).stdout, /cannot keep/);
+});
+
 test('connections to a server are those of all gateways and of all sections that share it', async () => {
   const beside = { ...account(), host: server, pool: '5' };
   const elsewhere = { ...account(), host: closed };

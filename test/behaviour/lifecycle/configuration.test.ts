@@ -154,6 +154,15 @@ test('a pidfile where anybody could replace it is a fault; with the sticky bit i
   await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
 });
 
+test('a state directory that anybody may write to is a fault', async (t) => {
+  const daemon = daemonFor(t);
+  mkdirSync(daemon.stateDir);
+  chmodSync(daemon.stateDir, 0o777);
+  await assertFault(daemon, /\[world\] state_dir: is a directory that others may write/);
+  chmodSync(daemon.stateDir, 0o700);
+  assert.equal((await daemon.start()).status, 0);
+});
+
 test("a log that is a pipe, or a stranger's link, fails the start at once; a link of one's own is followed", async (t) => {
   const daemon = daemonFor(t);
   const log = join(daemon.directory, 'odd.log');

@@ -22,6 +22,7 @@ const state = {
   slots: [{ slot: 0, isUp: true, restarts: 1, runsOtherCode: false, requestsLost: 0 }],
   silent: 0,
   logLinesLost: 0,
+  primariesUnsaved: 0,
   startedAt: 1,
   own: {
     cpuSeconds: 2,

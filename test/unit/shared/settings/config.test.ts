@@ -63,6 +63,7 @@ test('three keys are a working configuration', () => {
   assert.equal(config.bufferBytes, 65_536);
   assert.equal(config.log, '/home/x/.local/state/dbhttpd/dbhttpd-world.log');
   assert.equal(config.pidfile, '/home/x/.local/state/dbhttpd/dbhttpd-world.pid');
+  assert.equal(config.stateDir, '/home/x/.local/state/dbhttpd');
   assert.deepEqual(config.allowHosts, ['localhost', '127.0.0.1', '[::1]']);
   assert.ok(config.workers >= 1 && config.workers <= 8);
   assert.ok(Object.isFrozen(config));

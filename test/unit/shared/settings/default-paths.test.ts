@@ -8,8 +8,10 @@ import { after, test } from 'node:test';
 import {
   logDirectory,
   makeDefaultDirectory,
+  makeStateDirectory,
   type Place,
   runDirectory,
+  stateDirectory,
 } from '../../../../src/shared/settings/default-paths.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-places-'));
@@ -39,6 +41,24 @@ test("a user has /run/user, else the home's state directory, else a private temp
   assert.equal(runDirectory(placeWith(['/home/x'])), state);
   assert.equal(runDirectory(placeWith([])), '/tmp/dbhttpd-1000');
   assert.equal(runDirectory(placeWith(['/home/x'], 1000, false)), '/tmp/dbhttpd-1000');
+});
+
+test('state that must survive a reboot is below /var/lib for root, and in the state directory of a home', () => {
+  assert.equal(stateDirectory(placeWith(['/home/x'], 0)), '/var/lib/dbhttpd');
+  assert.equal(stateDirectory(placeWith(['/run/user/1000', '/home/x'])), state);
+  assert.equal(stateDirectory(placeWith([])), '/tmp/dbhttpd-1000');
+});
+
+test('a directory of state is made for its user alone, and not used where others may write', () => {
+  const place: Place = { ...placeWith([], process.getuid?.() ?? 0), temporary: directory };
+  const own = join(directory, 'var', 'state');
+  makeStateDirectory(own, place);
+  assert.equal(statSync(own).mode & 0o777, 0o700);
+  makeStateDirectory(own, place);
+  chmodSync(own, 0o722);
+  assert.throws(() => makeStateDirectory(own, place), /others may write to /);
+  chmodSync(own, 0o1777);
+  makeStateDirectory(own, place);
 });
 
 test('the private directory is made for its user alone, and never taken from another', () => {
