@@ -100,6 +100,7 @@ function receive(message: ToWorker): void {
       running?.service.tablesChanged();
       return;
     case 'primary memory':
+      running?.service.rememberPrimary(message.section, message.memory);
       return;
     case 'ping':
       tell({ kind: 'pong', sequence: message.sequence });
@@ -117,7 +118,7 @@ function receive(message: ToWorker): void {
   }
 }
 
-function boot({ sections, slot, logTo, transactionKey }: Boot): void {
+function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void {
   try {
     for (const section of sections) Object.freeze(section);
     const [config] = sections;
@@ -146,6 +147,7 @@ function boot({ sections, slot, logTo, transactionKey }: Boot): void {
         key: Buffer.from(transactionKey, 'base64'),
       },
       tellTablesChanged: () => tell({ kind: 'tables changed' }),
+      primaries,
     });
     running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };
     service.acceptForwarded();

@@ -7,7 +7,7 @@ import type { ServerVerdict } from '../shared/process/stats.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
-import { backendSamples, standingSamples } from './observe/backend-samples.ts';
+import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
 import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
@@ -106,6 +106,7 @@ export class ServedSection implements Served {
     if (servers === null) return [];
     return [
       sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
+      ...noPrimarySamples(section, servers.none),
       ...backends.flatMap(({ address }, at) =>
         standingSamples(section, address, servers.standingOf(at)),
       ),

@@ -13,6 +13,7 @@ import type { ServerVerdict } from '../shared/process/stats.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/worker-sockets.ts';
 import type { Config } from '../shared/settings/config.ts';
 import type { Credentials } from '../shared/settings/credentials.ts';
+import type { PrimaryMemory } from '../shared/topology/primary-memory.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import { createDriverEndpoints, type DriverHandlers } from './endpoints/drivers/endpoint.ts';
 import { DriverSessions } from './endpoints/drivers/session.ts';
@@ -67,6 +68,8 @@ export type Surroundings = {
   readonly owner: TransactionOwner;
   /** Tells the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
+  /** What is remembered of the primary, by section; a section without a memory is missing. */
+  readonly primaries: Readonly<Record<string, PrimaryMemory>>;
 };
 
 /** A service that is not listening yet: whoever created it attaches `server` to the socket. */
@@ -77,6 +80,8 @@ export type Service = {
   readonly snapshot: () => Snapshot;
   /** A statement through another worker may have changed tables. */
   readonly tablesChanged: () => void;
+  /** All workers remember this of a section's primary from now on. */
+  readonly rememberPrimary: (section: string, memory: PrimaryMemory) => void;
   /** What is made of each of several servers; nothing of a section's only one. */
   readonly verdicts: () => readonly ServerVerdict[];
   /** The requests that went wrong since it was asked last. */
@@ -116,6 +121,7 @@ export function createService({
   supervisor,
   owner,
   tellTablesChanged,
+  primaries,
 }: Surroundings): Service {
   const [config] = sections;
   const rowModule = loadRowModule(log, arenaBytes);
@@ -145,7 +151,17 @@ export function createService({
     log,
   };
   const serve = (own: Config) =>
-    new ServedSection(new Section(own, { arena, tellTablesChanged, log }), shared);
+    new ServedSection(
+      new Section(own, {
+        arena,
+        tellTablesChanged,
+        memory: primaries[own.section] ?? null,
+        proposePrimary: (base, memory) =>
+          supervisor.ask('proposePrimary', { section: own.section, base, memory }),
+        log,
+      }),
+      shared,
+    );
   const [first, ...others] = sections;
   const served: readonly [ServedSection, ...ServedSection[]] = [serve(first), ...others.map(serve)];
   for (const { section } of served) section.start();
@@ -214,6 +230,9 @@ export function createService({
     },
     tablesChanged: () => {
       for (const { section } of served) section.tablesChanged();
+    },
+    rememberPrimary: (name, memory) => {
+      served.find(({ config: own }) => own.section === name)?.section.rememberPrimary(memory);
     },
     snapshot: () => {
       const clients = { inFlight: http.inFlight(), ...http.connections() };
@@ -320,6 +339,7 @@ async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswe
     const servers = standings && {
       roles: standings.map(({ role }) => role),
       reasons: standings.map(({ reason }) => reason),
+      no_primary: section.servers?.none ?? undefined,
     };
     return [config.section, { ready, ...servers }] as const;
   });

@@ -54,10 +54,10 @@ export const identityMutations: readonly Mutation[] = [
   },
   {
     name: 'unknown-position-takes-writes',
-    promise: 'a server that was left behind and has no known position takes no writes',
-    file: 'src/shared/topology/judge.ts',
-    before: 'if (reference.position === null || view.position === null) return true;',
-    after: 'if (reference.position === null || view.position === null) return false;',
-    tests: ['test/unit/shared/topology/judge.test.ts'],
+    promise: 'a former primary that has no known position takes no writes',
+    file: 'src/shared/topology/eligibility.ts',
+    before: 'if (memory === null || view.position === null) return false;',
+    after: 'if (memory === null || view.position === null) return true;',
+    tests: ['test/unit/shared/topology/eligibility.test.ts'],
   },
 ];

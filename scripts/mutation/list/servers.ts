@@ -23,8 +23,8 @@ export const serverMutations: readonly Mutation[] = [
     name: 'chosen-by-an-older-look',
     promise: 'another primary is chosen only by looks that are not older than what is in use',
     file: 'src/shared/topology/choice.ts',
-    before: 'if (chosen.view.askedAt <= inUse.view.askedAt) return choice;',
-    after: 'if (chosen.view.askedAt !== inUse.view.askedAt) return choice;',
+    before: 'view.askedAt > inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true',
+    after: 'view.askedAt < inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true',
     tests: ['test/unit/shared/topology/judge.test.ts'],
   },
   {

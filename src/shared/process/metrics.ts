@@ -199,6 +199,11 @@ export const workerMetrics = {
     help: 'How far a replica is behind its primary: the age of the first position that it lacks.',
     labels: ['backend'],
   },
+  dbhttpd_no_primary: {
+    type: 'gauge',
+    help: 'Why a worker of several servers writes to none: 1 for its reason, which `/readyz` and the log explain. All are 0 while it writes.',
+    labels: ['reason'],
+  },
   dbhttpd_two_primaries: {
     type: 'gauge',
     help: 'Several servers could be written to and it cannot be told which should: none is.',

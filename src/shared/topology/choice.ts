@@ -5,6 +5,7 @@ import {
   followsNobody,
   hasRestarted,
   holdsAllOf,
+  holdsLooks,
   isBehind,
   isBehindByMemory,
   isRemembered,
@@ -23,6 +24,8 @@ export type Choice = {
   readonly reason: string;
   /** Several are eligible, and it cannot be told which is the one. */
   readonly isContested: boolean;
+  /** It holds until the primary is looked at again: nothing is learnt of others that can be written to. */
+  readonly isProvisional: boolean;
   /** What an operator should know all the same; null: nothing. */
   readonly warning: string | null;
   /** Those that could be written to, and may not be. */
@@ -33,6 +36,7 @@ const nobody = {
   primary: null,
   reason: '',
   isContested: false,
+  isProvisional: false,
   warning: null,
   refused: new Map<Standing, Refusal>(),
 } as const;
@@ -62,7 +66,7 @@ export function choose(scene: Scene): Choice {
     const reason = 'writable, and follows no server';
     return { ...nobody, primary: first, reason, warning, refused };
   }
-  return { ...keepInUse(chooseAmong(eligible, scene), eligible, scene), refused };
+  return { ...chooseAmong(eligible, scene), refused };
 }
 
 /** Whether several of its kind may be written to, and all agree on what was. */
@@ -95,6 +99,12 @@ function chooseInRing(first: Standing, ring: readonly Standing[]): Choice {
 
 /** Several that are eligible. */
 function chooseAmong(eligible: readonly Standing[], scene: Scene): Choice {
+  const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
+  // What has been written there since it was looked at last is not known yet.
+  if (inUse !== undefined && eligible.some((one) => isAheadOfLook(one, inUse))) {
+    const reason = 'in use, and not looked at since another one was found writable';
+    return { ...settled(inUse, reason), isProvisional: true };
+  }
   const remembered = eligible.find((one) => isRemembered(one, scene));
   if (remembered !== undefined && mayStay(remembered, eligible, scene)) {
     return settled(remembered, 'the primary that is remembered');
@@ -138,8 +148,14 @@ function mayStay(primary: Standing, eligible: readonly Standing[], scene: Scene)
   );
 }
 
+function isAheadOfLook(one: Standing, inUse: Standing): boolean {
+  const { view } = one;
+  return view.askedAt > inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true;
+}
+
+/** Whether it holds all that any of them has shown, also since it was looked at itself. */
 function holdsOthers(one: Standing, eligible: readonly Standing[]): boolean {
-  return eligible.every((other) => other === one || holdsAllOf(one, other) === true);
+  return eligible.every((other) => other === one || holdsLooks(one.view, [other.view]) === true);
 }
 
 /** Whether another one holds all that it has, and more. */
@@ -165,18 +181,6 @@ function isFedBy(other: Standing, source: Standing, eligible: readonly Standing[
   if (isTold) return false;
   const lacksIt = (rival: Standing) => rival === source || holdsAllOf(rival, other) === false;
   return holdsAllOf(source, other) === true && eligible.every(lacksIt);
-}
-
-/**
- * Another one than that which is written to is chosen by looks at both: where the latest at the one in use is the older, what has been
- * written there since is not known yet.
- */
-function keepInUse(choice: Choice, eligible: readonly Standing[], { reference }: Scene): Choice {
-  const inUse = eligible.find(({ view }) => view.identity.name === reference?.identity.name);
-  const chosen = choice.primary;
-  if (inUse === undefined || chosen === null) return choice;
-  if (chosen.view.askedAt <= inUse.view.askedAt) return choice;
-  return settled(inUse, 'in use, and not looked at since another one was found writable');
 }
 
 function settled(primary: Standing, reason: string): Choice {

@@ -1,6 +1,7 @@
 // One server's figures as samples.
 // Must not know who counts them.
 import type { Sample, WorkerMetric } from '../../shared/process/metrics.ts';
+import { type NoPrimary, noPrimaryReasons } from '../../shared/topology/judge.ts';
 import type { BackendObservations } from '../section/backend.ts';
 import type { Standing } from '../topology/topology.ts';
 import { sample } from './samples.ts';
@@ -22,6 +23,13 @@ export function standingSamples(
       ? []
       : [sample('dbhttpd_backend_lag_seconds', lagMs / 1000, { section, backend })]),
   ];
+}
+
+/** Why a worker writes nowhere: a series for each reason. @param none null: it writes */
+export function noPrimarySamples(section: string, none: NoPrimary | null): readonly Sample[] {
+  return noPrimaryReasons.map((reason) =>
+    sample('dbhttpd_no_primary', none?.reason === reason ? 1 : 0, { section, reason }),
+  );
 }
 
 /** What a worker has to say of one of a section's servers. */

@@ -3,6 +3,7 @@
 import { parseLedgerTable } from '../../shared/ledger/ledger-table.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import type { Credentials } from '../../shared/settings/credentials.ts';
+import type { PrimaryMemory } from '../../shared/topology/primary-memory.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import { Coalescer } from '../execute/coalescer.ts';
 import { Executor } from '../execute/executor.ts';
@@ -12,8 +13,8 @@ import type { RunContext } from '../execute/run-context.ts';
 import type { Sharing } from '../execute/sharing.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { Purge } from '../ledger/purge.ts';
-import { Backend, type BackendSurroundings } from './backend.ts';
-import { Servers } from './servers.ts';
+import { Backend } from './backend.ts';
+import { type SectionSurroundings, Servers } from './servers.ts';
 
 /** A section. Its owner starts it, and must close it. */
 export class Section {
@@ -29,7 +30,7 @@ export class Section {
   readonly #purge: Purge | null;
   #leading: Backend;
 
-  constructor(config: Config, surroundings: BackendSurroundings) {
+  constructor(config: Config, surroundings: SectionSurroundings) {
     const { idempotencyTable, idempotencyKeepMs, database, candidates } = config;
     const { log } = surroundings;
     const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
@@ -98,6 +99,11 @@ export class Section {
     for (const { catalogue } of this.backends) catalogue.outdate();
   }
 
+  /** All workers remember this of its primary from now on. */
+  rememberPrimary(memory: PrimaryMemory): void {
+    this.servers?.rememberPrimary(memory);
+  }
+
   renew(credentials: Credentials): void {
     for (const backend of this.backends) backend.renew(credentials);
   }
@@ -105,6 +111,7 @@ export class Section {
   /** From now on nothing is kept open that nobody uses. */
   keepNothingIdle(): void {
     this.#purge?.close();
+    this.servers?.drain();
     for (const backend of this.backends) backend.keepNothingIdle();
   }
 

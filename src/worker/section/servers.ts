@@ -1,6 +1,8 @@
 // The servers of a section that has several: which of them statements run on now, and who is told when that changes.
 // Must not know how statements are run, nor how a server is found to be what it is.
 import type { Config } from '../../shared/settings/config.ts';
+import type { NoPrimary } from '../../shared/topology/judge.ts';
+import type { PrimaryMemory } from '../../shared/topology/primary-memory.ts';
 import { Admission } from '../backend/admission.ts';
 import type { ReadyAnswer } from '../backend/readiness.ts';
 import { covers } from '../consistency/coverage.ts';
@@ -10,8 +12,16 @@ import type { Route, Routed, Router, RouteWish } from '../execute/route.ts';
 import type { RunContext } from '../execute/run-context.ts';
 import { tellsOfServer } from '../execute/server-errors.ts';
 import { IndexedSet } from '../indexed-set.ts';
+import type { ProposePrimary } from '../topology/shared-memory.ts';
 import { type Standing, Topology } from '../topology/topology.ts';
 import { type Accepts, Backend, type BackendSurroundings } from './backend.ts';
+
+/** What a section needs of its worker. */
+export type SectionSurroundings = BackendSurroundings & {
+  /** What is remembered of the section's primary; null: nothing. */
+  readonly memory: PrimaryMemory | null;
+  readonly proposePrimary: ProposePrimary;
+};
 
 /** One of them, as a route. */
 class Server implements Route {
@@ -55,10 +65,10 @@ export class Servers implements Router {
   /** @param contextOf what statements run in on a backend */
   constructor(
     config: Config,
-    surroundings: BackendSurroundings,
+    surroundings: SectionSurroundings,
     contextOf: (backend: Backend) => RunContext,
   ) {
-    const { log } = surroundings;
+    const { log, memory, proposePrimary } = surroundings;
     const backends = config.candidates.map(
       (candidate, at) =>
         new Backend(config, candidate, surroundings, {
@@ -77,6 +87,8 @@ export class Servers implements Router {
       })),
       section: config.section,
       maxLagMs: config.maxLagMs,
+      memory,
+      proposePrimary,
       onLook: () => this.#looked(),
       log,
     });
@@ -87,6 +99,16 @@ export class Servers implements Router {
 
   start(): void {
     this.#topology.start();
+  }
+
+  /** All workers remember this from now on. */
+  rememberPrimary(memory: PrimaryMemory): void {
+    this.#topology.remember(memory);
+  }
+
+  /** Its instance ends: which server is the primary is for others to say. */
+  drain(): void {
+    this.#topology.drain();
   }
 
   close(): void {
@@ -106,6 +128,11 @@ export class Servers implements Router {
     return this.#topology.isContested;
   }
 
+  /** Why writes go nowhere; null: they go somewhere, or it is not known yet. */
+  get none(): NoPrimary | null {
+    return this.#topology.none;
+  }
+
   standingOf(at: number): Standing {
     return this.#topology.standingOf(at);
   }
@@ -123,7 +150,7 @@ export class Servers implements Router {
   /** Whether any of them can serve. */
   get readiness(): ReadyAnswer {
     if (this.standings.some(({ role }) => role !== 'unusable')) return { isReady: true };
-    const code = this.#topology.isComplete ? 'NO_SERVER' : 'STARTING';
+    const code = this.#topology.isDecided ? 'NO_SERVER' : 'STARTING';
     return { isReady: false, code, errno: null };
   }
 
@@ -234,7 +261,7 @@ export class Servers implements Router {
   #severWrites(at: number): void {
     const { backend, running } = this.#servers[at] as Server;
     const hasWrites = [...running].some(({ isReadOnly }) => !isReadOnly);
-    if (this.#primary === null || !hasWrites || this.#topology.isLivingNode(at)) return;
+    if (!this.#topology.hasSuccessor(at) || !hasWrites || this.#topology.isLivingNode(at)) return;
     backend.pool.sever(new Error('another server has become the primary'));
   }
 

@@ -4,13 +4,20 @@ import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
-import { judge, type Role, type Verdict } from '../../shared/topology/judge.ts';
-import type { PrimaryMemory } from '../../shared/topology/primary-memory.ts';
+import {
+  type Judgement,
+  judge,
+  type NoPrimary,
+  type Role,
+  type Verdict,
+} from '../../shared/topology/judge.ts';
+import { identityOf, type PrimaryMemory } from '../../shared/topology/primary-memory.ts';
 import type { ServerView } from '../../shared/topology/server-view.ts';
 import type { ServerPart } from '../consistency/consistency.ts';
 import { Candidate } from './candidate.ts';
 import { LagTracker } from './lag.ts';
 import { Prober } from './prober.ts';
+import { type ProposePrimary, SharedMemory } from './shared-memory.ts';
 
 /** One of `host`. */
 export type CandidateSettings = {
@@ -26,7 +33,11 @@ export type TopologySettings = {
   readonly section: string;
   /** A replica that is behind by more is not read from. */
   readonly maxLagMs: number;
-  /** Called after each look: roles may have changed. */
+  /** What is remembered of the primary; null: nothing. */
+  readonly memory: PrimaryMemory | null;
+  /** Has the instance remember another primary, before it is written to. */
+  readonly proposePrimary: ProposePrimary;
+  /** Called after each look, and when another primary is remembered: roles may have changed. */
   readonly onLook: () => void;
   readonly log: Log;
 };
@@ -55,6 +66,10 @@ export class Topology {
   primary: number | null = null;
   /** Several could take writes, and it cannot be told which should. */
   isContested = false;
+  /** Whether it has been decided what each candidate is used for. */
+  isDecided = false;
+  /** Why writes go nowhere; null: they go somewhere, or not all candidates have been looked at. */
+  none: NoPrimary | null = null;
   readonly #settings: TopologySettings;
   readonly #candidates: readonly Candidate[];
   readonly #looks: number[];
@@ -62,13 +77,15 @@ export class Topology {
   readonly #lag = new LagTracker();
   /** The latest look at whoever takes writes, or did last. */
   #reference: ServerView | null = null;
-  #memory: PrimaryMemory | null = null;
+  readonly #memory: SharedMemory;
   #warning: string | null = null;
 
   constructor(settings: TopologySettings) {
     this.#settings = settings;
     this.#candidates = settings.candidates.map(({ address }) => new Candidate(address));
     this.#looks = settings.candidates.map(() => 0);
+    const { memory, proposePrimary } = settings;
+    this.#memory = new SharedMemory(memory, proposePrimary, () => this.#memoryChanged());
     this.#probers = settings.candidates.map(({ connect }, at) => this.#createProber(connect, at));
   }
 
@@ -76,7 +93,18 @@ export class Topology {
     for (const prober of this.#probers) prober.start();
   }
 
+  /** From now on no other primary is remembered by this worker: its instance ends. */
+  drain(): void {
+    this.#memory.close();
+  }
+
+  /** All workers remember this from now on. */
+  remember(memory: PrimaryMemory): void {
+    this.#memory.adopt(memory);
+  }
+
   close(): void {
+    this.#memory.close();
     for (const prober of this.#probers) prober.close();
   }
 
@@ -105,6 +133,16 @@ export class Topology {
   isLivingNode(at: number): boolean {
     const { part, seen } = this.#candidates[at] as Candidate;
     return part?.isNode === true && seen.view !== null && seen.notYet === null;
+  }
+
+  /** Whether another server has taken writes since, as far as this worker sees it or any has. */
+  hasSuccessor(at: number): boolean {
+    if (this.primary !== null) return this.primary !== at;
+    const { inForce } = this.#memory;
+    const { address, view } = this.#candidates[at] as Candidate;
+    return (
+      inForce !== null && view !== null && inForce.primary.identity !== identityOf(address, view)
+    );
   }
 
   /** Somebody has seen something that does not fit: it is looked at now. */
@@ -158,20 +196,60 @@ export class Topology {
 
   #judge(looked: number): void {
     this.#looks[looked] = this.looksAt(looked) + 1;
+    this.#decide();
+  }
+
+  #memoryChanged(): void {
+    const { inForce } = this.#memory;
+    const address = inForce?.primary.address ?? '';
+    const inUse = this.#reference === null ? null : identityOf(address, this.#reference);
+    // What another one had is no measure for its replicas.
+    if (inUse !== inForce?.primary.identity) this.#reference = null;
+    this.#decide();
+  }
+
+  #decide(): void {
     // Of those that are not known yet one might be the better one.
     if (this.isComplete) {
-      const judged = judge(
-        this.#candidates.map(({ seen }) => seen),
-        this.#reference,
-        this.#memory,
-      );
-      this.#memory = judged.memory;
-      this.#setPrimary(judged.primary);
-      this.isContested = judged.isContested;
-      for (const [at, verdict] of judged.verdicts.entries()) this.#setVerdict(at, verdict);
-      this.#tellWarning(judged.warning, judged.isContested);
+      const seen = this.#candidates.map((candidate) => candidate.seen);
+      const { inForce } = this.#memory;
+      const judged = judge(seen, this.#reference, inForce);
+      const { memory } = judged;
+      const isRemembered = memory === null || memory.term === inForce?.term;
+      if (isRemembered) this.#follow(judged);
+      else this.#await(judged);
+      if (memory !== null) this.#memory.propose(memory, judged.primary === null);
     }
     this.#settings.onLook();
+  }
+
+  #follow(judged: Judgement): void {
+    this.isDecided = true;
+    this.#setPrimary(judged.primary);
+    this.isContested = judged.isContested;
+    for (const [at, verdict] of judged.verdicts.entries()) this.#setVerdict(at, verdict);
+    this.#tellWarning(judged.warning, judged.isContested);
+    this.#tellNone(judged.none);
+  }
+
+  /** Nothing is written to a new primary before it is remembered: until then it stays what it was, and the others are judged already. */
+  #await({ primary, verdicts }: Judgement): void {
+    this.#setPrimary(null);
+    this.isContested = false;
+    for (const [at, verdict] of verdicts.entries()) {
+      if (at !== primary && this.isDecided) this.#setVerdict(at, verdict);
+    }
+    const evidence = `candidate ${(primary ?? 0) + 1} takes writes once all workers remember it`;
+    this.#tellNone({ reason: 'not_accepted', evidence });
+  }
+
+  #tellNone(none: NoPrimary | null): void {
+    const before = this.none;
+    this.none = none;
+    if (none === null || none.reason === 'not_accepted') return;
+    if (before?.reason === none.reason && before.evidence === none.evidence) return;
+    const { log, section } = this.#settings;
+    log.warn('no server takes writes', { section, reason: none.reason, evidence: none.evidence });
   }
 
   #setPrimary(at: number | null): void {

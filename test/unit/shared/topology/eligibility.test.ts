@@ -71,6 +71,12 @@ test('a former primary that alone is reached is refused, by a gateway that has s
   assert.match(found.evidence, /^candidate 1 is writable, but another server is remembered/);
 });
 
+test('a former primary without a known position has followed nobody, as far as can be told', () => {
+  const silent = { ...back, position: null };
+  const found = look(start, promoted, [silent, '2', '3']);
+  assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);
+});
+
 test('a gateway whose memory is old refuses a restarted primary, if a replica has left it', () => {
   const found = look(start, [back, '2', replica('3', '2')]);
   assert.deepEqual([found.primary, found.rule], [null, 'replica_left']);

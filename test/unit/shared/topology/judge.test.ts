@@ -163,6 +163,19 @@ test('who is in use is left for one that seems to have as much only once it was 
   assert.equal(chosen([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }]).primary, 0);
 });
 
+test('of two that diverged between two looks neither is written to once both were looked at', () => {
+  const one = createView('1', { state: '0-1-10' });
+  const before = remembering([one, createView('2', { state: '0-1-10', follows: ['1'] })]);
+  const look = (number: string, state: string, askedAt: number) =>
+    createView(number, { state, askedAt });
+  const two = seen(look('2', '0-1-10,0-2-11', 20), [look('2', '0-1-10', 0)]);
+  const first = judged([look('1', '0-1-10', 10), two], one, before);
+  assert.equal(first.primary, 0, 'it may have that too');
+  assert.deepEqual(first.memory, before);
+  const later = judged([look('1', '0-1-11', 30), two], one, first.memory);
+  assert.deepEqual([later.primary, later.isContested], [null, true]);
+});
+
 const former = createView('1', { state: '0-1-12' });
 const promoted = createView('2', { state: '0-1-10,0-2-11' });
 
