@@ -7,13 +7,17 @@ import type { Target } from '../shared/settings/config-file.ts';
 /** What the command line asks for. */
 export type Command =
   | ({ readonly kind: 'start' | 'check' | 'foreground' } & Target)
+  | ({ readonly kind: 'primary'; readonly address: string } & Target)
   | { readonly kind: 'help' | 'version' }
-  | { readonly kind: 'misuse'; readonly problem: string };
+  | Misuse;
+
+type Misuse = { readonly kind: 'misuse'; readonly problem: string };
 
 /** How the command is used, for --help and after a misuse. */
 export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>[:<section>...] [-m <section>[:<section>...]]
        dbhttpd --check -c <path> -s ... [-m ...]
        dbhttpd --foreground -c <path> -s ... [-m ...]
+       dbhttpd --primary <address> -c <path> -s ... [-m ...]
        dbhttpd --help | -h | --version
 
   -c            the configuration file
@@ -21,6 +25,7 @@ export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <sect
   -m            sections to serve beside it, each a database of its own
   --check       validate everything, connect once, print the effective settings; start nothing
   --foreground  stay in the foreground and log to stderr
+  --primary     name the server that is the primary, once: after a deliberate return to it, or a restore
   --help, -h    this text
   --version     the version
 
@@ -36,7 +41,7 @@ const modes = ['check', 'foreground', 'help', 'version'] as const;
 export function parseArguments(argv: readonly string[]): Command {
   const unknown: string[] = [];
   const parsed = minimist([...argv], {
-    string: ['c', 's', 'm'],
+    string: ['c', 's', 'm', 'primary'],
     boolean: [...modes],
     alias: { h: 'help' },
     unknown: (argument) => {
@@ -51,14 +56,22 @@ export function parseArguments(argv: readonly string[]): Command {
   const chosen = modes.filter((mode) => parsed[mode] === true);
   if (chosen.includes('help')) return { kind: 'help' };
   if (chosen.includes('version')) return { kind: 'version' };
-  if (chosen.length > 1) return misuse('--check and --foreground exclude each other');
-  return parseTarget(
-    chosen[0] === 'check' || chosen[0] === 'foreground' ? chosen[0] : 'start',
-    parsed,
-  );
+  const address: unknown = parsed.primary;
+  if (chosen.length + (address === undefined ? 0 : 1) > 1) {
+    return misuse('--check, --foreground and --primary exclude each other');
+  }
+  const target = parseTarget(parsed);
+  if ('problem' in target) return target;
+  if (address === undefined) {
+    const [mode] = chosen;
+    return { kind: mode === 'check' || mode === 'foreground' ? mode : 'start', ...target };
+  }
+  if (typeof address !== 'string') return misuse('--primary is given once');
+  if (address === '') return misuse('--primary needs an address');
+  return { kind: 'primary', address, ...target };
 }
 
-function parseTarget(kind: 'start' | 'check' | 'foreground', parsed: minimist.ParsedArgs): Command {
+function parseTarget(parsed: minimist.ParsedArgs): Target | Misuse {
   const { c: configPath, s: served, m: others }: Record<string, unknown> = parsed;
   if ([configPath, served, others].some(Array.isArray)) {
     return misuse('-c, -s and -m are given once');
@@ -72,9 +85,9 @@ function parseTarget(kind: 'start' | 'check' | 'foreground', parsed: minimist.Pa
   if (names.includes('')) return misuse('a section without a name after -s or -m');
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) return misuse(`a section is named twice: ${repeated}`);
-  return { kind, configPath, sections: [section, ...listed], beside };
+  return { configPath, sections: [section, ...listed], beside };
 }
 
-function misuse(problem: string): Command {
+function misuse(problem: string): Misuse {
   return { kind: 'misuse', problem };
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command: arguments -> start, check, foreground, help or version; sets the exit status.
+// The command: arguments -> start, check, foreground, primary, help or version; sets the exit status.
 // Must not know how any of them is done.
 import '../shared/process/no-inspector.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
@@ -23,6 +23,11 @@ switch (command.kind) {
     // Loaded only here: the MySQL client is no part of a start.
     const { check } = await import('./check.ts');
     process.exitCode = await check(command, process.env);
+    break;
+  }
+  case 'primary': {
+    const { setPrimary } = await import('./set-primary.ts');
+    process.exitCode = await setPrimary(command, process.env);
     break;
   }
   case 'foreground': {

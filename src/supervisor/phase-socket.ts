@@ -1,4 +1,4 @@
-// The unix socket beside the claim's lock, at which its holder tells how far it is.
+// The unix socket beside the claim's lock, at which its holder tells how far it is, and takes the orders of its own user.
 // Must not know the lock.
 import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
@@ -30,10 +30,18 @@ const leavingMarginMs = 5000;
 // The asker may have sent a TERM just before: one further turn of the loop, and its handler has run.
 const furtherTurnMs = 5;
 const mostAsking = 256;
+const maxOrderCharacters = 64 * 1024;
 const mostNameBytes = 80;
 
-/** Answers at the socket of this pidfile's instance. Only the holder of the claim may; a dead one's socket is replaced. */
-export async function openPhaseSocket(pidfile: string, phase: () => Phase): Promise<PhaseSocket> {
+/**
+ * Answers at the socket of this pidfile's instance. Only the holder of the claim may; a dead one's socket is replaced.
+ * @param obey carries out an order, which is one line, and resolves with a line that answers it; null: the connection just ends
+ */
+export async function openPhaseSocket(
+  pidfile: string,
+  phase: () => Phase,
+  obey: (order: string) => Promise<string | null>,
+): Promise<PhaseSocket> {
   removeStale(socketPath(pidfile));
   const waiting = new Set<Socket>();
   let isOver = false;
@@ -44,7 +52,8 @@ export async function openPhaseSocket(pidfile: string, phase: () => Phase): Prom
     }
     const now = phase();
     if (now.kind !== 'leaving') {
-      socket.end(`${now.kind}\n`);
+      socket.write(`${now.kind}\n`);
+      takeOrder(socket, obey);
       return;
     }
     // The connection stays: its end tells that the claim is free.
@@ -79,12 +88,62 @@ export async function openPhaseSocket(pidfile: string, phase: () => Phase): Prom
   };
 }
 
+/** Whoever asks for no more than the phase closes the connection. */
+function takeOrder(socket: Socket, obey: (order: string) => Promise<string | null>): void {
+  let text = '';
+  const timer = setTimeout(() => socket.destroy(), answerBoundMs);
+  socket.once('close', () => clearTimeout(timer));
+  socket.setEncoding('utf8');
+  const listen = (piece: string) => {
+    text += piece;
+    if (text.length > maxOrderCharacters) socket.destroy();
+    if (!text.includes('\n')) return;
+    socket.off('data', listen);
+    socket.resume();
+    clearTimeout(timer);
+    void obey(text.slice(0, text.indexOf('\n'))).then((answer) =>
+      answer === null ? socket.destroy() : socket.end(`${answer}\n`),
+    );
+  };
+  socket.on('data', listen);
+}
+
+/**
+ * Has the holder carry out an order, which is one line; its answer. Null: none came within 10 s. The holder is gone, leaves, hangs, or is of a
+ * version that takes no orders.
+ */
+export function orderHolder(pidfile: string, order: string): Promise<string | null> {
+  if (!isOurs(pidfile)) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    const reached = shortenPath(socketPath(pidfile));
+    const socket = connect({ path: reached.path });
+    const conclude = (answer: string | null) => {
+      clearTimeout(timer);
+      socket.destroy();
+      reached.forget();
+      resolve(answer);
+    };
+    const timer = setTimeout(() => conclude(null), 2 * answerBoundMs);
+    let text = '';
+    let isSent = false;
+    socket.setEncoding('utf8');
+    socket.on('error', () => conclude(null));
+    socket.on('close', () => conclude(null));
+    socket.on('data', (piece: string) => {
+      text += piece;
+      const [phase = '', answer, ...rest] = text.split('\n');
+      if (rest.length > 0) return conclude(answer ?? null);
+      if (answer === undefined || isSent) return;
+      if (phase.startsWith('leaving')) return conclude(null);
+      isSent = true;
+      socket.write(`${order}\n`);
+    });
+  });
+}
+
 /** Asks the holder, and waits for the end of one that is leaving. */
 export function askHolder(pidfile: string): Promise<Answer> {
-  const stats = lstatSync(socketPath(pidfile), { throwIfNoEntry: false });
-  // Somebody else's word for our instance is worth nothing.
-  const isOurs = stats?.isSocket() === true && [0, process.getuid?.()].includes(stats.uid);
-  if (!isOurs) return Promise.resolve({ kind: 'gone' });
+  if (!isOurs(pidfile)) return Promise.resolve({ kind: 'gone' });
   return new Promise((resolve) => {
     const reached = shortenPath(socketPath(pidfile));
     const socket = connect({ path: reached.path });
@@ -113,6 +172,12 @@ export function askHolder(pidfile: string): Promise<Answer> {
     // An end without an answer: it died while it was asked.
     socket.on('close', () => conclude({ kind: isLeaving ? 'released' : 'gone' }));
   });
+}
+
+/** Somebody else's word for our instance is worth nothing. */
+function isOurs(pidfile: string): boolean {
+  const stats = lstatSync(socketPath(pidfile), { throwIfNoEntry: false });
+  return stats?.isSocket() === true && [0, process.getuid?.()].includes(stats.uid);
 }
 
 /** Beside the pidfile; under a name of bounded length where the pidfile's own is long. */

@@ -15,6 +15,7 @@ import { type Listener, rememberSocketName } from './listener.ts';
 import { ownMarks } from './orphans.ts';
 import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
+import { obeyOrder } from './primary-order.ts';
 import { prepareForks } from './worker-process.ts';
 import { createWorkers, type Workers } from './workers.ts';
 
@@ -77,7 +78,8 @@ export function supervise(instance: Instance): Supervision {
   let phase: Phase = 'starting';
 
   const run = async (): Promise<ExitCode> => {
-    const names = await publishNames(instance, () => phase, drainBoundMs);
+    const obey = (order: string) => obeyOrder(order, sections, workers.overridePrimary);
+    const names = await publishNames(instance, () => phase, drainBoundMs, obey);
     if (names === null) return exitCodes.cannotCreate;
     const enter = (next: Phase) => {
       phase = next;
@@ -146,6 +148,7 @@ async function publishNames(
   { sections: [config], claim, listener, log }: Instance,
   phase: () => Phase,
   boundMs: number,
+  obey: (order: string) => Promise<string | null>,
 ): Promise<{ readonly release: () => void } | null> {
   const removeSocketName = rememberSocketName(listener);
   const tellPhase = (): HolderPhase => {
@@ -154,7 +157,7 @@ async function publishNames(
   };
   let socket: PhaseSocket | null = null;
   try {
-    const answering = await openPhaseSocket(config.pidfile, tellPhase);
+    const answering = await openPhaseSocket(config.pidfile, tellPhase, obey);
     socket = answering;
     const pidfile = publishPidfile(config.pidfile);
     return {

@@ -39,6 +39,12 @@ test('-s names the section and others that list its servers, -m those beside it'
   });
 });
 
+test('--primary names an address beside the sections', () => {
+  const command = parseArguments(['--primary', '[::1]:3307', '-c', '/etc/d.ini', '-s', 'world']);
+  assert.deepEqual(command, { kind: 'primary', address: '[::1]:3307', ...target });
+  assert.equal(parseArguments(['--primary=a', '--help']).kind, 'help');
+});
+
 const misuses: readonly (readonly string[])[] = [
   [],
   ['-c', '/x'],
@@ -62,6 +68,13 @@ const misuses: readonly (readonly string[])[] = [
   ['-c', '/x', '-s', 'y:z', '-m', 'z'],
   ['-c', '/x', '-m', 'y'],
   ['-c', '/x', '-s', 'y', '--check', '--foreground'],
+  ['-c', '/x', '-s', 'y', '--primary'],
+  ['--primary', '-c', '/x', '-s', 'y'],
+  ['--primary=', '-c', '/x', '-s', 'y'],
+  ['--primary', 'a', '--primary', 'b', '-c', '/x', '-s', 'y'],
+  ['--primary', 'a', '--check', '-c', '/x', '-s', 'y'],
+  ['--primary', 'a', '--foreground', '-c', '/x', '-s', 'y'],
+  ['--primary', 'a', '-s', 'y'],
 ];
 for (const argv of misuses) {
   test(`a misuse: ${argv.join(' ') || '(nothing)'}`, () => {
