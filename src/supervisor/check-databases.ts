@@ -7,6 +7,7 @@ import type { Config, Sections } from '../shared/settings/config.ts';
 import { type Judgement, judge, type Verdict } from '../shared/topology/judge.ts';
 import type { Seen } from '../shared/topology/scene.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
+import { primaryFilePath, readPrimaryFile } from './primary-file.ts';
 import { describeReplication, findRoleSpots, type Part } from './role-spots.ts';
 import {
   type Asked,
@@ -87,7 +88,7 @@ async function askSection(section: Config): Promise<readonly Answer[]> {
   return answers.map((answer) => (answer === keeper ? { ...answer, ledger } : answer));
 }
 
-/** As a worker judges them that has just been started. */
+/** As a worker judges them that has just been started, with what an earlier instance remembers. */
 async function judgeSection(
   section: Config,
   asked: readonly Asked<ServerFacts>[],
@@ -101,7 +102,8 @@ async function judgeSection(
     const address = formatCandidate(candidate);
     return { view: again.facts, earlier, address, provenBy: null, notYet: null };
   });
-  return judge(await Promise.all(seen), null, null);
+  const content = readPrimaryFile(primaryFilePath(section));
+  return judge(await Promise.all(seen), null, content.kind === 'memory' ? content.memory : null);
 }
 
 function warningOf({ primary, warning }: Judgement): string | null {

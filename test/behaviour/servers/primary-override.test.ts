@@ -126,6 +126,16 @@ test('it overrides what was remembered, also under the name of the host alone', 
   assert.equal(memory.term, earlier.term + 1);
 });
 
+test('--check says what a start would make of the servers with this memory', async () => {
+  const daemon = create();
+  const roleOf = async () => /^role: .*$/m.exec((await daemon.run(['--check'])).stdout)?.[0];
+  assert.match(`${await roleOf()}`, /^role: primary /);
+  rememberOther(daemon);
+  assert.match(`${await roleOf()}`, /^role: unusable /);
+  assertDone(await setPrimary(daemon, server));
+  assert.match(`${await roleOf()}`, /^role: primary /);
+});
+
 test('a running instance has it at once, and on disk', async () => {
   const daemon = create();
   rememberOther(daemon);
