@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
+import type { NoPrimary } from '../../shared/topology/judge.ts';
 import { sendFailure } from '../http/failure.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Handler } from '../http/router.ts';
@@ -32,6 +33,8 @@ export type SectionAnswer = {
   readonly ready: boolean;
   readonly roles?: readonly string[];
   readonly reasons?: readonly string[];
+  /** Why writes go nowhere; missing where they go somewhere. */
+  readonly no_primary?: NoPrimary | undefined;
 };
 
 /** The process answers: that is all this says. */
