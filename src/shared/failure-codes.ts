@@ -184,6 +184,11 @@ export const failures = {
       'a value that cannot be bound: no such type, half a character, no base64, an array outside of `IN (?)`',
     repeat: 'changed',
   },
+  TOO_MANY_PARAMETERS: {
+    status: 413,
+    meaning: 'a statement with more than 65,535 parameters',
+    repeat: 'changed',
+  },
   STATEMENT_TOO_LARGE: {
     status: 413,
     meaning: "with its parameters the statement would be longer than MySQL's `max_allowed_packet`",
@@ -289,6 +294,12 @@ export const failures = {
     status: 422,
     meaning:
       'the result is larger than `max_result_bytes`, or than 16 MiB where it must be held back',
+    repeat: 'pointless',
+  },
+  TOO_MANY_COLUMNS: {
+    status: 422,
+    meaning:
+      'the result has more columns than `max_columns`, or 4 MiB of definitions; no row was read',
     repeat: 'pointless',
   },
   STALLED: {

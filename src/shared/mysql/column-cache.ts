@@ -3,7 +3,6 @@
 // few, whatever their number.
 import { headerBytes, type PacketsAhead } from './framing.ts';
 import { type Column, parseColumn } from './packets.ts';
-import { ServerFault } from './server-fault.ts';
 
 /** Definitions as they came, and what they say. */
 type Known = {
@@ -22,8 +21,10 @@ const mostAlike = 64;
 /** These are a thousand columns' definitions; longer ones are parsed each time. */
 const mostBytes = 64 * 1024;
 const usualBytes = 4096;
-/** A hundred thousand definitions, which no statement asks for. */
-const mostGatheredBytes = 16 * 1024 * 1024;
+/** The most that is taken: definitions of 4,096 columns with the longest names in ASCII take a third of it. */
+const mostGatheredBytes = 4 * 1024 * 1024;
+/** MySQL's own limit for a table. */
+export const usualMaxColumns = 4096;
 /** The number of the first definition's packet in an answer: behind the command's, and the header of the result. */
 const firstSequence = 2;
 
@@ -32,6 +33,8 @@ const firstSequence = 2;
  * Equal definitions give the same array, so that what was made from it can be found by it.
  */
 export class ColumnCache {
+  /** A result with more columns is too wide: its definitions are not added. */
+  maxColumns = usualMaxColumns;
   readonly #extended: boolean;
   /** By number of columns; what was seen last, or is found again and again, comes first. */
   readonly #known = new Map<number, Known[]>();
@@ -77,15 +80,22 @@ export class ColumnCache {
     return false;
   }
 
-  /**
-   * Adds a definition's payload; returns how many there are now.
-   * @throws ServerFault where they have no end
-   */
+  /** Whether there is room for a definition of so many bytes. */
+  admits(bytes: number): boolean {
+    return this.#length + bytes <= mostGatheredBytes;
+  }
+
+  /** Forgets what was added, its memory included; returns how many definitions that were. */
+  forget(): number {
+    const count = this.#ends.length;
+    this.begin();
+    this.#bytes = Buffer.allocUnsafe(usualBytes);
+    return count;
+  }
+
+  /** Adds a definition's payload, which must have been admitted; returns how many there are now. */
   add(bytes: Buffer, start: number, end: number): number {
     const wanted = this.#length + end - start;
-    if (wanted > mostGatheredBytes) {
-      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent definitions without end');
-    }
     if (wanted > this.#bytes.length) this.#grow(wanted);
     bytes.copy(this.#bytes, this.#length, start, end);
     this.#length = wanted;

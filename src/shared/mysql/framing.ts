@@ -3,6 +3,8 @@
 
 /** Length and sequence number. */
 export const headerBytes = 4;
+/** The first byte of an error. */
+const errorMarker = 0xff;
 /** A packet of this length is continued in the next one (MySQL protocol, "sending more than 16 MiB"). */
 export const mostPayloadBytes = 0xffffff;
 
@@ -202,4 +204,26 @@ function readLength(bytes: Buffer, position: number): number {
     ((bytes[position + 1] as number) << 8) |
     ((bytes[position + 2] as number) << 16)
   );
+}
+
+/**
+ * Moves past whole packets of less than 16 MiB that are no errors, in sequence, at most `most` of them.
+ * @returns how many
+ */
+export function skipPackets(ahead: PacketsAhead, most: number): number {
+  const { bytes, end } = ahead;
+  let count = 0;
+  let at = ahead.position;
+  while (count < most && at + headerBytes < end) {
+    const length = readLength(bytes, at);
+    const next = at + headerBytes + length;
+    const isPlain =
+      length > 0 && length < mostPayloadBytes && bytes[at + headerBytes] !== errorMarker;
+    if (!isPlain || next > end || bytes[at + 3] !== ((ahead.sequence + count) & 0xff)) break;
+    at = next;
+    count += 1;
+  }
+  ahead.position = at;
+  ahead.sequence = (ahead.sequence + count) & 0xff;
+  return count;
 }

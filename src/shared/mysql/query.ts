@@ -2,7 +2,7 @@
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
 import type { ColumnCache } from './column-cache.ts';
 import type { Command, Connection } from './connection.ts';
-import type { PacketsAhead } from './framing.ts';
+import { type PacketsAhead, skipPackets } from './framing.ts';
 import {
   type Column,
   inCharset,
@@ -23,6 +23,8 @@ import { ServerFault } from './server-fault.ts';
 export interface ResultSink {
   /** A result set begins. `more`: further results follow it. */
   columns(columns: readonly Column[], more: boolean): void;
+  /** The columns of the result set that begins are more than are taken: `columns` has none of them, and the rows that follow are nobody's. */
+  tooWide(): void;
   /** One row in the text protocol's form; the bytes are valid during the call only. */
   row(bytes: Buffer, start: number, end: number): void;
   /** Takes as many rows as it can at once; what it leaves comes by `row`. */
@@ -36,6 +38,7 @@ export interface ResultSink {
 /** Takes results and forgets them. */
 export const discardResults: ResultSink = {
   columns: () => {},
+  tooWide: () => {},
   row: () => {},
   endOfRows: () => {},
   ok: () => {},
@@ -64,6 +67,9 @@ export interface QueryEvents {
 const leastRowsBytes = 512;
 /** No set of column definitions is shorter. */
 const leastColumnsBytes = 24;
+/** Two million definitions. No statement of the usual length asks for so many. */
+const mostSkippedBytes = 64 * 1024 * 1024;
+const noColumns: readonly Column[] = [];
 
 type Stage = 'header' | 'column' | 'end of columns' | 'row';
 
@@ -77,6 +83,11 @@ export class QueryCommand implements Command {
   readonly #events: QueryEvents;
   #stage: Stage = 'header';
   #columnCount = 0;
+  /** Whether the current result has more definitions than are taken: they are passed over. */
+  #isTooWide = false;
+  /** How many of the current result's definitions have come, where they are passed over, and their bytes. */
+  #skipped = 0;
+  #skippedBytes = 0;
   #stateChanged = false;
   #lastStatus = 0;
   /** What a statement before has set character_set_results to, where that must be converted from. */
@@ -122,13 +133,14 @@ export class QueryCommand implements Command {
 
   get aheadFrom(): number {
     if (this.#stage === 'row') return leastRowsBytes;
-    return this.#stage === 'column' && this.#columns.isEmpty
+    return this.#stage === 'column' && (this.#columns.isEmpty || this.#isTooWide)
       ? leastColumnsBytes
       : Number.POSITIVE_INFINITY;
   }
 
   takeAhead(ahead: PacketsAhead): void {
     if (this.#stage === 'row') this.#sink.rows?.(ahead);
+    else if (this.#isTooWide) this.#skipAhead(ahead);
     else if (this.#columns.takeKnown(ahead, this.#columnCount)) this.#stage = 'end of columns';
   }
 
@@ -174,20 +186,49 @@ export class QueryCommand implements Command {
     }
     this.#columns.begin();
     this.#stage = 'column';
+    this.#isTooWide = false;
+    if (this.#columnCount > this.#columns.maxColumns) this.#beginSkipping();
     return false;
   }
 
   #columnPacket(bytes: Buffer, start: number, end: number): boolean {
-    const count = this.#columns.add(bytes, start, end);
-    if (count === this.#columnCount) this.#stage = 'end of columns';
+    if (!this.#isTooWide && !this.#columns.admits(end - start)) this.#beginSkipping();
+    if (this.#isTooWide) this.#skip(1, end - start);
+    else if (this.#columns.add(bytes, start, end) === this.#columnCount) {
+      this.#stage = 'end of columns';
+    }
     return false;
+  }
+
+  /** The sink is told at once: it may have the statement stopped. Definitions that were taken before are forgotten. */
+  #beginSkipping(): void {
+    this.#isTooWide = true;
+    this.#skipped = this.#columns.forget();
+    this.#skippedBytes = 0;
+    this.#sink.tooWide();
+  }
+
+  /** Half a million definitions cost a few milliseconds so, and half a second as packets that are handed out singly. */
+  #skipAhead(ahead: PacketsAhead): void {
+    const from = ahead.position;
+    const count = skipPackets(ahead, this.#columnCount - this.#skipped);
+    this.#skip(count, ahead.position - from);
+  }
+
+  #skip(count: number, bytes: number): void {
+    this.#skipped += count;
+    this.#skippedBytes += bytes;
+    if (this.#skippedBytes > mostSkippedBytes) {
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent definitions without end');
+    }
+    if (this.#skipped >= this.#columnCount) this.#stage = 'end of columns';
   }
 
   /** Says already here whether more results follow, so that an array of results can be opened in time. */
   #endOfColumnsPacket(bytes: Buffer, start: number, end: number): boolean {
     const more = (parseEofStatus(bytes, start, end) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
-    const columns = this.#columns.finish();
+    const columns = this.#isTooWide ? noColumns : this.#columns.finish();
     this.#sink.columns(this.#charset === null ? columns : inCharset(columns, this.#charset), more);
     return false;
   }

@@ -108,6 +108,7 @@ const fields = {
   max_request_bytes: 'maxRequestBytes',
   max_rows: 'maxRows',
   max_result_bytes: 'maxResultBytes',
+  max_columns: 'maxColumns',
   read_only: 'readOnly',
   session_reset: 'sessionReset',
   multi_statements: 'multiStatements',

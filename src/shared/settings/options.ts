@@ -170,6 +170,11 @@ export const options = {
     initial: '0',
     meaning: 'refuse or reset longer results; 0: no limit',
   },
+  max_columns: {
+    type: integer(1, 4096),
+    initial: '4096',
+    meaning: 'refuse results with more columns, before any row is read',
+  },
   read_only: { type: flag, initial: 'off', meaning: 'only statements that read' },
   session_reset: {
     type: choice('auto', 'always'),

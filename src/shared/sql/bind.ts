@@ -38,6 +38,8 @@ type Unbound = { readonly ok: false; readonly failure: BindFailure };
  * (seen on MySQL 9.7, and on MariaDB 10.11, which still scans it in an UPDATE or DELETE of one table).
  */
 const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
+/** MySQL's own limit for a prepared statement. An array for `IN (?)` is one of them. */
+export const mostParameters = 65_535;
 /** Of a name that a client made up. */
 const mostNameUnits = 64;
 
@@ -86,6 +88,8 @@ class Binding {
   }
 
   run(): Bound {
+    const given = this.#positional ?? Object.keys(this.#named ?? {});
+    if (given.length > mostParameters) return this.#tooMany();
     const lexer = this.#lexer;
     let before: number = tokenKinds.end;
     let afterIn = false;
@@ -100,6 +104,7 @@ class Binding {
       const found = this.#valueAt(kind);
       if (found !== null) {
         if (!found.ok) return found;
+        if (this.#count > mostParameters) return this.#tooMany();
         if (Array.isArray(found.given)) list = found;
         if (list !== null && !inList) return this.#misplaced(list);
         const literal = this.#literalOf(found);
@@ -240,6 +245,11 @@ class Binding {
 
   #nameOf(value: Value): string {
     return `${this.#key}[${typeof value.at === 'number' ? value.at : quoteName(value.at)}]`;
+  }
+
+  #tooMany(): Unbound {
+    const message = `a statement has at most ${mostParameters} parameters`;
+    return failed('TOO_MANY_PARAMETERS', message);
   }
 
   #tooLarge(): Unbound {

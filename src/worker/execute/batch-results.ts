@@ -48,6 +48,10 @@ export class TextResults implements LeaseSink {
     if (this.current.role === 'step') this.#events.sink.columns(columns, this.#isCall);
   }
 
+  tooWide(): void {
+    if (this.current.role === 'step') this.#events.sink.tooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     this.#rows += 1;
     if (this.#hasRoom(end - start)) this.#events.sink.row(bytes, start, end);

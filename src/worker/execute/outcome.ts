@@ -11,6 +11,7 @@ export type StopReason =
   | 'client gone'
   | 'stalled'
   | 'too large'
+  | 'too wide'
   | 'killed'
   | 'server left'
   | 'stopping';

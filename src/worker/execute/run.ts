@@ -263,6 +263,10 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     }
   }
 
+  tooWide(): void {
+    this.#events.sink.tooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     const { sink } = this.#events;
     if (this.#phase === 'pipelined' && !sink.fitsRows(end - start) && this.#leaveForSize()) return;

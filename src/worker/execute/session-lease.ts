@@ -158,6 +158,8 @@ class Warnings implements ResultSink {
 
   columns(): void {}
 
+  tooWide(): void {}
+
   row(): void {}
 
   endOfRows(): void {}

@@ -212,6 +212,16 @@ export class Exchange
     this.#stop('too large');
   }
 
+  /**
+   * A read is stopped, and so is a transaction that can be undone. Anything else runs to its end, and its reply says that rows are
+   * missing: what was executed is never refused.
+   */
+  replyTooWide(): void {
+    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+      this.#stop('too wide');
+    }
+  }
+
   /** What reads is stopped, and what can be undone, which changes nothing; anything else runs to its end, so that it is not left half done. */
   replyRefused(failure: Failure): void {
     this.#refusal = failure;

@@ -170,6 +170,7 @@ const refusals = {
   killed: ['KILLED', 'Somebody ended the request.'],
   stalled: ['STALLED', 'The reader stalled.'],
   'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
+  'too wide': ['TOO_MANY_COLUMNS', 'The result has too many columns.'],
   'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
   'server left': ['DATABASE_UNREACHABLE', 'The server that was to run it is not used any more.'],
   behind: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'],
@@ -225,6 +226,11 @@ const stops: Readonly<Record<StopReason, StopCause>> = {
     status: 422,
     code: 'RESULT_TOO_LARGE',
     message: 'The result is larger than max_result_bytes, or than 16 MiB where it is held back.',
+  },
+  'too wide': {
+    status: 422,
+    code: 'TOO_MANY_COLUMNS',
+    message: 'The result has more columns than max_columns allows, or 4 MiB of definitions.',
   },
   stopping: {
     status: 502,

@@ -20,6 +20,8 @@ export interface Format extends RunSink {
 export interface FormatEvents {
   /** The body has outgrown `max_result_bytes`; called once. */
   replyTooLarge(): void;
+  /** A result has more columns than are taken. What is not stopped for that is answered with this result empty and marked as cut. */
+  replyTooWide(): void;
   /** There can be no reply of these results, whatever else they are: the failure's outcome is whoever knows it to say. */
   replyRefused(failure: Failure): void;
 }

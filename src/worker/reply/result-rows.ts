@@ -44,6 +44,9 @@ export class ResultRows {
   #plan = noColumns;
   /** Of the current result. */
   #written = 0;
+  /** Whether all rows of the current result are left out. */
+  #isSkipping = false;
+  #isNextSkipped = false;
 
   /** @param module null: rows are written one by one */
   constructor(
@@ -64,7 +67,20 @@ export class ResultRows {
   begin(plan: RowPlan): void {
     this.#plan = plan;
     this.#written = 0;
-    this.isCut = false;
+    this.#isSkipping = this.#isNextSkipped;
+    this.#isNextSkipped = false;
+    this.isCut = this.#isSkipping;
+  }
+
+  /** All is begun anew. */
+  restart(): void {
+    this.count = 0;
+    this.#isNextSkipped = false;
+  }
+
+  /** The rows of the result that begins next are left out. */
+  skipNext(): void {
+    this.#isNextSkipped = true;
   }
 
   /** What the keys of each row take. */
@@ -117,6 +133,7 @@ export class ResultRows {
 
   #rowsLeft(): number {
     const { maxRows } = this.#limits;
+    if (this.#isSkipping) return 0;
     return maxRows > 0 ? maxRows - this.#written : everyRow;
   }
 

@@ -196,9 +196,10 @@ export class Backend {
   }
 
   async #openSession(signal: AbortSignal): Promise<Session> {
-    const { database } = this.#config;
+    const { database, maxColumns } = this.#config;
     const settings = { database, initStatements: initStatements(this.#config) };
     const session = await prepareSession(await this.connect(signal), settings, signal);
+    session.connection.columns.maxColumns = maxColumns;
     if (this.#accepts?.opened(session.identity) === false) {
       const error = new Error('its name leads to another server than was looked at');
       session.connection.destroy(error);

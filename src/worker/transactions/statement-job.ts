@@ -121,6 +121,10 @@ class Results implements LeaseSink {
     this.#sink.columns(columns, more);
   }
 
+  tooWide(): void {
+    this.#sink.tooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     this.#sink.row(bytes, start, end);
   }

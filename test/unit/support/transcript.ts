@@ -220,6 +220,7 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
       : chooseV1(reading.as, limits, exactAsStrings);
   const reply = format.create(createWriter(transport, holdBytes), {
     replyTooLarge: () => {},
+    replyTooWide: () => {},
     replyRefused: () => {},
   });
   let lost: Error | null = null;

@@ -74,6 +74,7 @@ class DbReply implements Format {
   readonly #options: DbReplyOptions;
   readonly #extras: DbExtras | null;
   readonly #rows: ResultRows;
+  readonly #events: FormatEvents;
   #isArray = false;
   #begun = false;
   #inRows = false;
@@ -92,6 +93,7 @@ class DbReply implements Format {
     this.#out = out;
     this.#options = options;
     this.#extras = extras;
+    this.#events = events;
     this.#rows = new ResultRows(out, options, options.rowModule, events);
   }
 
@@ -105,6 +107,11 @@ class DbReply implements Format {
     writeBytes(this.#out, bytes);
     this.#rows.begin(plan);
     this.#inRows = true;
+  }
+
+  tooWide(): void {
+    this.#rows.skipNext();
+    this.#events.replyTooWide();
   }
 
   row(bytes: Buffer, start: number, end: number): void {
@@ -155,7 +162,7 @@ class DbReply implements Format {
     this.#startOver();
     this.#inRows = false;
     this.#resultCount = 0;
-    this.#rows.count = 0;
+    this.#rows.restart();
     this.#anyTruncated = false;
     return true;
   }

@@ -41,6 +41,14 @@ const severalResults = refusal(
   'The statement has more than one result set, and this protocol carries one.',
 );
 
+/** The statement was one that is not stopped. */
+const tooManyColumns: DriverError = {
+  code: 'RESOURCE_EXHAUSTED',
+  message:
+    'The result has more columns than max_columns allows, or 4 MiB of definitions. The statement was executed.',
+  outcome: 'partial',
+};
+
 /** Creates what stands before rows: to be kept for as long as possible. */
 export function createDriverHeads(): ResultHeads {
   return new ResultHeads((columns) => {
@@ -80,6 +88,7 @@ class DriverJson implements Format {
   #resultSets = 0;
   /** There can be no reply: what comes is forgotten. */
   #isRefused = false;
+  #isTooWide = false;
 
   constructor(out: ReplyWriter, options: DriverReplyOptions, events: FormatEvents) {
     this.#out = out;
@@ -101,6 +110,13 @@ class DriverJson implements Format {
     writeBytes(this.#out, bytes);
     this.#rows.begin(plan);
     this.#phase = 'in rows';
+  }
+
+  tooWide(): void {
+    if (this.#isRefused) return;
+    this.#isTooWide = true;
+    this.#rows.skipNext();
+    this.#events.replyTooWide();
   }
 
   row(bytes: Buffer, start: number, end: number): void {
@@ -146,7 +162,8 @@ class DriverJson implements Format {
     this.#hasMembers = false;
     this.#resultSets = 0;
     this.#isRefused = false;
-    this.#rows.count = 0;
+    this.#isTooWide = false;
+    this.#rows.restart();
     return true;
   }
 
@@ -170,7 +187,7 @@ class DriverJson implements Format {
   finish({ failure }: Answer): boolean {
     const { isCut } = this.#rows;
     if (failure !== null) this.#writeError(this.#describe(failure));
-    else if (isCut) this.#writeError(this.#tooManyRows());
+    else if (isCut) this.#writeError(this.#isTooWide ? tooManyColumns : this.#tooManyRows());
     else this.#writeEnd();
     this.#out.end();
     return true;

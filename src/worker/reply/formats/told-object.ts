@@ -40,6 +40,8 @@ class ToldObjectFormat implements Format {
 
   columns(): void {}
 
+  tooWide(): void {}
+
   row(): void {}
 
   endOfRows(): void {}

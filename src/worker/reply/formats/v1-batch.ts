@@ -56,6 +56,10 @@ class V1Batch implements Format {
     this.#statement().columns(columns, more);
   }
 
+  tooWide(): void {
+    this.#statement().tooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     this.#current?.row(bytes, start, end);
   }

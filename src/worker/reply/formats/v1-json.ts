@@ -132,6 +132,11 @@ export class V1Json implements Format {
     this.#countBefore = this.#rows.count;
   }
 
+  tooWide(): void {
+    this.#rows.skipNext();
+    this.#events.replyTooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRefused) this.#rows.writeOne(bytes, start, end);
   }
@@ -183,7 +188,7 @@ export class V1Json implements Format {
     this.#isRefused = false;
     this.#isSeveral = false;
     this.#resultCount = 0;
-    this.#rows.count = 0;
+    this.#rows.restart();
     return true;
   }
 

@@ -145,6 +145,13 @@ class V1Stream implements Format {
     this.#rows.begin(plan);
   }
 
+  /** What is not stopped for that is answered in JSON, which can say that rows are missing. */
+  tooWide(): void {
+    if (this.#hasBegun || this.#isRefused) return;
+    this.#json ??= this.#createJson();
+    this.#json.tooWide();
+  }
+
   row(bytes: Buffer, start: number, end: number): void {
     if (this.#json !== null) this.#json.row(bytes, start, end);
     else if (!this.#isRefused) this.#rows.writeOne(bytes, start, end);
@@ -191,7 +198,7 @@ class V1Stream implements Format {
     this.#hasBegun = false;
     this.#isRefused = false;
     this.#isCut = false;
-    this.#rows.count = 0;
+    this.#rows.restart();
     return true;
   }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand } from '../../../../src/shared/mysql/command-packets.ts';
-import { Framing } from '../../../../src/shared/mysql/framing.ts';
+import { Framing, skipPackets } from '../../../../src/shared/mysql/framing.ts';
 import {
   errorPacket,
   flags,
@@ -175,4 +175,18 @@ test('sends a command of 16 MiB and more in packets that a server can put togeth
     assert.equal(received.length, 1);
     assert.ok(received[0]?.equals(Buffer.concat([Buffer.from([3]), Buffer.from(text)])));
   }
+});
+
+test('packets are skipped in sequence, and never an error, a part of one or more than is wanted', () => {
+  const packets = [Buffer.from('a'), Buffer.from('bc'), errorPacket(1317, 'killed')];
+  const bytes = toBytes(packets, 255);
+  const skip = (most: number, cut = 0, sequence = 255) => {
+    const ahead = { bytes, position: 0, end: bytes.length - cut, sequence };
+    const count = skipPackets(ahead, most);
+    return [count, ahead.position, ahead.sequence];
+  };
+  assert.deepEqual(skip(9), [2, 11, 1]);
+  assert.deepEqual(skip(1), [1, 5, 0]);
+  assert.deepEqual(skip(9, bytes.length - 10), [1, 5, 0]);
+  assert.deepEqual(skip(9, 0, 7), [0, 0, 7]);
 });
