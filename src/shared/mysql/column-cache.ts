@@ -1,6 +1,7 @@
 // Column definitions that a connection has seen, found again by their bytes: most results repeat.
 // Must not know queries. Hot: a result whose columns are among those that were seen last costs one comparison or a
 // few, whatever their number.
+import { type Flavour, guessBits, hasDoubtfulBits, withGuesses } from './doubtful-bits.ts';
 import { headerBytes, type PacketsAhead } from './framing.ts';
 import { type Column, parseColumn } from './packets.ts';
 
@@ -11,9 +12,12 @@ type Known = {
   /** The same with their headers, as they stand in an answer whose first result they belong to. */
   readonly packets: Buffer;
   readonly columns: readonly Column[];
+  /** The same with guesses of how their BITs are to be read, by the guesses; null: there is no doubt. */
+  readonly guessed: Map<string, readonly Column[]> | null;
 };
 
 const noneKnown: Known[] = [];
+const noBytes = Buffer.alloc(0);
 /** What one connection's definitions may come to; then all are forgotten. */
 const mostKnownBytes = 256 * 1024;
 /** Sets of as many definitions among which one is looked for. */
@@ -36,18 +40,20 @@ export class ColumnCache {
   /** A result with more columns is too wide: its definitions are not added. */
   maxColumns = usualMaxColumns;
   readonly #extended: boolean;
+  readonly #flavour: Flavour;
   /** By number of columns; what was seen last, or is found again and again, comes first. */
   readonly #known = new Map<number, Known[]>();
   #knownBytes = 0;
   /** What was taken of the current result. */
-  #taken: readonly Column[] | null = null;
+  #taken: Known | null = null;
   #bytes = Buffer.allocUnsafe(usualBytes);
   #length = 0;
   readonly #ends: number[] = [];
 
   /** @param extended whether MariaDB's extended metadata was negotiated */
-  constructor(extended: boolean) {
+  constructor(extended: boolean, flavour: Flavour) {
     this.#extended = extended;
+    this.#flavour = flavour;
   }
 
   begin(): void {
@@ -66,14 +72,14 @@ export class ColumnCache {
     if (ahead.sequence !== firstSequence) return false;
     const known = this.#known.get(count) ?? noneKnown;
     for (let index = 0; index < known.length; index += 1) {
-      const { packets, columns } = known[index] as Known;
+      const { packets } = known[index] as Known;
       // The first one's length tells most of them apart without a native call.
       if (packets[0] !== ahead.bytes[ahead.position]) continue;
       const end = ahead.position + packets.length;
       if (end > ahead.end || packets.compare(ahead.bytes, ahead.position, end) !== 0) continue;
       ahead.position = end;
       ahead.sequence = (firstSequence + count) & 0xff;
-      this.#taken = columns;
+      this.#taken = known[index] as Known;
       bringForward(known, index);
       return true;
     }
@@ -102,24 +108,45 @@ export class ColumnCache {
     return this.#ends.push(wanted);
   }
 
-  /** @throws RangeError where a definition ends early */
-  finish(): readonly Column[] {
-    if (this.#taken !== null) return this.#taken;
+  /**
+   * @param sql the statement, for what the definitions leave open
+   * @throws RangeError where a definition ends early
+   */
+  finish(sql: string): readonly Column[] {
+    const known = this.#taken ?? this.#findOrLearn();
+    return known.guessed === null ? known.columns : this.#guess(known, known.guessed, sql);
+  }
+
+  #guess(
+    { columns }: Known,
+    guessed: Map<string, readonly Column[]>,
+    sql: string,
+  ): readonly Column[] {
+    const guesses = guessBits(columns, this.#flavour, sql);
+    let found = guessed.get(guesses);
+    if (found === undefined) {
+      found = withGuesses(columns, guesses);
+      guessed.set(guesses, found);
+    }
+    return found;
+  }
+
+  #findOrLearn(): Known {
     const length = this.#length;
-    if (length > mostBytes) return this.#parse();
+    if (length > mostBytes) return this.#create(noBytes, noBytes);
     const known = this.#known.get(this.#ends.length) ?? noneKnown;
     const index = known.findIndex(
       ({ bytes }) => bytes.length === length && bytes.compare(this.#bytes, 0, length) === 0,
     );
     if (index < 0) return this.#learn();
-    const { columns } = known[index] as Known;
+    const found = known[index] as Known;
     bringForward(known, index);
-    return columns;
+    return found;
   }
 
-  #learn(): readonly Column[] {
+  #learn(): Known {
     const bytes = Buffer.from(this.#bytes.subarray(0, this.#length));
-    const known: Known = { bytes, packets: this.#toPackets(), columns: this.#parse() };
+    const known = this.#create(bytes, this.#toPackets());
     const newBytes = bytes.length + known.packets.length;
     if (this.#knownBytes + newBytes > mostKnownBytes) {
       this.#known.clear();
@@ -129,7 +156,13 @@ export class ColumnCache {
     const others = this.#known.get(count) ?? noneKnown;
     this.#known.set(count, [known, ...others].slice(0, mostAlike));
     this.#knownBytes += newBytes;
-    return known.columns;
+    return known;
+  }
+
+  #create(bytes: Buffer, packets: Buffer): Known {
+    const columns = this.#parse();
+    const guessed = hasDoubtfulBits(columns, this.#flavour) ? new Map() : null;
+    return { bytes, packets, columns, guessed };
   }
 
   #toPackets(): Buffer {

@@ -77,7 +77,7 @@ export class Connection {
     this.#endHandshake = end;
     this.threadId = threadId;
     this.serverVersion = serverVersion;
-    this.columns = new ColumnCache(extendedMetadata);
+    this.columns = new ColumnCache(extendedMetadata, this.flavour);
     this.#framing = new Framing(
       (bytes, start, end) => this.#handlePacket(bytes, start, end),
       (reason) =>

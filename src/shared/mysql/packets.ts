@@ -72,6 +72,8 @@ export type Column = {
   readonly extendedType: string | null;
   /** The character set, by MySQL's name, of its name and of what bears no number of its own; null: UTF-8. */
   readonly resultCharset: string | null;
+  /** Of a BIT whose cells may be decimal text in the place of its bytes: what a cell is taken for that could be both. */
+  readonly doubtfulBits?: 'text' | 'bytes';
 };
 
 /** Walks over the fields of one packet. Reading past the end throws RangeError. */

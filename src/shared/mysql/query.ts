@@ -78,6 +78,7 @@ export class QueryCommand implements Command {
   readonly packet: Buffer;
   /** The complete results so far, in order. */
   readonly results: ResultNote[] = [];
+  readonly #sql: string;
   #sink: ResultSink;
   readonly #columns: ColumnCache;
   readonly #events: QueryEvents;
@@ -107,6 +108,7 @@ export class QueryCommand implements Command {
     traceparent: string | null = null,
   ) {
     this.packet = encodeQuery(sql, connection.hasQueryAttributes, traceparent);
+    this.#sql = sql;
     this.#columns = connection.columns;
     this.#sink = sink;
     this.#events = events;
@@ -228,7 +230,7 @@ export class QueryCommand implements Command {
   #endOfColumnsPacket(bytes: Buffer, start: number, end: number): boolean {
     const more = (parseEofStatus(bytes, start, end) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
-    const columns = this.#isTooWide ? noColumns : this.#columns.finish();
+    const columns = this.#isTooWide ? noColumns : this.#columns.finish(this.#sql);
     this.#sink.columns(this.#charset === null ? columns : inCharset(columns, this.#charset), more);
     return false;
   }

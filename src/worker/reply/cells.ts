@@ -3,6 +3,7 @@
 import { decode } from '../../shared/mysql/decoding.ts';
 import { writeBase64 } from './base64.ts';
 import { type CellKind, type Conversion, cellKinds } from './column-kinds.ts';
+import { readBits } from './doubtful-bits.ts';
 import { isDigit, isJsonNumber } from './json-number.ts';
 import { compactJson } from './json-value.ts';
 import { writeBytes, writeText } from './text.ts';
@@ -118,12 +119,19 @@ function writeJson(out: ReplyWriter, source: Buffer, start: number, end: number)
 /** Converts first, then writes what that gives as the kind that it is. */
 function writeForeign(
   out: ReplyWriter,
-  { charset, maybeAscii, kind }: Conversion,
+  conversion: Conversion,
   source: Buffer,
   start: number,
   end: number,
 ): void {
   const bytes = source.subarray(start, end);
+  if ('bits' in conversion) {
+    const value = readBits(bytes, conversion);
+    if (value === null) writeBit(out, source, start, end);
+    else writeBytes(out, Buffer.from(`"${value}"`));
+    return;
+  }
+  const { charset, maybeAscii, kind } = conversion;
   const isAscii = maybeAscii && !bytes.includes(0);
   const text = isAscii ? bytes : Buffer.from(decode(bytes, charset));
   writeCell(out, kind, null, text, 0, text.length);

@@ -108,8 +108,19 @@ const alwaysText = new Set([
 ]);
 const alwaysBinary = new Set(['GEOMETRY', 'VECTOR']);
 
+/** How a cell is converted before it is written. */
+export type Conversion = CharsetConversion | BitConversion;
+
+/** Of a BIT whose cells are its bytes or its decimal digits. */
+export type BitConversion = {
+  /** As the column is declared, 1 to 64. */
+  readonly bits: number;
+  /** What a cell is taken for that could be both. */
+  readonly rather: 'text' | 'bytes';
+};
+
 /** What a cell is that comes in another character set. */
-export type Conversion = {
+export type CharsetConversion = {
   readonly charset: string;
   /** Some of the column's cells may come in ASCII all the same: those in which there is no zero byte. */
   readonly maybeAscii: boolean;
@@ -149,7 +160,7 @@ function isJson({ type, extendedType }: Column): boolean {
 }
 
 /**
- * From which character set cells of this kind are converted; null where they are UTF-8.
+ * How cells of this kind are converted; null where they are written as they come: text in UTF-8, and a BIT's bytes.
  *
  * A column's own number tells it for text. Numbers, dates, and MySQL's columns of type JSON bear the binary number
  * and come in the character set of the result: JSON always, the others in a wide one, MariaDB's all and MySQL's in
@@ -157,6 +168,9 @@ function isJson({ type, extendedType }: Column): boolean {
  * a date has ASCII in it, and so a zero byte in any wide character set.
  */
 export function findConversion(column: Column, kind: CellKind): Conversion | null {
+  if (kind === cellKinds.bit && column.doubtfulBits !== undefined) {
+    return { bits: Math.min(Math.max(column.length, 1), 64), rather: column.doubtfulBits };
+  }
   if (kind === cellKinds.binary || kind === cellKinds.bit) return null;
   if (!isBinaryCharset(column.charset)) {
     const charset = foreignCharset(column.charset);

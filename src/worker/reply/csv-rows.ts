@@ -5,6 +5,7 @@ import { decode } from '../../shared/mysql/decoding.ts';
 import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
 import { bitDigits, longestBit, skipZeros } from './cells.ts';
 import { type CellKind, cellKinds } from './column-kinds.ts';
+import { readBits } from './doubtful-bits.ts';
 import type { RowPlan } from './rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
@@ -48,8 +49,14 @@ export function writeRecord(
       writeCell(out, kinds[index] as CellKind, source.subarray(from, position));
       continue;
     }
-    const { charset, maybeAscii, kind } = conversion;
     const cell = source.subarray(from, position);
+    if ('bits' in conversion) {
+      const value = readBits(cell, conversion);
+      if (value === null) writeCell(out, cellKinds.bit, cell);
+      else writeAscii(out, String(value));
+      continue;
+    }
+    const { charset, maybeAscii, kind } = conversion;
     const isAscii = maybeAscii && !cell.includes(0);
     writeCell(out, kind, isAscii ? cell : Buffer.from(decode(cell, charset)));
   }

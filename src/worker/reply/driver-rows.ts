@@ -3,6 +3,7 @@
 import { decode } from '../../shared/mysql/decoding.ts';
 import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
 import type { Conversion } from './column-kinds.ts';
+import { bitBytes, readBits } from './doubtful-bits.ts';
 import type { RowPlan } from './rows.ts';
 import { writeAscii } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
@@ -19,9 +20,9 @@ const pieceBytes = 6144;
 const lengthRoom = 20;
 const pieceRoom = (pieceBytes / 3) * 4 + 8;
 
-/** What a row without cells takes, and what each byte of a row packet becomes at most: NULL is one, and `"-1",`. */
+/** What a row without cells takes, and what each byte of a row packet becomes at most: a BIT(64) that came as one digit has two, and then eleven of base64 and `"8",`. */
 export const driverRowFrame = 40;
-export const driverRowGrowth = 6;
+export const driverRowGrowth = 8;
 
 /** Writes a row packet as `{"lengths":["2","-1"],"values":"…"}`. @throws RangeError when the packet does not hold what the plan says */
 export function writeDriverRow(
@@ -165,7 +166,12 @@ function convertRow(
 }
 
 function convertCell(conversion: Conversion | null, cell: Buffer): Buffer {
-  if (conversion === null || (conversion.maybeAscii && !cell.includes(0))) return cell;
+  if (conversion === null) return cell;
+  if ('bits' in conversion) {
+    const value = readBits(cell, conversion);
+    return value === null ? cell : bitBytes(value, conversion.bits);
+  }
+  if (conversion.maybeAscii && !cell.includes(0)) return cell;
   return Buffer.from(decode(cell, conversion.charset));
 }
 

@@ -72,7 +72,7 @@ export function createScriptedConnection(
     flavour: 'mariadb',
     serverVersion: '10.11.0-MariaDB',
     hasQueryAttributes: false,
-    columns: new ColumnCache(false),
+    columns: new ColumnCache(false, 'mariadb'),
     get isLost() {
       return isLost;
     },

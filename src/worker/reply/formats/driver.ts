@@ -53,9 +53,10 @@ const tooManyColumns: DriverError = {
 export function createDriverHeads(): ResultHeads {
   return new ResultHeads((columns) => {
     const plan = planRow(columns, rawCells);
-    const fields = columns.map((column, at) =>
-      describeField(column, (plan.conversions[at] ?? null) !== null),
-    );
+    const fields = columns.map((column, at) => {
+      const conversion = plan.conversions[at] ?? null;
+      return describeField(column, conversion !== null && 'charset' in conversion);
+    });
     return { bytes: Buffer.from(`"fields":${JSON.stringify(fields)},"rows":[`), plan };
   });
 }

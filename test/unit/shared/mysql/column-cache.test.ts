@@ -13,7 +13,7 @@ function read(cache: ColumnCache, names: readonly string[]): readonly Column[] {
     const packet = columnPacket({ name });
     assert.equal(cache.add(packet, 0, packet.length), index + 1);
   }
-  return cache.finish();
+  return cache.finish('');
 }
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name.toString());
@@ -21,7 +21,7 @@ const wide = Array.from({ length: 1_000 }, (_, n) => `column ${n}`);
 
 for (const names of [[], ['a'], ['a', 'b', 'a'], wide]) {
   test(`${names.length} columns are known again, by what they say and not by their size`, () => {
-    const cache = new ColumnCache(false);
+    const cache = new ColumnCache(false, 'mariadb');
     const first = read(cache, names);
     const others = names.map((name) => name.replace(/.$/, '!'));
     const other = read(cache, others);
@@ -33,7 +33,7 @@ for (const names of [[], ['a'], ['a', 'b', 'a'], wide]) {
 }
 
 test('however many there are, each is read right', () => {
-  const cache = new ColumnCache(false);
+  const cache = new ColumnCache(false, 'mariadb');
   for (let round = 0; round < 2; round += 1) {
     for (let n = 10_000; n < 16_000; n += 1) {
       assert.deepEqual(namesOf(read(cache, [`v${n}`, 'w'])), [`v${n}`, 'w']);
@@ -44,7 +44,7 @@ test('however many there are, each is read right', () => {
 });
 
 test('more than is kept of definitions is forgotten, and read anew', () => {
-  const cache = new ColumnCache(false);
+  const cache = new ColumnCache(false, 'mariadb');
   const first = read(cache, ['first']);
   for (let n = 10; n < 60; n += 1) read(cache, [...wide, '!'.repeat(n)]);
   const again = read(cache, ['first']);
@@ -69,12 +69,12 @@ function ahead(names: readonly string[], first = 2): PacketsAhead {
 
 function take(cache: ColumnCache, packets: PacketsAhead, count: number): readonly Column[] | null {
   cache.begin();
-  return cache.takeKnown(packets, count) ? cache.finish() : null;
+  return cache.takeKnown(packets, count) ? cache.finish('') : null;
 }
 
 for (const names of [['a'], ['a', 'b', 'a'], wide]) {
   test(`${names.length} columns that are known are taken at once, whole and in sequence`, () => {
-    const cache = new ColumnCache(false);
+    const cache = new ColumnCache(false, 'mariadb');
     const others = names.map((name) => name.replace(/.$/, '!'));
     assert.equal(take(cache, ahead(names), names.length), null);
     const first = read(cache, names);
@@ -89,7 +89,7 @@ for (const names of [['a'], ['a', 'b', 'a'], wide]) {
 }
 
 test('nothing is taken that is cut, out of sequence, of another number, or different in a byte', () => {
-  const cache = new ColumnCache(false);
+  const cache = new ColumnCache(false, 'mariadb');
   read(cache, ['a', 'b']);
   const whole = ahead(['a', 'b']);
   const definitionsEnd = whole.end - 'what follows'.length;
@@ -114,7 +114,7 @@ test('nothing is taken that is cut, out of sequence, of another number, or diffe
 });
 
 test('what is asked for again and again is not lost among what comes by once', () => {
-  const cache = new ColumnCache(false);
+  const cache = new ColumnCache(false, 'mariadb');
   const often = read(cache, ['often']);
   let taken = 0;
   for (let n = 0; n < 100; n += 1) {
