@@ -22,6 +22,7 @@ export function connectionSettings(
     database: config.database,
     multiStatements: config.multiStatements,
     tls: config.tls === 'off' ? null : { verify: config.tls === 'verify', ...config.tlsTexts },
+    serverKeys: config.serverKeys,
     connectTimeoutMs,
     arena,
   };

@@ -1,6 +1,7 @@
 // --check's questions to the databases: every server of every section is asked, described, and its connections are counted.
 // Must not know what else --check looks at, nor where it is printed.
 import { type LedgerTable, parseLedgerTable } from '../shared/ledger/ledger-table.ts';
+import { waysToSendPassword } from '../shared/mysql/password-guard.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Candidate, candidateKey, formatCandidate } from '../shared/settings/candidates.ts';
 import type { Config, Sections } from '../shared/settings/config.ts';
@@ -178,6 +179,7 @@ function describeCandidate(
       ` = ${total.needed + total.overlap}`,
     ...[
       ...(warning === null ? [] : [warning]),
+      ...(facts.isRemembered ? [rememberedLogin] : []),
       ...(facts.part === null ? [] : findRoleSpots(facts.part)),
       ...facts.blindSpots,
       ...facts.excessGrants,
@@ -187,6 +189,10 @@ function describeCandidate(
     ...warnOf('the account', facts.maxUserConnections, ofAccount),
   ];
 }
+
+const rememberedLogin =
+  'the login works only while the server remembers the password, which it forgets when it starts anew, with FLUSH PRIVILEGES and ' +
+  `when the password changes: ${waysToSendPassword}`;
 
 /** How far a replica is behind is known to a gateway only, which has asked the primary for a while. */
 function describePart(verdict: Verdict | null, part: Part | null): readonly string[] {

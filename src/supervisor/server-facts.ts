@@ -22,6 +22,8 @@ export type ServerFacts = {
   readonly maxConnections: number;
   /** The most that the account may have at a time; null: it has no limit of its own. */
   readonly maxUserConnections: number | null;
+  /** Whether the login works only while the server remembers the password. */
+  readonly isRemembered: boolean;
   /** Why `init_sql` was refused; null when it was not, or there is none. */
   readonly initSqlProblem: string | null;
   /** Grants whose lack keeps `session_reset = auto` from knowing views and triggers, as warnings; none under `always`. */
@@ -104,6 +106,7 @@ async function fetchFacts(connection: Connection, config: Config): Promise<Serve
     maxConnections: Number(maxConnections),
     // 0 means none, and is what MariaDB and MySQL say where neither account nor server has one.
     maxUserConnections: Number(maxUserConnections) || null,
+    isRemembered: connection.isRemembered,
     initSqlProblem: await tryOut(connection, initStatements(config)),
     blindSpots: sight === null || config.sessionReset === 'always' ? [] : findBlindSpots(sight),
     excessGrants: findExcessGrants(sight?.grants ?? []),

@@ -41,6 +41,8 @@ export type Gateway = Ask &
  */
 export type Target = Pick<Database, 'host' | 'user' | 'password' | 'name'> & {
   readonly port?: number;
+  /** Keys of its servers, PEM; missing or null: they have none. */
+  readonly serverKey?: string | null;
 };
 
 const entry = fileURLToPath(new URL('../../src/supervisor/main.js', import.meta.url));
@@ -68,9 +70,18 @@ export async function startGateway(wish: {
   const pidfile = String(wish.settings?.pidfile ?? path('gateway.pid'));
   const logfile = String(wish.settings?.log ?? path('log'));
   const readLog = () => (existsSync(logfile) ? readFileSync(logfile, 'utf8') : '');
+  const keyed = (target: Target, own: Settings = {}): Settings => {
+    const { serverKey = null } = target;
+    if (serverKey === null || 'tls' in own || 'socket' in own) return {};
+    const keyFile = path(`${target.name}.pem`);
+    writeFileSync(keyFile, serverKey);
+    return { server_public_key: keyFile };
+  };
   const settings: Settings = {
     ...accountOf(wish.database),
-    ...(wish.overSocket === undefined ? addressOf(wish.database) : { socket: wish.overSocket }),
+    ...(wish.overSocket === undefined
+      ? { ...addressOf(wish.database), ...keyed(wish.database, wish.settings) }
+      : { socket: wish.overSocket }),
     listen: '127.0.0.1:0',
     workers: 2,
     pidfile,
@@ -83,7 +94,12 @@ export async function startGateway(wish: {
   const sections = [
     formatSection(section, settings),
     ...beside.map(([name, { database, settings: own }]) =>
-      formatSection(name, { ...accountOf(database), ...addressOf(database), ...own }),
+      formatSection(name, {
+        ...accountOf(database),
+        ...addressOf(database),
+        ...keyed(database, own),
+        ...own,
+      }),
     ),
   ];
   writeFileSync(configPath, sections.join('\n'), { mode: 0o600 });

@@ -34,6 +34,8 @@ export type Established = {
   readonly extendedMetadata: boolean;
   /** Whether query attributes were negotiated. */
   readonly hasQueryAttributes: boolean;
+  /** Whether the server let us in only because it remembers the password. */
+  readonly isRemembered: boolean;
   /** Where the socket's bytes arrive; null: as its events. */
   readonly intake: Intake | null;
   /** Ends what shook hands. */
@@ -59,6 +61,8 @@ export class Connection {
   readonly serverVersion: string;
   /** Whether statements are sent with query attributes, if only to say that they have none. */
   readonly hasQueryAttributes: boolean;
+  /** Whether the server let us in only because it remembers the password: when it does not, it gets none. */
+  readonly isRemembered: boolean;
   /** The column definitions of this connection's results. */
   readonly columns: ColumnCache;
   /** The longest cell that the server can send: its max_allowed_packet, once that is known. */
@@ -73,6 +77,7 @@ export class Connection {
   constructor(established: Established) {
     const { socket, threadId, serverVersion, extendedMetadata, intake, end } = established;
     this.hasQueryAttributes = established.hasQueryAttributes;
+    this.isRemembered = established.isRemembered;
     this.#socket = socket;
     this.#endHandshake = end;
     this.threadId = threadId;

@@ -31,6 +31,8 @@ export type ConnectionSettings = {
   readonly database: string;
   readonly multiStatements: boolean;
   readonly tls: TlsSettings | null;
+  /** PEM texts: the RSA keys that the server may have, for a password over TCP without TLS. */
+  readonly serverKeys: readonly string[];
   readonly connectTimeoutMs: number;
   /** Where all connections of a process read into, one after the other, `leastArenaBytes` or more; not used with TLS. */
   readonly arena: Buffer;
@@ -66,7 +68,11 @@ export function openConnection(
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const intake = settings.tls === null ? { receive: () => {} } : null;
-    const options = mysql2Options(settings, intake);
+    let isRemembered = false;
+    const onRemembered = () => {
+      isRemembered = true;
+    };
+    const options = mysql2Options(settings, intake, onRemembered);
     const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
     const abort = () => fail(signal.reason as Error);
     const fail = (error: Error) => {
@@ -88,6 +94,7 @@ export function openConnection(
           serverVersion: raw._handshakePacket.serverVersion,
           extendedMetadata: raw._mariadbExtendedMetadata,
           hasQueryAttributes: hasQueryAttributes(),
+          isRemembered,
           intake,
           end: () => raw.destroy(),
         }),
@@ -131,8 +138,9 @@ function streamOf(settings: ConnectionSettings, intake: Intake | null): { stream
 function mysql2Options(
   settings: ConnectionSettings,
   intake: Intake | null,
+  onRemembered: () => void,
 ): mysql.ConnectionOptions {
-  const { tls } = settings;
+  const { tls, serverKeys } = settings;
   return {
     ...(settings.socket === null
       ? { host: settings.host, port: settings.port }
@@ -147,7 +155,9 @@ function mysql2Options(
     keepAliveInitialDelay: keepAliveDelayMs,
     flags: unwantedFlags,
     multipleStatements: settings.multiStatements,
-    ...(tls === null && settings.socket === null ? { authPlugins: plainTcpPlugins() } : {}),
+    ...(tls === null && settings.socket === null
+      ? { authPlugins: plainTcpPlugins({ serverKeys, onRemembered }) }
+      : {}),
     ...streamOf(settings, intake),
     ...(tls === null
       ? {}

@@ -71,7 +71,7 @@ function towardsMysql(
   values: Values,
   written: ReadonlySet<string>,
 ): readonly Rule[] {
-  const { candidates, tls, tlsCa, tlsCert, tlsKey } = config;
+  const { candidates, tls, tlsCa, tlsCert, tlsKey, serverPublicKey } = config;
   const { host: hosts, socket } = values;
   // `localhost` beside a socket is how MySQL's own option files are written.
   const isOwnHost = hosts?.every(({ host, port }) => host === 'localhost' && port === null) ?? true;
@@ -85,6 +85,11 @@ function towardsMysql(
       values.password !== null && values.password_file !== null,
       'password_file',
       'and `password` cannot both be set',
+    ],
+    [
+      serverPublicKey !== null && (!isPlain || socket !== null),
+      'server_public_key',
+      'is for a password over TCP without TLS: it does nothing with `tls` or `socket`',
     ],
     [isPlain && tlsCa !== null, 'tls_ca', 'needs `tls = verify`'],
     [tls === 'required' && tlsCa !== null, 'tls_ca', 'checks nothing without `tls = verify`'],
@@ -157,9 +162,17 @@ function ofFiles(config: Config, values: Values): readonly Rule[] {
 }
 
 function filesToRead({ configPath }: Config, values: Values): ReadonlySet<string | null> {
-  const { password_file, token_file, session_key_file } = values;
+  const { password_file, token_file, session_key_file, server_public_key } = values;
   const { tls_ca, tls_cert, tls_key, https_cert, https_key } = values;
-  const named = [password_file, token_file, session_key_file, tls_ca, tls_cert, tls_key];
+  const named = [
+    password_file,
+    token_file,
+    session_key_file,
+    server_public_key,
+    tls_ca,
+    tls_cert,
+    tls_key,
+  ];
   return new Set([normalize(configPath), ...named, https_cert, https_key]);
 }
 

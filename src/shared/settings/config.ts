@@ -39,6 +39,8 @@ type Composed = {
   readonly sessionKey: string | null;
   /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
   readonly tlsTexts: TlsTexts;
+  /** PEM texts: the keys that stood in `server_public_key`. */
+  readonly serverKeys: readonly string[];
   /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
   readonly httpsTexts: KeyPair | null;
   /** What is read anew on SIGHUP. */
@@ -81,6 +83,7 @@ export type Surroundings = {
   readonly tokens: readonly string[] | null;
   readonly sessionKey: string | null;
   readonly tlsTexts: TlsTexts | null;
+  readonly serverKeys: readonly string[];
   readonly httpsTexts: KeyPair | null;
   readonly credentialFiles: CredentialFiles;
   readonly workers: number;
@@ -150,6 +153,7 @@ export function composeConfig(
     tokens: Object.freeze([...tokens]),
     sessionKey: around.sessionKey,
     tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
+    serverKeys: Object.freeze([...around.serverKeys]),
     httpsTexts: around.httpsTexts,
     credentialFiles: around.credentialFiles,
     allowHosts: acceptedHosts(values),

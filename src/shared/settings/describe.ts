@@ -93,6 +93,7 @@ const fields = {
   tls_ca: 'tlsCa',
   tls_cert: 'tlsCert',
   tls_key: 'tlsKey',
+  server_public_key: 'serverPublicKey',
   init_sql: 'initSql',
   listen_mode: 'listenMode',
   workers: 'workers',

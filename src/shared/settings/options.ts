@@ -80,6 +80,12 @@ export const options = {
   tls_ca: { type: path, initial: null, meaning: 'certificates to trust, PEM, for `tls = verify`' },
   tls_cert: { type: path, initial: null, meaning: 'certificate shown to MySQL, PEM' },
   tls_key: { type: path, initial: null, meaning: 'its private key, PEM' },
+  server_public_key: {
+    type: path,
+    initial: null,
+    meaning:
+      "file with MySQL's RSA key, PEM, or with those of several servers: a password leaves under no other over TCP without TLS. Read at the start only",
+  },
   init_sql: {
     type: { kind: 'sql' },
     initial: null,

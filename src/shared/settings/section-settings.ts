@@ -2,6 +2,7 @@
 // Must not know which sections there are, nor what the settings are for.
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parseServerKeys } from '../server-keys.ts';
 import { type Candidates, candidateKey, formatCandidate } from './candidates.ts';
 import {
   type Config,
@@ -17,6 +18,7 @@ import {
   isOpenToOthers,
   parseTokens,
   readCredentials,
+  readRegularFile,
 } from './credentials.ts';
 import { logDirectory, type Place, runDirectory, stateDirectory } from './default-paths.ts';
 import { readSection, type TextFault } from './ini-section.ts';
@@ -79,6 +81,7 @@ export function loadInstance(
   const tokens = env.DBHTTPD_TOKEN === undefined ? null : parseTokens(env.DBHTTPD_TOKEN);
   const { session_key_file: keyFile } = values;
   const key = keyFile === null ? null : readSessionKey(keyFile);
+  const serverKeys = readServerKeys(values.server_public_key);
   const around: Surroundings = {
     section: name,
     configPath: file.path,
@@ -87,6 +90,7 @@ export function loadInstance(
     tokens: tokens ?? found.tokens,
     sessionKey: key?.ok === true ? key.key : null,
     tlsTexts: found.tlsTexts,
+    serverKeys: serverKeys.keys,
     httpsTexts: found.httpsTexts,
     workers: Math.min(processorCount(), mostWorkers),
     log: join(logDirectory(place), `dbhttpd-${name}.log`),
@@ -96,6 +100,7 @@ export function loadInstance(
   const additions = [
     ...faults,
     ...(key?.ok === false ? [{ key: 'session_key_file', problem: key.problem } as const] : []),
+    ...serverKeys.faults,
     ...findNoTokens(tokens),
     ...findOpenSecrets(file.stats, values),
     ...findBadPlaces(values),
@@ -112,16 +117,22 @@ export function loadBeside(
   const own = credentialFiles(written.values, {});
   const files = { ...own, token_file: null, https_cert: null, https_key: null };
   const { found, faults } = readCredentials(files);
+  const serverKeys = readServerKeys(written.values.server_public_key);
   const around: Surroundings = {
     ...first.config,
     section: written.name,
     credentialFiles: Object.freeze(files),
     password: found.password,
     tlsTexts: found.tlsTexts,
+    serverKeys: serverKeys.keys,
   };
   // Drivers name no section: they are given the first.
   const values: Values = { ...withInstance(written.values, first.values), drivers: 'off' };
-  const additions = [...faults, ...findOpenSecrets(file.stats, written.values)];
+  const additions = [
+    ...faults,
+    ...serverKeys.faults,
+    ...findOpenSecrets(file.stats, written.values),
+  ];
   return compose(written, values, around, (key) => !isOfInstance(key), additions);
 }
 
@@ -190,6 +201,28 @@ function compose(
   const faulty = new Set(written.faults.map((one) => one.key));
   const faults = [...written.faults, ...further.filter((one) => !faulty.has(one.key))];
   return { values, config: composed.config, faults };
+}
+
+/** The keys are no secret: the file may be open to others. @param path null: not set */
+function readServerKeys(path: string | null): {
+  readonly keys: readonly string[];
+  readonly faults: readonly Addition[];
+} {
+  if (path === null) return { keys: [], faults: [] };
+  const found = readText(path);
+  const keys = found.ok ? parseServerKeys(found.text) : found.problem;
+  return typeof keys === 'string'
+    ? { keys: [], faults: [{ key: 'server_public_key', problem: keys }] }
+    : { keys, faults: [] };
+}
+
+function readText(path: string): { ok: true; text: string } | { ok: false; problem: string } {
+  try {
+    return { ok: true, text: readRegularFile(path).bytes.toString('latin1') };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { ok: false, problem: `cannot be read (${code ?? message})` };
+  }
 }
 
 const noFiles: CredentialFiles = {

@@ -5,6 +5,7 @@ import { connectionSettings, initStatements } from '../../shared/connection-sett
 import type { Connection } from '../../shared/mysql/connection.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import { type ConnectionSettings, openConnection } from '../../shared/mysql/open-connection.ts';
+import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { type Candidate, formatCandidate } from '../../shared/settings/candidates.ts';
 import type { Config } from '../../shared/settings/config.ts';
@@ -80,6 +81,8 @@ export class Backend {
   readonly #arena: Buffer;
   readonly #reachability: Reachability;
   readonly #packetLimit = new PacketLimit();
+  readonly #log: Log;
+  #isWarned = false;
   readonly #drainRate = new DrainRate(performance.now());
   #settings: ConnectionSettings;
 
@@ -95,6 +98,7 @@ export class Backend {
     this.#accepts = among?.accepts ?? null;
     this.consistency = among === null ? null : new Consistency(among.part);
     this.#arena = arena;
+    this.#log = log;
     this.#settings = connectionSettings(config, this.#candidate, arena);
     this.address = formatCandidate(this.#candidate);
     this.#reachability = new Reachability(log, { address: this.address, account: config.user });
@@ -214,6 +218,18 @@ export class Backend {
     const connection = await this.connect(signal);
     const limitBytes = await prepare(connection, signal, () => fetchCommandLimit(connection));
     this.#packetLimit.note(mostTextBytes(limitBytes, connection));
+    if (connection.isRemembered) this.#warnOfRememberedLogin();
     return connection;
+  }
+
+  /** Once: the next login may come to nothing. */
+  #warnOfRememberedLogin(): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    this.#log.warn('the login works only while the server remembers the password', {
+      address: this.address,
+      account: this.#config.user,
+      remedy: waysToSendPassword,
+    });
   }
 }

@@ -1,9 +1,8 @@
 // A server that means no good, while it lets a connection in: what it sends is bounded, whatever it sends ends that
 // connection alone, and the password does not leave under a key of its own. Must not need a real server.
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import { openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import { createAuthority } from '../../support/certificates.ts';
@@ -30,19 +29,23 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
+/** Whether the last connection was let in because the server remembers the password. */
+let wasRemembered = false;
+
 type Opened = { readonly code: string; readonly message: string };
 
 /** Connects and closes again; tells why it could not. */
-async function open(withTls = false): Promise<Opened | null> {
+async function open(withTls = false, serverKeys: readonly string[] = []): Promise<Opened | null> {
   const { target } = server;
   const tls = withTls ? { verify: false, ca: null, cert: null, key: null } : null;
   const settings = { ...target, database: target.name, socket: null, multiStatements: true, tls };
   const signal = AbortSignal.timeout(5_000);
   try {
     const connection = await openConnection(
-      { ...settings, connectTimeoutMs: 5_000, arena },
+      { ...settings, serverKeys, connectTimeoutMs: 5_000, arena },
       signal,
     );
+    wasRemembered = connection.isRemembered;
     connection.destroy(new Error('not needed any more'));
     return null;
   } catch (error) {
@@ -150,8 +153,10 @@ test('whatever it sends in the place of a greeting or an answer ends its own con
   assert.equal(await open(), null);
 });
 
-const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const pem = publicKey.export({ type: 'spki', format: 'pem' });
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const otherPem = other.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const keyLength = 256;
 
 /** Asks for the password by a method that has the client ask for the server's key; tells what came. */
@@ -177,35 +182,37 @@ function askForPassword(plugin: string): Buffer[] {
   return came;
 }
 
-/** Has every server look as if it were on another machine. */
-async function fromFarAway(work: () => Promise<void>): Promise<void> {
-  const prototype = Socket.prototype as unknown as { _getpeername: () => { address?: string } };
-  const { _getpeername: own } = prototype;
-  prototype._getpeername = () => ({ address: '192.0.2.1' });
-  try {
-    await work();
-  } finally {
-    prototype._getpeername = own;
-  }
-}
-
 for (const plugin of ['caching_sha2_password', 'sha256_password']) {
-  test(`${plugin}: the password leaves under a server's own key on this machine only`, async () => {
+  const token = plugin === 'sha256_password' ? [] : [32];
+
+  test(`${plugin}: the password never leaves under a key that the server has sent, on this machine too`, async () => {
     const came = askForPassword(plugin);
-    assert.equal(await open(), null);
-    assert.equal(came.at(-1)?.length, keyLength);
-    came.length = 0;
-    await fromFarAway(async () => {
-      const refused = await open();
-      assert.equal(refused?.code, 'INSECURE_PASSWORD');
-      assert.match(refused?.message ?? '', /set tls, or socket/);
-    });
-    const afterResponse = came.slice(1).map(({ length }) => length);
-    assert.deepEqual(afterResponse, plugin === 'sha256_password' ? [] : [32], 'a token, no more');
+    const refused = await open();
+    assert.equal(refused?.code, 'INSECURE_PASSWORD');
+    assert.match(refused?.message ?? '', /set server_public_key .*, tls, or socket/);
+    const lengths = came.slice(1).map(({ length }) => length);
+    assert.deepEqual(lengths, token, 'a token at most, and no question');
+  });
+
+  test(`${plugin}: under a pinned key the password leaves`, async () => {
+    const came = askForPassword(plugin);
+    assert.equal(await open(false, [otherPem, pem]), null);
+    const sent = came.at(-1) ?? Buffer.alloc(0);
+    const padded = privateDecrypt({ key: privateKey, oaepHash: 'sha1' }, sent);
+    const plain = padded.map((byte) => byte ^ 's'.charCodeAt(0));
+    assert.equal(Buffer.from(plain).toString(), `${server.target.password}\0`);
+  });
+
+  test(`${plugin}: a server that sends another key than the pinned one gets nothing`, async () => {
+    const came = askForPassword(plugin);
+    const refused = await open(false, [otherPem]);
+    assert.equal(refused?.code, 'INSECURE_PASSWORD');
+    const lengths = came.slice(1).map(({ length }) => length);
+    assert.deepEqual(lengths, [...token, 1], 'a token at most, and the question for its key');
   });
 }
 
-test('a login that the server has cached needs no key, and works from anywhere', async () => {
+test('a login that the server remembers needs no key, and the connection says so', async () => {
   const change = `\u00fecaching_sha2_password\0${'s'.repeat(20)}\0`;
   server.behave({
     plugin: 'caching_sha2_password',
@@ -215,7 +222,10 @@ test('a login that the server has cached needs no key, and works from anywhere',
       return before > 0;
     },
   });
-  await fromFarAway(async () => assert.equal(await open(), null));
+  assert.equal(await open(), null);
+  assert.equal(wasRemembered, true);
+  assert.equal(await open(false, [pem]), null);
+  assert.equal(wasRemembered, false);
 });
 
 test('the password is never sent as it is', async () => {

@@ -21,6 +21,7 @@ before(async () => {
       database: database.name,
       multiStatements: false,
       tls: null,
+      serverKeys: [],
       connectTimeoutMs: 10_000,
       arena: Buffer.alloc(leastArenaBytes),
     },

@@ -2,6 +2,7 @@
 // Must not know the gateway.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { freeLastingPort, type ServerProgram } from '../../../scripts/support/private-server.ts';
+import { fetchServerKey } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
 import { type GroupMember, startGroupMember, waitForMembers } from './group-member.ts';
 import type { ReplicatedSet } from './replication.ts';
@@ -13,7 +14,7 @@ export type Group = {
   /** In the order of the configuration. */
   readonly members: readonly [GroupMember, GroupMember, GroupMember];
   /** What the gateway is configured with: every member by its link, and an account with ALL on this one database, which may see the group. */
-  readonly target: ReplicatedSet['target'];
+  readonly target: ReplicatedSet['target'] & { readonly serverKey: string };
   /** Resolves once all members are up, and agree. */
   readonly waitForAll: () => Promise<void>;
   /** Has one primary, or several. All members must be up. */
@@ -50,12 +51,14 @@ export async function startGroup(program: ServerProgram): Promise<Group> {
       for (const member of members) await waitForMembers(member, members.length);
     };
     await waitForAll();
+    const keys = await Promise.all(members.map(({ query }) => fetchServerKey(query)));
     let current: GroupMode = 'single-primary';
     return {
       members: [first, ...others],
       target: {
         ...account,
         name: plan.database,
+        serverKey: keys.join('\n'),
         host: members.map(({ host, port }) => `${host}:${port}`).join(', '),
       },
       waitForAll,

@@ -21,6 +21,8 @@ export type Database = {
   readonly name: string;
   readonly flavour: 'mariadb' | 'mysql';
   readonly version: string;
+  /** The server's RSA key, PEM: what a gateway that reaches MySQL over TCP needs for its password. Null: it has none, as MariaDB. */
+  readonly serverKey: string | null;
   /** Whether the server was started for this handle alone: only then may it be frozen or halted. */
   readonly own: boolean;
   /** The pid of the server's process. Throws when the server is not this handle's own. */
@@ -102,6 +104,7 @@ export async function startDatabase(
     ...server,
     name,
     version,
+    serverKey: await fetchServerKey(query),
     flavour: version.includes('MariaDB') ? 'mariadb' : 'mysql',
     connect,
     query,
@@ -112,6 +115,14 @@ export async function startDatabase(
       else await query(`drop database if exists ${name}`);
     },
   };
+}
+
+/** A server's RSA key; null: it has none. */
+export async function fetchServerKey(
+  query: (sql: string) => Promise<readonly Row[]>,
+): Promise<string | null> {
+  const [row] = await query("show status like 'Caching_sha2_password_rsa_public_key'");
+  return row === undefined ? null : String(row.Value);
 }
 
 /** What the server runs for this database, a thread a line. */

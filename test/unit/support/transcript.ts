@@ -147,6 +147,7 @@ function openLink({ arena }: Way, extended: boolean) {
     serverVersion: '10.11',
     extendedMetadata: extended,
     hasQueryAttributes: false,
+    isRemembered: false,
     intake,
     end: () => {},
   });
