@@ -262,6 +262,12 @@ export const failures = {
     meaning: 'the connection was lost after the statement was sent',
     repeat: 'outcome',
   },
+  COMMIT_RUNNING: {
+    status: 502,
+    meaning:
+      'commit or rollback of a held transaction was asked for while a COMMIT of it runs; asking again tells what became of it',
+    repeat: 'outcome',
+  },
   DUPLICATE_COLUMNS: {
     status: 400,
     meaning:

@@ -5,9 +5,9 @@ import type { Ending } from '../../shared/process/commit-endings.ts';
 import { transactionEnded } from '../http/batch-failure.ts';
 import { credentialOf } from '../http/credential.ts';
 import { sendFailure } from '../http/failure.ts';
-import { forwardRequest } from '../http/forward.ts';
+import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
-import { connectionLostElsewhere, deadlineElsewhere } from '../http/run-failure.ts';
+import { commitRunning, connectionLostElsewhere, deadlineElsewhere } from '../http/run-failure.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import type { Held, HeldTransactions } from '../transactions/held-transactions.ts';
@@ -28,6 +28,8 @@ const answerMarginMs = 2000;
 /** What is done with a request, once it is known where its transaction is. */
 export type HeldAnswers = {
   readonly held: (held: Held, section: string) => void;
+  /** Whether the request is a COMMIT or a ROLLBACK. */
+  readonly asksForEnd: boolean;
   /** The transaction is over; `wasSent`: a worker that went meanwhile may have had the request. */
   readonly over: (ending: Ending, wasSent: boolean) => void;
 };
@@ -59,9 +61,15 @@ export function findTransaction(
         answers.held(found.held, section);
         return;
       case 'elsewhere':
-        passOn(socketOf(found.name.pid), read, (wasSent) => {
+        passOn(socketOf(found.name.pid), read, (why) => {
           void transactions.endingOf(found.name).then((known) => {
-            if (!read.response.destroyed) answers.over(known, wasSent);
+            if (read.response.destroyed) return;
+            // A COMMIT that was sent is noted before: without that note the transaction is there, and nothing of it is committed.
+            const mayBeEnding = answers.asksForEnd && known !== 'over';
+            if (why !== 'not reached') answers.over(known, why === 'lost');
+            else if (!mayBeEnding) refuseHeld(read, ownerIsBusy);
+            else if (known === 'unknown') refuseHeld(read, commitRunning);
+            else answers.over(known, false);
           });
         });
         return;
@@ -76,11 +84,15 @@ export function findTransaction(
 }
 
 /** What was passed on already is not passed on again: the worker that had the transaction is gone. */
-function passOn(path: string, read: ReadRequest, onGone: (wasSent: boolean) => void): void {
+function passOn(
+  path: string,
+  read: ReadRequest,
+  onUnanswered: (why: Exclude<Unanswered, 'late'>) => void,
+): void {
   const { request, response, record, body } = read;
   const { requestId } = record;
   if (response.isForwarded) {
-    onGone(false);
+    onUnanswered('gone');
     return;
   }
   const timeoutMs = read.timeoutMs + answerMarginMs;
@@ -91,9 +103,8 @@ function passOn(path: string, read: ReadRequest, onGone: (wasSent: boolean) => v
     },
     unanswered: (why) => {
       record.isToldElsewhere = false;
-      if (why === 'not reached') refuseHeld(read, ownerIsBusy);
-      else if (why === 'late') refuseHeld(read, deadlineElsewhere);
-      else onGone(why === 'lost');
+      if (why === 'late') refuseHeld(read, deadlineElsewhere);
+      else onUnanswered(why);
     },
   });
 }

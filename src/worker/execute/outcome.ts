@@ -61,6 +61,8 @@ export type RunEnd =
    * `partial`: a statement in it has ended it.
    */
   | { readonly kind: 'transaction ended'; readonly outcome: Outcome }
+  /** The end of a held transaction was asked for, and a COMMIT that was asked for before runs or is about to. */
+  | { readonly kind: 'commit running' }
   /** The connection was lost after the statement was sent. */
   | { readonly kind: 'lost'; readonly outcome: 'unknown' | 'rolled_back' }
   /** What the client has seen before is there no more, provably: nothing was executed, or only read. */

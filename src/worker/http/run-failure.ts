@@ -42,6 +42,8 @@ export function runFailure(
       return stoppedBatch(stops[end.reason], end.outcome);
     case 'transaction ended':
       return transactionEnded(end.outcome);
+    case 'commit running':
+      return commitRunning;
     case 'lost':
       return lost(end);
     case 'key unknown':
@@ -100,6 +102,15 @@ function describeDoubt({ kind, name, flavour }: ReadOnlyDoubt): string {
       return kind satisfies never;
   }
 }
+
+/** A COMMIT of a held transaction has no answer yet. */
+export const commitRunning: Failure = {
+  status: failures.COMMIT_RUNNING.status,
+  code: 'COMMIT_RUNNING',
+  message:
+    'A COMMIT of the transaction has no answer yet: ask for it again to learn what became of it.',
+  outcome: 'unknown',
+};
 
 /** With the same key a repetition is safe, whatever became of the first. */
 function keyUnknown({ reason }: KeyUnknown): Failure {

@@ -23,6 +23,7 @@ export type CommitNotes = {
 
 /** COMMIT, once it is proven that the transaction is the one that was begun. No stop ends one that was sent. */
 export class CommitJob implements Job {
+  readonly kind = 'commit';
   readonly seesOneMoment = true;
   readonly #notes: CommitNotes;
 
@@ -86,6 +87,7 @@ export type RolledBack = 'all' | 'a part' | 'nothing';
 
 /** ROLLBACK. */
 export class RollbackJob implements Job {
+  readonly kind = 'rollback';
   readonly seesOneMoment = true;
   /** Once that is known. */
   undoes: RolledBack = 'all';

@@ -34,6 +34,8 @@ export interface Turn {
   isTooLate(end: TransactionEnd, hasLeft: boolean): void;
   /** The transaction is too old: what goes on is to end, unless it is a COMMIT. */
   expire(): void;
+  /** Whether it is a COMMIT. */
+  readonly isCommit: boolean;
 }
 
 /** How long it may be held. */
@@ -111,6 +113,13 @@ export class HeldTransaction implements Routed {
     if (at < 0) return;
     this.#waiting.splice(at, 1);
     this.context.pool.admission.leave();
+  }
+
+  /** Whether a COMMIT has its turn, or waits before this one. @param turn one that waits, or was refused */
+  hasCommitBefore(turn: Turn): boolean {
+    const at = this.#waiting.indexOf(turn);
+    const before = at < 0 ? this.#waiting : this.#waiting.slice(0, at);
+    return this.#turn?.isCommit === true || before.some(({ isCommit }) => isCommit);
   }
 
   /**

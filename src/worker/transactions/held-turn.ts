@@ -39,6 +39,7 @@ export interface JobTools {
 
 /** What is done in a turn. */
 export interface Job {
+  readonly kind: 'statement' | 'commit' | 'rollback';
   /** Whether all that it answers is of one moment: then what it has seen can be bounded. */
   readonly seesOneMoment: boolean;
   /** Never stops halfway: whoever calls it waits for its end. */
@@ -96,8 +97,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     switch (this.#phase) {
       case 'created':
       case 'waiting':
-        this.#transaction.withdraw(this);
-        this.#end({ kind: 'not executed', reason });
+        this.#withdraw(reason);
         break;
       case 'working':
         this.#stopReason ??= reason;
@@ -155,7 +155,11 @@ export class HeldTurn implements Execution, Turn, JobTools {
   }
 
   refused(reason: 'queue full'): void {
-    this.#end({ kind: 'not executed', reason });
+    this.#end(this.#notRun(reason));
+  }
+
+  get isCommit(): boolean {
+    return this.#job.kind === 'commit';
   }
 
   isTooLate(end: TransactionEnd, hasLeft: boolean): void {
@@ -193,6 +197,20 @@ export class HeldTurn implements Execution, Turn, JobTools {
   async undoAfterStop(reason: StopReason): Promise<Done> {
     const undone = await this.lease.rollBack(this.savepoint);
     return { end: { kind: 'batch stopped', reason, outcome: outcomeOf(undone) }, ended: 'stopped' };
+  }
+
+  #withdraw(reason: StopReason): void {
+    const end = this.#notRun(reason);
+    this.#transaction.withdraw(this);
+    this.#end(end);
+  }
+
+  /** A client that asks for the end of its transaction again must not conclude from the reply that nothing was committed. */
+  #notRun(reason: StopReason | 'queue full'): RunEnd {
+    const asksForEnd = this.#job.kind !== 'statement' && reason !== 'client gone';
+    return asksForEnd && this.#transaction.hasCommitBefore(this)
+      ? { kind: 'commit running' }
+      : { kind: 'not executed', reason };
   }
 
   /** The session is granted while somebody else's answer is handled, perhaps: what is thrown stays here. */

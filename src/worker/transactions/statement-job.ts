@@ -23,6 +23,7 @@ const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
 
 /** A statement that may stand in a transaction, as far as its text tells. */
 export class StatementJob implements Job {
+  readonly kind = 'statement';
   readonly #statement: Statement;
   readonly #isReadOnly: boolean;
 

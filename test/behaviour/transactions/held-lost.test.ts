@@ -183,6 +183,51 @@ test('who waits behind a COMMIT is told how that ended', async () => {
   assert.deepEqual(await written(), [1]);
 });
 
+test('a commit or a rollback that is asked for while a COMMIT runs, and given up, is unknown', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const first = held.commit();
+  await eventually('COMMIT is on its way', () => stalled.hits() === 1);
+  const asked = { transaction: held.token, timeout_ms: 200 };
+  for (const verb of ['commit', 'rollback', 'commit']) {
+    const again = await gateway.post(`/v1/transaction/${verb}`, asked);
+    assert.equal(summarise(again), '502 COMMIT_RUNNING unknown', verb);
+  }
+  const statement = await held.query('insert into notes (who) values (2)', { timeout_ms: 200 });
+  assert.equal(summarise(statement), '503 DEADLINE_WAITING not_executed');
+  proxy.release();
+  assert.deepEqual((await first).json(), { committed: true });
+  assert.deepEqual((await held.rollback()).json(), { rolled_back: false, committed: true });
+  assert.deepEqual(await written(), [1]);
+});
+
+test('a commit that is asked for while its worker takes nothing is unknown if a COMMIT runs there', async () => {
+  const held = await beginHeld(gateway);
+  await held.query('insert into notes (who) values (1)');
+  const owner = await ownerOf(held);
+  const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  const first = held.commit();
+  await eventually('COMMIT is on its way', () => stalled.hits() === 1);
+  signal(owner, 'SIGSTOP');
+  const told = new Set<string>();
+  try {
+    const asked = { transaction: held.token, timeout_ms: 60_000 };
+    const all = Array.from({ length: 700 }, async () => {
+      const reply = await gateway.post('/v1/transaction/commit', asked);
+      told.add(reply.status === 200 ? 'committed' : summarise(reply));
+    });
+    await eventually('its backlog is full', () => told.size > 0);
+    signal(owner, 'SIGCONT');
+    proxy.release();
+    await Promise.all(all);
+  } finally {
+    signal(owner, 'SIGCONT');
+  }
+  assert.deepEqual([...told].sort(), ['502 COMMIT_RUNNING unknown', 'committed']);
+  assert.deepEqual((await first).json(), { committed: true });
+});
+
 test('who waits behind a COMMIT that is lost is told that it is unknown', async () => {
   const held = await beginHeld(gateway);
   const [[connection] = []] = await held.rows('select connection_id()');

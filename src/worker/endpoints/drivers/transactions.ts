@@ -61,12 +61,14 @@ export function createDriverTransactions(held: HeldRequests): DriverTransactions
     begin: (call, wish) => begin(held.transactions, call, wish),
     run: (call, sql) => {
       findHeld(held, call, {
+        asksForEnd: false,
         held: (one) => runIn(held.transactions, one, call, sql),
         over: (_ending, wasSent) => refuseHeld(call, statementOver(wasSent)),
       });
     },
     commit: (call) => {
       findHeld(held, call, {
+        asksForEnd: true,
         held: (one) => runStep(call, held.transactions.commit(one), sessionBehind(held, call)),
         over: (ending, wasSent) => {
           if (ending === 'committed') call.replies.done(outside(call.session));
@@ -76,6 +78,7 @@ export function createDriverTransactions(held: HeldRequests): DriverTransactions
     },
     rollback: (call) => {
       findHeld(held, call, {
+        asksForEnd: true,
         held: (one) => {
           runStep(call, held.transactions.rollback(one), () => outside(call.session));
         },

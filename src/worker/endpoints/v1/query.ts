@@ -125,6 +125,7 @@ function answerHeld(
   }
   const names = request.section === null ? sections.names : [request.section];
   findTransaction(held, token, names, read, {
+    asksForEnd: false,
     held: (one, section) => {
       if (request.readOnly && !one.transaction.isReadOnly) {
         refuseHeld(read, readsInWriting);

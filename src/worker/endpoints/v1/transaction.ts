@@ -53,6 +53,7 @@ export function createEnd(all: AllServed, requests: HeldRequests, verb: Verb): H
   return reading(all, decodeEnd, (asked, sections, read) => {
     const names = asked.section === null ? sections.names : [asked.section];
     findTransaction(requests, asked.transaction, names, read, {
+      asksForEnd: true,
       held: (held, section) => {
         const { transactions } = requests;
         end(sections.of(section), asked, stepOf(transactions, held, verb), read);

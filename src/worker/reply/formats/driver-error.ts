@@ -51,6 +51,7 @@ const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlSt
   DATABASE_UNREACHABLE: [2003, 'HY000'],
   NO_PRIMARY: [2003, 'HY000'],
   CONNECTION_LOST: [2013, 'HY000'],
+  COMMIT_RUNNING: [2013, 'HY000'],
   STOPPING: [1053, '08S01'],
   DEADLINE_RUNNING: [3024, 'HY000'],
   KILLED: [1317, '70100'],

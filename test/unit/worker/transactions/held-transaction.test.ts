@@ -68,6 +68,7 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
     refused: () => asked.push('refused'),
     isTooLate: (end: TransactionEnd) => asked.push(end),
     expire: () => {},
+    isCommit: false,
   };
   const context = {
     control: {},

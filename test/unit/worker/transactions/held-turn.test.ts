@@ -34,6 +34,7 @@ function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null
       release: resolve,
     } as unknown as HeldTransaction;
     const job: Job = {
+      kind: 'statement',
       seesOneMoment: true,
       perform: async (tools) => {
         before(tools);
@@ -62,6 +63,7 @@ function turnAfterIdling(answer: ScriptedAnswer) {
       release: (ended: TransactionEnd | null) => resolve([hasRun, ended]),
     } as unknown as HeldTransaction;
     const job: Job = {
+      kind: 'statement',
       seesOneMoment: true,
       perform: async () => {
         hasRun = true;
@@ -98,6 +100,7 @@ test('the age of a transaction ends what runs in it, but not a COMMIT that was s
       const ends: RunEnd[] = [];
       const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
       const job: Job = {
+        kind: 'statement',
         seesOneMoment: true,
         perform: async (tools) => {
           if (isCommitting) tools.commitIsSent();
@@ -117,5 +120,34 @@ test('the age of a transaction ends what runs in it, but not a COMMIT that was s
       turn.start();
     });
     assert.deepEqual(found, [stopped, 0]);
+  }
+});
+
+test('where there is no room behind a COMMIT, a further one is unknown, and a statement is not executed', () => {
+  for (const [kind, isBehind, expected] of [
+    ['commit', true, 'commit running'],
+    ['rollback', true, 'commit running'],
+    ['statement', true, 'not executed'],
+    ['commit', false, 'not executed'],
+  ] as const) {
+    const ends: RunEnd[] = [];
+    const transaction = {
+      request: (turn: Turn) => turn.refused('queue full'),
+      hasCommitBefore: () => isBehind,
+    } as unknown as HeldTransaction;
+    const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
+    const job = { kind, seesOneMoment: true } as Job;
+    const turn = new HeldTurn(
+      transaction,
+      job,
+      null,
+      events as unknown as RunEvents,
+      new RunTimes(),
+    );
+    turn.start();
+    assert.deepEqual(
+      ends.map((end) => end.kind),
+      [expected],
+    );
   }
 });
