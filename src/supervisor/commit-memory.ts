@@ -31,7 +31,7 @@ export type CommitMemory = {
 
 const keyBytes = 32;
 const keyLine = /^key ([\w+/]{43}=)$/m;
-const endingLine = /^([0-9a-f]{16}) (\d+) (committed|unknown|partial|over|forgotten)$/;
+const endingLine = /^([0-9a-f]{16}) (\d+) (committed|unknown|partial|unproven|over|forgotten)$/;
 /** After so many notes, or where it is so long at a start, the file is written anew with what is still remembered. */
 const mostNotes = 15_000;
 const mostBytes = 2 * 1024 * 1024;

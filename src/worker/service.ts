@@ -297,6 +297,7 @@ function keepCommits(supervisor: Caller<SupervisorCalls>): CommitKeeper {
     begun: (name) => note(name, 'unknown'),
     settled: (name, isCommitted) => note(name, isCommitted ? 'committed' : 'over'),
     left: (name) => note(name, 'partial'),
+    doubted: (name) => note(name, 'unproven'),
     endingOf: async (name) => (await supervisor.ask('endingOfCommit', name)) ?? 'unknown',
   };
 }

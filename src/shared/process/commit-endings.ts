@@ -3,9 +3,10 @@
 
 /**
  * What is known of a transaction that is over. `unknown`: its COMMIT was sent and has no answer, or what became of it was forgotten.
- * `partial`: it was not committed, and something of it stands all the same.
+ * `partial`: it was not committed, and something of it stands all the same. `unproven`: it was not committed, and something of it
+ * may stand.
  */
-export type Ending = 'committed' | 'unknown' | 'partial' | 'over';
+export type Ending = 'committed' | 'unknown' | 'partial' | 'unproven' | 'over';
 
 /** A transaction. */
 export type EndedName = {

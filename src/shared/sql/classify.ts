@@ -39,6 +39,8 @@ export type Classification = {
   readonly repeatable: boolean;
   /** The tables that are named, each as often as it stands; null where that is not known. */
   readonly tables: readonly TableName[] | null;
+  /** It changes nothing but rows of the tables that it names, as far as those have no views and triggers. */
+  readonly confined: boolean;
   /** Tables, views or triggers may be others after it, or seen by others. */
   readonly mayChangeObjects: boolean;
 };
@@ -53,6 +55,7 @@ const worst: Classification = {
   single: false,
   repeatable: false,
   tables: null,
+  confined: false,
   mayChangeObjects: false,
 };
 
@@ -84,6 +87,9 @@ const blindVerbs = new Set([
   'TRUNCATE',
   'DROP',
 ]);
+
+/** Other statements that change nothing themselves; a stored function in them may. */
+const idleVerbs = new Set(['DO', 'SET', 'SAVEPOINT', 'RELEASE', 'ROLLBACK']);
 
 /** Statements that leave tables, views and triggers what they are, unless by a word in them. */
 const settledVerbs = new Set([
@@ -218,6 +224,11 @@ function decide(facts: Facts, single: boolean): Classification {
       !facts.fickle &&
       tableVerbs.has(facts.verb),
     tables: tablesOf(facts, reads),
+    confined:
+      (reads || writes || idleVerbs.has(facts.verb)) &&
+      tame &&
+      !facts.unknownCall &&
+      !facts.sequence,
     mayChangeObjects: !settledVerbs.has(facts.verb) || facts.changingWord,
   };
 }
@@ -270,6 +281,7 @@ function both(one: Classification, other: Classification): Classification {
     single: one.single && other.single,
     repeatable: one.repeatable && other.repeatable,
     tables: null,
+    confined: one.confined && other.confined,
     mayChangeObjects: one.mayChangeObjects || other.mayChangeObjects,
   };
 }

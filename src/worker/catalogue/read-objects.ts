@@ -12,7 +12,8 @@ const mostBytes = 256 * 1024 * 1024;
 const rulesSql = 'SELECT DATABASE(), @@lower_case_table_names';
 /** Of these schemas nothing is believed, or nothing needs to be looked up. */
 const exceptSystem = "NOT IN ('information_schema', 'performance_schema', 'sys')";
-const tablesSql = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
+const enginesSql = "SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'";
+const tablesSql = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES
   WHERE TABLE_SCHEMA ${exceptSystem}`;
 const viewsSql = `SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS
   WHERE TABLE_SCHEMA ${exceptSystem}`;
@@ -30,14 +31,17 @@ export async function readObjects(connection: Connection): Promise<StoredObjects
     ignoresCase: rules?.[1] !== '0',
     builtIns: builtInsOf(connection.flavour, connection.serverVersion),
   });
-  const read = (sql: string, add: (schema: string, name: string, text: string) => void) =>
-    readRows(connection, sql, mostBytes, ([schema, name, text]) =>
-      add(schema ?? '', name ?? '', text ?? ''),
+  const engines = new Set((await fetchRows(connection, enginesSql)).map(([engine]) => engine));
+  const read = (sql: string, add: (...cells: [string, string, string, string | null]) => void) =>
+    readRows(connection, sql, mostBytes, ([schema, name, text, more]) =>
+      add(schema ?? '', name ?? '', text ?? '', more ?? null),
     );
   await Promise.all([
-    read(tablesSql, (...table) => objects.addTable(...table)),
-    read(viewsSql, (...view) => objects.addView(...view)),
-    read(triggersSql, (...trigger) => objects.addTrigger(...trigger)),
+    read(tablesSql, (schema, name, type, engine) =>
+      objects.addTable(schema, name, type, engines.has(engine)),
+    ),
+    read(viewsSql, (schema, name, definition) => objects.addView(schema, name, definition)),
+    read(triggersSql, (schema, table, body) => objects.addTrigger(schema, table, body)),
     fetchRows(connection, forgetFoundRows),
   ]);
   return objects;

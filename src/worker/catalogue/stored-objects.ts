@@ -37,12 +37,15 @@ type StoredObject = {
   /** Where its definition and its triggers look for what they name without a schema: not in the session's. */
   readonly schema: string;
   readonly isBase: boolean;
+  /** Its engine has transactions. */
+  readonly isTransactional: boolean;
   /** A view's definition; null: none, or not to be seen. */
   definition: string | null;
   triggers: string[] | null;
   /** What has been found out; null: nothing yet. */
   read: Effects | null;
   write: Effects | null;
+  undoes: boolean | null;
 };
 
 /** Fill it with tables first, then views and triggers; then ask. */
@@ -63,16 +66,19 @@ export class StoredObjects {
     return this.#count;
   }
 
-  addTable(schema: string, name: string, type: string): void {
+  /** @param isTransactional whether a ROLLBACK undoes what is written to it */
+  addTable(schema: string, name: string, type: string, isTransactional = false): void {
     if (this.#count >= mostObjects) return;
     this.#count += 1;
     this.#schemaOf(this.#fold(schema)).set(this.#fold(name), {
       schema,
       isBase: baseTypes.has(type),
+      isTransactional,
       definition: null,
       triggers: null,
       read: null,
       write: null,
+      undoes: null,
     });
   }
 
@@ -107,6 +113,32 @@ export class StoredObjects {
   /** What a write may do that names these tables, by their triggers or views. */
   effectsOfWriting(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, true);
+  }
+
+  /** Whether a ROLLBACK undoes all that a write does that names these tables, by their triggers or views too. */
+  undoesWrites(tables: readonly TableName[]): boolean {
+    return this.effectsOfWriting(tables).isHarmless && this.#undoesAll(tables, null);
+  }
+
+  /** Of writes that are known to be harmless: neither views nor triggers lead in circles there. */
+  #undoesAll(tables: readonly TableName[], home: string | null): boolean {
+    return tables.every(({ schema, name }) => {
+      const from = schema ?? home;
+      const found = from === null ? this.#own.get(this.#fold(name)) : this.#find(from, name);
+      if (found === undefined) return false;
+      found.undoes ??= this.#undoes(found);
+      return found.undoes;
+    });
+  }
+
+  #undoes({ schema, isBase, isTransactional, definition, triggers }: StoredObject): boolean {
+    const { builtIns } = this.#rules;
+    if (!isBase) return this.#undoesAll(classify(definition ?? '', builtIns).tables ?? [], schema);
+    const bodies = triggers ?? [];
+    return (
+      isTransactional &&
+      bodies.every((body) => this.#undoesAll(readTriggerBody(body, builtIns) ?? [], schema))
+    );
   }
 
   /** @param home the schema of those without one; null: the session's */

@@ -12,7 +12,10 @@ export type Known = Pick<
   'builtIns' | 'objects' | 'changeBegins' | 'changeEnds' | 'missed'
 >;
 
-type Named = Pick<Classification, 'kind' | 'tables' | 'hasUnknownCall' | 'mayChangeObjects'>;
+type Named = Pick<
+  Classification,
+  'kind' | 'tables' | 'hasUnknownCall' | 'confined' | 'mayChangeObjects'
+>;
 
 /** A statement's tables, and whom to ask about them. */
 export class TableEffects implements StatementEffects {
@@ -30,6 +33,19 @@ export class TableEffects implements StatementEffects {
 
   get hasUnknownCall(): boolean {
     return this.#named.hasUnknownCall;
+  }
+
+  get written(): readonly TableName[] | null {
+    const { confined, kind, tables } = this.#named;
+    if (!confined) return null;
+    if (kind === 'read') return this.isHarmless() ? [] : null;
+    return tables;
+  }
+
+  isUndoable(): boolean {
+    const { written } = this;
+    if (written === null || written.length === 0) return written !== null;
+    return this.#catalogue.objects?.undoesWrites(written) === true;
   }
 
   isHarmless(): boolean {

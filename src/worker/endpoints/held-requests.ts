@@ -2,6 +2,7 @@
 // Must not know what such a request wants beside that.
 import type { IncomingMessage } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
+import type { Outcome } from '../execute/outcome.ts';
 import { transactionEnded } from '../http/batch-failure.ts';
 import { credentialOf } from '../http/credential.ts';
 import { sendFailure } from '../http/failure.ts';
@@ -126,8 +127,14 @@ export function statementOver(wasSent: boolean): Failure {
 /** The same of a COMMIT, but where it is known to be done. */
 export function commitOver(ending: Exclude<Ending, 'committed'>, wasSent: boolean): Failure {
   if (ending === 'unknown') return connectionLostElsewhere;
-  return transactionEnded(wasSent ? 'rolled_back' : 'not_executed');
+  return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed');
 }
+
+const undoneOutcomes = {
+  over: 'rolled_back',
+  partial: 'partial',
+  unproven: 'unknown',
+} as const satisfies Readonly<Partial<Record<Ending, Outcome>>>;
 
 /** Answers a request for which there is nothing to run. */
 export function refuseHeld(

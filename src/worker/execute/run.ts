@@ -92,6 +92,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #look: Look | null = null;
   /** Something is asked behind the statement, whose own answer is kept until then. */
   #isAsking = false;
+  /** The ROLLBACK behind a failed statement could not undo what was written to tables without transactions. */
+  #hasLeft = false;
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
   /** Why the answer does not count: the server lacks what the client has seen. */
   #lack: RunEnd | null = null;
@@ -532,7 +534,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     let facts: ServerFacts | null = null;
     try {
       if (error === null) facts = await askServer(connection);
-      else await rollBack(connection);
+      else this.#hasLeft = (await rollBack(connection)).hasLeft;
     } catch {
       this.lost();
       return;
@@ -544,7 +546,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     const session = this.#session as Session;
     const { pool, pipeline } = this.#context;
     const { leavesSessionClean, isReadOnly, shape, effects, rollbackOnError } = this.#statement;
-    const failure = this.#failureOf(error, this.#command?.results ?? [], rollbackOnError);
+    const undoesAll = rollbackOnError && !this.#hasLeft;
+    const failure = this.#failureOf(error, this.#command?.results ?? [], undoesAll);
     this.#times.enter('over');
     const isClean = flagsClean && leavesSessionClean && !isReadOnly && effects.isHarmless();
     if (isClean && shape !== null) {

@@ -1,12 +1,12 @@
 // A session on which several statements are run one after another: sent, interrupted, undone.
 // Must not know what they are, nor what follows from their answers.
-import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Control } from '../backend/control.ts';
 import { killStatement, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Session } from '../backend/session.ts';
+import { hasLeftSomething } from './session-questions.ts';
 
 /** What became of one text. */
 export type Answered =
@@ -27,9 +27,6 @@ export const ofTransaction: LeaseSink = { ...discardResults, hasChangedState: fa
  * without transactions were changed.
  */
 export type Undone = 'rolled_back' | 'no proof' | 'partial' | 'unknown';
-
-/** ER_WARNING_NOT_COMPLETE_ROLLBACK */
-const notAllUndone = '1196';
 
 /** A session that the pool has granted. Whoever holds it ends the lease, and gives the session back. */
 export class SessionLease {
@@ -110,8 +107,7 @@ export class SessionLease {
 
   /** Whether the server has undone the transaction itself, and not all of it could be. */
   async hasLeftSomething(): Promise<boolean> {
-    const rows = await fetchRows(this.session.connection, 'SHOW WARNINGS').catch(() => []);
-    return rows.some(([, code]) => code === notAllUndone);
+    return hasLeftSomething(this.session.connection).catch(() => false);
   }
 
   /** The statement that runs is killed, so that what was done can be undone on the same session. */

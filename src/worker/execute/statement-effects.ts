@@ -13,6 +13,10 @@ export interface StatementEffects {
    * in the session, and to read nothing that was left there.
    */
   isHarmless(): boolean;
+  /** The tables in which alone it may change rows, beside what their views and triggers do; null: that is not known. */
+  readonly written: readonly TableName[] | null;
+  /** Whether a ROLLBACK is known to undo all that it does, also one by a server that has lost the connection. */
+  isUndoable(): boolean;
   /** Whether the same tables, unchanged, give the same answer. */
   isRepeatable(): boolean;
   /** To be told before the statement is sent. */
@@ -28,6 +32,8 @@ export interface StatementEffects {
 export const noEffects: StatementEffects = {
   tables: [],
   hasUnknownCall: false,
+  written: [],
+  isUndoable: () => true,
   isHarmless: () => true,
   isRepeatable: () => true,
   sent: () => {},

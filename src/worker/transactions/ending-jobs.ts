@@ -5,7 +5,7 @@ import { undoesTransaction } from '../execute/batch-break.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
 import { ofTransaction, type SessionLease } from '../execute/session-lease.ts';
 import { describeFailure } from '../execute/statement-failure.ts';
-import type { TransactionEnd } from './held-transaction.ts';
+import { type Left, leftBy, type TransactionEnd } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, outcomeOf, transactionOver } from './held-turn.ts';
 import { answeredWith } from './statement-job.ts';
 
@@ -39,7 +39,8 @@ export class CommitJob implements Job {
       const isReleased = proven.kind === 'answered' && proven.error === null;
       return isReleased ? this.#stopped(tools) : tools.undoAfterStop(tools.stopReason);
     }
-    if (proven.kind === 'lost') return notCommitted('rolled_back', 'lost');
+    if (proven.kind === 'lost')
+      return notCommitted(tools.isDoubted ? 'unknown' : 'rolled_back', 'lost');
     if (proven.error !== null) {
       const undone = await lease.rollBack(null);
       return notCommitted(undone === 'unknown' ? 'unknown' : 'partial', 'ended');
@@ -83,7 +84,14 @@ export class CommitJob implements Job {
 }
 
 /** What a ROLLBACK has undone; `nothing`: the transaction had been committed before. */
-export type RolledBack = 'all' | 'a part' | 'nothing';
+export type RolledBack = 'all' | 'a part' | 'nothing' | 'unknown';
+
+/** What a ROLLBACK has undone, by what is left. */
+const undoneBut: Readonly<Record<Left, RolledBack>> = {
+  nothing: 'all',
+  something: 'a part',
+  unknown: 'unknown',
+};
 
 /** ROLLBACK. */
 export class RollbackJob implements Job {
@@ -92,17 +100,16 @@ export class RollbackJob implements Job {
   /** Once that is known. */
   undoes: RolledBack = 'all';
 
-  /** A connection that is lost meanwhile has its transaction undone by the server. */
-  async perform({ lease, savepoint }: JobTools): Promise<Done> {
-    const undone = await lease.rollBack(savepoint);
-    this.undoes = undone === 'rolled_back' || undone === 'unknown' ? 'all' : 'a part';
-    return { end: succeeded, ended: 'rolled_back', hasLeft: this.undoes === 'a part' };
+  /** A connection that is lost meanwhile has its transaction undone by the server, as far as it can be. */
+  async perform({ lease, savepoint, isDoubted }: JobTools): Promise<Done> {
+    const left = leftBy(await lease.rollBack(savepoint));
+    this.undoes = undoneBut[left === 'unknown' && !isDoubted ? 'nothing' : left];
+    return { end: succeeded, ended: 'rolled_back', left };
   }
 
-  afterEnd(end: TransactionEnd, hasLeft: boolean): RunEnd {
+  afterEnd(end: TransactionEnd, left: Left): RunEnd {
     if (end === 'unknown') return unknown;
-    if (end === 'committed') this.undoes = 'nothing';
-    else if (hasLeft) this.undoes = 'a part';
+    this.undoes = end === 'committed' ? 'nothing' : undoneBut[left];
     return succeeded;
   }
 }

@@ -5,7 +5,7 @@ import type { Seen } from '../consistency/consistency.ts';
 import type { RunEnd } from '../execute/outcome.ts';
 import type { Routed } from '../execute/route.ts';
 import type { RunContext } from '../execute/run-context.ts';
-import { SessionLease } from '../execute/session-lease.ts';
+import { SessionLease, type Undone } from '../execute/session-lease.ts';
 
 /**
  * How a transaction has ended. `ended`: by a statement in it, or by an error that undid it; `stopped`: a statement of it was
@@ -26,12 +26,15 @@ export const transactionEnds = [
 
 export type TransactionEnd = (typeof transactionEnds)[number];
 
+/** What stands of a transaction that has ended otherwise than by COMMIT. */
+export type Left = 'nothing' | 'something' | 'unknown';
+
 /** Somebody who wants the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
 export interface Turn {
   granted(session: Session): void;
   refused(reason: 'queue full'): void;
-  /** The transaction is over, and this is how it ended. @param hasLeft whether something of it stands, though it was not committed */
-  isTooLate(end: TransactionEnd, hasLeft: boolean): void;
+  /** The transaction is over, and this is how it ended. */
+  isTooLate(end: TransactionEnd, left: Left): void;
   /** The transaction is too old: what goes on is to end, unless it is a COMMIT. */
   expire(): void;
   /** Whether it is a COMMIT. */
@@ -54,8 +57,10 @@ export type Begun = {
 export type HeldEvents = {
   /** Somebody's turn is over, and this is what was done in it. */
   readonly turnEnded: (end: RunEnd) => void;
-  /** The transaction is over. Called once. @param hasLeft whether something of it stands, though it was not committed */
-  readonly ended: (end: TransactionEnd, hasLeft: boolean) => void;
+  /** What runs next may leave something behind that no ROLLBACK undoes. Resolves when that is remembered, or cannot be. Called once. */
+  readonly doubted: () => Promise<void>;
+  /** The transaction is over. Called once. */
+  readonly ended: (end: TransactionEnd, left: Left) => void;
 };
 
 /** A transaction. It gives its session back by itself, when it ends. */
@@ -75,8 +80,11 @@ export class HeldTransaction implements Routed {
   #isClosing = false;
   /** How it has ended; null: it has not. */
   #end: TransactionEnd | null = null;
-  /** Something stands of what was not committed: a procedure has committed it, or it was done to tables without transactions. */
-  #hasLeft = false;
+  #left: Left = 'nothing';
+  /** A procedure may have committed in it, or something was done outside of transactions: without the server's word it may stand. */
+  #isDoubted = false;
+  /** A procedure may have committed in it, and begun another one. */
+  #mayBeAnother = false;
   #idleTimer: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
 
@@ -101,7 +109,7 @@ export class HeldTransaction implements Routed {
 
   /** Asks for the session: granted at once, or behind those who came before; whoever comes while it ends waits to be told how. */
   request(turn: Turn): void {
-    if (this.#end !== null) turn.isTooLate(this.#end, this.#hasLeft);
+    if (this.#end !== null) turn.isTooLate(this.#end, this.#left);
     else if (this.#turn === null && this.#dueEnd === null) this.#grant(turn);
     else if (this.context.pool.admission.admit()) this.#waiting.push(turn);
     else turn.refused('queue full');
@@ -126,14 +134,13 @@ export class HeldTransaction implements Routed {
    * The turn is over.
    * @param end how the transaction has ended under it; null: it is open
    * @param done what was done in it
-   * @param hasLeft whether something stands of a transaction that has ended, though it was not committed
+   * @param left of a transaction that has ended; `unknown`: the server has not said so
    */
-  release(end: TransactionEnd | null, done: RunEnd, hasLeft: boolean): void {
+  release(end: TransactionEnd | null, done: RunEnd, left: Left): void {
     this.#turn = null;
     this.#events.turnEnded(done);
     if (end !== null) {
-      this.#hasLeft = hasLeft;
-      this.#finish(end);
+      this.#finish(end, left);
       return;
     }
     if (this.#dueEnd !== null) {
@@ -147,6 +154,22 @@ export class HeldTransaction implements Routed {
     }
     this.context.pool.admission.leave();
     this.#grant(next);
+  }
+
+  get isDoubted(): boolean {
+    return this.#isDoubted;
+  }
+
+  get mayBeAnother(): boolean {
+    return this.#mayBeAnother;
+  }
+
+  /** To be told before something is sent that a ROLLBACK is not known to undo. Resolves when that is remembered. */
+  async doubt(isCall: boolean): Promise<void> {
+    this.#mayBeAnother ||= isCall;
+    if (this.#isDoubted || this.isReadOnly) return;
+    this.#isDoubted = true;
+    await this.#events.doubted();
   }
 
   /** The gateway stops: what is asked for already is done, and then it ends. */
@@ -184,12 +207,12 @@ export class HeldTransaction implements Routed {
       return;
     }
     if (this.#session.connection.isLost) {
-      this.#finish('lost');
+      this.#finish('lost', 'unknown');
       return;
     }
     this.#idleTimer = setTimeout(() => this.#endSoon('idle'), this.#times.idleMs);
     // While it keeps its place, the pool takes the server for one that can be reached.
-    this.#session.onLost = () => this.#finish('lost');
+    this.#session.onLost = () => this.#finish('lost', 'unknown');
   }
 
   #stopIdling(): void {
@@ -216,23 +239,39 @@ export class HeldTransaction implements Routed {
     const lease = new SessionLease(this.#session, control, () => {}, null);
     lease.boundWhatFollows();
     const undone = await lease.rollBack(this.savepoint);
-    this.#hasLeft = undone === 'partial' || undone === 'no proof';
     lease.end();
-    this.#finish(lease.isLost ? 'lost' : end);
+    this.#finish(lease.isLost ? 'lost' : end, leftBy(undone));
   }
 
-  #finish(end: TransactionEnd): void {
+  /** @param left `unknown`: what was lost is undone by the server, as far as it can be */
+  #finish(end: TransactionEnd, left: Left): void {
     if (this.#end !== null) return;
     this.#end = end;
+    this.#left = left === 'unknown' && !this.#isDoubted ? 'nothing' : left;
     this.#stopIdling();
     clearTimeout(this.#totalTimer);
     const { pool, share } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
     share.leave();
-    this.#events.ended(end, this.#hasLeft);
+    this.#events.ended(end, this.#left);
     for (const turn of this.#waiting.splice(0)) {
       pool.admission.leave();
-      turn.isTooLate(end, this.#hasLeft);
+      turn.isTooLate(end, this.#left);
     }
+  }
+}
+
+/** What stands after a ROLLBACK. */
+export function leftBy(undone: Undone): Left {
+  switch (undone) {
+    case 'rolled_back':
+      return 'nothing';
+    case 'no proof':
+    case 'partial':
+      return 'something';
+    case 'unknown':
+      return 'unknown';
+    default:
+      return undone satisfies never;
   }
 }

@@ -13,6 +13,7 @@ import {
   type Begun,
   HeldTransaction,
   type HoldingTimes,
+  type Left,
   type TransactionEnd,
 } from './held-transaction.ts';
 import { HeldTurn, type Job } from './held-turn.ts';
@@ -39,6 +40,8 @@ export type CommitKeeper = {
   readonly settled: (name: TransactionName, isCommitted: boolean) => Promise<void>;
   /** A transaction is over that was not committed, and something of it stands. */
   readonly left: (name: TransactionName) => Promise<void>;
+  /** The same, and it is not known whether something of it stands; also of one that is not over, in case its worker is gone then. */
+  readonly doubted: (name: TransactionName) => Promise<void>;
   /** How a transaction has ended whose worker is gone. */
   readonly endingOf: (name: TransactionName) => Promise<Ending>;
 };
@@ -167,12 +170,14 @@ export class HeldTransactions {
     const { launcher } = home;
     const transaction = new HeldTransaction(begun, home.times, {
       turnEnded: (end) => launcher.ended(context, end, begun),
-      ended: (end, hasLeft) => {
+      doubted: () => this.#keeper.doubted(name),
+      ended: (end, left) => {
         this.#living.delete(serial);
         launcher.forget(transaction);
         if (end === 'lost') launcher.ended(context, lost, begun);
-        this.#endings.note(name, endingOf(end, hasLeft));
-        if (endingOf(end, hasLeft) === 'partial') void this.#keeper.left(name);
+        const ending = endingOf(end, left);
+        this.#endings.note(name, ending);
+        this.#remember(name, ending, transaction.isDoubted);
         home.onEnd(end);
         if (this.#living.size === 0) this.#onLast();
       },
@@ -181,12 +186,25 @@ export class HeldTransactions {
     launcher.remember(transaction, context);
     if (this.#isClosed) transaction.close();
   }
+
+  /** What was noted before, of a doubt or of a COMMIT, counts no more. */
+  #remember(name: TransactionName, ending: Ending, wasDoubted: boolean): void {
+    if (ending === 'partial') void this.#keeper.left(name);
+    else if (ending === 'unproven') void this.#keeper.doubted(name);
+    else if (ending === 'over' && wasDoubted) void this.#keeper.settled(name, false);
+  }
 }
 
-function endingOf(end: TransactionEnd, hasLeft: boolean): Ending {
+function endingOf(end: TransactionEnd, left: Left): Ending {
   if (end === 'committed' || end === 'unknown') return end;
-  return hasLeft ? 'partial' : 'over';
+  return leftEndings[left];
 }
+
+const leftEndings: Readonly<Record<Left, Ending>> = {
+  nothing: 'over',
+  something: 'partial',
+  unknown: 'unproven',
+};
 
 function launchIn(transaction: HeldTransaction, job: Job): HeldStep['launch'] {
   return (after: Token | null, events, times) =>

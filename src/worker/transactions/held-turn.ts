@@ -12,15 +12,15 @@ import { staleAfterMs } from '../execute/preparation.ts';
 import type { RunEvents, RunSink } from '../execute/run-events.ts';
 import type { RunTimes } from '../execute/run-times.ts';
 import { SessionLease, type Undone } from '../execute/session-lease.ts';
-import type { HeldTransaction, TransactionEnd, Turn } from './held-transaction.ts';
+import type { HeldTransaction, Left, TransactionEnd, Turn } from './held-transaction.ts';
 
 /** What a job has come to. */
 export type Done = {
   readonly end: RunEnd;
   /** How the transaction has ended by it; null: it is open. */
   readonly ended: TransactionEnd | null;
-  /** Whether something stands of a transaction that has ended otherwise than by COMMIT; missing: `end` says. */
-  readonly hasLeft?: boolean;
+  /** What stands of a transaction that has ended otherwise than by COMMIT; missing: `end` says. */
+  readonly left?: Left;
 };
 
 /** What a job has to do with. */
@@ -31,6 +31,12 @@ export interface JobTools {
   readonly savepoint: string;
   /** Why it is to stop; null: it is not. Asked behind every wait. */
   readonly stopReason: StopReason | null;
+  /** Whether something of the transaction may stand unless the server says otherwise. */
+  readonly isDoubted: boolean;
+  /** Whether a procedure may have committed it, and begun another one. */
+  readonly mayBeAnother: boolean;
+  /** To be told before something is sent that a ROLLBACK is not known to undo. Resolves when that is remembered. */
+  doubt(isCall: boolean): Promise<void>;
   /** From here on a stop is told, and stops nothing: what was sent may have been done. */
   commitIsSent(): void;
   /** Ends the transaction after a stop, and tells what that came to. */
@@ -44,11 +50,8 @@ export interface Job {
   readonly seesOneMoment: boolean;
   /** Never stops halfway: whoever calls it waits for its end. */
   perform(tools: JobTools): Promise<Done>;
-  /**
-   * What it comes to where the transaction had ended so before its turn.
-   * @param hasLeft whether something of it stands, though it was not committed
-   */
-  afterEnd(end: TransactionEnd, hasLeft: boolean): RunEnd;
+  /** What it comes to where the transaction had ended so before its turn. */
+  afterEnd(end: TransactionEnd, left: Left): RunEnd;
 }
 
 /** It was over before anything was sent. */
@@ -162,8 +165,8 @@ export class HeldTurn implements Execution, Turn, JobTools {
     return this.#job.kind === 'commit';
   }
 
-  isTooLate(end: TransactionEnd, hasLeft: boolean): void {
-    this.#end(this.#job.afterEnd(end, hasLeft));
+  isTooLate(end: TransactionEnd, left: Left): void {
+    this.#end(this.#job.afterEnd(end, left));
   }
 
   /** No time that is over ends a COMMIT that was sent. */
@@ -187,6 +190,18 @@ export class HeldTurn implements Execution, Turn, JobTools {
 
   get stopReason(): StopReason | null {
     return this.#stopReason;
+  }
+
+  get isDoubted(): boolean {
+    return this.#transaction.isDoubted;
+  }
+
+  get mayBeAnother(): boolean {
+    return this.#transaction.mayBeAnother;
+  }
+
+  doubt(isCall: boolean): Promise<void> {
+    return this.#transaction.doubt(isCall);
   }
 
   commitIsSent(): void {
@@ -229,7 +244,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     session.connection.resume();
     session.aliveAt = performance.now();
     // Before the end is told: whoever is told finds it as it is then.
-    this.#transaction.release(done.ended, done.end, done.hasLeft ?? isPartial(done.end));
+    this.#transaction.release(done.ended, done.end, done.left ?? leftOf(done.end));
     this.#end(done.end);
   }
 
@@ -247,8 +262,9 @@ export class HeldTurn implements Execution, Turn, JobTools {
   /** It was stopped before anything was sent, or is over. */
   #gone(): Done {
     const reason = this.#stopReason;
+    const left = this.#transaction.isDoubted ? 'unknown' : 'nothing';
     const end: RunEnd =
-      reason === null ? this.#job.afterEnd('lost', false) : { kind: 'not executed', reason };
+      reason === null ? this.#job.afterEnd('lost', left) : { kind: 'not executed', reason };
     return { end, ended: 'lost' };
   }
 
@@ -274,17 +290,22 @@ export class HeldTurn implements Execution, Turn, JobTools {
   }
 }
 
-/** Whether an end says that something stands of the transaction that it has ended. */
-function isPartial(end: RunEnd): boolean {
+/** What stands of a transaction that has ended so. */
+function leftOf(end: RunEnd): Left {
   switch (end.kind) {
     case 'answered':
-      return end.failure?.batch?.outcome === 'partial';
+      return leftWith(end.failure?.batch?.outcome ?? null);
     case 'batch stopped':
     case 'transaction ended':
-      return end.outcome === 'partial';
+      return leftWith(end.outcome);
     default:
-      return false;
+      return 'unknown';
   }
+}
+
+function leftWith(outcome: Outcome | null): Left {
+  if (outcome === 'partial') return 'something';
+  return outcome === 'rolled_back' ? 'nothing' : 'unknown';
 }
 
 /** What became of a transaction that was undone. */

@@ -9,6 +9,7 @@ import {
   serverStatus,
 } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
+import { scanStatements } from '../../shared/sql/statements.ts';
 import { undoesTransaction } from '../execute/batch-break.ts';
 import type { Outcome, RunEnd } from '../execute/outcome.ts';
 import type { Statement } from '../execute/preparation.ts';
@@ -43,16 +44,21 @@ export class StatementJob implements Job {
     const refused = await this.#refuse(tools);
     if (refused !== null) return refused;
     const results = new Results(tools.sink, tools.times);
+    if (!effects.isUndoable()) await tools.doubt(this.#isCall);
     effects.sent();
     const answered = await lease.ask(this.#statement.sql ?? '', results);
     effects.ended(answered.kind === 'answered');
     if (tools.stopReason !== null) return tools.undoAfterStop(tools.stopReason);
     if (answered.kind === 'lost')
       return { end: { kind: 'lost', outcome: 'unknown' }, ended: 'lost' };
-    if (answered.error !== null) return this.#refused(lease, answered.error, results.notes);
+    if (answered.error !== null) return this.#refused(tools, answered.error, results.notes);
     if (results.isOpen) return { end: succeeded, ended: null };
     await lease.rollBack(null);
     return { end: { kind: 'transaction ended', outcome: 'partial' }, ended: 'ended' };
+  }
+
+  get #isCall(): boolean {
+    return scanStatements(this.#statement.sql ?? '')[0]?.isCall === true;
   }
 
   afterEnd(): RunEnd {
@@ -72,7 +78,7 @@ export class StatementJob implements Job {
 
   /** An error has no flags: the server is asked whether the transaction is still there. */
   async #refused(
-    lease: SessionLease,
+    { lease, mayBeAnother }: JobTools,
     error: ServerError,
     notes: readonly ResultNote[],
   ): Promise<Done> {
@@ -82,8 +88,10 @@ export class StatementJob implements Job {
     const isOpen = await isInTransaction(lease);
     if (isOpen) return { end: answeredWith(failure), ended: null };
     await lease.rollBack(null);
-    const isUndone = isUndoing && !hasLeft && !failure.mayBePartial;
-    const outcome = lease.isLost ? 'unknown' : isUndone ? 'rolled_back' : 'partial';
+    const isPartial = !isUndoing || hasLeft || failure.mayBePartial;
+    // The error undoes the transaction that there was; a procedure may have committed the one that was begun.
+    const isUnknown = lease.isLost || (!isPartial && mayBeAnother);
+    const outcome = isUnknown ? 'unknown' : isPartial ? 'partial' : 'rolled_back';
     return { end: answeredWith(failure, outcome), ended: lease.isLost ? 'lost' : 'ended' };
   }
 }

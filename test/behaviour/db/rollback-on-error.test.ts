@@ -11,12 +11,17 @@ const { gateway, database } = useGateway(
     prepare: async (database) => {
       await database.query(`
         create table t (id int primary key) engine = InnoDB;
+        create table plain (id int) engine = MyISAM;
         create table written (v int primary key) engine = InnoDB;
         create procedure p_mixed() begin insert into t values (8); insert into t values (8); end`);
     },
   },
 );
-beforeEach(() => database.query('delete from t; insert into t values (1); drop table if exists d'));
+beforeEach(() =>
+  database.query(
+    'delete from t; delete from plain; insert into t values (1); drop table if exists d',
+  ),
+);
 
 const duplicate = 'insert into t values (1)';
 
@@ -122,6 +127,13 @@ const cases: readonly Case[] = [
     left: '1',
   },
   {
+    what: 'a transaction that wrote to a table without transactions',
+    sql: `begin; insert into t values (2); insert into plain values (3); ${duplicate}`,
+    success: false,
+    outcome: 'partial',
+    left: '1 3',
+  },
+  {
     what: 'a syntax error at the end of a transaction',
     sql: 'begin; insert into t values (2); nonsense',
     success: true,
@@ -137,7 +149,9 @@ for (const { what, sql, success, outcome, left } of cases) {
     );
     assert.ok(document.MYSQL_ERRNO !== undefined);
     assert.equal(document.ROLLBACK_ON_ERROR, true);
-    const rows = await database.query('select id from t order by id');
+    const rows = await database.query(
+      'select id from t union all select id from plain order by id',
+    );
     assert.deepEqual(
       [document.ROLLBACK_ON_ERROR_SUCCESS, document.OUTCOME, rows.map(({ id }) => id).join(' ')],
       [success, outcome, left],

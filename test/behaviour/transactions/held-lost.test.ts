@@ -29,9 +29,11 @@ const { gateway, database, proxy } = useProxiedGateway(
   {
     prepare: async (database) => {
       await createGate(database);
-      await database.query(
-        'create table notes (id int auto_increment primary key, who int) engine = innodb',
-      );
+      await database.query(`
+        create table notes (id int auto_increment primary key, who int) engine = innodb;
+        create table plain (n int) engine = myisam;
+        create function writes() returns int begin insert into plain values (1); return 1; end;
+        create procedure restarts() begin insert into notes (who) values (71); commit; start transaction; end`);
     },
     ready: async () => {
       small = await startGateway({
@@ -139,6 +141,85 @@ test('one that lies idle ends with its connection: its place is free, and nothin
   });
   await assertIsOver(held);
   assert.deepEqual(await written(), []);
+});
+
+/** What a rollback says that is not proven to have undone all. */
+const unproven = { rolled_back: false, outcome: 'unknown' };
+/** Each may leave something that no ROLLBACK undoes. */
+const leaving = [
+  'insert into plain values (1)',
+  'select writes()',
+  'insert into notes (who) values (writes())',
+  'call restarts()',
+];
+
+test('a rollback says that all is undone only if nothing may have stayed when the connection was lost', async () => {
+  for (const sql of leaving) {
+    const held = await beginHeld(gateway);
+    const [[connection] = []] = await held.rows('select connection_id()');
+    assert.equal((await held.query(sql)).status, 200, sql);
+    await held.query('insert into notes (who) values (1)');
+    await database.query(`kill ${connection}`);
+    await eventually('it has ended', async () => (await held.query('select 1')).status !== 200);
+    for (const _time of [1, 2]) assert.deepEqual((await held.rollback()).json(), unproven, sql);
+    assert.equal(summarise(await held.commit()), over, sql);
+  }
+});
+
+test('the same of a statement whose connection is lost under it, and of one that is lost before COMMIT', async () => {
+  const written = await beginHeld(gateway);
+  proxy.on(/^insert into plain/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
+  assert.equal(summarise(await written.query('insert into plain values (1)')), unknown);
+  assert.deepEqual((await written.rollback()).json(), unproven);
+  const ending = await beginHeld(gateway);
+  await ending.query('insert into plain values (1)');
+  proxy.on(/^RELEASE SAVEPOINT/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
+  assert.equal(summarise(await ending.commit()), '409 TRANSACTION_ENDED unknown');
+  assert.deepEqual((await ending.rollback()).json(), unproven);
+});
+
+test('the same of one whose worker is killed', async () => {
+  const all = await Promise.all(leaving.map(() => beginHeld(gateway)));
+  for (const [at, sql] of leaving.entries()) await all[at]?.query(sql);
+  const plain = await beginHeld(gateway);
+  await plain.query('insert into notes (who) values (1)');
+  for (const pid of gateway.workers()) signal(pid, 'SIGKILL');
+  await eventually('others are there', async () => (await plain.query('select 1')).status === 409);
+  for (const held of all) assert.deepEqual((await held.rollback()).json(), unproven);
+  assert.deepEqual((await plain.rollback()).json(), { rolled_back: true });
+});
+
+test('a procedure that commits and begins anew is found out when its transaction lies idle for too long', async () => {
+  await withGateway({ transaction_idle_timeout: '1s' }, async (own) => {
+    const held = await beginHeld(own);
+    await held.query('call restarts()');
+    await eventually('it has ended', async () => {
+      return (await readMetric(own, 'dbhttpd_transactions_held')) === 0;
+    });
+    assert.deepEqual((await held.rollback()).json(), { rolled_back: false, outcome: 'partial' });
+  });
+});
+
+test('a deadlock does not say that all was rolled back if something before it may have stayed', async () => {
+  await database.query('insert into notes (id, who) values (1, 0), (2, 0)');
+  for (const [sql, outcome] of [
+    ['call restarts()', 'unknown'],
+    ['insert into plain values (1)', 'partial'],
+    ['select writes()', 'partial'],
+    ['insert into notes (who) values (1)', 'rolled_back'],
+  ] as const) {
+    const [first, second] = [await beginHeld(gateway), await beginHeld(gateway)];
+    for (const held of [first, second]) await held.query(sql);
+    await first.query('update notes set who = 1 where id = 1');
+    await second.query('update notes set who = 2 where id = 2');
+    const replies = await Promise.all([
+      first.query('update notes set who = 1 where id = 2'),
+      second.query('update notes set who = 2 where id = 1'),
+    ]);
+    const lost = replies.findIndex(({ status }) => status !== 200);
+    assert.equal(summarise(replies[lost] as Reply), `409 ER_LOCK_DEADLOCK ${outcome}`, sql);
+    await Promise.all([first, second].map(({ rollback }) => rollback()));
+  }
 });
 
 test('a COMMIT that is cut on its way back is unknown, to commit and to rollback, whoever asks', async () => {

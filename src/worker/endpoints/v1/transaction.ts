@@ -83,6 +83,8 @@ const toldOfUndone: Readonly<Record<RolledBack, object>> = {
   /** Tables without transactions were changed, or a statement had ended the transaction before. */
   'a part': { rolled_back: false, outcome: 'partial' },
   nothing: { rolled_back: false, committed: true },
+  /** It was not committed; what it may have left cannot be told, since its connection was lost. */
+  unknown: { rolled_back: false, outcome: 'unknown' },
 };
 
 function end(
@@ -108,6 +110,7 @@ function toldOf(verb: Verb, ending: Ending, wasSent: boolean): Failure | object 
   if (ending === 'committed') return verb === 'commit' ? committed : toldOfUndone.nothing;
   if (verb === 'rollback' && ending === 'over') return toldOfUndone.all;
   if (verb === 'rollback' && ending === 'partial') return toldOfUndone['a part'];
+  if (verb === 'rollback' && ending === 'unproven') return toldOfUndone.unknown;
   return commitOver(ending, wasSent);
 }
 

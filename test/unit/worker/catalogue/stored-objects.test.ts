@@ -153,3 +153,24 @@ test('names that were not there are told from those that are there and not trust
   assert.deepEqual([holds('db', 't'), holds('elsewhere', 't')], [true, false]);
   assert.equal(holds('information_schema', 'tables'), true);
 });
+
+test('a write is undone where all tables have transactions, behind views and triggers too', () => {
+  const { objects } = create({
+    views: {
+      view: 'select `db`.`t`.`a` AS `a` from `db`.`t`',
+      worse: 'select 1 AS `a` from `db`.`m`',
+    },
+  });
+  for (const table of ['t', 'logs', 'spills', 'calls'])
+    objects.addTable('db', table, 'BASE TABLE', true);
+  objects.addTable('db', 'm', 'BASE TABLE', false);
+  objects.addTrigger('db', 'logs', 'insert into t values (new.a)');
+  objects.addTrigger('db', 'spills', 'insert into m values (new.a)');
+  objects.addTrigger('db', 'calls', 'insert into t values (f(new.a))');
+  const undoes = (...names: string[]) =>
+    objects.undoesWrites(names.map((name) => ({ schema: null, name })));
+  assert.equal(undoes('t', 'logs', 'view'), true);
+  for (const name of ['m', 'spills', 'calls', 'worse', 'nope']) {
+    assert.equal(undoes('t', name), false, name);
+  }
+});

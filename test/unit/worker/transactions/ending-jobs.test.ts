@@ -78,35 +78,52 @@ test('a COMMIT is not sent where the transaction is not the one that was begun',
   });
 });
 
+test('a transaction that is lost before COMMIT is rolled back only if nothing in it may have stayed', async () => {
+  for (const [isDoubted, outcome] of [
+    [false, 'rolled_back'],
+    [true, 'unknown'],
+  ] as const) {
+    const notes = { begun: async () => {}, settled: async () => {} };
+    const lease = { ask: async () => lost } as unknown as SessionLease;
+    const tools = { lease, savepoint: 's', stopReason: null, isDoubted } as JobTools;
+    const done = await new CommitJob(notes).perform(tools);
+    assert.deepEqual(done.end, { kind: 'transaction ended', outcome });
+  }
+});
+
 test('a ROLLBACK says that all is undone only with the proof that the transaction was there to its end', async () => {
-  const says = async (undone: Undone): Promise<RolledBack> => {
+  const says = async (undone: Undone, isDoubted = false): Promise<RolledBack> => {
     const job = new RollbackJob();
     const lease = { rollBack: async () => undone };
-    await job.perform({ lease, savepoint: 's' } as unknown as JobTools);
+    await job.perform({ lease, savepoint: 's', isDoubted } as unknown as JobTools);
     return job.undoes;
   };
   assert.equal(await says('rolled_back'), 'all');
   assert.equal(await says('no proof'), 'a part');
   assert.equal(await says('partial'), 'a part');
+  assert.equal(await says('unknown'), 'all');
+  assert.equal(await says('unknown', true), 'unknown');
+  assert.equal(await says('rolled_back', true), 'all');
 });
 
 test('a ROLLBACK of what was committed says that nothing is undone, and of an unknown COMMIT that it is unknown', () => {
   const job = new RollbackJob();
-  assert.equal(job.afterEnd('committed', false).kind, 'answered');
+  assert.equal(job.afterEnd('committed', 'nothing').kind, 'answered');
   assert.equal(job.undoes, 'nothing');
-  assert.deepEqual(new RollbackJob().afterEnd('unknown', false), {
+  assert.deepEqual(new RollbackJob().afterEnd('unknown', 'nothing'), {
     kind: 'lost',
     outcome: 'unknown',
   });
 });
 
 test('a ROLLBACK that waited while something else ended its transaction says whether something of that stands', () => {
-  for (const [hasLeft, undoes] of [
-    [true, 'a part'],
-    [false, 'all'],
+  for (const [left, undoes] of [
+    ['something', 'a part'],
+    ['nothing', 'all'],
+    ['unknown', 'unknown'],
   ] as const) {
     const job = new RollbackJob();
-    assert.equal(job.afterEnd('ended', hasLeft).kind, 'answered');
+    assert.equal(job.afterEnd('ended', left).kind, 'answered');
     assert.equal(job.undoes, undoes);
   }
 });

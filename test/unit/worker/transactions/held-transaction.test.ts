@@ -6,6 +6,7 @@ import type { RunEnd } from '../../../../src/worker/execute/outcome.ts';
 import type { RunContext } from '../../../../src/worker/execute/run-context.ts';
 import {
   HeldTransaction,
+  type Left,
   type TransactionEnd,
 } from '../../../../src/worker/transactions/held-transaction.ts';
 import {
@@ -35,6 +36,7 @@ async function givenBack(
     const begun = { session, context, savepoint: 's', isReadOnly: false };
     const transaction = new HeldTransaction(begun, times, {
       turnEnded: () => {},
+      doubted: async () => {},
       ended: resolve,
     });
     act(transaction, connection);
@@ -45,7 +47,7 @@ async function givenBack(
 
 test('a session that a transaction was held on is reset before another request has it', async () => {
   for (const end of ['committed', 'rolled_back', 'ended', 'stopped', 'unknown'] as const) {
-    const found = await givenBack((transaction) => transaction.release(end, done, false));
+    const found = await givenBack((transaction) => transaction.release(end, done, 'nothing'));
     assert.deepEqual(found, ['unclean', end]);
   }
   assert.deepEqual(await givenBack((transaction) => transaction.close()), ['unclean', 'stopping']);
@@ -80,6 +82,7 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
     const begun = { session, context, savepoint: 's', isReadOnly: false };
     const transaction = new HeldTransaction(begun, times, {
       turnEnded: () => {},
+      doubted: async () => {},
       ended: () => resolve(),
     });
     transaction.close();
@@ -91,10 +94,10 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
 });
 
 test('a transaction that ends by itself tells whether something of it stands', async () => {
-  const answers: readonly (readonly [(sql: string) => ScriptedAnswer, boolean])[] = [
-    [() => 'ok', false],
-    [(sql) => (sql === 'ROLLBACK' ? { status: 2, warnings: 1 } : 'ok'), true],
-    [(sql) => (sql === 'ROLLBACK' ? 'ok' : { errno: 1305 }), true],
+  const answers: readonly (readonly [(sql: string) => ScriptedAnswer, Left])[] = [
+    [() => 'ok', 'nothing'],
+    [(sql) => (sql === 'ROLLBACK' ? { status: 2, warnings: 1 } : 'ok'), 'something'],
+    [(sql) => (sql === 'ROLLBACK' ? 'ok' : { errno: 1305 }), 'something'],
   ];
   for (const [answer, expected] of answers) {
     const session = createScriptedSession(createScriptedConnection(answer));
@@ -108,10 +111,43 @@ test('a transaction that ends by itself tells whether something of it stands', a
       const begun = { session, context, savepoint: 's', isReadOnly: false };
       const transaction = new HeldTransaction(begun, times, {
         turnEnded: () => {},
-        ended: (_end, hasLeft) => resolve(hasLeft),
+        doubted: async () => {},
+        ended: (_end, left) => resolve(left),
       });
       transaction.close();
     });
     assert.equal(found, expected);
+  }
+});
+
+test('a transaction that is lost leaves nothing, unless what ran in it may have stayed', async () => {
+  for (const [isDoubted, expected] of [
+    [false, 'nothing'],
+    [true, 'unknown'],
+  ] as const) {
+    const connection = createScriptedConnection();
+    const session = createScriptedSession(connection);
+    const context = {
+      control: {},
+      consistency: null,
+      share: { leave: () => {} },
+      pool: { release: () => {} },
+    } as unknown as RunContext;
+    const noted: string[] = [];
+    const ended: Left[] = [];
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      doubted: async () => void noted.push('doubted'),
+      ended: (_end, left) => void ended.push(left),
+    });
+    if (isDoubted) {
+      await transaction.doubt(false);
+      await transaction.doubt(false);
+    }
+    assert.deepEqual(noted, isDoubted ? ['doubted'] : []);
+    connection.lose();
+    session.onLost?.();
+    assert.deepEqual(ended, [expected]);
   }
 });

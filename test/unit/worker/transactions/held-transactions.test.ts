@@ -13,6 +13,7 @@ const keeper: CommitKeeper = {
   begun: async () => {},
   settled: async () => {},
   left: async () => {},
+  doubted: async () => {},
   endingOf: async () => 'unknown',
 };
 

@@ -18,7 +18,7 @@ const [autocommit, inTransaction] = [2, 3];
 /** What is told where the server refuses with this error, and then says so of the transaction. */
 async function refused(
   errno: number,
-  { sql = 'update t set n = 1', status = autocommit, hasLeft = false } = {},
+  { sql = 'update t set n = 1', status = autocommit, hasLeft = false, mayBeAnother = false } = {},
 ) {
   const connection = createScriptedConnection(() => ({ status, warnings: 0 }));
   const lease = {
@@ -32,7 +32,11 @@ async function refused(
     hasLeftSomething: async () => hasLeft,
   } as unknown as SessionLease;
   const job = new StatementJob({ sql, effects: noEffects } as Statement, false);
-  const { end, ended } = await job.perform({ lease, stopReason: null } as unknown as JobTools);
+  const { end, ended } = await job.perform({
+    lease,
+    stopReason: null,
+    mayBeAnother,
+  } as unknown as JobTools);
   return [outcomeOf(end), ended];
 }
 
@@ -48,6 +52,7 @@ test('a deadlock has rolled back all, unless the server warns of tables that it 
   assert.deepEqual(await refused(1213), ['rolled_back', 'ended']);
   assert.deepEqual(await refused(1213, { hasLeft: true }), ['partial', 'ended']);
   assert.deepEqual(await refused(1213, { sql: 'call p()' }), ['partial', 'ended']);
+  assert.deepEqual(await refused(1213, { mayBeAnother: true }), ['unknown', 'ended']);
 });
 
 test('an error behind which the transaction is gone, without being one that undoes it, leaves a part', async () => {

@@ -137,7 +137,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
       rolled_back: { ...flag, description: 'False: not all was undone.' },
       committed: { const: true, description: 'It had been committed before.' },
       outcome: {
-        const: 'partial',
+        enum: ['partial', 'unknown'],
         description: 'Tables without transactions were changed, or a procedure had ended it.',
       },
     },
