@@ -9,8 +9,8 @@ export type ResultHead = {
   /** What stands before the first row. */
   readonly bytes: Buffer;
   readonly plan: RowPlan;
-  /** Why there can be no rows of these columns. */
-  readonly refused?: Failure;
+  /** Why there can be no rows of these columns, and what there is instead where the statement was executed in any case. */
+  readonly clash?: { readonly failure: Failure; readonly renamed: ResultHead };
 };
 
 /** Remembers the heads of one format for as long as their columns are remembered. */

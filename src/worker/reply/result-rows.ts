@@ -10,7 +10,12 @@ import { type RowPlan, writeRow } from './rows.ts';
 import type { ReplyWriter } from './writer.ts';
 
 /** How much is written; 0 sets no limit. */
-export type RowLimits = { readonly maxRows: number; readonly maxResultBytes: number };
+export type RowLimits = {
+  readonly maxRows: number;
+  readonly maxResultBytes: number;
+  /** Whether rows beyond `maxResultBytes` are left out, as those beyond `maxRows` are: the statement was executed. Missing: it is stopped. */
+  readonly cutsLongWrites?: boolean;
+};
 
 /**
  * How rows are told apart: JSON with commas between it, JSON of which each has a line, or records of CSV; `driver`: objects
@@ -92,7 +97,10 @@ export class ResultRows {
 
   /** Writes a row packet's payload. */
   writeOne(bytes: Buffer, start: number, end: number): void {
-    if (this.isTooLarge) return;
+    if (this.isTooLarge) {
+      this.isCut = true;
+      return;
+    }
     if (this.#rowsLeft() <= 0) {
       this.isCut = true;
       return;
@@ -147,6 +155,6 @@ export class ResultRows {
     this.count += rows;
     if (rows === 0 || this.#bytesLeft() >= 0) return;
     this.isTooLarge = true;
-    this.#events.replyTooLarge();
+    if (this.#limits.cutsLongWrites !== true) this.#events.replyTooLarge();
   }
 }

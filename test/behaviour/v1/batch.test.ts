@@ -386,6 +386,22 @@ test('a result that cannot be told undoes the batch', async () => {
   assert.equal(await count('orders'), 0);
 });
 
+test('a write in a batch is not refused because names stand twice, and nothing is where statements commit by themselves', async (t) => {
+  if (database.flavour !== 'mariadb') return t.skip('no RETURNING here');
+  const insert = 'insert into orders (user) values (1) returning user, user';
+  const ask = async (atomic: boolean, ...statements: string[]) => {
+    const body = { rows: 'object', atomic, statements: statements.map((sql) => ({ sql })) };
+    const reply = await gateway.post('/v1/batch', body);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json<{ results: { rows: unknown }[] }>().results.map(({ rows }) => rows);
+  };
+  const [row] = [{ user: 1, user_2: 1 }];
+  assert.deepEqual(await ask(true, insert, insert), [[row], [row]]);
+  const plain = await ask(false, insert, 'select 1 as a, 2 as a');
+  assert.deepEqual(plain, [[row], [{ a: 1, a_2: 2 }]]);
+  assert.equal(await count('orders'), 3);
+});
+
 test('many statements, and long ones, are one transaction', async () => {
   const long = 'x'.repeat(150_000);
   const statements = [

@@ -1,3 +1,4 @@
+import { scanStatements } from '../../../shared/sql/statements.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
 import type { Known } from '../../catalogue/table-effects.ts';
 import type { BatchKey } from '../../execute/batch.ts';
@@ -202,6 +203,8 @@ function answer(
     maxResultBytes: config.maxResultBytes,
     isReadOnly: work.isReadOnly,
     isRead: statement.isRead,
+    renames: [!statement.isRead && !work.isReadOnly],
+    cutsLongWrites: isWithRows(statement),
     isDryRun: request.isDryRun,
     rowBounds: key === null ? null : new RowBounds(),
   });
@@ -253,6 +256,13 @@ function decideHeld(
   return reason === null
     ? step
     : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
+}
+
+const writes: ReadonlySet<string> = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'WITH']);
+
+/** Whether its rows, if it has some, are those that it has written. */
+function isWithRows({ sql, isRead }: Statement): boolean {
+  return !isRead && writes.has(scanStatements(sql ?? '')[0]?.verb ?? '');
 }
 
 /** The lower of two limits of which 0 is none. */

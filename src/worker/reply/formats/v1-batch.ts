@@ -26,6 +26,8 @@ class V1Batch implements Format {
   /** The statement whose results come; null: none has been begun, or the next one begins. */
   #current: V1Json | null = null;
   #rowsBefore = 0;
+  /** Those that are complete. */
+  #statements = 0;
   #isSeveral = false;
   #hasResults = false;
   /** Its end is written. */
@@ -96,6 +98,7 @@ class V1Batch implements Format {
     this.#rowsBefore = 0;
     this.#isSeveral = false;
     this.#hasResults = false;
+    this.#statements = 0;
     return true;
   }
 
@@ -155,7 +158,7 @@ class V1Batch implements Format {
       const before = `{"committed":true,"retries":${this.#retries},"results":[`;
       writeAscii(this.#out, this.#hasResults ? ',' : before);
       this.#hasResults = true;
-      this.#current = new V1Json(this.#out, this.#options, this.#events);
+      this.#current = new V1Json(this.#out, this.#options, this.#events, this.#statements);
     }
     return this.#current;
   }
@@ -165,5 +168,6 @@ class V1Batch implements Format {
     this.#rowsBefore += this.#current?.rowCount ?? 0;
     this.#current = null;
     this.#isSeveral = false;
+    this.#statements += 1;
   }
 }

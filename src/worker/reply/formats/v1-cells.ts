@@ -2,8 +2,10 @@
 // Must not know what stands around the rows.
 import { type Column, columnName } from '../../../shared/mysql/packets.ts';
 import type { CellRules } from '../column-kinds.ts';
+import { describeColumn } from '../column-types.ts';
 import { type Failure, refusal } from '../failure.ts';
-import { objectKeys, planRow, type RowPlan } from '../rows.ts';
+import type { ResultHead } from '../result-heads.ts';
+import { objectKeys, planRow } from '../rows.ts';
 
 /** What a request chooses of how its rows look. */
 export type V1Layout = {
@@ -12,17 +14,59 @@ export type V1Layout = {
   readonly json: 'value' | 'string';
 };
 
-/** How the rows of some columns are written; `refused` says why they cannot be, which only objects know. */
-export type PlannedRows = { readonly plan: RowPlan; readonly refused?: Failure };
-
-/** Plans rows of JSON. */
-export function planV1Rows(columns: readonly Column[], layout: V1Layout): PlannedRows {
+/**
+ * Plans rows of JSON, and what stands before them.
+ * @param frame makes that of the described columns
+ */
+export function planV1Head(
+  columns: readonly Column[],
+  layout: V1Layout,
+  frame: (columns: string) => string,
+): ResultHead {
   const rules = v1Cells(layout);
-  if (layout.rows === 'array') return { plan: planRow(columns, rules) };
   const names = columns.map(columnName);
-  const plan = planRow(columns, rules, objectKeys(names));
-  const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
-  return twice.length === 0 ? { plan } : { plan, refused: duplicateColumns(twice) };
+  const headOf = (named: readonly string[]): ResultHead => ({
+    bytes: Buffer.from(frame(describeColumns(columns, named))),
+    plan: planRow(columns, rules, ...(layout.rows === 'array' ? [] : [objectKeys(named)])),
+  });
+  const twice = layout.rows === 'array' ? [] : findTwice(names);
+  if (twice.length === 0) return headOf(names);
+  const renamed = headOf(nameApart(names));
+  return { ...headOf(names), clash: { failure: duplicateColumns(twice), renamed } };
+}
+
+/** Columns as a JSON array. */
+function describeColumns(columns: readonly Column[], names: readonly string[]): string {
+  const described = columns.map((column, at) => ({ ...describeColumn(column), name: names[at] }));
+  return JSON.stringify(described);
+}
+
+function findTwice(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) twice.add(name);
+    seen.add(name);
+  }
+  return [...twice];
+}
+
+/** `id, id, id` becomes `id, id_2, id_3`; a name that another column has by itself is not taken. */
+export function nameApart(names: readonly string[]): readonly string[] {
+  const own = new Set(names);
+  const used = new Set<string>();
+  const counts = new Map<string, number>();
+  return names.map((name) => {
+    let count = counts.get(name) ?? 1;
+    let renamed = name;
+    while (used.has(renamed) || (count > 1 && own.has(renamed))) {
+      count += 1;
+      renamed = `${name}_${count}`;
+    }
+    counts.set(name, count);
+    used.add(renamed);
+    return renamed;
+  });
 }
 
 /** So many are named, and so much of each. */

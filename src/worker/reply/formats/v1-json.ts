@@ -5,7 +5,6 @@ import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execute/outcome.ts';
 import type { HeldResults } from '../../execute/run-events.ts';
 import type { StatementFailure } from '../../execute/statement-failure.ts';
-import { describeColumn } from '../column-types.ts';
 import type { Failure } from '../failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
@@ -16,7 +15,7 @@ import type { RowModule } from '../row-module.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 import { describeRefused, type Problem, problemHead, problemJson } from './problem.ts';
-import { planV1Rows, type V1Layout } from './v1-cells.ts';
+import { planV1Head, type V1Layout } from './v1-cells.ts';
 
 /** What the replies to one request depend on. */
 export type V1ReplyOptions = RowLimits & {
@@ -30,6 +29,11 @@ export type V1ReplyOptions = RowLimits & {
   /** Whether it was to run READ ONLY, and whether it does nothing but read: what an error of MySQL's means. */
   readonly isReadOnly: boolean;
   readonly isRead: boolean;
+  /**
+   * Of each statement: whether columns of the same name are named apart where they could not stand in an object. Else the reply is
+   * refused, which is told of nothing that was executed. Missing: of none.
+   */
+  readonly renames?: readonly boolean[];
   /** Whether all is undone that the statement did. */
   readonly isDryRun: boolean;
   /** Where its rows stand, so that it can be kept without them; null: it is not kept. */
@@ -58,15 +62,8 @@ export function mostRowBytes(bytes: number, { keyBytes }: ResultRows): number {
 
 /** Creates what stands before the rows of a layout: to be kept for as long as possible. */
 export function createV1Heads(layout: V1Layout): ResultHeads {
-  return new ResultHeads((columns) => ({
-    bytes: Buffer.from(`{"columns":${describeColumns(columns)},"rows":[`),
-    ...planV1Rows(columns, layout),
-  }));
-}
-
-/** Columns as a JSON array. */
-export function describeColumns(columns: readonly Column[]): string {
-  return `[${columns.map((column) => JSON.stringify(describeColumn(column))).join(',')}]`;
+  const frame = (columns: string) => `{"columns":${columns},"rows":[`;
+  return new ResultHeads((columns) => planV1Head(columns, layout, frame));
 }
 
 /** One statement's reply. */
@@ -101,6 +98,7 @@ export class V1Json implements Format {
   readonly #options: V1ReplyOptions;
   readonly #rows: ResultRows;
   readonly #events: FormatEvents;
+  readonly #renames: boolean;
   /** There can be no reply: what comes is forgotten. */
   #isRefused = false;
   /** Its end is written. */
@@ -110,10 +108,12 @@ export class V1Json implements Format {
   #resultCount = 0;
   #countBefore = 0;
 
-  constructor(out: ReplyWriter, options: V1ReplyOptions, events: FormatEvents) {
+  /** @param statement its number in the request */
+  constructor(out: ReplyWriter, options: V1ReplyOptions, events: FormatEvents, statement = 0) {
     this.#out = out;
     this.#options = options;
     this.#events = events;
+    this.#renames = options.renames?.[statement] === true;
     this.#rows = new ResultRows(out, options, options.rowModule, events);
   }
 
@@ -122,9 +122,10 @@ export class V1Json implements Format {
   }
 
   columns(columns: readonly Column[], more: boolean): void {
-    const { bytes, plan, refused } = this.#options.heads.find(columns);
-    if (refused !== undefined) this.#refuse(refused);
+    const found = this.#options.heads.find(columns);
+    if (found.clash !== undefined && !this.#renames) this.#refuse(found.clash.failure);
     if (this.#isRefused) return;
+    const { bytes, plan } = found.clash?.renamed ?? found;
     this.#beginResult(more);
     writeBytes(this.#out, bytes);
     this.#rows.begin(plan);

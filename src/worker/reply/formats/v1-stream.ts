@@ -14,10 +14,9 @@ import { planRow } from '../rows.ts';
 import { writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 import { describeFailed, type Problem, problemJson } from './problem.ts';
-import { csvCells, planV1Rows, type V1Layout } from './v1-cells.ts';
+import { csvCells, planV1Head, type V1Layout } from './v1-cells.ts';
 import {
   chooseV1Json,
-  describeColumns,
   describeFailure,
   mostHeadBytes,
   mostRowBytes,
@@ -54,10 +53,8 @@ export type V1StreamOptions = V1ReplyOptions & { readonly streamHeads: ResultHea
 
 /** Creates what stands before the rows of NDJSON: to be kept for as long as possible. */
 export function createNdjsonHeads(layout: V1Layout): ResultHeads {
-  return new ResultHeads((columns) => ({
-    bytes: Buffer.from(`{"columns":${describeColumns(columns)}}\n`),
-    ...planV1Rows(columns, layout),
-  }));
+  const frame = (columns: string) => `{"columns":${columns}}\n`;
+  return new ResultHeads((columns) => planV1Head(columns, layout, frame));
 }
 
 /** Creates what stands before the rows of CSV: to be kept for as long as possible. */
@@ -133,12 +130,13 @@ class V1Stream implements Format {
       this.#json.columns(columns, more);
       return;
     }
-    const { bytes, plan, refused } = this.#options.streamHeads.find(columns);
-    if (refused !== undefined) {
+    const found = this.#options.streamHeads.find(columns);
+    if (found.clash !== undefined && this.#options.renames?.[0] !== true) {
       this.#isRefused = true;
-      this.#events.replyRefused(refused);
+      this.#events.replyRefused(found.clash.failure);
       return;
     }
+    const { bytes, plan } = found.clash?.renamed ?? found;
     if (this.#hasBegun) throw new Error(unannounced);
     this.#hasBegun = true;
     writeBytes(this.#out, bytes);
