@@ -1,6 +1,6 @@
 // What an instance remembers of the primary of each section that has several servers: one memory in force, shared by all workers, and a copy
 // on disk. It does not decide which server is the primary: workers propose changes, and an operator may override them.
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
@@ -170,9 +170,11 @@ class Keeper {
     this.#timer = null;
   }
 
+  /** A change begins once the answer to the one before has left: a worker is sent both in their order. */
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(change);
-    this.#last = turn.catch(() => {});
+    const rest = () => nextTurn();
+    this.#last = turn.then(rest, rest);
     return turn;
   }
 

@@ -146,6 +146,20 @@ test('of two proposals that were made from the same memory one wins, and the oth
   );
 });
 
+test('an answer leaves before the next change is told: a worker gets both in their order', async () => {
+  const memories = open();
+  await memories.propose({ section, base: null, memory: first });
+  const events: string[] = [];
+  // As the answer to a call is sent: some turns of promises later.
+  const answered = memories.propose({ section, base: 0, memory: second }).then(async (answer) => {
+    for (let turn = 0; turn < 10; turn += 1) await null;
+    events.push(`answered ${answer.memory?.version}, told ${told.length}`);
+  });
+  await Promise.all([answered, memories.propose({ section, base: 1, memory: moved })]);
+  assert.deepEqual(events, ['answered 1, told 1']);
+  assert.equal(told.length, 2);
+});
+
 test('a position that moves is in force at once, and on disk soon', async () => {
   const memories = open();
   await memories.propose({ section, base: null, memory: first });
