@@ -39,8 +39,11 @@ export type Classification = {
   readonly repeatable: boolean;
   /** The tables that are named, each as often as it stands; null where that is not known. */
   readonly tables: readonly TableName[] | null;
-  /** It changes nothing but rows of the tables that it names, as far as those have no views and triggers. */
-  readonly confined: boolean;
+  /**
+   * The tables that it names, if it changes nothing but rows of these, and what their triggers and views lead to; null: that is not
+   * known, or there are several statements.
+   */
+  readonly confinedTo: readonly TableName[] | null;
   /** Tables, views or triggers may be others after it, or seen by others. */
   readonly mayChangeObjects: boolean;
 };
@@ -55,7 +58,7 @@ const worst: Classification = {
   single: false,
   repeatable: false,
   tables: null,
-  confined: false,
+  confinedTo: null,
   mayChangeObjects: false,
 };
 
@@ -148,7 +151,8 @@ export function classify(
   let all = found;
   for (const reading of escapes) {
     const other = new Lexer(sql, reading);
-    all = both(all, read(sql, other, builtIns));
+    const found = read(sql, other, builtIns);
+    all = { ...both(all, found), confinedTo: sameTables(all.confinedTo, found.confinedTo) };
     if (other.doubt & ~doubts.backslash) return { ...worst, mayChangeObjects };
   }
   return all;
@@ -207,6 +211,9 @@ function decide(facts: Facts, single: boolean): Classification {
     !facts.leavesTraces &&
     !facts.sequence;
   const readsEarlierSession = facts.readsSession || unseen || !known;
+  const tables = tablesOf(facts, reads);
+  const isConfined =
+    (reads || writes || idleVerbs.has(facts.verb)) && tame && !facts.unknownCall && !facts.sequence;
   return {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
@@ -223,12 +230,8 @@ function decide(facts: Facts, single: boolean): Classification {
       !facts.lockingRead &&
       !facts.fickle &&
       tableVerbs.has(facts.verb),
-    tables: tablesOf(facts, reads),
-    confined:
-      (reads || writes || idleVerbs.has(facts.verb)) &&
-      tame &&
-      !facts.unknownCall &&
-      !facts.sequence,
+    tables,
+    confinedTo: isConfined ? tables : null,
     mayChangeObjects: !settledVerbs.has(facts.verb) || facts.changingWord,
   };
 }
@@ -281,9 +284,22 @@ function both(one: Classification, other: Classification): Classification {
     single: one.single && other.single,
     repeatable: one.repeatable && other.repeatable,
     tables: null,
-    confined: one.confined && other.confined,
+    confinedTo: null,
     mayChangeObjects: one.mayChangeObjects || other.mayChangeObjects,
   };
+}
+
+/** Those of two readings of one text; null where they differ. */
+function sameTables(
+  one: readonly TableName[] | null,
+  other: readonly TableName[] | null,
+): readonly TableName[] | null {
+  const isSame =
+    one?.length === other?.length &&
+    one?.every(
+      ({ schema, name }, at) => schema === other?.[at]?.schema && name === other[at]?.name,
+    );
+  return isSame === true ? one : null;
 }
 
 /** Where what the server takes off the end begins: spaces and semicolons. */

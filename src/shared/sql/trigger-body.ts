@@ -24,6 +24,20 @@ export function readTriggerBody(body: string, builtIns: BuiltIns): readonly Tabl
   return tables;
 }
 
+/** The same of a procedure's body that consists of plain reads and writes alone: the tables that it names, and no others are changed. */
+export function readProcedureBody(body: string, builtIns: BuiltIns): readonly TableName[] | null {
+  const pieces = cut(body);
+  if (pieces === null) return null;
+  const tables: TableName[] = [];
+  for (const { text, verb } of pieces) {
+    const found = classify(text, builtIns);
+    const isExpected = verb !== 'SET' && (found.kind === 'read' || found.kind === 'write');
+    if (!isExpected || found.confinedTo === null) return null;
+    tables.push(...found.confinedTo);
+  }
+  return tables;
+}
+
 function readPiece({ text, verb, setsNewOnly }: Piece, builtIns: BuiltIns) {
   // The expressions of an assignment are those of a SELECT of the same text.
   const isAssignment = verb === 'SET';

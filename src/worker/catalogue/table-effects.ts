@@ -14,7 +14,7 @@ export type Known = Pick<
 
 type Named = Pick<
   Classification,
-  'kind' | 'tables' | 'hasUnknownCall' | 'confined' | 'mayChangeObjects'
+  'kind' | 'tables' | 'hasUnknownCall' | 'confinedTo' | 'mayChangeObjects'
 >;
 
 /** A statement's tables, and whom to ask about them. */
@@ -35,17 +35,16 @@ export class TableEffects implements StatementEffects {
     return this.#named.hasUnknownCall;
   }
 
-  get written(): readonly TableName[] | null {
-    const { confined, kind, tables } = this.#named;
-    if (!confined) return null;
-    if (kind === 'read') return this.isHarmless() ? [] : null;
-    return tables;
+  get confinedTo(): readonly TableName[] | null {
+    return this.#named.confinedTo;
   }
 
   isUndoable(): boolean {
-    const { written } = this;
-    if (written === null || written.length === 0) return written !== null;
-    return this.#catalogue.objects?.undoesWrites(written) === true;
+    const { confinedTo, kind } = this.#named;
+    if (confinedTo === null || confinedTo.length === 0) return confinedTo !== null;
+    const { objects } = this.#catalogue;
+    if (kind === 'read') return objects?.effectsOfReading(confinedTo).isHarmless === true;
+    return objects?.undoesWrites(confinedTo) === true;
   }
 
   isHarmless(): boolean {

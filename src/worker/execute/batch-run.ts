@@ -343,9 +343,9 @@ export class BatchRun implements Execution, Waiter {
 
   /** Why it is not begun, where only the server can tell; null: it is. */
   async #whyNot(session: Session): Promise<RunEnd | null> {
-    const { undoableTables } = this.#batch;
+    const { mustUndo } = this.#batch;
     try {
-      if (undoableTables !== null && !(await areUndoable(session.connection, undoableTables))) {
+      if (mustUndo !== null && !(await areUndoable(session.connection, mustUndo))) {
         const fault = { kind: 'not undoable' } as const;
         return { kind: 'batch failed', fault, statement: null, outcome: 'not_executed' };
       }
@@ -430,7 +430,9 @@ export class BatchRun implements Execution, Waiter {
       const broken = await this.#workOn(text);
       if (broken !== null) return broken;
     }
-    return this.#attempt === null || this.#batch.isDryRun ? null : this.#keepReply(this.#attempt);
+    const { isDryRun, isBarred } = this.#batch;
+    if (this.#attempt === null || isDryRun || isBarred === true) return null;
+    return this.#keepReply(this.#attempt);
   }
 
   async #workOn({ sql, pieces }: BatchText): Promise<Break | null> {

@@ -1,9 +1,9 @@
 // Statements that are run one after another on one session, and the conditions under which they count.
 // Must not know how they reach MySQL.
 import type { Isolation } from '../../shared/sql/isolation.ts';
-import type { TableName } from '../../shared/sql/table-names.ts';
 import type { IdempotencyKey } from '../ledger/ledger-entry.ts';
 import type { Statement } from './preparation.ts';
+import type { Writes } from './undoable-tables.ts';
 
 /** What a statement must have done, or all is undone. Bounds are inclusive. */
 export type Expectation = {
@@ -38,8 +38,10 @@ export type Batch = {
   readonly mostRetries: number;
   /** It ends in a ROLLBACK though all went well. */
   readonly isDryRun: boolean;
-  /** Tables that must be known to have transactions before anything is run; null: nobody asks. */
-  readonly undoableTables: readonly TableName[] | null;
+  /** What must be known to be undone by a ROLLBACK before anything is run; null: nobody asks. */
+  readonly mustUndo: Writes | null;
+  /** The key is taken, and stays without a reply: the batch is not run, and never will be. */
+  readonly isBarred?: boolean;
   /** What it is executed only once for; null: it has no key. */
   readonly key: BatchKey | null;
 };

@@ -3,6 +3,8 @@
 // Must not know HTTP or the reply's shape, nor how an attempt is run.
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
+import { findCalledProcedure } from '../../shared/sql/called-procedure.ts';
+import type { TableName } from '../../shared/sql/table-names.ts';
 import type { Control } from '../backend/control.ts';
 import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
@@ -16,6 +18,7 @@ import type { CreateRun, Launcher } from './launcher.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
+import type { Writes } from './undoable-tables.ts';
 
 /**
  *     created ──> waiting ──> running ──────────────> ended
@@ -59,8 +62,11 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   /** The COMMIT of one of the attempts has no answer. */
   #mayHaveCommitted = false;
   #hasLost = false;
+  #isBarring = false;
   /** Of those while the statements ran, or of errors that leave open what became of COMMIT. */
   #losses = 0;
+  /** What the batch writes to; null: that is not known. */
+  readonly #writes: Writes | null;
   /** The session that was lost last, which may still be at work. */
   #predecessor: LostSession | null = null;
   #predecessorControl: Control | null = null;
@@ -76,6 +82,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#context = context;
     this.#ledger = ledger;
     this.#batch = batch;
+    this.#writes = findWrites(batch);
     this.#key = key;
     this.#after = after;
     this.#events = events;
@@ -162,6 +169,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
       if (lostSession !== null) this.#succeed(lostSession);
       this.#tryAgain();
     } else if (this.#isUnreached(end)) this.#tryAgain();
+    else if (this.#isRefusedRerun(end)) this.#bar();
     else this.#end(this.#judge(end, run));
   }
 
@@ -178,12 +186,32 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     return isUnreached && this.#hasLost;
   }
 
-  /** The key tells whether a COMMIT was heard: where it is new, nothing of the attempt before stands. */
+  /**
+   * The key tells whether a COMMIT was heard: where it is new, nothing of the attempt before stands, if a ROLLBACK undoes all that the
+   * batch does.
+   */
   #tryAgain(): void {
     this.#events.sink.restart();
-    const mayRun = this.#losses <= mostLosses;
-    if (!mayRun) this.#phase = 'proving';
-    this.#attempt(mayRun ? this.#batch : createProof(this.#batch));
+    const mustUndo = this.#writes;
+    if (this.#isBarring || mustUndo === null) this.#bar();
+    else if (this.#losses <= mostLosses) this.#attempt({ ...this.#batch, mustUndo });
+    else {
+      this.#phase = 'proving';
+      this.#attempt(createProof(this.#batch, mustUndo));
+    }
+  }
+
+  /** The server says of an attempt after a loss that not all of what the one before did is undone. */
+  #isRefusedRerun(end: RunEnd): boolean {
+    const isRefused = end.kind === 'batch failed' && end.fault.kind === 'not undoable';
+    return isRefused && this.#hasLost && !this.#isBarring && end.outcome === 'not_executed';
+  }
+
+  /** What may stand in part is not run again, neither now nor when the request is repeated: the key is kept without a reply. */
+  #bar(): void {
+    this.#phase = 'proving';
+    this.#isBarring = true;
+    this.#attempt(createBar(this.#batch));
   }
 
   #attempt(batch: Batch): void {
@@ -230,8 +258,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     if (this.#phase === 'proving') {
       if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
       const isProven = end.kind === 'answered' && end.failure === null;
-      if (isProven)
-        return { kind: 'lost', outcome: isKnown(this.#batch) ? 'rolled_back' : 'unknown' };
+      if (isProven) return { kind: 'lost', outcome: this.#isBarring ? 'unknown' : 'rolled_back' };
     }
     if (end.kind === 'faulted') return end;
     const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
@@ -279,19 +306,30 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 }
 
-/** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of tables that are known to be undoable. */
-function createProof(batch: Batch): Batch {
-  const undoableTables = writtenTables(batch).flatMap((tables) => tables ?? []);
-  return { ...batch, steps: [], undoableTables, isDryRun: true };
+/** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of what is known to be undone. */
+function createProof(batch: Batch, mustUndo: Writes): Batch {
+  return { ...batch, steps: [], mustUndo, isDryRun: true };
 }
 
-/** Whether it is known what the statements write to. */
-function isKnown(batch: Batch): boolean {
-  return writtenTables(batch).every((tables) => tables !== null);
+/** A batch that takes the key, and keeps it. */
+function createBar(batch: Batch): Batch {
+  return { ...batch, steps: [], mustUndo: null, isBarred: true };
 }
 
-function writtenTables({ steps }: Batch) {
-  return steps
-    .filter(({ statement }) => !statement.isRead)
-    .map(({ statement }) => statement.effects.tables);
+/** What a batch writes to, as far as it is known before it is run; null: that is not known of all its statements. */
+function findWrites({ steps }: Batch): Writes | null {
+  const tables: TableName[] = [];
+  const reads: TableName[] = [];
+  const procedures: TableName[] = [];
+  let isVouched = true;
+  for (const { sql, statement, isCall } of steps) {
+    const { confinedTo } = statement.effects;
+    const procedure = isCall ? findCalledProcedure(sql) : null;
+    if (confinedTo !== null) {
+      (statement.isRead ? reads : tables).push(...confinedTo);
+      isVouched &&= statement.effects.isUndoable();
+    } else if (procedure !== null) procedures.push(procedure);
+    else return null;
+  }
+  return { tables, reads, procedures, isVouched };
 }

@@ -13,8 +13,8 @@ export interface StatementEffects {
    * in the session, and to read nothing that was left there.
    */
   isHarmless(): boolean;
-  /** The tables in which alone it may change rows, beside what their views and triggers do; null: that is not known. */
-  readonly written: readonly TableName[] | null;
+  /** The tables that it names, if it changes nothing but rows of these, and what their triggers and views lead to; null: that is not known. */
+  readonly confinedTo: readonly TableName[] | null;
   /** Whether a ROLLBACK is known to undo all that it does, also one by a server that has lost the connection. */
   isUndoable(): boolean;
   /** Whether the same tables, unchanged, give the same answer. */
@@ -32,7 +32,7 @@ export interface StatementEffects {
 export const noEffects: StatementEffects = {
   tables: [],
   hasUnknownCall: false,
-  written: [],
+  confinedTo: [],
   isUndoable: () => true,
   isHarmless: () => true,
   isRepeatable: () => true,

@@ -1,39 +1,97 @@
-// Whether a ROLLBACK undoes writes to tables, as the server itself says: base tables of an engine with transactions, without triggers.
+// Whether a ROLLBACK undoes writes to tables, as the server itself says: base tables of an engine with transactions, with nothing behind them.
 // Must not know what is written.
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
+import { readProcedureBody } from '../../shared/sql/trigger-body.ts';
+import { builtInsOf } from '../../shared/sql/vocabulary.ts';
 
 /** Longer than a name may be. */
 const mostLiteralBytes = 1024;
 
+/** What is written to. */
+export type Writes = {
+  readonly tables: readonly TableName[];
+  /** Tables that are only read: what is no view changes nothing. Missing: none. */
+  readonly reads?: readonly TableName[];
+  /** Procedures that are called; missing: none. */
+  readonly procedures?: readonly TableName[];
+  /** Whether the catalogue has shown that views and triggers of the tables lead to nothing else. Missing: not, and there must be none. */
+  readonly isVouched?: boolean;
+};
+
 /** Asks on a session, outside of any transaction. Rejects when the connection is lost or the server refuses. */
 export async function areUndoable(
   connection: Connection,
-  tables: readonly TableName[],
+  { tables, reads = [], procedures = [], isVouched = false }: Writes,
 ): Promise<boolean> {
-  for (const { schema, name } of tables) {
-    const table = literal(name);
-    const home = schema === null ? 'DATABASE()' : literal(schema);
-    if (table === null || home === null) return false;
-    if (!(await isUndoable(connection, home, table))) return false;
+  for (const table of tables) {
+    const counts = await countTables(connection, table);
+    if (counts === null || !isUndoable(counts, isVouched)) return false;
+  }
+  for (const table of reads) {
+    const counts = await countTables(connection, table);
+    if (counts === null || (counts.views > 0 && !isVouched)) return false;
+  }
+  for (const procedure of procedures) {
+    const written = await fetchWritten(connection, procedure);
+    if (written === null || !(await areUndoable(connection, { tables: written }))) return false;
   }
   return true;
 }
 
-/** Names that differ in their case only are asked for together: all of them must be. */
-async function isUndoable(connection: Connection, home: string, name: string): Promise<boolean> {
+type Counts = {
+  readonly found: number;
+  /** Base tables whose engine has transactions. */
+  readonly good: number;
+  readonly triggers: number;
+  readonly views: number;
+};
+
+function isUndoable({ found, good, triggers, views }: Counts, isVouched: boolean): boolean {
+  return isVouched ? good + views === found : good === found && triggers === 0;
+}
+
+/** Names that differ in their case only are counted together. Null: there is none. */
+async function countTables(connection: Connection, table: TableName): Promise<Counts | null> {
+  const [home, name] = literals(table);
+  if (home === null || name === null) return null;
   const [counts] = await fetchRows(
     connection,
     `SELECT COUNT(*), COALESCE(SUM(TABLE_TYPE = 'BASE TABLE' AND ENGINE IN
        (SELECT e.ENGINE FROM information_schema.ENGINES e WHERE e.TRANSACTIONS = 'YES')), 0),
        (SELECT COUNT(*) FROM information_schema.TRIGGERS
-         WHERE EVENT_OBJECT_SCHEMA = ${home} AND EVENT_OBJECT_TABLE = ${name})
+         WHERE EVENT_OBJECT_SCHEMA = ${home} AND EVENT_OBJECT_TABLE = ${name}),
+       COALESCE(SUM(TABLE_TYPE = 'VIEW'), 0)
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = ${home} AND TABLE_NAME = ${name}`,
   );
-  const [found, good, triggers] = (counts ?? []).map(Number);
-  return found !== undefined && found > 0 && good === found && triggers === 0;
+  const [found = 0, good = 0, triggers = 0, views = 0] = (counts ?? []).map(Number);
+  return found === 0 ? null : { found, good, triggers, views };
+}
+
+/** The tables that a procedure names, by their full names; null: it may change something else, or the account may not see it. */
+async function fetchWritten(
+  connection: Connection,
+  procedure: TableName,
+): Promise<readonly TableName[] | null> {
+  const [home, name] = literals(procedure);
+  if (home === null || name === null) return null;
+  const rows = await fetchRows(
+    connection,
+    `SELECT ROUTINE_SCHEMA, ROUTINE_DEFINITION FROM information_schema.ROUTINES
+      WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA = ${home} AND ROUTINE_NAME = ${name}`,
+  );
+  const [[schema, body] = []] = rows;
+  if (rows.length !== 1 || schema === null || schema === undefined) return null;
+  const builtIns = builtInsOf(connection.flavour, connection.serverVersion);
+  const tables = readProcedureBody(body ?? '', builtIns);
+  if (body === null || tables === null) return null;
+  return tables.map((table) => ({ schema: table.schema ?? schema, name: table.name }));
+}
+
+function literals({ schema, name }: TableName): readonly [string | null, string | null] {
+  return [schema === null ? 'DATABASE()' : literal(schema), literal(name)];
 }
 
 function literal(name: string): string | null {

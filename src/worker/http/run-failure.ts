@@ -147,7 +147,7 @@ const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['rea
   'no reply': {
     ...refusal(
       'TRANSACTION_ENDED',
-      'One of the statements ended the transaction of the request with this key. A part stands, and is not executed again.',
+      'One of the statements of the request with this key ended its transaction, or its connection was lost while it wrote to tables without transactions. A part may stand, and nothing is executed again.',
     ),
     outcome: 'partial',
   },

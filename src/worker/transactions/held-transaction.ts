@@ -1,11 +1,13 @@
 // One transaction that its client holds: its session, whose turn it is on it, how long it may lie idle, how it ends.
 // Must not know what is run in it, nor how its client names it.
+import type { Connection } from '../../shared/mysql/connection.ts';
 import type { Session } from '../backend/session.ts';
 import type { Seen } from '../consistency/consistency.ts';
 import type { RunEnd } from '../execute/outcome.ts';
 import type { Routed } from '../execute/route.ts';
 import type { RunContext } from '../execute/run-context.ts';
 import { SessionLease, type Undone } from '../execute/session-lease.ts';
+import { areUndoable, type Writes } from '../execute/undoable-tables.ts';
 
 /**
  * How a transaction has ended. `ended`: by a statement in it, or by an error that undid it; `stopped`: a statement of it was
@@ -51,6 +53,13 @@ export type Begun = {
   /** That was set first of all: when it is there no more, neither is what was begun. */
   readonly savepoint: string;
   readonly isReadOnly: boolean;
+};
+
+/** What may stay behind. */
+export type Doubt = {
+  /** All that is written to and read; null: that is not known. */
+  readonly writes: Writes | null;
+  readonly isCall: boolean;
 };
 
 /** Told of a transaction. */
@@ -164,12 +173,19 @@ export class HeldTransaction implements Routed {
     return this.#mayBeAnother;
   }
 
-  /** To be told before something is sent that a ROLLBACK is not known to undo. Resolves when that is remembered. */
-  async doubt(isCall: boolean): Promise<void> {
+  /** To be told before something is sent that the catalogue does not know to be undone by a ROLLBACK. Resolves when it may be sent. */
+  async doubt({ writes, isCall }: Doubt): Promise<void> {
     this.#mayBeAnother ||= isCall;
     if (this.#isDoubted || this.isReadOnly) return;
+    if (writes !== null && (await this.#isUndone(writes))) return;
     this.#isDoubted = true;
     await this.#events.doubted();
+  }
+
+  /** Asks the server beside the session, so that the next statement reads what the client's last one left. */
+  async #isUndone(writes: Writes): Promise<boolean> {
+    const ask = (connection: Connection) => areUndoable(connection, writes).catch(() => false);
+    return (await this.context.control.ask(this.#session.identity, ask)) === true;
   }
 
   /** The gateway stops: what is asked for already is done, and then it ends. */

@@ -12,7 +12,7 @@ import { staleAfterMs } from '../execute/preparation.ts';
 import type { RunEvents, RunSink } from '../execute/run-events.ts';
 import type { RunTimes } from '../execute/run-times.ts';
 import { SessionLease, type Undone } from '../execute/session-lease.ts';
-import type { HeldTransaction, Left, TransactionEnd, Turn } from './held-transaction.ts';
+import type { Doubt, HeldTransaction, Left, TransactionEnd, Turn } from './held-transaction.ts';
 
 /** What a job has come to. */
 export type Done = {
@@ -35,8 +35,8 @@ export interface JobTools {
   readonly isDoubted: boolean;
   /** Whether a procedure may have committed it, and begun another one. */
   readonly mayBeAnother: boolean;
-  /** To be told before something is sent that a ROLLBACK is not known to undo. Resolves when that is remembered. */
-  doubt(isCall: boolean): Promise<void>;
+  /** To be told before something is sent that the catalogue does not know to be undone by a ROLLBACK. Resolves when it may be sent. */
+  doubt(doubt: Doubt): Promise<void>;
   /** From here on a stop is told, and stops nothing: what was sent may have been done. */
   commitIsSent(): void;
   /** Ends the transaction after a stop, and tells what that came to. */
@@ -200,8 +200,8 @@ export class HeldTurn implements Execution, Turn, JobTools {
     return this.#transaction.mayBeAnother;
   }
 
-  doubt(isCall: boolean): Promise<void> {
-    return this.#transaction.doubt(isCall);
+  doubt(doubt: Doubt): Promise<void> {
+    return this.#transaction.doubt(doubt);
   }
 
   commitIsSent(): void {

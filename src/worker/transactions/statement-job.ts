@@ -18,6 +18,7 @@ import type { RunSink } from '../execute/run-events.ts';
 import type { RunTimes } from '../execute/run-times.ts';
 import type { LeaseSink, SessionLease } from '../execute/session-lease.ts';
 import { describeFailure, type StatementFailure } from '../execute/statement-failure.ts';
+import type { Doubt } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, transactionOver } from './held-turn.ts';
 
 const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
@@ -44,7 +45,7 @@ export class StatementJob implements Job {
     const refused = await this.#refuse(tools);
     if (refused !== null) return refused;
     const results = new Results(tools.sink, tools.times);
-    if (!effects.isUndoable()) await tools.doubt(this.#isCall);
+    if (!effects.isUndoable()) await tools.doubt(this.#doubt);
     effects.sent();
     const answered = await lease.ask(this.#statement.sql ?? '', results);
     effects.ended(answered.kind === 'answered');
@@ -57,8 +58,13 @@ export class StatementJob implements Job {
     return { end: { kind: 'transaction ended', outcome: 'partial' }, ended: 'ended' };
   }
 
-  get #isCall(): boolean {
-    return scanStatements(this.#statement.sql ?? '')[0]?.isCall === true;
+  get #doubt(): Doubt {
+    const { sql, isRead, effects } = this.#statement;
+    const isCall = scanStatements(sql ?? '')[0]?.isCall === true;
+    const { confinedTo } = effects;
+    if (confinedTo === null) return { writes: null, isCall };
+    const writes = isRead ? { tables: [], reads: confinedTo } : { tables: confinedTo };
+    return { writes, isCall };
   }
 
   afterEnd(): RunEnd {

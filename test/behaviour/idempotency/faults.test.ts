@@ -15,6 +15,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { openRaw } from '../../support/http.ts';
 import type { Settings } from '../../support/ini-text.ts';
+import { enterPipeline } from '../../support/pipeline.ts';
 import { useProxiedGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database, proxy } = useProxiedGateway(
@@ -25,6 +26,16 @@ const { gateway, database, proxy } = useProxiedGateway(
     prepare: async (fresh) => {
       await createNumbers(fresh);
       await fresh.query('create table t (id int primary key, v int) engine = innodb');
+      await fresh.query(`
+        create table plain (n int) engine = myisam;
+        create table spilling (n int) engine = innodb;
+        create trigger spills before insert on spilling for each row insert into plain values (new.n);
+        create table logged (n int) engine = innodb;
+        create trigger logs before insert on logged for each row insert into t values (new.n, new.n);
+        create view seen as select id, v from t;
+        create function notes() returns int begin insert into plain values (1); return 1; end;
+        create procedure writes() begin insert into plain values (1); end;
+        create procedure adds() begin insert into t values (2, 2); select v from t; end`);
       await createGate(fresh);
       await fresh.query(describeKeys(fresh));
     },
@@ -140,14 +151,92 @@ test('what a lost session holds is ended when the database is heard again, and t
   assert.deepEqual(await values(), once);
 });
 
-test('what may stand outside of transactions is not told rolled back', async () => {
-  await database.query('create table plain (n int) engine = myisam');
-  const rule = proxy.on(/update t/, { kind: 'cut-after-request' });
+/** Each writes to a table without transactions. */
+const plainWrites = [
+  'insert into plain values (1)',
+  'insert into t values (9, notes())',
+  'insert into spilling values (1)',
+  'call writes()',
+];
+
+const lastly = /^COMMIT$/;
+
+test('what may stand outside of transactions is neither told rolled back nor run again, however often it is asked for', async () => {
+  for (const [at, sql] of plainWrites.entries()) {
+    for (const matches of [/^UPDATE/, lastly]) {
+      await database.query('delete from plain; delete from t');
+      const key = `plain-${at}-${matches === lastly}`;
+      const rule = proxy.on(matches, { kind: 'cut-request' }, { times: 1 });
+      const reply = await batch(key, { statements: [{ sql }] });
+      rule.remove();
+      assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'unknown', false], sql);
+      for (const _time of [1, 2]) {
+        const again = await batch(key, { statements: [{ sql }] });
+        assert.deepEqual(problem(again), [409, 409, 'TRANSACTION_ENDED', 'partial', false], sql);
+      }
+      assert.equal((await database.query('select n from plain')).length, 1, sql);
+    }
+  }
+});
+
+test('what was committed is told, though it wrote outside of transactions too', async () => {
+  await database.query('delete from plain');
+  const rule = proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
   const body = { statements: [{ sql: 'insert into plain values (1)' }, ...statements] };
-  const reply = await batch('plain', body);
+  const reply = await batch('plain-and-committed', body);
   rule.remove();
-  assert.deepEqual(problem(reply), [502, 502, 'CONNECTION_LOST', 'unknown', false]);
-  await database.query('drop table plain');
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(await values(), once);
+  assert.equal((await database.query('select n from plain')).length, 1);
+});
+
+test('views, triggers and procedures over tables with transactions are run again', async () => {
+  for (const sql of [
+    'insert into seen values (2, 2)',
+    'insert into logged values (2)',
+    'call adds()',
+  ]) {
+    // The gateway knows what the names mean, which it did not while a CALL ran.
+    await enterPipeline(gateway, 'select v from t where id = 0');
+    await database.query('delete from t; delete from logged');
+    const rule = proxy.on(/^COMMIT$/, { kind: 'cut-request' }, { times: 1 });
+    const reply = await batch(sql.replaceAll(/\W/g, '_'), { statements: [{ sql }] });
+    rule.remove();
+    assert.equal(reply.status, 200, `${sql}: ${reply.text}`);
+    assert.deepEqual(await values(), [[2, 2]], sql);
+  }
+});
+
+test('a deadlock behind a write outside of transactions is not run again', async () => {
+  await database.query('delete from plain; insert into t values (1, 0), (2, 0)');
+  const other = await database.connect();
+  try {
+    // InnoDB ends the one that has less to undo, unless that one alone has written outside of transactions.
+    await other.query('begin');
+    await other.query('insert into plain values (2)');
+    await other.query('insert into t select seq + 10, 0 from numbers where seq <= 500');
+    await other.query('update t set v = 1 where id = 1');
+    const body = {
+      statements: [
+        { sql: 'insert into plain values (1)' },
+        { sql: 'update t set v = 2 where id = 2' },
+        { sql: 'update t set v = 2 where id = 1' },
+      ],
+    };
+    const asked = batch('deadlock', body);
+    await eventually('it waits', async () => {
+      const [row] = await database.query(
+        "select count(*) as count from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
+      );
+      return Number(row?.count) > 0;
+    });
+    await other.query('update t set v = 1 where id = 2');
+    assert.deepEqual(problem(await asked), [409, 409, 'ER_LOCK_DEADLOCK', 'partial', false]);
+    await other.query('rollback');
+  } finally {
+    other.destroy();
+  }
+  assert.deepEqual(await database.query('select n from plain order by n'), [{ n: 1 }, { n: 2 }]);
 });
 
 test('statements that end their connection each time are given up, and it is known that nothing stands', async () => {

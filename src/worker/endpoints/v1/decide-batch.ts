@@ -46,7 +46,7 @@ export function decideBatch(
       isReadOnly,
       mostRetries: request.retry,
       isDryRun: false,
-      undoableTables: null,
+      mustUndo: null,
       key: null,
     },
   };
@@ -104,7 +104,7 @@ export function decideSingle(statement: Statement): Batch | Failure {
     isReadOnly: statement.isReadOnly,
     mostRetries: 0,
     isDryRun: false,
-    undoableTables: null,
+    mustUndo: null,
     key: null,
   };
 }
@@ -146,7 +146,7 @@ export function decideUndoable(
     isReadOnly: statement.isReadOnly || (isRead && readOnlyAllowed),
     mostRetries: 0,
     isDryRun,
-    undoableTables: isRead ? null : tables,
+    mustUndo: isRead || tables === null ? null : { tables },
     key: null,
   };
 }

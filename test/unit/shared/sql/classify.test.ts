@@ -163,3 +163,30 @@ test("takes what stands in MariaDB's own comments for SQL, as in MySQL's", () =>
   }
   assert.equal(classify('select 1 /*M 100000 */ /* M! */').kind, 'read');
 });
+
+test('says in which tables alone a statement changes rows, and in doubt that it does not know', () => {
+  const namesOf = (sql: string) =>
+    classify(sql).confinedTo?.map(({ schema, name }) =>
+      schema === null ? name : `${schema}.${name}`,
+    ) ?? null;
+  assert.deepEqual(namesOf("insert into d.t values (1, 'a\\\\b', now(), sleep(1))"), ['d.t']);
+  assert.deepEqual(namesOf('update t join u on t.id = u.id set t.n = @a'), ['t', 'u']);
+  assert.deepEqual(namesOf('select upper(a) from t for update'), ['t']);
+  for (const sql of ['set @a = 1', 'do sleep(1)', 'savepoint s', 'rollback to savepoint s']) {
+    assert.deepEqual(namesOf(sql), [], sql);
+  }
+  for (const sql of [
+    'insert into t values (f())',
+    'select f(1)',
+    'set @a = f()',
+    'call p()',
+    'create table t (a int)',
+    'insert into t values (nextval(s))',
+    "select 1 into outfile 'x'",
+    '/*! delete from t */',
+    'delete from t; delete from u',
+    "insert into t values ('\\'), ('); delete from u -- ')",
+  ]) {
+    assert.equal(namesOf(sql), null, sql);
+  }
+});

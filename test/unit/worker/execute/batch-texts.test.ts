@@ -42,7 +42,7 @@ function textsOf(
     isReadOnly: false,
     mostRetries: 0,
     isDryRun: false,
-    undoableTables: null,
+    mustUndo: null,
     key: null,
     ...wish,
   };

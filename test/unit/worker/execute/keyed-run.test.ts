@@ -21,12 +21,14 @@ const context = { address: 'db', consistency: null, control: null } as unknown a
 
 /** A step that writes; null: it is not known to which tables. */
 const stepOn = (tables: readonly { schema: string; name: string }[] | null): BatchStep =>
-  ({ sql: 'x', statement: { isRead: false, effects: { tables } } }) as unknown as BatchStep;
+  ({
+    sql: 'x',
+    statement: { isRead: false, effects: { confinedTo: tables, isUndoable: () => true } },
+  }) as unknown as BatchStep;
 
 /** What a batch of these steps comes to when its attempts end so, one after the other. */
 function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
   const told: RunEnd[] = [];
-  const batches: Batch[] = [];
   const left = [...ends];
   const launch = (_wish: unknown, create: CreateRun, events: RunEvents): Execution => {
     create(context, events);
@@ -37,7 +39,7 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
     return { start, isSent: true, stop: () => {} } as unknown as Execution;
   };
   const launcher = { admission: new Admission(() => 1), launch } as unknown as Launcher;
-  const batch = { steps, key: null, isAtomic: true, undoableTables: null } as unknown as Batch;
+  const batch = { steps, key: null, isAtomic: true, mustUndo: null } as unknown as Batch;
   const events: RunEvents = {
     sink: { restart: () => true } as unknown as RunSink,
     traceparent: null,
@@ -47,7 +49,7 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
   const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
   new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes()).start();
-  return { told, batches, left: left.length };
+  return { told, left: left.length };
 }
 
 const fourLosses = [lost, lost, lost, lost];
@@ -59,20 +61,23 @@ test('where the key is proven to be free, what was written to known tables is to
   ]);
 });
 
-test('where it is not known which tables were written to, a free key does not prove that nothing stands', () => {
+test('where it is not known which tables were written to, nothing is run again after a loss', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }]), stepOn(null)];
-  assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [lost]);
+  assert.deepEqual(run(steps, [lost, succeeded]), { told: [lost], left: 0 });
 });
 
-test('where the proof itself fails, what became of the batch stays unknown', () => {
+test('where the server says that a table is not undone, nothing is run again either', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
-  const failed: RunEnd = {
+  const refused: RunEnd = {
     kind: 'batch failed',
     fault: { kind: 'not undoable' },
     statement: null,
     outcome: 'not_executed',
   };
-  assert.deepEqual(run(steps, [...fourLosses, failed]).told, [lost]);
+  for (const losses of [[lost], fourLosses]) {
+    const found = run(steps, [...losses, refused, lost, succeeded]);
+    assert.deepEqual(found, { told: [lost], left: 0 });
+  }
 });
 
 test('after a loss, an attempt that could not take the key does not tell that nothing was executed', () => {

@@ -142,8 +142,8 @@ test('a transaction that is lost leaves nothing, unless what ran in it may have 
       ended: (_end, left) => void ended.push(left),
     });
     if (isDoubted) {
-      await transaction.doubt(false);
-      await transaction.doubt(false);
+      await transaction.doubt({ writes: null, isCall: false });
+      await transaction.doubt({ writes: null, isCall: false });
     }
     assert.deepEqual(noted, isDoubted ? ['doubted'] : []);
     connection.lose();
