@@ -130,7 +130,7 @@ export const failures = {
   IDEMPOTENCY_UNFIT: {
     status: 400,
     meaning:
-      'an `Idempotency-Key` with a request that writes nothing, is undone in the end, or is not one transaction',
+      'an `Idempotency-Key` with a request that writes nothing, is undone in the end, or is not one transaction, and on `/db`',
     repeat: 'changed',
   },
   MULTI_STATEMENTS_OFF: {
@@ -227,6 +227,7 @@ export const failures = {
   },
   IDEMPOTENCY_TABLE: {
     status: 503,
+    sentStatus: 502,
     meaning:
       '`idempotency_table` is missing, or not what it must be; the log and `--check` say why',
     repeat: 'yes',

@@ -111,6 +111,20 @@ function warningOf({ primary, warning }: Judgement): string | null {
   return warning ?? (primary === null ? 'none of the servers of the section takes writes' : null);
 }
 
+/** Sections that share a server may share the table too: each of them removes the keys of all. */
+function findShorterKeep(section: Config, sharing: readonly Config[]): readonly string[] {
+  const table = ledgerOf(section)?.quoted;
+  const longer = sharing.filter(
+    (one) => ledgerOf(one)?.quoted === table && one.idempotencyKeepMs > section.idempotencyKeepMs,
+  );
+  const names = longer.map((one) => `[${one.section}]`).join(', ');
+  return longer.length === 0
+    ? []
+    : [
+        `idempotency_keep is shorter than that of ${names}, which has the same idempotency_table: keys are removed after the shortest time`,
+      ];
+}
+
 /** Where the table is looked at when nobody takes writes: the first that answers, better one that is writable. */
 function findKeeper(answers: readonly Answer[]): Answer | undefined {
   const isWritable = ({ asked }: Answer) => asked.ok && !asked.facts.isReadOnly;
@@ -184,6 +198,7 @@ function describeCandidate(
       ...facts.blindSpots,
       ...facts.excessGrants,
       ...ledgerWarnings,
+      ...(ledger === null ? [] : findShorterKeep(section, sharing)),
     ].map((spot) => `warning: ${spot}`),
     ...warnOf('the server', facts.maxConnections, total),
     ...warnOf('the account', facts.maxUserConnections, ofAccount),

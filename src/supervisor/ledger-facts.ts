@@ -13,10 +13,14 @@ export type LedgerFacts = {
   readonly warnings: readonly string[];
 };
 
-/** Asks all of it; writes nothing. Rejects when the connection is lost. */
+/**
+ * Asks all of it; writes nothing. Rejects when the connection is lost.
+ * @param keepMs how long the section keeps a key
+ */
 export async function fetchLedgerFacts(
   connection: Connection,
   table: LedgerTable,
+  keepMs: number,
 ): Promise<LedgerFacts> {
   try {
     const faults = await findTableFaults(connection, table);
@@ -25,7 +29,11 @@ export async function fetchLedgerFacts(
     const rights = judgeRights(attempts, table, account ?? '', faults.length === 0);
     return {
       faults: [...faults, ...rights.faults],
-      warnings: [...rights.warnings, ...(await fetchVolatility(connection))],
+      warnings: [
+        ...rights.warnings,
+        ...(await fetchOverdue(connection, table, keepMs)),
+        ...(await fetchVolatility(connection)),
+      ],
     };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
@@ -102,6 +110,29 @@ export function judgeRights(
   if (missing.length > 0) faults.unshift(`the account lacks rights: ${grant}`);
   const warning = `whether the account has the rights ${unknown.join(', ')} could not be found out: the server takes no writes`;
   return { faults, warnings: unknown.length === 0 ? [] : [warning] };
+}
+
+/** A gateway removes a key within a minute after its time. */
+const purgedWithinMs = 10 * 60_000;
+
+/** Keys that are older than this section keeps them: another gateway keeps them for longer, or none has run since. */
+async function fetchOverdue(
+  connection: Connection,
+  { quoted }: LedgerTable,
+  keepMs: number,
+): Promise<readonly string[]> {
+  const before = new Date(Date.now() - keepMs - purgedWithinMs).toISOString();
+  const created = before.slice(0, -1).replace('T', ' ');
+  const sql = `SELECT 1 FROM ${quoted} WHERE created < '${created}' LIMIT 1`;
+  const rows = await fetchRows(connection, sql).catch((error: unknown) => {
+    if (!(error instanceof RefusedError)) throw error;
+    return [];
+  });
+  return rows.length === 0
+    ? []
+    : [
+        `idempotency_table ${quoted} has keys that are older than idempotency_keep: if another gateway keeps them for longer, this one removes them all the same`,
+      ];
 }
 
 const durabilityQuery =

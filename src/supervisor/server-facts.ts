@@ -67,7 +67,7 @@ export function askLedger(
   return ask(config, candidate, async (connection) => {
     // init_sql may choose the role that has the rights; whether it is refused has been told.
     await tryOut(connection, initStatements(config));
-    return fetchLedgerFacts(connection, ledger);
+    return fetchLedgerFacts(connection, ledger, config.idempotencyKeepMs);
   });
 }
 

@@ -57,6 +57,9 @@ export type TableSight = {
   readonly triggers: readonly Cells[];
 };
 
+/** Without transactions a key would stay whose work was undone. */
+export const rightEngine = 'InnoDB';
+
 type Cells = readonly (string | null)[];
 
 /**
@@ -68,6 +71,16 @@ export async function findTableFaults(
   table: LedgerTable,
 ): Promise<readonly string[]> {
   return findDifferences(await fetchSight(connection, table));
+}
+
+/** The engine of the table now; null: there is none, as far as the account can see. Rejects as `findTableFaults` does. */
+export async function fetchEngine(
+  connection: Connection,
+  { schema, name }: LedgerTable,
+): Promise<string | null> {
+  const where = `TABLE_SCHEMA = ${literal(schema)} AND TABLE_NAME = ${literal(name)}`;
+  const sql = `SELECT ENGINE FROM information_schema.TABLES WHERE ${where}`;
+  return (await fetchRows(connection, sql))[0]?.[0] ?? null;
 }
 
 async function fetchSight(connection: Connection, table: LedgerTable): Promise<TableSight> {
@@ -96,8 +109,7 @@ export function findDifferences({ table, columns, keys, triggers }: TableSight):
   const [kind, engine] = table;
   if (kind !== 'BASE TABLE') return [`it is no base table: ${kind}`];
   return [
-    // Without transactions a key would stay whose work was undone.
-    ...(engine === 'InnoDB' ? [] : [`its engine is ${engine}, not InnoDB`]),
+    ...(engine === rightEngine ? [] : [`its engine is ${engine}, not InnoDB`]),
     ...findColumnFaults(columns),
     ...findKeyFaults(keys),
     ...triggers.map(([name]) => `it has a trigger, ${name}`),

@@ -96,7 +96,9 @@ export function describeBreak(
     case 'stopped':
       return { kind: 'batch stopped', reason: broken.reason, outcome };
     case 'no ledger':
-      return { kind: 'key refused', reason: 'no table' };
+      return outcome === 'rolled_back'
+        ? { kind: 'key refused', reason: 'no table' }
+        : { kind: 'key refused', reason: 'no table', left: outcome };
     case 'lost':
       return stopReason === null
         ? { kind: 'lost', outcome: 'unknown' }

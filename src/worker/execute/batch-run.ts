@@ -394,8 +394,16 @@ export class BatchRun implements Execution, Waiter {
     const attempt = this.#attempt as Attempt;
     const { entry } = attempt;
     const undone = await this.#rollBack();
-    const rows =
-      undone === 'unknown' ? null : await fetchRows(connection, entry.lookUp).catch(() => null);
+    let rows: (string | null)[][] | null = null;
+    try {
+      if (undone !== 'unknown') rows = await fetchRows(connection, entry.lookUp);
+    } catch (error) {
+      if (error instanceof RefusedError && tableErrors.has(error.errno)) {
+        this.#ledgerRefused(error);
+        this.#end({ kind: 'key refused', reason: 'no table' });
+        return true;
+      }
+    }
     if (rows === null) {
       connection.destroy(new Error('a key could not be looked up'));
       this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
@@ -463,6 +471,9 @@ export class BatchRun implements Execution, Waiter {
       return { kind: 'fault', fault: { kind: 'ended' }, step: step ?? 0 };
     }
     if (error !== null && role === 'key') return this.#keyRefused(error);
+    if (error !== null && role === 'reply' && tableErrors.has(error.errno)) {
+      return this.#ledgerRefused(error);
+    }
     if (error !== null) return this.#refused(error, role === 'step' ? step : null);
     return results.fault === null ? null : { kind: 'fault', ...results.fault };
   }
@@ -476,7 +487,11 @@ export class BatchRun implements Execution, Waiter {
     if (!tableErrors.has(error.errno)) {
       return { kind: 'refused', error, step: null, isCall: false, isOfKey: true };
     }
-    this.#attempt?.ledger.refused(error.errno);
+    return this.#ledgerRefused(error);
+  }
+
+  #ledgerRefused({ errno }: Pick<ServerError, 'errno'>): Break {
+    this.#attempt?.ledger.refused(errno);
     return { kind: 'no ledger' };
   }
 

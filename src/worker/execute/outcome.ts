@@ -77,7 +77,12 @@ export type RunEnd =
   /** Of a batch with a key: what became of it, or of another request with the same key, is not known yet. */
   | { readonly kind: 'key unknown'; readonly reason: StopReason | Refusal | Unrouted | 'lost' }
   /** It was not executed for its key: which stands for another request, or whose reply was never written, or cannot be kept. */
-  | { readonly kind: 'key refused'; readonly reason: 'other request' | 'no reply' | 'no table' };
+  | {
+      readonly kind: 'key refused';
+      readonly reason: 'other request' | 'no reply' | 'no table';
+      /** What became of its statements, if they were run and not all is undone. */
+      readonly left?: Outcome;
+    };
 
 /** What became of the statements of a request that got no result. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';

@@ -8,7 +8,7 @@ import { type Failure, refusal } from '../reply/failure.ts';
 type Failed = Extract<RunEnd, { kind: 'batch failed' }>;
 
 /** What became of all of it, behind what went wrong. */
-const consequences: Readonly<Record<Outcome, string>> = {
+export const consequences: Readonly<Record<Outcome, string>> = {
   not_executed: 'Nothing was executed.',
   failed: 'Nothing was changed.',
   rolled_back: 'Everything was undone.',

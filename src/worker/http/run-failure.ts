@@ -4,7 +4,13 @@ import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { Outcome, RunEnd, StopReason } from '../execute/outcome.ts';
 import type { ReadOnlyDoubt } from '../execute/read-only-proof.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
-import { batchFailure, type StopCause, stoppedBatch, transactionEnded } from './batch-failure.ts';
+import {
+  batchFailure,
+  consequences,
+  type StopCause,
+  stoppedBatch,
+  transactionEnded,
+} from './batch-failure.ts';
 import { internalFailure } from './internal-fault.ts';
 
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
@@ -49,7 +55,7 @@ export function runFailure(
     case 'key unknown':
       return keyUnknown(end);
     case 'key refused':
-      return keyFailures[end.reason];
+      return end.left === undefined ? keyFailures[end.reason] : tableLost(end.left);
     case 'not only reading':
       return notOnlyReading(end);
     case 'token lost':
@@ -159,6 +165,13 @@ const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['rea
     retryAfterSeconds: 1,
   },
 };
+
+/** The table could be written to when the statements began, and not when they had been run. */
+function tableLost(outcome: Outcome): Failure {
+  const { sentStatus: status } = failures.IDEMPOTENCY_TABLE;
+  const message = `idempotency_table cannot be used: the log and --check say why. ${consequences[outcome]}`;
+  return { status, code: 'IDEMPOTENCY_TABLE', message, outcome };
+}
 
 /** What is told of a token whose position is there no more. */
 export const tokenLost = refusal(

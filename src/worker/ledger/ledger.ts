@@ -1,7 +1,12 @@
 // What a worker knows of the table of idempotency keys: whether it can be used, and whose turn it is with a key.
 // Must not know requests, nor how their statements are run.
 import { performance } from 'node:perf_hooks';
-import { findTableFaults, type LedgerTable } from '../../shared/ledger/ledger-table.ts';
+import {
+  fetchEngine,
+  findTableFaults,
+  type LedgerTable,
+  rightEngine,
+} from '../../shared/ledger/ledger-table.ts';
 import type { Log } from '../../shared/process/log.ts';
 import type { Session } from '../backend/session.ts';
 import { KeyTurns } from './key-turns.ts';
@@ -24,10 +29,15 @@ export class Ledger {
     this.#log = log;
   }
 
-  /** Whether the table is what it must be; asked on a session outside of any transaction. Rejects when the connection is lost. */
+  /**
+   * Whether the table is what it must be; asked on a session outside of any transaction. Rejects when the connection is lost. Its engine is
+   * asked for each time: the server says nothing of its own accord when a key is written outside of the transaction.
+   */
   async isUsable({ connection }: Session): Promise<boolean> {
     const now = performance.now();
-    if (now < this.#goodUntil) return true;
+    const isBelieved = now < this.#goodUntil;
+    if (isBelieved && (await fetchEngine(connection, this.table)) === rightEngine) return true;
+    this.#goodUntil = Number.NEGATIVE_INFINITY;
     const faults = await findTableFaults(connection, this.table);
     if (faults.length === 0) this.#goodUntil = now + believedMs;
     else this.#tell(faults.join('; '));

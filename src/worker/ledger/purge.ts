@@ -137,7 +137,9 @@ export class Purge implements Waiter {
         `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
       );
       const ids = old.map(([id]) => `x'${id}'`).join();
-      if (ids !== '') await fetchRows(connection, `DELETE FROM ${quoted} WHERE id IN (${ids})`);
+      // A key may have been removed by another gateway meanwhile, and used again.
+      const remove = `DELETE FROM ${quoted} WHERE id IN (${ids}) AND created < '${before}'`;
+      if (ids !== '') await fetchRows(connection, remove);
       return old.length === pieceRows;
     } finally {
       clearTimeout(timer);

@@ -163,6 +163,26 @@ test('without idempotency_table there is no statement, and no warning about dura
   assert.doesNotMatch(stdout, /CREATE TABLE|innodb_flush_log_at_trx_commit|sync_binlog/);
 });
 
+test('a section that keeps keys for a shorter time than another one is warned of', async () => {
+  await database.query(`${creationOf('shared')} ${creationOf('old')}
+    insert into old values (repeat('a', 32), repeat('b', 32), repeat('c', 16), null, utc_timestamp() - interval 2 hour)`);
+  const { stdout } = await checkAll({
+    long: [{ idempotency_table: 'shared', idempotency_keep: '2h' }],
+    short: [{ idempotency_table: 'shared', idempotency_keep: '1h' }],
+    aged: [{ idempotency_table: 'old', idempotency_keep: '1h' }],
+    young: [{ idempotency_table: 'old', idempotency_keep: '3h' }],
+  });
+  const warningsOf = (section: string) => {
+    const part =
+      stdout.split(/^(?=\[)/m).findLast((text) => text.startsWith(`[${section}] `)) ?? '';
+    return part.split('\n').filter((line) => /^warning: idempotency_(keep|table)/.test(line));
+  };
+  assert.deepEqual(warningsOf('long'), []);
+  assert.match(warningsOf('short').join(), /idempotency_keep is shorter than that of \[long\]/);
+  assert.match(warningsOf('aged').join(), /has keys that are older than idempotency_keep/);
+  assert.deepEqual(warningsOf('young'), []);
+});
+
 test('an unreachable database stays 69, and the statement is printed all the same', async () => {
   const { status, stdout, stderr } = await check({ port: '1' });
   assert.equal(status, 69);

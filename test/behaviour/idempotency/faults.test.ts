@@ -380,6 +380,14 @@ test('a table that is missing or of another shape is told before anything is run
     await database.query(`drop view request_keys; ${creation}`);
     assert.equal((await ask()).status, 200);
     assert.deepEqual(await values(), once);
+    // Known to be good, and of another engine all the same.
+    await database.query('delete from t; delete from request_keys');
+    await database.query('alter table request_keys engine = MyISAM');
+    assert.deepEqual(problem(await ask()), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true]);
+    assert.deepEqual(await values(), []);
+    assert.deepEqual(await database.query('select 1 from request_keys'), []);
+    await database.query('alter table request_keys engine = InnoDB');
+    assert.equal((await ask()).status, 200);
     // Known to be good, and gone all the same.
     await database.query('drop table request_keys; delete from t');
     assert.deepEqual(problem(await ask()), [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true]);
@@ -388,6 +396,60 @@ test('a table that is missing or of another shape is told before anything is run
     await database.query(`drop table if exists request_keys; ${creation}`);
     await own.stop();
   }
+});
+
+test('a right on the table that is revoked is not taken for a fault of the client, and nothing is executed', async () => {
+  const user = `keys_${database.name.slice(-8)}`;
+  const name = `'${user}'@'%'`;
+  await database.query(`
+    create user ${name} identified by 'Secret-4711';
+    grant select, insert, update, delete on ${database.name}.t to ${name};
+    grant insert, delete on ${database.name}.request_keys to ${name}`);
+  const account = { ...database, user, password: 'Secret-4711' };
+  const own = await startGateway({
+    database: { ...account, host: database.host, port: database.port, name: database.name },
+    settings: { workers: 1, idempotency_table: 'request_keys' },
+  });
+  const ask = () =>
+    own.post('/v1/batch', { statements }, { headers: { 'Idempotency-Key': 'rights' } });
+  const grant = (change: string) =>
+    database.query(change.replace('ON', `on ${database.name}.request_keys`));
+  const refused = [503, 503, 'IDEMPOTENCY_TABLE', 'not_executed', true];
+  try {
+    await grant(`grant select, update ON to ${name}`);
+    assert.equal((await ask()).status, 200);
+    await grant(`revoke select ON from ${name}`);
+    assert.deepEqual(problem(await ask()), refused, 'the reply cannot be looked up');
+    await database.query('delete from t; delete from request_keys');
+    for (const [right, change] of [
+      ['select', 'revoke update ON from'],
+      ['update', 'revoke select ON from'],
+    ] as const) {
+      await grant(`grant select, update ON to ${name}`);
+      await grant(`${change} ${name}`);
+      assert.deepEqual(problem(await ask()), refused, `with ${right} alone`);
+      assert.deepEqual(await values(), []);
+    }
+    await grant(`grant select, update ON to ${name}`);
+    assert.equal((await ask()).status, 200);
+  } finally {
+    await own.stop();
+    await database.query(`drop user ${name}`);
+  }
+});
+
+test('/db takes no key', async () => {
+  const headers = { 'Idempotency-Key': 'db' };
+  const SQL = 'insert into t values (1, 0)';
+  const replies = [
+    await gateway.post('/db', { SQL }, { headers }),
+    await gateway.get(`/db?${encodeURIComponent(JSON.stringify({ SQL }))}`, { headers }),
+  ];
+  for (const reply of replies) {
+    assert.equal(reply.status, 400, reply.text);
+    assert.equal(reply.json<{ CODE: string }>().CODE, 'IDEMPOTENCY_UNFIT');
+  }
+  assert.deepEqual(await values(), []);
 });
 
 describe('keys are forgotten after idempotency_keep', () => {

@@ -24,6 +24,11 @@ import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from 
 
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 
+const takesNoKey = refusal(
+  'IDEMPOTENCY_UNFIT',
+  'Idempotency-Key is not taken by /db: use /v1/query or /v1/batch.',
+);
+
 /** Creates the endpoint of one worker, for GET and POST. */
 export function createDbEndpoint(all: AllServed): Handler {
   const [{ config, context }] = all;
@@ -43,6 +48,11 @@ export function createDbEndpoint(all: AllServed): Handler {
       );
   };
   return (request, response, head, record) => {
+    if (request.headers['idempotency-key'] !== undefined) {
+      response.shouldKeepAlive = false;
+      sendFailure(response, takesNoKey, record.requestId);
+      return;
+    }
     if (request.method === 'GET') {
       if (announcesBody(request)) {
         response.shouldKeepAlive = false;
