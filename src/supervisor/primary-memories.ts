@@ -48,12 +48,23 @@ export type PrimaryMemories = {
 /** Called for each memory that comes into force, in their order, before the proposer gets its answer. */
 type Tell = (section: string, memory: PrimaryMemory) => void;
 
-/** A disk that takes longer counts as one that cannot be written to: clients wait for the primary meanwhile. */
-const saveBoundMs = 2000;
-/** Positions move with every write of a client: they are saved at most this often. */
-const lazyMs = 1000;
-/** A file that could not be written is tried again this often. */
-const retryMs = 5000;
+/** How the files are written. */
+export type Saving = {
+  readonly replace: typeof replacePrimaryFile;
+  /** A disk that takes longer counts as one that cannot be written to: clients wait for the primary meanwhile. */
+  readonly boundMs: number;
+  /** Positions move with every write of a client: they are saved at most this often. */
+  readonly lazyMs: number;
+  /** A file that could not be written is tried again this often. */
+  readonly retryMs: number;
+};
+
+const usualSaving: Saving = {
+  replace: replacePrimaryFile,
+  boundMs: 2000,
+  lazyMs: 1000,
+  retryMs: 5000,
+};
 
 /** What must be known of a section. */
 type KeptSection = Pick<Config, 'section' | 'stateDir' | 'candidates'>;
@@ -63,11 +74,12 @@ export function openPrimaryMemories(
   sections: readonly KeptSection[],
   log: Log,
   tell: Tell,
+  saving = usualSaving,
 ): PrimaryMemories {
   const keepers = new Map(
     sections
       .filter(({ candidates }) => candidates.length > 1)
-      .map((config) => [config.section, new Keeper(config, log, tell)]),
+      .map((config) => [config.section, new Keeper(config, log, tell, saving)]),
   );
   return {
     inForce: () =>
@@ -96,6 +108,7 @@ class Keeper {
   readonly #path: string;
   readonly #log: Log;
   readonly #tell: Tell;
+  readonly #saving: Saving;
   /** What the file holds as far as we know; null: nothing. */
   #saved: PrimaryMemory | null = null;
   /** Why it could not be saved last; null: it could. */
@@ -107,11 +120,12 @@ class Keeper {
   #last: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(config: KeptSection, log: Log, tell: Tell) {
+  constructor(config: KeptSection, log: Log, tell: Tell, saving: Saving) {
     this.#section = config.section;
     this.#path = primaryFilePath(config);
     this.#log = log;
     this.#tell = tell;
+    this.#saving = saving;
     const content = readPrimaryFile(this.#path);
     if (content.kind === 'unusable') {
       log.warn('the memory of the last primary cannot be used: it is ignored', {
@@ -214,15 +228,19 @@ class Keeper {
   #saveLater(): void {
     const isDue = !this.#isFrozen && this.inForce !== this.#saved;
     if (!isDue || this.#timer !== null) return;
-    const afterMs = this.#problem === null ? lazyMs : retryMs;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      void this.#inTurn(async () => {
-        if (this.inForce === null || this.inForce === this.#saved) return;
-        await this.#save(this.inForce);
-        this.#saveLater();
-      });
-    }, afterMs);
+    const { lazyMs, retryMs } = this.#saving;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        void this.#inTurn(async () => {
+          // A write that took too long may have ended since.
+          if (this.inForce === this.#saved) this.#noteProblem(null);
+          else if (this.inForce !== null) await this.#save(this.inForce);
+          this.#saveLater();
+        });
+      },
+      this.#problem === null ? lazyMs : retryMs,
+    );
     this.#timer.unref();
   }
 
@@ -230,20 +248,29 @@ class Keeper {
   async #save(memory: PrimaryMemory): Promise<'saved' | 'unsaved' | 'given up'> {
     const outcome = this.#isWriting
       ? 'an earlier write has not ended'
-      : await Promise.race([
-          this.#write(memory),
-          delay(saveBoundMs, 'the disk does not answer', { ref: false }),
-        ]);
+      : await this.#inTime(this.#write(memory));
     if (outcome === 'given up') return outcome;
     this.#noteProblem(outcome === 'saved' ? null : outcome);
     return outcome === 'saved' ? outcome : 'unsaved';
+  }
+
+  async #inTime(write: Promise<string>): Promise<string> {
+    const ended = new AbortController();
+    const { signal } = ended;
+    const late = delay(this.#saving.boundMs, 'the disk does not answer', { signal });
+    try {
+      return await Promise.race([write, late]);
+    } finally {
+      ended.abort();
+    }
   }
 
   async #write(memory: PrimaryMemory): Promise<string> {
     this.#isWriting = true;
     try {
       this.#lookForOthers();
-      if (!(await replacePrimaryFile(this.#path, memory, () => !this.#isFrozen))) return 'given up';
+      const isReplaced = await this.#saving.replace(this.#path, memory, () => !this.#isFrozen);
+      if (!isReplaced) return 'given up';
       this.#saved = memory;
       return 'saved';
     } catch (error) {

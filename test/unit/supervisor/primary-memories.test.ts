@@ -27,6 +27,7 @@ import { replacePrimaryFile } from '../../../src/supervisor/primary-file.ts';
 import {
   openPrimaryMemories,
   type PrimaryMemories,
+  type Saving,
 } from '../../../src/supervisor/primary-memories.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -87,7 +88,7 @@ function readDisk(): PrimaryMemory | null {
   return existsSync(path) ? parsePrimaryMemory(readFileSync(path, 'utf8')) : null;
 }
 
-function open(): PrimaryMemories {
+function open(saving?: Saving): PrimaryMemories {
   const note = (text: string, fields: LogFields = {}) => {
     lines.push(`${text} ${JSON.stringify(fields)}`);
   };
@@ -95,10 +96,11 @@ function open(): PrimaryMemories {
   const one = (host: string) => ({ host, port: 3306, socket: null });
   const kept = { section, stateDir, candidates: [one('10.0.0.1'), one('10.0.0.2')] } as const;
   const alone = { section: 'moon', stateDir, candidates: [one('10.0.0.3')] } as const;
-  const memories = openPrimaryMemories([kept, alone], log, (name, memory) => {
+  const tell = (name: string, memory: PrimaryMemory) => {
     assert.equal(name, section);
     told.push({ memory, onDisk: readDisk() });
-  });
+  };
+  const memories = openPrimaryMemories([kept, alone], log, tell, saving);
   opened.push(memories);
   return memories;
 }
@@ -253,6 +255,33 @@ test('where the file cannot be written the memory lives in the instance, which s
   assert.equal(memories.unsaved(), 0);
   assert.deepEqual(readDisk(), after(second));
 });
+
+for (const proposals of [[first], [first, second]] as const) {
+  const many = proposals.length === 1 ? 'one memory' : 'two memories';
+  test(`a disk that does not answer holds ${many} up for a moment, and has the latest once it answers`, async () => {
+    let answer = () => {};
+    const stuck = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const replace: Saving['replace'] = async (...given) => {
+      await stuck;
+      return replacePrimaryFile(...given);
+    };
+    const memories = open({ replace, boundMs: 20, lazyMs: 20, retryMs: 20 });
+    for (const memory of proposals) {
+      const base = memory.version === 1 ? null : memory.version - 1;
+      assert.deepEqual(await memories.propose({ section, base, memory }), {
+        isAccepted: true,
+        memory,
+      });
+    }
+    assert.deepEqual([memories.unsaved(), readDisk()], [1, null]);
+    assert.match(lines.join('\n'), /cannot be saved: .*the disk does not answer/);
+    answer();
+    await eventually('the latest is on disk', () => readDisk()?.version === proposals.length);
+    await eventually('it is known to be saved', () => memories.unsaved() === 0);
+  });
+}
 
 test('a directory that others may write to is not used', async () => {
   mkdirSync(stateDir);
