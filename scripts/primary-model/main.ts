@@ -41,11 +41,18 @@ function main(argv: readonly string[]): number {
 }
 
 function print(found: Found, show: number): void {
-  const { states, sights, avoidable, unknowable, refusing, saneRefusing, reasons } = found;
+  const { states, sights, avoidable, withoutMemory, unknowable } = found;
+  const { refusing, saneRefusing, reasons } = found;
   say(`${states} states, ${sights} views`);
-  say(`${avoidable.length} unsafe views that are right in no other world`);
+  say(
+    `${avoidable.length} unsafe views of a gateway with a memory that are right in no other state`,
+  );
   showWays(avoidable, show);
-  say(`${unknowable.length} unsafe views that are right in another world`);
+  say(
+    `${withoutMemory.length} unsafe views of a gateway without one that are right in no other state`,
+  );
+  showWays(withoutMemory, show);
+  say(`${unknowable.length} unsafe views that are right in another state`);
   showWays(unknowable, show);
   say(`${refusing.length} views in which the true primary could be written to, and is not`);
   for (const [reason, views] of Object.entries(reasons)) say(`  ${views} ${reason}`);

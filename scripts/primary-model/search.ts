@@ -18,6 +18,7 @@ type Sight = {
   /** Which server it writes to; -1: none. */
   readonly primary: number;
   readonly reason: string;
+  readonly hasMemory: boolean;
   /** A bit for each server that is the true primary in a world that looks like this. */
   truths: number;
   /** The first way to a world in which it writes to another server than the true primary; null: there is none. */
@@ -31,8 +32,12 @@ type Sight = {
 export type Found = {
   readonly states: number;
   readonly sights: number;
-  /** Ways to sights in which it writes to a server that is the true primary in none of the worlds that look like this. */
+  /**
+   * Ways to sights in which it writes to a server that is the true primary in none of the worlds that look like this: of a gateway that
+   * remembers something, and of one that remembers nothing.
+   */
   readonly avoidable: readonly (readonly string[])[];
+  readonly withoutMemory: readonly (readonly string[])[];
   /** The same, but for a sight that another world makes right: no rule can tell the two apart. */
   readonly unknowable: readonly (readonly string[])[];
   readonly refusing: readonly (readonly string[])[];
@@ -88,8 +93,10 @@ function note(
   const order = isMirrored ? mirrored : places;
   const key = isMirrored ? other : own;
   const named = primary < 0 ? primary : order.indexOf(primary);
-  const blank = { primary: named, reason, truths: 0, unsafe: null, refusing: null, sane: null };
-  const sight: Sight = sights.get(key) ?? blank;
+  const hasMemory = world.memory !== 0;
+  const found = { truths: 0, unsafe: null, refusing: null, sane: null };
+  const blank: Sight = { primary: named, reason, hasMemory, ...found };
+  const sight = sights.get(key) ?? blank;
   sights.set(key, sight);
   const { truth } = world;
   sight.truths |= 1 << order.indexOf(truth);
@@ -118,7 +125,12 @@ function summarize(sights: ReadonlyMap<string, Sight>, states: number): Found {
   return {
     states,
     sights: sights.size,
-    avoidable: waysOf((sight) => (isRightElsewhere(sight) ? null : sight.unsafe)),
+    avoidable: waysOf((sight) =>
+      isRightElsewhere(sight) || !sight.hasMemory ? null : sight.unsafe,
+    ),
+    withoutMemory: waysOf((sight) =>
+      isRightElsewhere(sight) || sight.hasMemory ? null : sight.unsafe,
+    ),
     unknowable: waysOf((sight) => (isRightElsewhere(sight) ? sight.unsafe : null)),
     refusing: waysOf((sight) => sight.refusing),
     saneRefusing: waysOf((sight) => sight.sane),

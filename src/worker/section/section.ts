@@ -111,7 +111,6 @@ export class Section {
   /** From now on nothing is kept open that nobody uses. */
   keepNothingIdle(): void {
     this.#purge?.close();
-    this.servers?.drain();
     for (const backend of this.backends) backend.keepNothingIdle();
   }
 

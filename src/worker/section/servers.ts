@@ -106,11 +106,6 @@ export class Servers implements Router {
     this.#topology.remember(memory);
   }
 
-  /** Its instance ends: which server is the primary is for others to say. */
-  drain(): void {
-    this.#topology.drain();
-  }
-
   close(): void {
     this.#topology.close();
   }

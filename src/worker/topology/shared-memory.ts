@@ -24,6 +24,8 @@ export class SharedMemory {
   readonly #onChange: () => void;
   readonly #clock: () => number;
   #phase: 'idle' | 'proposing' | 'closed' = 'idle';
+  /** The term in force after which this worker has found another primary, be it remembered or not; null: none was found. */
+  #endedTerm: number | null = null;
   #changedAt = Number.NEGATIVE_INFINITY;
 
   /** @param onChange called when another memory is in force, and when a proposal was not answered */
@@ -47,17 +49,24 @@ export class SharedMemory {
     this.#onChange();
   }
 
-  /** From now on nothing is proposed: a successor of this instance has the word. */
+  /** Whether this worker has found another primary than the one in force: until that is remembered it must write to neither. */
+  get awaitsPrimary(): boolean {
+    return this.#endedTerm !== null && this.#endedTerm === (this.inForce?.term ?? 0);
+  }
+
+  /** From now on nothing is proposed. */
   close(): void {
     this.#phase = 'closed';
   }
 
   /**
-   * Has the supervisor take this memory, if it is due.
+   * Has the supervisor take this memory, if it is due. The supervisor of an instance that ends refuses, and answers with what its successor
+   * remembers.
    * @param isLost the primary is not in use: how far it had come is proposed at once
    */
   propose(memory: PrimaryMemory, isLost: boolean): void {
     const { inForce } = this;
+    if (memory.term !== (inForce?.term ?? 0)) this.#endedTerm = inForce?.term ?? 0;
     if (this.#phase !== 'idle' || memory === inForce) return;
     const waitMs = inForce === null ? 0 : pauseBefore(inForce, memory, isLost);
     if (this.#clock() - this.#changedAt < waitMs) return;

@@ -93,11 +93,6 @@ export class Topology {
     for (const prober of this.#probers) prober.start();
   }
 
-  /** From now on no other primary is remembered by this worker: its instance ends. */
-  drain(): void {
-    this.#memory.close();
-  }
-
   /** All workers remember this from now on. */
   remember(memory: PrimaryMemory): void {
     this.#memory.adopt(memory);
@@ -215,10 +210,9 @@ export class Topology {
       const { inForce } = this.#memory;
       const judged = judge(seen, this.#reference, inForce);
       const { memory } = judged;
-      const isRemembered = memory === null || memory.term === inForce?.term;
-      if (isRemembered) this.#follow(judged);
-      else this.#await(judged);
       if (memory !== null) this.#memory.propose(memory, judged.primary === null);
+      if (judged.primary !== null && this.#memory.awaitsPrimary) this.#await(judged);
+      else this.#follow(judged);
     }
     this.#settings.onLook();
   }
@@ -239,7 +233,8 @@ export class Topology {
     for (const [at, verdict] of verdicts.entries()) {
       if (at !== primary && this.isDecided) this.#setVerdict(at, verdict);
     }
-    const evidence = `candidate ${(primary ?? 0) + 1} takes writes once all workers remember it`;
+    const evidence =
+      'another server was found to be the primary, and not all workers remember it yet';
     this.#tellNone({ reason: 'not_accepted', evidence });
   }
 

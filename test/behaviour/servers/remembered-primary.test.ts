@@ -23,6 +23,7 @@ import { runCommand } from '../../support/daemon.ts';
 import { chooseProgram } from '../../support/database/server-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Gateway } from '../../support/gateway.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { createWorkspace } from '../../support/workspace.ts';
 
 const canRun =
@@ -90,8 +91,23 @@ async function reconnect(at: number): Promise<void> {
   await assertWrittenTo(at);
 }
 
-async function assertRefused(): Promise<void> {
+/** Why writes go nowhere, as everybody is told. */
+async function whyNone(): Promise<{ readonly reason: string; readonly evidence: string } | null> {
+  type Told = { no_primary?: { reason: string; evidence: string } };
+  const ready = (await gateway.get('/readyz')).json<{ sections: Record<string, Told> }>();
+  return ready.sections[gateway.section]?.no_primary ?? null;
+}
+
+/** @param rule why it is, where one rule alone can be the reason */
+async function assertRefused(rule?: string): Promise<void> {
   await eventually('no primary', async () => !(await rolesOf(gateway)).includes('primary'));
+  if (rule !== undefined) {
+    await eventually('the reason is told', async () => (await whyNone())?.reason === rule);
+    const { evidence } = (await whyNone()) ?? {};
+    const line = `no server takes writes section=world reason=${rule} evidence="${evidence}"`;
+    await eventually('the log tells it', () => gateway.log().includes(line));
+    assert.equal(await readMetric(gateway, 'dbhttpd_no_primary', { reason: rule }), 1);
+  }
   const { reply, isOn: isThere } = await write();
   assert.equal(reply.status, 503, `${reply.text}\n${await readyReasonsOf(gateway)}`);
   assert.match(reply.text, /NO_PRIMARY/);
@@ -154,7 +170,7 @@ test('a worker that is started while the new primary cannot be reached does not 
     const [next] = gateway.workers();
     return next !== undefined && next !== worker && (await rolesOf(gateway)).length === 3;
   });
-  await assertRefused();
+  await assertRefused('not_successor');
   await reconnect(1);
 });
 
@@ -163,7 +179,7 @@ test('an instance that is started with a memory of before the promotion does not
   assert.equal(readMemory(inWorkspace('old'))?.primary.address, addressOf(0));
   await cutOff(1);
   await restart(inWorkspace('old'));
-  await assertRefused();
+  await assertRefused('replica_left');
   await reconnect(1);
   assert.equal(readMemory(inWorkspace('old'))?.primary.address, addressOf(1));
 });
@@ -174,7 +190,7 @@ test('a gateway on a new host does not write to a former primary while a replica
   await assertWrittenTo(1);
   await cutOff(1);
   await restart(inWorkspace('new'));
-  await assertRefused();
+  await assertRefused('replica_elsewhere');
   await serverAt(2).query('start slave sql_thread');
   await reconnect(1);
 });

@@ -95,13 +95,25 @@ test('what changes all the time is proposed now and then, and at once when the p
   assert.equal(asked.length, 1);
 });
 
-test('a worker whose instance ends proposes nothing, and still takes what is in force', async () => {
+test('a worker that has found another primary writes to none before that is remembered, also if it sees the former one again', async () => {
+  const { shared, answer } = share(first);
+  assert.equal(shared.awaitsPrimary, false);
+  shared.propose(next, false);
+  assert.equal(shared.awaitsPrimary, true);
+  // The supervisor of an instance that ends takes nothing.
+  await answer({ isAccepted: false, memory: first });
+  shared.propose(first, false);
+  shared.adopt(detailed);
+  assert.equal(shared.awaitsPrimary, true);
+  shared.adopt({ ...next, version: 3 });
+  assert.equal(shared.awaitsPrimary, false);
+});
+
+test('a worker that is closed proposes nothing', async () => {
   const { shared, asked, answer } = share(first);
   shared.propose(next, false);
   shared.close();
-  await answer({ isAccepted: false, memory: first });
+  await answer({ isAccepted: true, memory: next });
   shared.propose(next, false);
-  assert.equal(asked.length, 1);
-  shared.adopt(next);
-  assert.equal(shared.inForce, next);
+  assert.deepEqual([asked.length, shared.inForce], [1, first]);
 });
