@@ -107,7 +107,7 @@ function learnReplica(
   primary: Standing,
   scene: Scene & { readonly memory: PrimaryMemory },
 ): RememberedReplica | 'passed over' | null {
-  const { identity, view } = other;
+  const { identity } = other;
   const { memory } = scene;
   const before = memory.replicas.find((one) => one.identity === identity) ?? null;
   if (isBehindByMemory(other, primary, scene)) {
@@ -123,7 +123,17 @@ function learnReplica(
     const follows = describeSource(sourcesOf(other)[0] ?? null, null, scene);
     return { identity, follows, term: null };
   }
-  return view.isReadOnly ? null : 'passed over';
+  return isPassedOver(other, primary) ? 'passed over' : null;
+}
+
+/**
+ * Whether it could be written to while the primary still could. In a switchover the next primary may be looked at first, while the latest look at
+ * the one before is of a moment ago: the primary must have been asked after the other one had answered, which is when that was asked once more.
+ */
+function isPassedOver({ view, earlier: [before] }: Standing, primary: Standing): boolean {
+  if (view.isReadOnly || before === undefined) return false;
+  const wasWritable = !before.isReadOnly && before.following.kind !== 'somebody';
+  return wasWritable && primary.view.askedAt >= view.askedAt;
 }
 
 /** Whether it holds nothing that the primary lacks, and the account may not see which server it follows. */

@@ -12,9 +12,9 @@ import type { ServerView } from '../../../../src/shared/topology/server-view.ts'
 import { createView, type ViewWish } from '../../support/server-views.ts';
 
 const away = (number: string): Seen => ({ view: null, reason: 'ECONNREFUSED', number });
-const seen = (view: ServerView): Seen => ({
+const seen = (view: ServerView, before: ServerView | string = ''): Seen => ({
   view,
-  earlier: [],
+  earlier: typeof before === 'string' ? [] : [before],
   address: `db${view.number}`,
   provenBy: null,
   notYet: null,
@@ -33,9 +33,10 @@ const again = (view: ServerView): ServerView => ({
 function look(...steps: readonly (readonly (ServerView | string)[])[]) {
   let memory: PrimaryMemory | null = null;
   let found: ReturnType<typeof judge> | null = null;
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
+    const before = steps[index - 1] ?? [];
     found = judge(
-      step.map((one) => (typeof one === 'string' ? away(one) : seen(one))),
+      step.map((one, at) => (typeof one === 'string' ? away(one) : seen(one, before[at]))),
       null,
       memory,
     );
@@ -166,10 +167,23 @@ test('a restored primary is accepted under its identity, and under another one o
 
 test('a server that was writable beside the primary is no replica any more', () => {
   const beside = [start[0], writable('2'), start[2]] as const;
-  const found = look(start, beside, ['1', writable('2'), lost[2]]);
+  const found = look(start, beside, beside, ['1', writable('2'), lost[2]]);
   assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);
-  const follows = look(start, beside, start, promoted);
+  const follows = look(start, beside, beside, start, promoted);
   assert.equal(follows.primary, 1, 'it has followed it again');
+});
+
+test('in a switchover the next primary may be looked at first, and takes the place all the same', () => {
+  const readOnly = writable('1', { isReadOnly: true });
+  const found = look(
+    start,
+    [start[0], writable('2'), start[2]],
+    [readOnly, writable('2'), start[2]],
+  );
+  assert.equal(found.primary, 1);
+  const late = { ...start[0], askedAt: start[0].askedAt - 1 };
+  const beside = [late, writable('2'), start[2]] as const;
+  assert.equal(look(start, beside, beside, [readOnly, writable('2'), start[2]]).primary, 1);
 });
 
 test('a replica that names its source by an address alone, as after a restart, is still known', () => {
