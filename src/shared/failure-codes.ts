@@ -200,9 +200,17 @@ export const failures = {
     meaning: 'as many requests as `queue` allows wait for a connection',
     repeat: 'yes',
   },
+  WAITED_TOO_LONG: {
+    status: 503,
+    sentStatus: 502,
+    meaning:
+      'no connection came free within `max_wait`, or within a quarter of the deadline, or as many requests wait that none would',
+    repeat: 'yes',
+  },
   DEADLINE_WAITING: {
     status: 503,
-    meaning: 'no connection came free before the deadline',
+    meaning:
+      'at the deadline the connection was still being opened, or the request still waited for another one of its transaction',
     repeat: 'yes',
   },
   DATABASE_UNREACHABLE: {

@@ -1,7 +1,8 @@
 // One section with all that endpoints need to serve it, and what is counted of it.
 // Must not know the endpoints, nor the other sections.
 
-import type { Log } from '../shared/process/log.ts';
+import { performance } from 'node:perf_hooks';
+import type { Log, LogFields } from '../shared/process/log.ts';
 import type { Sample } from '../shared/process/metrics.ts';
 import type { ServerVerdict } from '../shared/process/stats.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
@@ -9,6 +10,7 @@ import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
 import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
+import { Overload } from './observe/overload.ts';
 import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
 import { asciiJson } from './reply/ascii-json.ts';
@@ -30,6 +32,7 @@ export class ServedSection implements Served {
   readonly context: Served['context'];
   readonly section: Section;
   readonly #metrics: SectionMetrics;
+  readonly #overload: Overload;
 
   constructor(section: Section, shared: SharedBySections) {
     const { live, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
@@ -43,6 +46,7 @@ export class ServedSection implements Served {
     this.config = section.config;
     this.section = section;
     this.#metrics = metrics;
+    this.#overload = new Overload(log, () => describeLoad(section));
     const { transactionIdleTimeoutMs: idleMs, transactionTimeoutMs: totalMs } = section.config;
     this.context = {
       home: {
@@ -65,7 +69,10 @@ export class ServedSection implements Served {
       mostStatementBytes: () => section.leading.mostStatementBytes,
       stalledReaders: createStalledReaders(section.backends, onGivenUp, log),
       observe: (observation) => {
-        if (observation.kind === 'statements over') metrics.count(observation.summary);
+        if (observation.kind === 'statements over') {
+          metrics.count(observation.summary);
+          this.#overload.observe(observation.summary.code, performance.now());
+        }
         observe(observation);
       },
     };
@@ -87,6 +94,12 @@ export class ServedSection implements Served {
       ],
       histograms: this.#metrics.histograms(),
     };
+  }
+
+  /** Closes what is idle, and resolves when nothing is open any more. */
+  async close(): Promise<void> {
+    this.#overload.end();
+    await this.section.close();
   }
 
   /** What it makes of each of several servers, and why; nothing where there is one. */
@@ -112,6 +125,14 @@ export class ServedSection implements Served {
       ),
     ];
   }
+}
+
+/** What the log says of the load beside what was rejected. */
+function describeLoad({ config, backends }: Section): LogFields {
+  const loads = backends.map(({ pool }) => pool.observations());
+  const sum = (of: 'waiting' | 'busy' | 'size') => loads.reduce((all, load) => all + load[of], 0);
+  const { section } = config;
+  return { section, waiting: sum('waiting'), busy: sum('busy'), pool: sum('size') };
 }
 
 /** What is told of readiness while the gateway stops. */

@@ -283,7 +283,7 @@ export function createService({
       await forwarded?.close();
       clearTimeout(reads);
       bound.abort();
-      await Promise.all(served.map(({ section }) => section.close()));
+      await Promise.all(served.map((one) => one.close()));
     },
   };
 }

@@ -32,14 +32,14 @@ export const workerMetrics = {
   },
   dbhttpd_request_duration_seconds: {
     type: 'histogram',
-    help: 'From the last byte of a database request to the end of its reply.',
+    help: 'From the last byte of a database request to the end of its reply. Requests that were not executed do not count.',
     labels: [],
     buckets: durationBuckets,
   },
   dbhttpd_phase_duration_seconds: {
     type: 'histogram',
     help:
-      'Parts of that time. `waiting`: for a connection, a turn or a server, of every request. `connecting`: for a MySQL connection to be ' +
+      'Parts of that time. `waiting`: for a connection, a turn or a server, of every request that was executed. `connecting`: for a MySQL connection to be ' +
       'opened, of those that waited for one. `first_row`: from the statement being given to MySQL to its first row or answer, of those ' +
       'that MySQL had; of a batch to the end of its first statement.',
     labels: ['phase'],

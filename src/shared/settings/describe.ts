@@ -99,6 +99,7 @@ const fields = {
   workers: 'workers',
   gateways: 'gateways',
   pool: 'pool',
+  max_wait: 'maxWaitMs',
   queue: 'queue',
   coalesce: 'coalesce',
   statement_timeout: 'statementTimeoutMs',

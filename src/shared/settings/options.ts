@@ -126,6 +126,12 @@ export const options = {
     initial: '1000',
     meaning: 'requests that may wait for a connection, per worker',
   },
+  max_wait: {
+    type: duration(1, hour),
+    initial: '5s',
+    meaning:
+      'the longest wait for a connection; behind other requests also at most a quarter of the deadline',
+  },
   coalesce: {
     type: flag,
     initial: 'off',

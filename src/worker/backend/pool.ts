@@ -6,19 +6,26 @@ import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { IndexedSet } from '../indexed-set.ts';
 import { Admission } from './admission.ts';
+import { Backlog } from './backlog.ts';
 import { describeLoss } from './describe-loss.ts';
 import { Queue } from './queue.ts';
 import type { Reachability } from './reachability.ts';
 import type { ProbedPool } from './readiness.ts';
+import { Relief } from './relief.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
-import type { Verdict, Waiter } from './waiter.ts';
+import type { Verdict, Waiter, WaitLimit } from './waiter.ts';
+
+/** How often the pool looks for requests that have waited for too long. */
+const lateCheckMs = 25;
 
 /** How many sessions, how many may wait for one, and where sessions come from. */
 export type PoolSettings = {
   readonly size: number;
   readonly queue: number;
+  /** The longest wait for a session, in ms. */
+  readonly maxWaitMs: number;
   /** Opens a connection and prepares its session. */
   readonly open: (signal: AbortSignal) => Promise<Session>;
   /** Called with each session that has been opened, before it is lent. */
@@ -57,6 +64,9 @@ export class Pool implements SessionEvents, ProbedPool {
   readonly #busy = new IndexedSet<Session>();
   readonly #resetting = new IndexedSet<Session>();
   readonly #resets: SessionResets;
+  /** Looks for those who have waited for too long. */
+  readonly #relief: Relief;
+  readonly #backlog: Backlog;
   #keepsIdle = true;
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
@@ -68,6 +78,17 @@ export class Pool implements SessionEvents, ProbedPool {
     this.queue = new Queue(this.admission);
     this.#source = new SessionSource(settings.open, this, reachability, settings.log);
     this.#resets = new SessionResets(settings.log);
+    this.#backlog = new Backlog(settings.maxWaitMs, settings.size);
+    this.#relief = new Relief(
+      lateCheckMs,
+      () => this.queue.length > 0,
+      () => this.refuseLate(performance.now()),
+    );
+  }
+
+  /** The longest wait for a session, in ms. */
+  get maxWaitMs(): number {
+    return this.#settings.maxWaitMs;
   }
 
   get open(): number {
@@ -87,6 +108,37 @@ export class Pool implements SessionEvents, ProbedPool {
     };
   }
 
+  /** Whether somebody who waits behind others has done so for too long. @param now performance.now */
+  isLate({ since, longestMs }: WaitLimit, now: number): boolean {
+    return now - since >= Math.min(this.#settings.maxWaitMs, longestMs);
+  }
+
+  /**
+   * Refuses those who have waited for too long. Those for whom a connection is being opened wait behind nobody: for them
+   * `max_wait` alone counts.
+   * @param now performance.now
+   */
+  refuseLate(now: number): void {
+    const { connecting } = this.#source;
+    this.queue.refuseLate((limit, place) => {
+      if (place >= connecting) return this.isLate(limit, now);
+      return now - limit.since >= this.#settings.maxWaitMs;
+    });
+  }
+
+  /** Whether somebody who comes now would wait for too long, or has done so elsewhere. */
+  #isHopeless({ waitLimit, isRecovering }: Waiter): boolean {
+    const ahead = this.queue.length;
+    const { connecting, mayConnect } = this.#source;
+    const isOpenedForIt = mayConnect && this.open + connecting < this.#settings.size;
+    if (waitLimit === undefined || isRecovering === true) return false;
+    if (isOpenedForIt || ahead < connecting) return false;
+    const now = performance.now();
+    const longestMs = Math.min(this.#settings.maxWaitMs, waitLimit.longestMs);
+    const leftMs = longestMs - (now - waitLimit.since);
+    return leftMs <= 0 || this.#backlog.outlasts(ahead, leftMs, now);
+  }
+
   /** Asks for a session: granted at once, queued, or refused at once. */
   request(waiter: Waiter): void {
     if (this.#isClosing) {
@@ -98,9 +150,13 @@ export class Pool implements SessionEvents, ProbedPool {
       this.#grant(session, waiter, null);
     } else if (waiter.isRecovering !== true && this.#isDown() && !this.#source.hurry()) {
       waiter.refused('database unreachable');
+    } else if (this.#isHopeless(waiter)) {
+      waiter.refused('waited too long');
     } else {
+      if (this.queue.length === 0) this.#backlog.begins(performance.now());
       this.queue.add(waiter);
       this.#openWhereNeeded();
+      this.#relief.begin();
       if (waiter.isOwn === true || waiter.isRecovering === true || !this.admission.isOverfull)
         return;
       this.queue.remove(waiter);
@@ -156,6 +212,7 @@ export class Pool implements SessionEvents, ProbedPool {
   /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
   close(): Promise<void> {
     this.#isClosing = true;
+    this.#relief.end();
     this.#source.close();
     this.queue.refuseAll('stopping');
     for (const session of this.#idle.splice(0)) dismiss(session);
@@ -235,8 +292,10 @@ export class Pool implements SessionEvents, ProbedPool {
     }
     session.aliveAt = performance.now();
     const waiter = this.queue.shift();
-    if (waiter !== undefined) this.#grant(session, waiter, openingSince);
-    else if (this.#keepsIdle) this.#idle.push(session);
+    if (waiter !== undefined) {
+      this.#backlog.shortened(performance.now());
+      this.#grant(session, waiter, openingSince);
+    } else if (this.#keepsIdle) this.#idle.push(session);
     else dismiss(session);
   }
 

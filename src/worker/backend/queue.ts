@@ -1,7 +1,7 @@
 // Those who wait for a session, in the order in which they came.
 // Must not know sessions, nor how many may wait: the admission counts them.
 import type { Admission } from './admission.ts';
-import type { Refusal, Waiter } from './waiter.ts';
+import type { Refusal, Waiter, WaitLimit } from './waiter.ts';
 
 /** A queue whose waiters have their places from the admission. */
 export class Queue {
@@ -43,6 +43,29 @@ export class Queue {
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) this.#leave(waiter);
     return waiter;
+  }
+
+  /**
+   * Refuses those who have waited for too long. An identical read that follows one of them takes its place.
+   * @param isLate asked of each of them with its place, from 0; who is recovering is not asked about
+   */
+  refuseLate(isLate: (limit: WaitLimit, place: number) => boolean): void {
+    let place = 0;
+    while (place < this.#waiters.length) {
+      const waiter = this.#waiters[place] as Waiter;
+      const { waitLimit, isRecovering } = waiter;
+      if (waitLimit === undefined || isRecovering === true || !isLate(waitLimit, place)) {
+        place += 1;
+        continue;
+      }
+      const next = waiter.handOverPlace?.() ?? null;
+      if (next !== null) this.#waiters[place] = next;
+      else {
+        this.#waiters.splice(place, 1);
+        this.#leave(waiter);
+      }
+      waiter.refused('waited too long');
+    }
   }
 
   refuseAll(reason: Refusal): void {

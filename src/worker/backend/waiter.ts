@@ -3,7 +3,15 @@
 import type { Session } from './session.ts';
 
 /** Why a request did not get a session; its statement never reached MySQL. */
-export type Refusal = 'queue full' | 'database unreachable' | 'stopping';
+export type Refusal = 'queue full' | 'waited too long' | 'database unreachable' | 'stopping';
+
+/** How long a request may wait behind others. `max_wait` is a limit beside it. */
+export type WaitLimit = {
+  /** When the request began to wait (performance.now). */
+  readonly since: number;
+  /** A quarter of the request's deadline, in ms. */
+  readonly longestMs: number;
+};
 
 /** Somebody who wants a session. Exactly one of the two is called, once, unless withdrawn. */
 export interface Waiter {
@@ -11,6 +19,10 @@ export interface Waiter {
   readonly isOwn?: boolean;
   /** It has lost its session in the middle, and must find out what became of it: it comes first, and waits for a server that is gone. */
   readonly isRecovering?: boolean;
+  /** Missing: it may wait for any time. */
+  readonly waitLimit?: WaitLimit;
+  /** Called when it has waited for too long: who takes its place in the queue. Null, or missing: nobody does. */
+  handOverPlace?(): Waiter | null;
   /**
    * The session is the waiter's until it is released.
    * @param openingSince when its connection began to be opened (performance.now), where that has just ended; null: it was there before

@@ -1,12 +1,13 @@
 // A batch from being asked for to a known end, on one session: sent, undone and begun anew where that is safe, committed.
 // Must not know HTTP or the reply's shape: results go to a sink, the end to a callback.
 import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
-import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Refusal, Waiter, WaitLimit } from '../backend/waiter.ts';
 import { nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import { Witness } from '../consistency/witness.ts';
@@ -106,6 +107,7 @@ export class BatchRun implements Execution, Waiter {
   readonly #witness: Witness | null;
   #hasKey = false;
   #hasSentCommit = false;
+  readonly waitLimit: WaitLimit;
 
   constructor(
     context: BatchContext,
@@ -120,6 +122,7 @@ export class BatchRun implements Execution, Waiter {
     this.#batch = batch;
     this.#events = events;
     this.#times = times;
+    this.waitLimit = times.waitLimit(performance.now());
   }
 
   start(): void {

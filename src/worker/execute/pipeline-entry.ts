@@ -3,6 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultSink } from '../../shared/mysql/query.ts';
+import type { WaitLimit } from '../backend/waiter.ts';
 import type { Pipeline } from './pipeline.ts';
 import {
   type Look,
@@ -18,6 +19,12 @@ const limitErrors = new Set([1969, 3024]);
 /** ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: what was thought to be a read writes. */
 const readOnlyError = 1792;
 
+/** Of what nobody waits for any more. */
+const noLimit: WaitLimit = {
+  since: Number.POSITIVE_INFINITY,
+  longestMs: Number.POSITIVE_INFINITY,
+};
+
 /** What is run: a statement with its shape and effects. */
 export type QuickRead = {
   readonly sql: string;
@@ -31,6 +38,8 @@ export interface PipelineClient extends ResultSink {
   readonly resultBytes: number;
   /** What the server is told of the trace that the read is part of; null: nothing. */
   readonly traceparent: string | null;
+  /** How long the read may wait to be written. */
+  readonly waitLimit: WaitLimit;
   /** From here on the read may have run. */
   pipelineWrote(now: number, look: Look | null): void;
   /** @param isTrusted whether the answer is one: not that of a limit, nor a refusal because it writes */
@@ -56,6 +65,10 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
     this.#read = read;
     this.#client = client;
     this.command = place.session.createQuery(read.sql, client.traceparent, client, this);
+  }
+
+  get waitLimit(): WaitLimit {
+    return this.#client?.waitLimit ?? noLimit;
   }
 
   /** Has it written with others that come about now. */

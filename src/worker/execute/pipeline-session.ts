@@ -5,6 +5,7 @@ import { firstRowCommand, runTogether, statementCommand } from '../../shared/mys
 import type { Command } from '../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../shared/mysql/query.ts';
 import type { Session } from '../backend/session.ts';
+import type { WaitLimit } from '../backend/waiter.ts';
 import type { Consistency } from '../consistency/consistency.ts';
 import { staleAfterMs } from './preparation.ts';
 
@@ -38,6 +39,8 @@ export interface PipelinedStatement {
   written(now: number, look: Look | null): void;
   /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
   expelled(): void;
+  /** How long it may wait to be written. */
+  readonly waitLimit: WaitLimit;
 }
 
 /** A session that answers several statements. */
@@ -142,6 +145,15 @@ export class PipelineSession {
   /** Sends away what is not written yet. */
   expelWaiting(): void {
     for (const statement of this.#waiting.splice(0)) statement.expelled();
+  }
+
+  /** Sends away what is not written yet, and has waited for too long. */
+  expelLate(isLate: (limit: WaitLimit) => boolean): void {
+    if (this.#waiting.length === 0) return;
+    const late = this.#waiting.filter(({ waitLimit }) => isLate(waitLimit));
+    if (late.length === 0) return;
+    this.#waiting = this.#waiting.filter((statement) => !late.includes(statement));
+    for (const statement of late) statement.expelled();
   }
 
   /**

@@ -4,11 +4,11 @@
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../../shared/process/log.ts';
 import type { Pool } from '../backend/pool.ts';
+import { Relief } from '../backend/relief.ts';
 import type { Consistency } from '../consistency/consistency.ts';
 import { LatencyTracker } from './latency-tracker.ts';
 import { heldUpMs, type PipelinedStatement, type PipelineSession } from './pipeline-session.ts';
 import { type PipelineSessionEvents, PipelineSessions } from './pipeline-sessions.ts';
-import { Relief } from './relief.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
 const mostSessions = 2;
@@ -110,10 +110,13 @@ export class Pipeline implements PipelineSessionEvents {
     return count;
   }
 
-  /** What waits behind a statement that takes its time runs outside instead. */
+  /** What waits behind a statement that takes its time runs outside instead, and what has waited for as long as it may. */
   #relieve(): void {
     const now = performance.now();
-    for (const place of [...this.#sessions]) if (place.isHeldUp(now)) place.expelWaiting();
+    for (const place of [...this.#sessions]) {
+      if (place.isHeldUp(now)) place.expelWaiting();
+      else place.expelLate((limit) => this.#pool.isLate(limit, now));
+    }
   }
 
   /**

@@ -1,12 +1,14 @@
 // How long a request's statements have waited, also for a connection to be opened, and how long MySQL has had them.
 // Must not know for what they wait.
 import { performance } from 'node:perf_hooks';
+import type { WaitLimit } from '../backend/waiter.ts';
 
 /** What goes on: they wait for MySQL, MySQL has them, or neither. */
 export type Activity = 'waiting' | 'working' | 'over';
 
 /** The times of one request: whoever creates them hands them to its run, which alone changes them. In ms. */
 export class RunTimes {
+  readonly #longestWaitMs: number;
   #activity: Activity = 'over';
   #since = 0;
   #waitedMs = 0;
@@ -14,6 +16,16 @@ export class RunTimes {
   #connectingMs = 0;
   /** Of what MySQL had, up to its first answer; negative: none has come. */
   #firstAnswerMs = -1;
+
+  /** @param longestWaitMs how long the request may wait behind others; `max_wait` is a limit beside it */
+  constructor(longestWaitMs = Number.POSITIVE_INFINITY) {
+    this.#longestWaitMs = longestWaitMs;
+  }
+
+  /** How long the request may wait behind others. @param since when it began to wait (performance.now) */
+  waitLimit(since: number): WaitLimit {
+    return { since, longestMs: this.#longestWaitMs };
+  }
 
   /** What goes on now. */
   get activity(): Activity {

@@ -9,7 +9,7 @@ import type { QueryCommand, QueryEvents, ResultNote } from '../../shared/mysql/q
 import { killRunning, killTimeoutMs } from '../backend/kill.ts';
 import { isTooLarge, packetTooLarge } from '../backend/packet-limit.ts';
 import type { Session } from '../backend/session.ts';
-import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Refusal, Waiter, WaitLimit } from '../backend/waiter.ts';
 import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import { Witness } from '../consistency/witness.ts';
@@ -97,6 +97,10 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
   /** Why the answer does not count: the server lacks what the client has seen. */
   #lack: RunEnd | null = null;
+  /** How long it may wait for a session. */
+  #waitLimit: WaitLimit;
+  /** Ends the wait for the answer to an identical read that does not begin. */
+  #followingUntil: NodeJS.Timeout | undefined;
   /** Set when the run was stopped while its session was being prepared. */
   #preparingUntil: NodeJS.Timeout | undefined;
 
@@ -117,13 +121,14 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     this.#statement = statement;
     this.#events = events;
     this.#times = times;
+    this.#waitLimit = times.waitLimit(performance.now());
   }
 
   /** Asks for an answer; what follows is told by the events. */
   start(): void {
     this.#times.enter('waiting');
     this.#sharing = this.#createSharing();
-    if (this.#sharing?.join(() => this.#takePlace()) === true) this.#phase = 'following';
+    if (this.#sharing?.join(() => this.#takePlace()) === true) this.#follow();
     else this.#execute();
   }
 
@@ -196,6 +201,17 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   }
 
   // What the pool says.
+
+  get waitLimit(): WaitLimit {
+    return this.#waitLimit;
+  }
+
+  /** The first of the identical reads that follow it goes on waiting in its place. */
+  handOverPlace(): Waiter | null {
+    const next = this.#wasWritten ? null : (this.#sharing?.handOver() ?? null);
+    if (next !== null) next.#enter('queued');
+    return next;
+  }
 
   granted(session: Session, openingSince: number | null): void {
     this.#times.connected(openingSince);
@@ -339,9 +355,34 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
 
   /** Where the phase changes. */
   #enter(phase: Phase, now?: number): void {
+    clearTimeout(this.#followingUntil);
     if (phase !== 'batched') this.#leavePlace();
     this.#phase = phase;
     this.#times.enter(activities[phase], now);
+  }
+
+  #follow(): void {
+    this.#phase = 'following';
+    this.#followingUntil = setTimeout(() => this.#lookAhead(), this.#longestWaitMs);
+  }
+
+  get #longestWaitMs(): number {
+    return Math.min(this.#context.pool.maxWaitMs, this.#waitLimit.longestMs);
+  }
+
+  /** The time in which the leader runs is no wait for a connection; if another one leads then, the wait begins with it. */
+  #lookAhead(): void {
+    const leader = this.#sharing?.waitingLeader ?? null;
+    const now = performance.now();
+    const ownSince = this.#waitLimit.since;
+    const since = leader === null ? now : Math.max(ownSince, leader.#waitLimit.since);
+    const leftMs = this.#longestWaitMs - (now - since);
+    if (leftMs > 0) {
+      this.#followingUntil = setTimeout(() => this.#lookAhead(), leftMs);
+      return;
+    }
+    this.#withdraw();
+    this.#end(this.#unanswered('waited too long'));
   }
 
   #execute(): void {
@@ -639,6 +680,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   beginAnew(): void {
     if (this.#phase !== 'following') return;
     this.#leavePlace();
+    this.#waitLimit = this.#times.waitLimit(performance.now());
     this.#execute();
   }
 

@@ -11,6 +11,14 @@ export interface Sharer {
   endUnexecuted(reason: 'stopping' | 'server left'): void;
 }
 
+/** Why the leader ends though those that follow it may go on. */
+const endsOneAlone: ReadonlySet<string> = new Set([
+  'deadline',
+  'waited too long',
+  'client gone',
+  'killed',
+]);
+
 /** What those have who share nothing: never written to. */
 const nobody: never[] = [];
 
@@ -27,6 +35,12 @@ export class Sharing<Run extends Sharer> {
     this.run = run;
     this.#coalescer = coalescer;
     this.#key = key;
+  }
+
+  /** The run that it follows, while that has not begun; null: it follows none, or one that runs. */
+  get waitingLeader(): Run | null {
+    const leader = this.#leader;
+    return leader !== null && this.#coalescer.leaderOf(this.#key) === leader ? leader.run : null;
   }
 
   get hasFollowers(): boolean {
@@ -83,7 +97,7 @@ export class Sharing<Run extends Sharer> {
   /** What ended the leader alone says nothing about the next one; a stop is for all; else each runs by itself. */
   endFollowers(end: RunEnd): void {
     const reason = 'reason' in end ? end.reason : null;
-    if (reason === 'deadline' || reason === 'client gone' || reason === 'killed') {
+    if (reason !== null && endsOneAlone.has(reason)) {
       this.handOver()?.beginAnew();
     } else if (reason === 'stopping' || reason === 'server left') {
       for (const follower of this.takeFollowers()) follower.endUnexecuted(reason);

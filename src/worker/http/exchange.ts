@@ -29,6 +29,9 @@ import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
 import { type ReaderEvents, SlowReader } from './slow-reader.ts';
 import type { StalledReaders } from './stalled-readers.ts';
 
+/** The part of its deadline that a request may spend waiting behind others. */
+const longestWaitShare = 1 / 4;
+
 /** What all exchanges of a worker share. */
 export type ExchangeContext = {
   readonly executor: Executor;
@@ -69,7 +72,7 @@ export class Exchange
   readonly #context: ExchangeContext;
   readonly #request: ExchangeRequest;
   readonly #response: OutgoingReply;
-  readonly #times = new RunTimes();
+  readonly #times: RunTimes;
   readonly #writer: ReplyWriter;
   readonly #run: Execution;
   readonly #reader: SlowReader;
@@ -91,6 +94,7 @@ export class Exchange
     this.#context = context;
     this.#request = request;
     this.#response = response;
+    this.#times = new RunTimes(timeoutMs * longestWaitShare);
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // What a batch has done is not known before its end.

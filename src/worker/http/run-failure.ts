@@ -135,6 +135,7 @@ function keyUnasked(reason: KeyUnknown['reason']): StopCause {
         message: 'The connection was lost after the statement was sent.',
       };
     case 'queue full':
+    case 'waited too long':
     case 'database unreachable':
     case 'no primary':
     case 'two primaries':
@@ -187,6 +188,10 @@ export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
 
 const refusals = {
   'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
+  'waited too long': [
+    'WAITED_TOO_LONG',
+    'No database connection came free within max_wait, or a quarter of the deadline.',
+  ],
   deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
   'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
   stopping: ['STOPPING', 'The gateway is stopping.'],
@@ -206,6 +211,13 @@ const refusals = {
   Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
 >;
 
+/** Where the queue is the reason, it makes sense to come again when it will have drained. */
+const waitReasons: ReadonlySet<NotExecuted['reason']> = new Set([
+  'queue full',
+  'waited too long',
+  'deadline',
+]);
+
 function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
   const [code, message] = refusals[reason];
   if (reason === 'killed') return { ...refusal(code, `${message} Nothing was executed.`) };
@@ -214,7 +226,7 @@ function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): 
     code,
     message: `${message} Nothing was executed; it is safe to try again.`,
     outcome: 'not_executed',
-    retryAfterSeconds: reason === 'queue full' || reason === 'deadline' ? retryAfterSeconds() : 1,
+    retryAfterSeconds: waitReasons.has(reason) ? retryAfterSeconds() : 1,
   };
 }
 

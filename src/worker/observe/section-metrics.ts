@@ -53,6 +53,8 @@ export class SectionMetrics {
     this.#replyBytes += summary.bytes;
     this.#queueSeconds += summary.queueMs / 1000;
     this.#countOutcome(summary.outcome);
+    // A refusal is no latency of what was served: thousands of quick ones would make an overload look fast.
+    if (summary.outcome === 'not_executed') return;
     this.#durations.observe(summary.durationMs / 1000);
     this.#countPhases(summary);
   }

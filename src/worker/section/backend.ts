@@ -106,6 +106,7 @@ export class Backend {
       {
         size: config.pool,
         queue: config.queue,
+        maxWaitMs: config.maxWaitMs,
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
         mayLend: among === null ? null : ({ identity }) => among.accepts.kept(identity),
@@ -114,7 +115,11 @@ export class Backend {
       },
       this.#reachability,
     );
-    this.share = new SessionShare(() => this.mostHeld, this.pool.admission);
+    this.share = new SessionShare(
+      () => this.mostHeld,
+      this.pool.admission,
+      (limit) => this.pool.isLate(limit, performance.now()),
+    );
     this.catalogue = new Catalogue(this.pool, tellTablesChanged, log);
     this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
     this.pipeline =

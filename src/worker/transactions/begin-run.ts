@@ -1,12 +1,13 @@
 // A transaction from being asked for to being held: it waits for room and for a session, and is begun on that.
 // Must not know HTTP, nor how its client will name it.
 import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Isolation } from '../../shared/sql/isolation.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
 import type { Holder } from '../backend/session-share.ts';
-import type { Refusal, Waiter } from '../backend/waiter.ts';
+import type { Refusal, Waiter, WaitLimit } from '../backend/waiter.ts';
 import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
 import type { Execution } from '../execute/execution.ts';
@@ -48,6 +49,7 @@ export class BeginRun implements Execution, Holder, Waiter {
   #lease: SessionLease | null = null;
   #isSent = false;
   #mayTryAnother = true;
+  readonly waitLimit: WaitLimit;
 
   /**
    * @param after what the client has seen before; null: it does not say
@@ -66,6 +68,7 @@ export class BeginRun implements Execution, Holder, Waiter {
     this.#onBegun = onBegun;
     this.#events = events;
     this.#times = times;
+    this.waitLimit = times.waitLimit(performance.now());
   }
 
   start(): void {

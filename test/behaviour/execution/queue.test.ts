@@ -141,7 +141,7 @@ async function waiting(count: number): Promise<void> {
   );
 }
 
-test('a request that waited behind a deadline of its own leaves its place to others', async () => {
+test('a request that has waited for as long as it may leaves its place to others', async () => {
   const gate = await closeGate(database);
   const busy = Array.from({ length: 4 }, () => gateway.dbPost({ SQL: `select ${gate.zero}` }));
   await processlist.started('from gate', 4);
@@ -149,7 +149,7 @@ test('a request that waited behind a deadline of its own leaves its place to oth
     gateway.dbPost({ SQL: 'select 1', TIMEOUT: 100 }),
   );
   for (const reply of await Promise.all(impatient)) {
-    assert.equal(outcomeOf(reply), '503 DEADLINE_WAITING not_executed');
+    assert.equal(outcomeOf(reply), '503 WAITED_TOO_LONG not_executed');
   }
   const next = gateway.dbPost({ SQL: 'select 1' });
   await waiting(1);

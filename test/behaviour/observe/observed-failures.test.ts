@@ -112,13 +112,13 @@ test('a scrape tells the build, the start, and how many descriptors there are', 
   assert.ok(open > 10 && open < most, `${open} of ${most}`);
 });
 
-test('a full queue, a deadline while waiting and one while running are counted apart, and the access log has the code', async () => {
+test('a full queue, a wait that took too long and a deadline while running are counted apart, and the access log has the code', async () => {
   const [failed, ended] = [await failuresSince(), await outcomesSince()];
   const SQL = 'select 1';
   await fillPool(gateway, settings.pool);
   for (let busy = 0; busy < settings.pool; busy += 1) await occupy(gateway, proxy);
   const waits = await gateway.dbPost({ SQL, TIMEOUT: 100 }, named('waits'));
-  assert.equal(outcomeOf(waits), '503 DEADLINE_WAITING not_executed');
+  assert.equal(outcomeOf(waits), '503 WAITED_TOO_LONG not_executed');
   const queued = Array.from({ length: settings.queue }, () => gateway.dbPost({ SQL }));
   await waiting(gateway, settings.queue);
   const full = await gateway.dbPost({ SQL }, named('full'));
@@ -129,7 +129,7 @@ test('a full queue, a deadline while waiting and one while running are counted a
   assert.equal(outcomeOf(runs), '504 DEADLINE_RUNNING failed');
   const refused = await gateway.get('/nothing', named('refused'));
   assert.equal(refused.status, 404);
-  const codes = ['QUEUE_FULL', 'DEADLINE_WAITING', 'DEADLINE_RUNNING', 'NOT_FOUND'];
+  const codes = ['QUEUE_FULL', 'WAITED_TOO_LONG', 'DEADLINE_RUNNING', 'NOT_FOUND'];
   assert.deepEqual((await failed())(...codes), [1, 1, 1, 1]);
   const told = ['full', 'waits', 'runs', 'refused'].map((id) => accessLine(id));
   assert.deepEqual(

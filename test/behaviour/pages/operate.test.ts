@@ -170,9 +170,7 @@ const slowSql = 'select count(*), sleep(0) from report';
 async function hold({ ask }: Situation, count: number) {
   const gate = await closeGate(database, 'report');
   gates.push(gate);
-  const replies = Array.from({ length: count }, () =>
-    ask.post('/v1/query', { sql: slowSql, timeout_ms: 29_000 }),
-  );
+  const replies = Array.from({ length: count }, () => ask.post('/v1/query', { sql: slowSql }));
   for (const reply of replies) reply.catch(() => undefined);
   await eventually(`${count} are in flight`, async () => {
     const { requests } = (await ask.get('/v1/requests')).json<{
@@ -254,7 +252,8 @@ async function askUnlessRefused(ask: Ask): Promise<readonly number[]> {
 
 tellInTurn(
   'a gateway is looked at, has too much to do, loses its database and is stopped',
-  () => start({ workers: '1', pool: '2', queue: '3' }),
+  // What waits must still wait when the page has been followed that far.
+  () => start({ workers: '1', pool: '2', queue: '3', max_wait: '1h', statement_timeout: '10m' }),
   {
     'the numbers: state, errors, history, statements, metrics, slow statements': async (
       situation,

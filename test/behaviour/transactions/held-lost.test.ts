@@ -402,7 +402,7 @@ test('transactions have half of a pool; more wait, and plain requests do not', a
   const all = [await beginHeld(small), await beginHeld(small)];
   t.after(() => Promise.all(all.map(({ rollback }) => rollback())));
   const refused = await small.post('/v1/transaction', { timeout_ms: 500 });
-  assert.equal(summarise(refused), '503 DEADLINE_WAITING not_executed');
+  assert.equal(summarise(refused), '503 WAITED_TOO_LONG not_executed');
   assert.equal((await small.post('/v1/query', { sql: 'select 1' })).status, 200);
   const waiting = beginHeld(small);
   await waits();

@@ -47,6 +47,7 @@ const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlSt
   UNAUTHORIZED: [1045, '28000'],
   TOO_MANY_CONNECTIONS: [1040, '08004'],
   QUEUE_FULL: [1040, '08004'],
+  WAITED_TOO_LONG: [1040, '08004'],
   DEADLINE_WAITING: [1040, '08004'],
   DATABASE_UNREACHABLE: [2003, 'HY000'],
   NO_PRIMARY: [2003, 'HY000'],

@@ -26,6 +26,7 @@ async function betweenTwo(verdict: Verdict): Promise<readonly string[]> {
     {
       size: 1,
       queue: 10,
+      maxWaitMs: 5_000,
       open,
       onOpened: () => {},
       mayLend: null,

@@ -17,6 +17,7 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
     {
       size,
       queue: 10,
+      maxWaitMs: 5_000,
       open: async () =>
         ({ connection: { isLost: false, watch: ignore }, place: -1 }) as unknown as Session,
       onOpened: () => onOpened(pool),

@@ -49,3 +49,27 @@ test('a server that is gone refuses all but who is recovering; a stop refuses th
   assert.deepEqual(refused.slice(1), ['lost: stopping']);
   assert.deepEqual([queue.length, admission.waiting], [0, 0]);
 });
+
+test('whoever has waited for too long is refused; an identical read takes the place; who is recovering is not asked', () => {
+  const admission = new Admission(() => 10);
+  const queue = new Queue(admission);
+  const refused: string[] = [];
+  const create = (name: string, since: number, more: Partial<Waiter> = {}): Waiter => ({
+    waitLimit: { since, longestMs: 5_000 },
+    granted: () => assert.fail('there is no session'),
+    refused: (reason) => void refused.push(`${name}: ${reason}`),
+    ...more,
+  });
+  const follower = create('follower', 8);
+  const leader = create('leader', 1, { handOverPlace: () => follower });
+  const late = create('late', 2);
+  const own = { ...create('own', 0), waitLimit: undefined } as unknown as Waiter;
+  const recovering = create('recovering', 0, { isRecovering: true });
+  const patient = create('patient', 9);
+  for (const waiter of [leader, late, own, recovering, patient]) queue.add(waiter);
+  queue.refuseLate(({ since }) => since < 5);
+  assert.deepEqual(refused, ['leader: waited too long', 'late: waited too long']);
+  const order = Array.from({ length: 4 }, () => queue.shift());
+  assert.deepEqual(order, [recovering, follower, own, patient]);
+  assert.deepEqual([queue.length, admission.waiting], [0, 0]);
+});

@@ -30,6 +30,7 @@ function create() {
         command: {} as QueryCommand,
         written: () => void written.push(from + index),
         expelled: () => void expelled.push(from + index),
+        waitLimit: { since: from + index, longestMs: 1_000 },
       };
       place.add(statement);
       return statement;
@@ -85,4 +86,13 @@ test('all are sent away where the session may have changed, the written ones fir
   place.expelAll();
   assert.deepEqual(expelled, [0, 1, 2, 3]);
   assert.equal(place.waiting, 0);
+});
+
+test('a statement that has waited for too long to be written is sent away; those that may still wait stay', () => {
+  const { place, written, expelled, add } = create();
+  add(0, 3);
+  place.expelLate(({ since }) => since < 2);
+  assert.deepEqual(expelled, [0, 1]);
+  place.flush(performance.now());
+  assert.deepEqual(written, [2]);
 });
