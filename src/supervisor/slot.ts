@@ -79,6 +79,8 @@ export type Slot = {
   readonly tick: () => void;
   /** Lets the worker finish and gives up a planned refill. `socketStays`: others hold the listening socket. */
   readonly drain: (socketStays: boolean) => void;
+  /** Has the worker kill what it runs in MySQL and exit, and gives up a planned refill. A worker that serves nothing yet is ended. */
+  readonly stopNow: () => void;
   /** Ends the worker and gives up a planned refill. */
   readonly kill: () => void;
 };
@@ -242,6 +244,11 @@ export function createSlot(number: number, making: Making, events: SlotEvents): 
       order = { kind: 'drain', socketStays };
       clearTimeout(refill);
       workerProcess?.send(order);
+    },
+    stopNow: () => {
+      if (listeningSince === null) return slot.kill();
+      clearTimeout(refill);
+      workerProcess?.send({ kind: 'stop now' });
     },
     kill: () => {
       clearTimeout(refill);

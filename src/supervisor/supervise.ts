@@ -17,7 +17,7 @@ import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './
 import { publishPidfile } from './pidfile.ts';
 import { obeyOrder } from './primary-order.ts';
 import { prepareForks } from './worker-process.ts';
-import { createWorkers, type Workers } from './workers.ts';
+import { createWorkers, hardStopMs, type Workers } from './workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {
@@ -106,8 +106,8 @@ export function supervise(instance: Instance): Supervision {
     log.info('draining');
     const timer = setTimeout(() => {
       log.error('workers did not finish in time and are ended', { bound_ms: drainBoundMs });
-      workers.kill();
-    }, drainBoundMs);
+      workers.stopNow();
+    }, drainBoundMs - hardStopMs);
     await Promise.race([workers.drain(), workers.gone]);
     await Promise.race([awaitTurn(pidfile, marks.DBHTTPD_SUPERVISOR, workers, log), workers.gone]);
     enter('draining');
@@ -128,7 +128,7 @@ export function supervise(instance: Instance): Supervision {
   };
 }
 
-/** The first request to stop is told to who awaits it; the second ends all workers at once. */
+/** The first request to stop is told to who awaits it; the second has all workers end at once, with what they run. */
 function createStop(workers: Workers): { readonly asked: Promise<void>; readonly ask: () => void } {
   let requests = 0;
   let tell = () => {};
@@ -138,7 +138,7 @@ function createStop(workers: Workers): { readonly asked: Promise<void>; readonly
   const ask = () => {
     requests += 1;
     tell();
-    if (requests > 1) workers.kill();
+    if (requests > 1) workers.stopNow();
   };
   return { asked, ask };
 }

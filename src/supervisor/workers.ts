@@ -21,6 +21,8 @@ export type Workers = {
   readonly boot: () => Promise<Boot>;
   /** Tells every worker to finish and end; resolves when none listens any more. Nothing is refilled from here on. */
   readonly drain: () => Promise<void>;
+  /** Has every worker kill what it runs in MySQL and exit; after `hardStopMs` those that are left are ended. */
+  readonly stopNow: () => void;
   readonly kill: () => void;
   /** Resolves when no worker is left; only after drain or kill. */
   readonly gone: Promise<void>;
@@ -37,6 +39,8 @@ export type Workers = {
 };
 
 const tickMs = 1000;
+/** How long a stop at once takes at most. */
+export const hardStopMs = 1000;
 
 /** Creates the workers of an instance, its slots still empty. */
 export function createWorkers(making: Making, logLinesLost: () => number): Workers {
@@ -51,10 +55,12 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
   let concludeBoot: ((boot: Boot) => void) | null = null;
   let onGone = () => {};
   let onClosed = () => {};
+  let killTimer: NodeJS.Timeout | undefined;
   const gone = new Promise<void>((resolve) => {
     onGone = resolve;
   }).finally(() => {
     clearInterval(ticker);
+    clearTimeout(killTimer);
     inside.close();
   });
 
@@ -111,6 +117,12 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
     }),
   );
 
+  const kill = () => {
+    isEnding = true;
+    for (const slot of slots) slot.kill();
+    tellIfEnded();
+  };
+
   const ticker = setInterval(() => {
     for (const slot of slots) slot.tick();
   }, tickMs);
@@ -130,12 +142,14 @@ export function createWorkers(making: Making, logLinesLost: () => number): Worke
         for (const slot of slots) if (slot !== last) slot.drain(true);
         tellIfEnded();
       }),
-    kill: () => {
+    stopNow: () => {
       isEnding = true;
       primaries.freeze();
-      for (const slot of slots) slot.kill();
+      for (const slot of slots) slot.stopNow();
+      killTimer ??= setTimeout(kill, hardStopMs);
       tellIfEnded();
     },
+    kill,
     gone,
     unseen: inside.unseen,
     reopenLogs: () => {

@@ -90,6 +90,9 @@ function receive(message: ToWorker): void {
     case 'drain':
       drain(message.socketStays);
       return;
+    case 'stop now':
+      stopNow();
+      return;
     case 'reopen logs':
       reopenLogs();
       return;
@@ -205,6 +208,16 @@ function drain(socketStays: boolean): void {
   drained.then(
     () => report(() => end(exitCodes.ok)),
     (error: unknown) => crash('draining failed', error),
+  );
+}
+
+/** A second order to stop, or a drain that has reached its bound. */
+function stopNow(): void {
+  if (running === null) end(exitCodes.ok);
+  running.isDraining = true;
+  running.service.stopNow().then(
+    () => report(() => end(exitCodes.ok)),
+    (error: unknown) => crash('the stop failed', error),
   );
 }
 

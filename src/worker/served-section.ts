@@ -33,6 +33,7 @@ export class ServedSection implements Served {
   readonly section: Section;
   readonly #metrics: SectionMetrics;
   readonly #overload: Overload;
+  #closing: Promise<void> | null = null;
 
   constructor(section: Section, shared: SharedBySections) {
     const { live, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
@@ -96,10 +97,11 @@ export class ServedSection implements Served {
     };
   }
 
-  /** Closes what is idle, and resolves when nothing is open any more. */
-  async close(): Promise<void> {
+  /** Closes what is idle, and resolves when nothing is open any more. Idempotent. */
+  close(): Promise<void> {
     this.#overload.end();
-    await this.section.close();
+    this.#closing ??= this.section.close();
+    return this.#closing;
   }
 
   /** What it makes of each of several servers, and why; nothing where there is one. */

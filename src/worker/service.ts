@@ -99,6 +99,11 @@ export type Service = {
    * closes the pool. Resolves when nothing is left.
    */
   readonly drain: (socketStays: boolean, onClosed: () => void) => Promise<void>;
+  /**
+   * Kills what runs in MySQL and rolls back what can be. Resolves when all of it has ended, and at the latest after `killBoundMs`. The
+   * log then has each write whose outcome is unknown, and the process must end.
+   */
+  readonly stopNow: () => Promise<void>;
 };
 
 /** What one read from MySQL may bring, and 16 KiB. */
@@ -109,6 +114,8 @@ const leastHeldBytes = 64 * 1024 ** 2;
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
 const writeGraceMs = 1_000;
+/** A stop at once takes a second at most: the rest is for the report and the log. */
+const killBoundMs = 700;
 /** A scrape has 700 ms to collect what all workers say. */
 const mostSettleMs = 250;
 
@@ -139,6 +146,8 @@ export function createService({
   };
   const live = new LiveExchanges<Exchange>();
   let draining = false;
+  let transactionsEnded: Promise<void> | null = null;
+  let hardStop: Promise<void> | null = null;
   let forwarded: ForwardedConnections | null = null;
 
   const shared = {
@@ -217,6 +226,25 @@ export function createService({
     metrics.descriptorShortages += 1;
   });
 
+  const endTransactions = (): Promise<void> => {
+    transactionsEnded ??= transactions.close();
+    return transactionsEnded;
+  };
+  const endAll = async (): Promise<void> => {
+    draining = true;
+    void endTransactions();
+    for (const { section } of served) section.keepNothingIdle();
+    for (const exchange of [...live]) exchange.endNow();
+    // Nothing is begun any more. A session is given back when what ran on it has ended.
+    const closed = Promise.all(served.map((one) => one.close()));
+    await Promise.race([closed, pause(killBoundMs)]);
+    for (const exchange of [...live]) exchange.giveUp();
+  };
+  const stopNow = (): Promise<void> => {
+    hardStop ??= endAll();
+    return hardStop;
+  };
+
   return {
     server: http.server,
     acceptForwarded: () => {
@@ -259,16 +287,18 @@ export function createService({
       drivers?.sessions.replaceSecret(driverSecret(config, tokens));
       if (httpsTexts !== null) replaceKeyPair(http.server, httpsTexts);
     },
+    stopNow,
     drain: async (socketStays, onClosed) => {
       draining = true;
-      const transactionsEnded = transactions.close();
+      const lastTransactionEnded = endTransactions();
       const reads = setTimeout(() => {
         for (const exchange of live) exchange.endForStop();
       }, config.drainTimeoutMs);
       const bound = new AbortController();
       const writesMs = Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs;
       const timeIsUp = pause(writesMs, undefined, { signal: bound.signal }).then(
-        () => {
+        async () => {
+          await stopNow();
           void forwarded?.close();
           http.destroyConnections();
         },
@@ -279,11 +309,11 @@ export function createService({
       for (const { section } of served) section.keepNothingIdle();
       await lastReplyLeft;
       // Other workers' clients may still wait for what runs here, or ask what became of it.
-      await Promise.race([transactionsEnded, timeIsUp]);
+      await Promise.race([lastTransactionEnded, timeIsUp]);
       await forwarded?.close();
       clearTimeout(reads);
+      await Promise.race([Promise.all(served.map((one) => one.close())), timeIsUp]);
       bound.abort();
-      await Promise.all(served.map((one) => one.close()));
     },
   };
 }

@@ -85,6 +85,8 @@ export type ToWorker =
     }
   /** Close the listener, confirm, finish what is in flight, end. `socketStays`: somebody else's socket outlives the instance. */
   | { readonly kind: 'drain'; readonly socketStays: boolean }
+  /** End at once: kill what runs in MySQL, log each write whose outcome is unknown, exit. */
+  | { readonly kind: 'stop now' }
   | { readonly kind: 'reopen logs' }
   | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
   /** Tables may have changed: a statement through another worker may have done it. */

@@ -133,6 +133,17 @@ export class Exchange
     if (this.#isRead || this.#writer.committed) this.#stop('stopping');
   }
 
+  /** The worker ends: whatever runs is stopped, writes too. */
+  endNow(): void {
+    this.#stop('stopping');
+  }
+
+  /** The worker ends before what was stopped has: of what was sent nothing is known. */
+  giveUp(): void {
+    const kind = this.#run.isSent ? 'stopped' : 'not executed';
+    this.runEnded({ kind, reason: 'stopping' });
+  }
+
   kill(): void {
     this.#stop('killed');
   }

@@ -1,0 +1,83 @@
+// A second SIGTERM: what runs in MySQL ends there, too, and the log has each write of which nobody knows what became of it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { closeGate, createGate } from '../../support/database/gate.ts';
+import { openProcesslist } from '../../support/database/processlist.ts';
+import { startProxiedDatabase } from '../../support/database/proxied-database.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { beginHeld } from '../../support/held.ts';
+import { gone } from '../../support/processes.ts';
+import { useDatabase } from '../../support/use-gateway.ts';
+
+const database = useDatabase({
+  prepare: async (own) => {
+    await createGate(own);
+    await own.query('create table t (n int primary key) engine = innodb');
+  },
+});
+
+async function stopTwice(gateway: Gateway): Promise<void> {
+  process.kill(gateway.pid, 'SIGTERM');
+  await eventually('the drain has begun', () => / draining/.test(gateway.log()));
+  process.kill(gateway.pid, 'SIGTERM');
+  await gone(gateway.pid);
+}
+
+/** The lines about writes of which nothing is known, by the ids of their requests. */
+function unknownWrites(gateway: Gateway): readonly string[] {
+  const log = readFileSync(join(gateway.directory, 'log'), 'utf8');
+  return [...log.matchAll(/ outcome=unknown request=(\S+)/g)].map(([, id = '']) => id).sort();
+}
+
+test('a second SIGTERM kills the statements that run, and the log has the writes whose outcome is unknown', async (t) => {
+  const gateway = await startGateway({ database, settings: { workers: 2, pool: 10 } });
+  t.after(gateway.stop);
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
+  const idle = await beginHeld(gateway);
+  assert.equal((await idle.query('insert into t values (100)')).status, 200);
+  const busy = await beginHeld(gateway);
+  const blocked = (n: number) => `insert into t select ${n} + ${gate.zero}`;
+  const named = (id: string) => ({ headers: { 'X-Request-ID': id } });
+  const asked = [
+    gateway.dbPost({ SQL: blocked(1) }, named('first')),
+    gateway.post('/v1/query', { sql: blocked(2) }, named('second')),
+    gateway.post('/v1/batch', { statements: [{ sql: blocked(3) }] }, named('batch')),
+    busy.query(blocked(4)),
+    gateway.dbPost({ SQL: `select ${gate.zero}` }, named('read')),
+  ];
+  const replies = Promise.allSettled(asked);
+  await processlist.started('from gate', asked.length);
+  await stopTwice(gateway);
+  assert.deepEqual(await processlist.running('from gate'), [], 'nothing runs on in MySQL');
+  await replies;
+  await gate.open();
+  assert.deepEqual(await database.query('select n from t'), []);
+  assert.deepEqual(unknownWrites(gateway), ['first', 'second']);
+  assert.match(gateway.log(), / stopped .*unknown=2\b/);
+});
+
+test('where MySQL cannot be told, the gateway ends all the same, and no write goes on unreported', async (t) => {
+  const proxy = await startProxiedDatabase(database);
+  t.after(proxy.stop);
+  const gateway = await startGateway({ database: proxy.target, settings: { workers: 1, pool: 2 } });
+  t.after(gateway.stop);
+  const gate = await closeGate(database);
+  t.after(gate.open);
+  const processlist = await openProcesslist(database);
+  t.after(processlist.close);
+  const options = { headers: { 'X-Request-ID': 'untold' } };
+  const statements = [{ sql: `insert into t select 5 + ${gate.zero}` }];
+  const reply = gateway.post('/v1/batch', { statements, atomic: false }, options).catch(() => null);
+  await processlist.started('from gate', 1);
+  proxy.partition();
+  await stopTwice(gateway);
+  await reply;
+  assert.deepEqual(unknownWrites(gateway), ['untold']);
+  assert.match(gateway.log(), / stopped .*unknown=1\b/);
+});
