@@ -319,7 +319,8 @@ export const failures = {
   },
   STALLED: {
     status: 499,
-    meaning: 'the reader took nothing of the reply for too long; the connection is reset',
+    meaning:
+      'the reader took nothing of the reply for too long, or too little while requests waited; the connection is reset',
     repeat: 'untold',
   },
   CLIENT_GONE: {

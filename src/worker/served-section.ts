@@ -19,7 +19,7 @@ import type { Section } from './section/section.ts';
 import { createStalledReaders } from './stalled-in-section.ts';
 
 /** What all sections of a worker share. */
-export type SharedBySections = Pick<ExchangeContext, 'live' | 'buffers' | 'holdBytes'> & {
+export type SharedBySections = Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
   readonly rowModule: RowModule | null;
   readonly slowQueryMs: number;
   readonly observe: Observe;
@@ -36,7 +36,7 @@ export class ServedSection implements Served {
   #closing: Promise<void> | null = null;
 
   constructor(section: Section, shared: SharedBySections) {
-    const { live, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
+    const { live, peers, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
     const metrics = new SectionMetrics(section.config.section, slowQueryMs);
     const onGivenUp = (count: number) => {
       metrics.readersGivenUp += count;
@@ -61,6 +61,7 @@ export class ServedSection implements Served {
       seenHeaders: section.servers === null ? null : tokens.headers,
       catalogue: () => section.leading.catalogue,
       live,
+      peers,
       section: section.config.section,
       buffers,
       rowModule,

@@ -33,6 +33,7 @@ import { acceptForwarded, type ForwardedConnections } from './http/forwarded-con
 import { createTokenGuard } from './http/guard.ts';
 import { LiveExchanges } from './http/live-exchanges.ts';
 import type { NodeInternals } from './http/node-internals.ts';
+import { Peers } from './http/peers.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { createRouter } from './http/router.ts';
@@ -150,8 +151,10 @@ export function createService({
   let hardStop: Promise<void> | null = null;
   let forwarded: ForwardedConnections | null = null;
 
+  const peers = new Peers(clientTimeouts);
   const shared = {
     live,
+    peers,
     buffers: new BufferPool(),
     rowModule,
     holdBytes: config.bufferBytes,
@@ -176,7 +179,8 @@ export function createService({
   for (const { section } of served) section.start();
   const db = createDbEndpoint(served);
   const transactions = new HeldTransactions(owner, keepCommits(supervisor));
-  const held = { transactions, socketOf: (pid: number) => workerSocketPath(config.pidfile, pid) };
+  const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
+  const held = { transactions, socketOf, peers };
   const query = createQueryEndpoint(served, held);
   const batch = createBatchEndpoint(served);
   const drivers = createDrivers(served[0], held);
@@ -209,6 +213,7 @@ export function createService({
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
       connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
       timeouts: clientTimeouts,
+      peers,
       tls: config.httpsTexts,
     },
     handle,

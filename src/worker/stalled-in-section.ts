@@ -1,4 +1,4 @@
-// The stalled readers of one section: how many sessions they may hold while others wait, and what is told of those given up.
+// The slow readers of one section: how many sessions they may hold while others wait, and what is told of those given up.
 // Must not know how a reader is found to have stalled.
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../shared/process/log.ts';
@@ -8,7 +8,7 @@ import type { Backend } from './section/backend.ts';
 /** Readers that are given up are told in the log so often at most. */
 const stalledLogMs = 10_000;
 
-/** Readers that took nothing for a while, and transactions that clients hold, keep half of a pool at most from those who wait. */
+/** Readers that are slow, and transactions that clients hold, keep half of a pool at most from those who wait. */
 export function createStalledReaders(
   backends: readonly Backend[],
   onGivenUp: (count: number) => void,
@@ -24,7 +24,7 @@ export function createStalledReaders(
       untold += count;
       const now = performance.now();
       if (now - lastTold < stalledLogMs) return;
-      log.warn('readers that took nothing held connections while requests waited', {
+      log.warn('slow readers held connections while requests waited', {
         reset: untold,
         pool: backends[0]?.pool.observations().size ?? 0,
       });

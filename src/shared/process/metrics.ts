@@ -62,7 +62,7 @@ export const workerMetrics = {
   },
   dbhttpd_readers_given_up_total: {
     type: 'counter',
-    help: 'Replies that were reset because their readers took nothing while other requests waited for a connection.',
+    help: 'Replies that were reset because their readers were slow while other requests waited for a connection.',
     labels: [],
   },
   dbhttpd_rows_total: { type: 'counter', help: 'Rows sent to clients.', labels: [] },

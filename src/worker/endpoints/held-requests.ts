@@ -6,8 +6,9 @@ import type { Outcome } from '../execute/outcome.ts';
 import { transactionEnded } from '../http/batch-failure.ts';
 import { credentialOf } from '../http/credential.ts';
 import { sendFailure } from '../http/failure.ts';
-import { forwardRequest, type Unanswered } from '../http/forward.ts';
+import { type ForwardEvents, forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import type { Peers } from '../http/peers.ts';
 import { commitRunning, connectionLostElsewhere, deadlineElsewhere } from '../http/run-failure.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
@@ -40,6 +41,7 @@ export type HeldRequests = {
   readonly transactions: HeldTransactions;
   /** Where the worker with that process id takes requests that are passed on. */
   readonly socketOf: (pid: number) => string;
+  readonly peers: Peers;
 };
 
 /**
@@ -47,7 +49,7 @@ export type HeldRequests = {
  * @param sections those that it may be of
  */
 export function findTransaction(
-  { transactions, socketOf }: HeldRequests,
+  { transactions, socketOf, peers }: HeldRequests,
   token: string,
   sections: readonly string[],
   read: ReadRequest,
@@ -62,7 +64,7 @@ export function findTransaction(
         answers.held(found.held, section);
         return;
       case 'elsewhere':
-        passOn(socketOf(found.name.pid), read, (why) => {
+        passOn(socketOf(found.name.pid), peers, read, (why) => {
           void transactions.endingOf(found.name).then((known) => {
             if (read.response.destroyed) return;
             // A COMMIT that was sent is noted before: without that note the transaction is there, and nothing of it is committed.
@@ -87,6 +89,7 @@ export function findTransaction(
 /** What was passed on already is not passed on again: the worker that had the transaction is gone. */
 function passOn(
   path: string,
+  peers: Peers,
   read: ReadRequest,
   onUnanswered: (why: Exclude<Unanswered, 'late'>) => void,
 ): void {
@@ -98,7 +101,7 @@ function passOn(
   }
   const timeoutMs = read.timeoutMs + answerMarginMs;
   const origin = record.describeOrigin();
-  forwardRequest(path, { request, body, requestId, origin, timeoutMs }, response, {
+  const events: ForwardEvents = {
     taken: () => {
       record.isToldElsewhere = true;
     },
@@ -107,7 +110,9 @@ function passOn(
       if (why === 'late') refuseHeld(read, deadlineElsewhere);
       else onUnanswered(why);
     },
-  });
+  };
+  const forwarded = { request, body, requestId, origin, timeoutMs };
+  forwardRequest(path, forwarded, response, events, peers);
 }
 
 /** Its transaction may be there. */

@@ -23,6 +23,7 @@ import { type GzipEvents, GzipTransport } from './gzip-transport.ts';
 import { endWithFault } from './internal-fault.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
 import type { Attended, OutgoingReply } from './outgoing-reply.ts';
+import type { Peers } from './peers.ts';
 import { ReplyTransport, serverTiming } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';
 import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
@@ -40,6 +41,8 @@ export type ExchangeContext = {
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
   readonly stalledReaders: StalledReaders;
+  /** Of all sockets of the worker. */
+  readonly peers: Peers;
   /** The exchanges that are not over. */
   readonly live: LiveExchanges<Exchange>;
   /** The section's name. */
@@ -105,7 +108,7 @@ export class Exchange
     this.#run = context.executor.create(work, request.after, this, this.#times);
     // A held transaction has its session whether or not somebody reads: it is counted there.
     const others = isHeldStep(work) ? null : context.stalledReaders;
-    this.#reader = new SlowReader(response, this, others);
+    this.#reader = new SlowReader(response, this, others, context.peers);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
   }
 

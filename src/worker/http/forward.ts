@@ -6,6 +6,7 @@ import type { Origin } from '../observe/request-record.ts';
 import { request as sendRequest } from './node-http.ts';
 import { formatOrigin, originHeader } from './origin.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
+import type { Peers } from './peers.ts';
 import { resetConnection } from './reset.ts';
 import { StallWatch } from './stall-watch.ts';
 
@@ -24,9 +25,6 @@ export type Forwarded = {
  * no descriptor left; `lost`: the other one had been reached, and went before it had begun to answer; `late`: it has not begun in time.
  */
 export type Unanswered = 'gone' | 'not reached' | 'lost' | 'late';
-
-/** The other worker, which can stop what it sends, notices a client that stalls before we do, unless it has sent all. */
-const stallMarginMs = 10_000;
 
 /** Told of what becomes of it. */
 export type ForwardEvents = {
@@ -68,6 +66,7 @@ export function forwardRequest(
   { request, body, requestId, origin, timeoutMs }: Forwarded,
   response: OutgoingReply,
   events: ForwardEvents,
+  peers: Peers,
 ): void {
   const short = shortenPath(path);
   let wasSent = false;
@@ -103,7 +102,7 @@ export function forwardRequest(
   outgoing.on('response', (incoming) => {
     isAnswered = true;
     clearTimeout(timer);
-    passBack(incoming, response);
+    passBack(incoming, response, peers);
   });
   outgoing.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
     short.forget();
@@ -114,11 +113,12 @@ export function forwardRequest(
 }
 
 /** A reply that ends too early is one here too, and one that nobody takes any more ends. */
-function passBack(incoming: IncomingMessage, response: OutgoingReply): void {
+function passBack(incoming: IncomingMessage, response: OutgoingReply, peers: Peers): void {
   const { socket } = response;
   if (socket === null) return;
   incoming.on('error', () => resetConnection(socket));
-  const watch = new StallWatch(socket, () => resetConnection(socket), stallMarginMs);
+  // The other worker cannot see this client: it learns that the client has stalled from the end of our connection to it.
+  const watch = new StallWatch(peers.of(socket), () => resetConnection(socket));
   watch.start();
   response.on('close', () => watch.stop());
   response.statusCode = incoming.statusCode ?? 502;

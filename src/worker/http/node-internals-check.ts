@@ -10,6 +10,7 @@ import {
   tellsTakenBytes,
 } from './node-internals.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
+import { Peers } from './peers.ts';
 import { createHttpServer, type RequestHandler } from './server.ts';
 
 /** What was found. */
@@ -35,18 +36,23 @@ const periodBytes = 251;
 
 const wholeReply = 'HTTP/1.1 200 OK\r\n';
 
+const timeouts = {
+  headersMs: mostMs,
+  requestMs: mostMs,
+  stallMs: mostMs,
+  sameHostStallMs: mostMs,
+  unseenStallMs: mostMs,
+  beyondLimitMs: mostMs,
+  checkMs: mostMs,
+};
+
 const settings = {
   maxUrlBytes: 1_000,
   mostHeldBytes: 1024 ** 2,
   keepaliveTimeoutMs: 5_000,
   connections: { served: 1, reserved: 1 },
-  timeouts: {
-    headersMs: mostMs,
-    requestMs: mostMs,
-    stallMs: mostMs,
-    beyondLimitMs: mostMs,
-    checkMs: mostMs,
-  },
+  timeouts,
+  peers: new Peers(timeouts),
   tls: null,
 };
 

@@ -146,7 +146,11 @@ export function sourceOf(socket: Socket | RelayedSocket): Socket {
 }
 
 /** What libuv was given, and what of it it still holds: of a write of which a part has left, the rest. */
-type CountingHandle = { readonly bytesWritten?: number; readonly writeQueueSize?: number };
+type CountingHandle = {
+  readonly bytesWritten?: number;
+  readonly writeQueueSize?: number;
+  readonly fd?: number;
+};
 type CountedSocket = {
   /** Over TLS the handle below is the connection's. */
   readonly _handle?: (CountingHandle & { readonly _parent?: CountingHandle }) | null;
@@ -173,6 +177,15 @@ export function takenBytes(socket: Socket): number {
   return bytesWritten === undefined || writeQueueSize === undefined
     ? socket.bytesWritten - socket.writableLength
     : bytesWritten - writeQueueSize;
+}
+
+/**
+ * The descriptor of a socket, by which its inode is found; null: node keeps it elsewhere, or the socket is closed. What it buys: a
+ * peer's acknowledgements are seen. The documented way: what the kernel takes counts.
+ */
+export function descriptorOf(socket: Socket): number | null {
+  const descriptor = countingHandle(socket)?.fd;
+  return typeof descriptor === 'number' && descriptor >= 0 ? descriptor : null;
 }
 
 /** Changes whenever a socket's peer takes something, and when more is written; as `takenBytes`, but that TLS has its own count. */

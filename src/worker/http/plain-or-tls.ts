@@ -7,6 +7,7 @@ import type { ConnectionLimit } from './connection-limit.ts';
 import { mostHeadersBytes } from './intake.ts';
 import { createServer } from './node-http.ts';
 import { OutgoingReply } from './outgoing-reply.ts';
+import type { Peers } from './peers.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -16,6 +17,8 @@ export type HttpSettings = {
   readonly keepaliveTimeoutMs: number;
   readonly connections: ConnectionLimit;
   readonly timeouts: ClientTimeouts;
+  /** Of all sockets of the worker. */
+  readonly peers: Peers;
   /** PEM texts; null serves plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
 };

@@ -14,6 +14,7 @@ import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { relayConnections } from './relayed-socket.ts';
 import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
+import { StallWatch } from './stall-watch.ts';
 import { Turns } from './turns.ts';
 
 /** Whoever answers a request. */
@@ -126,12 +127,26 @@ export function createHttpServer(
     endWithin(socket, timeouts.beyondLimitMs);
   });
 
-  // Nothing was taken or sent for as long as the socket's timer says: idle between requests, or a reply not taken.
+  // The kernel took nothing for as long as the socket's timer says: idle between requests, or a reply that is not taken, or slowly.
   server.on('timeout', (socket: Socket) => {
     const current = clients.of(socket)?.current ?? null;
     if (current === null) socket.destroy();
-    else if (current.response.writableEnded) resetConnection(socket);
+    else if (current.response.writableEnded && !current.response.isForwarded) {
+      resetIfStalled(socket, current.response);
+    }
   });
+
+  const watched = new WeakSet<OutgoingReply>();
+  /** The reply has been written in full, whoever wrote it. */
+  const resetIfStalled = (socket: Socket, response: OutgoingReply): void => {
+    if (watched.has(response)) return;
+    watched.add(response);
+    const watch = new StallWatch(settings.peers.of(sourceOf(socket)), () =>
+      resetConnection(socket),
+    );
+    watch.start();
+    response.once('close', () => watch.stop());
+  };
 
   const begin = (client: Client, exchange: Exchange): void => {
     const { request, response } = exchange;

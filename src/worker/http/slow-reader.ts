@@ -1,7 +1,8 @@
 // A reader that does not keep up with its reply: when it goes on, and when it has stalled.
 // Must not know what is sent to it.
-import type { ServerResponse } from 'node:http';
-import { takenBytes } from './node-internals.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
+import { Pace } from './pace.ts';
+import type { Acknowledged, Peer, Peers } from './peers.ts';
 import { resetConnection } from './reset.ts';
 import { StallWatch } from './stall-watch.ts';
 import type { HoldingReader, StalledReaders } from './stalled-readers.ts';
@@ -17,24 +18,31 @@ export interface ReaderEvents {
 /** Watches the reader of one reply. Its owner must stop it when the connection is closed. */
 export class SlowReader implements HoldingReader {
   index = -1;
-  taken = Number.NaN;
-  idleLooks = 0;
+  readonly pace = new Pace();
   isWaiting = false;
-  readonly #response: ServerResponse;
+  readonly #response: OutgoingReply;
+  readonly #peers: Peers;
+  /** Null: it has kept up so far. */
+  #peer: Peer | null = null;
   readonly #events: ReaderEvents;
   readonly #others: StalledReaders | null;
   #watch: StallWatch | null = null;
 
   /** @param others all readers of the worker that hold a session while they are waited for; null: this one's session is held in any case */
-  constructor(response: ServerResponse, events: ReaderEvents, others: StalledReaders | null) {
+  constructor(
+    response: OutgoingReply,
+    events: ReaderEvents,
+    others: StalledReaders | null,
+    peers: Peers,
+  ) {
     this.#response = response;
+    this.#peers = peers;
     this.#events = events;
     this.#others = others;
   }
 
-  measureTaken(): number {
-    const { socket } = this.#response;
-    return socket === null ? 0 : takenBytes(socket);
+  async acknowledged(): Promise<Acknowledged> {
+    return (await this.#peer?.acknowledged()) ?? { bytes: 0, isExact: false };
   }
 
   giveUp(): void {
@@ -45,6 +53,8 @@ export class SlowReader implements HoldingReader {
   /** More was written than the reader takes for now. */
   wait(): void {
     this.isWaiting = true;
+    const { socket } = this.#response;
+    if (socket !== null) this.#peer ??= this.#peers.of(socket);
     this.#others?.add(this);
     this.#startWatch(() => this.#events.readerStalled());
     this.#response.once('drain', () => {
@@ -68,10 +78,12 @@ export class SlowReader implements HoldingReader {
     this.#watch = null;
   }
 
+  /** Of a reply to another worker nothing is known here but what that one has read: it watches its client itself. */
   #startWatch(onStall: () => void): void {
-    const { socket } = this.#response;
-    if (socket === null) return;
-    this.#watch = new StallWatch(socket, onStall);
+    const { socket, isForwarded } = this.#response;
+    if (socket === null || isForwarded) return;
+    this.#peer ??= this.#peers.of(socket);
+    this.#watch = new StallWatch(this.#peer, onStall);
     this.#watch.start();
   }
 }

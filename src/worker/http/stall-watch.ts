@@ -1,46 +1,61 @@
 // Notices a reader that takes nothing: the only sign of it, since a paused connection hides its peer's death.
-// Must not know what is being read.
-import type { Socket } from 'node:net';
-import { waitingBytes } from './node-internals.ts';
+// Must not know what is being read, nor how its progress is measured.
+import { performance } from 'node:perf_hooks';
+import type { Acknowledged, Peer } from './peers.ts';
 
 const checkMs = 5_000;
-/** MySQL's own limit for a reader that stalls (net_write_timeout) is 60 s. */
-const stallChecks = 6;
 
-/**
- * Calls `onStall` when a socket has had bytes to send for 30 to 35 s and none of them has left.
- * Node's socket timeout would start over once when a part of a write has left. Its owner must stop it.
- */
+/** Calls `onStall` when a peer for which bytes wait has acknowledged none of them for as long as it may. Its owner must stop it. */
 export class StallWatch {
-  readonly #socket: Socket;
+  readonly #peer: Peer;
   readonly #onStall: () => void;
-  readonly #checks: number;
+  readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
-  #queued = 0;
-  #unchanged = 0;
+  #waiting = 0;
+  /** At the last look at what nothing was taken of; null: something has been taken since. */
+  #acknowledged: Acknowledged | null = null;
+  #stillSince = 0;
+  #isStopped = false;
 
-  /** @param laterMs how much longer than that it may take */
-  constructor(socket: Socket, onStall: () => void, laterMs = 0) {
-    this.#socket = socket;
+  /** @param now a clock that does not jump, in ms */
+  constructor(peer: Peer, onStall: () => void, now = () => performance.now()) {
+    this.#peer = peer;
     this.#onStall = onStall;
-    this.#checks = stallChecks + Math.ceil(laterMs / checkMs);
+    this.#now = now;
   }
 
   start(): void {
-    this.#queued = waitingBytes(this.#socket);
-    this.#timer = setInterval(() => this.#check(), checkMs);
+    this.#progressed();
+    this.#timer = setInterval(() => void this.check(), checkMs);
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
   }
 
-  #check(): void {
-    const queued = waitingBytes(this.#socket);
-    this.#unchanged = queued > 0 && queued === this.#queued ? this.#unchanged + 1 : 0;
-    this.#queued = queued;
-    if (this.#unchanged < this.#checks) return;
+  /** Looks once. What the kernel takes is room that an acknowledgement has made: only if it takes nothing is it asked for more. */
+  async check(): Promise<void> {
+    if (this.#peer.waitingBytes === 0 || this.#peer.waitingBytes !== this.#waiting) {
+      this.#progressed();
+      return;
+    }
+    const seen = await this.#peer.acknowledged();
+    if (this.#isStopped) return;
+    const before = this.#acknowledged;
+    this.#acknowledged = seen;
+    // Without one to compare it with, it tells nothing: the time runs from when something was taken.
+    const isStill =
+      before === null || (before.isExact === seen.isExact && before.bytes === seen.bytes);
+    if (!isStill) this.#stillSince = this.#now();
+    if (this.#now() - this.#stillSince < this.#peer.mostStillMs(seen.isExact)) return;
     this.stop();
     this.#onStall();
+  }
+
+  #progressed(): void {
+    this.#waiting = this.#peer.waitingBytes;
+    this.#acknowledged = null;
+    this.#stillSince = this.#now();
   }
 }

@@ -7,6 +7,7 @@ import test from 'node:test';
 import { readBody } from '../../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../../src/worker/http/client-timeouts.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
+import { Peers } from '../../../src/worker/http/peers.ts';
 import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
@@ -25,6 +26,7 @@ async function serve(handle: RequestHandler) {
       keepaliveTimeoutMs: 60_000,
       connections: { served: 2000, reserved: 16 },
       timeouts: clientTimeouts,
+      peers: new Peers(clientTimeouts),
       tls: null,
     },
     handle,

@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { readBody } from '../../../src/worker/http/body.ts';
 import { clientTimeouts } from '../../../src/worker/http/client-timeouts.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
+import { Peers } from '../../../src/worker/http/peers.ts';
 import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
@@ -15,11 +16,19 @@ const timeouts = {
   headersMs: 1_500,
   requestMs: 1_800,
   stallMs: 1_500,
+  sameHostStallMs: 1_500,
+  unseenStallMs: 1_500,
   beyondLimitMs: 200,
   checkMs: 100,
 };
 /** Where it is not the clients' slowness that is tested, a slow machine must not be taken for it. */
-const patient = { ...timeouts, headersMs: 60_000, requestMs: 60_000, stallMs: 60_000 };
+const patient = {
+  ...timeouts,
+  headersMs: 60_000,
+  requestMs: 60_000,
+  stallMs: 60_000,
+  sameHostStallMs: 60_000,
+};
 const served = 300;
 const crowd = 100;
 
@@ -51,6 +60,7 @@ async function serve(
     tls: null,
     connections,
     timeouts: limits,
+    peers: new Peers(limits),
   };
   const answering: RequestHandler = (...request) => {
     handle(...request);

@@ -112,7 +112,8 @@ function startWorker(
 function settingsOf({ target }: ReplicatedSet, { host, port }: ReplicationServer, arena: Buffer) {
   const { user, password, name: database } = target;
   const where = { host, port, socket: null, user, password, database, arena };
-  return { ...where, multiStatements: false, tls: null, connectTimeoutMs: 2_000 };
+  const security = { tls: null, serverKeys: [] };
+  return { ...where, ...security, multiStatements: false, connectTimeoutMs: 2_000 };
 }
 
 /** @param stateDirOf a directory for what an instance remembers, by a name */

@@ -21,7 +21,7 @@ test('a reset brings back the database, the role, the settings of the gateway an
     'resetConnection',
     'initDb world',
     'SET ROLE `reader`',
-    'SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1',
+    'SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600',
     "SET time_zone = '+00:00'",
     forgetFoundRows,
   ]);

@@ -9,12 +9,15 @@ import { promisify } from 'node:util';
 import { forwardRequest } from '../../../../src/worker/http/forward.ts';
 import { createServer as createHttpServer } from '../../../../src/worker/http/node-http.ts';
 import { OutgoingReply } from '../../../../src/worker/http/outgoing-reply.ts';
+import { Peers } from '../../../../src/worker/http/peers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
 import { createWorkspace } from '../../../support/workspace.ts';
 
 /** More than all buffers on the way have. */
 const length = 64 * 1024 ** 2;
+/** A client that takes nothing is given up at the next look. */
+const peers = new Peers({ stallMs: 1, sameHostStallMs: 1, unseenStallMs: 1 });
 const origin = { client: '', httpVersion: '1.1', ageMs: 0 };
 
 test('headers of one name are all passed back, and stand once where both workers say them', async () => {
@@ -29,7 +32,7 @@ test('headers of one name are all passed back, and stand once where both workers
     response.addHeaders(['Vary', 'Origin', 'X-Here', 'there']);
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
-    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered });
+    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -63,7 +66,7 @@ test('a client that takes nothing of what is passed back is given up', async (t)
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
     response.on('close', () => response.attended?.closed());
-    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered });
+    forwardRequest(path, forwarded, response, { taken: () => {}, unanswered }, peers);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
 import { allInternals } from '../../../../src/worker/http/node-internals.ts';
+import { Peers } from '../../../../src/worker/http/peers.ts';
 import { createHttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
@@ -18,6 +19,7 @@ const settings = {
   keepaliveTimeoutMs: 1000,
   connections: { served: 10, reserved: 1 },
   timeouts: clientTimeouts,
+  peers: new Peers(clientTimeouts),
   tls: null,
 };
 

@@ -1,0 +1,90 @@
+// What a client has acknowledged is seen at once, over TCP, by IPv4 and IPv6, and over TLS; elsewhere the kernel's word has to do.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type ListenOptions, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
+import { takenBytes } from '../../../../src/worker/http/node-internals.ts';
+import { type Peer, Peers } from '../../../../src/worker/http/peers.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { createWorkspace } from '../../../support/workspace.ts';
+
+/** More than all buffers on the way have. */
+const length = 64 * 1024 ** 2;
+
+/** Both ends of a connection on which `length` bytes are on their way and nobody reads. */
+async function fill(t: TestContext, place: ListenOptions) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.write(Buffer.alloc(length));
+  });
+  server.listen(place);
+  await once(server, 'listening');
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const address = server.address();
+  const client =
+    typeof address === 'string' || address === null
+      ? connect({ path: String(place.path) })
+      : connect({ port: address.port, host: String(place.host) });
+  client.pause();
+  const [socket] = await accepted;
+  t.after(() => {
+    client.destroy();
+    socket.destroy();
+    server.close();
+  });
+  let taken = -1;
+  await eventually('the kernel takes no more', () => {
+    const before = taken;
+    taken = takenBytes(socket);
+    return taken > 0 && taken === before;
+  });
+  return { client, socket };
+}
+
+/** Reads so many bytes, and no more. */
+async function readBytes(client: Socket, count: number): Promise<void> {
+  let left = count;
+  await eventually('it has read', () => {
+    left -= (client.read() as Buffer | null)?.length ?? 0;
+    return left <= 0;
+  });
+}
+
+async function settled(peer: Peer): Promise<number> {
+  let last = -1;
+  await eventually('nothing is acknowledged any more', async () => {
+    const before = last;
+    last = (await peer.acknowledged()).bytes;
+    return last === before;
+  });
+  return last;
+}
+
+for (const host of ['127.0.0.1', '::1']) {
+  test(`a client at ${host} that reads a part is seen before the kernel takes more`, async (t) => {
+    const { client, socket } = await fill(t, { host, port: 0 });
+    const peer = new Peers(clientTimeouts).of(socket);
+    const before = await settled(peer);
+    const takenBefore = takenBytes(socket);
+    await readBytes(client, 256 * 1024);
+    await eventually('it is seen', async () => {
+      const { bytes, isExact } = await peer.acknowledged();
+      return isExact && bytes > before;
+    });
+    assert.equal(takenBytes(socket), takenBefore, 'the kernel has taken nothing meanwhile');
+    assert.equal(peer.mostStillMs(true), 130_000);
+  });
+}
+
+test('over a unix socket the kernel alone can be asked', async (t) => {
+  const workspace = createWorkspace('peers', () => {});
+  t.after(workspace.remove);
+  const { client, socket } = await fill(t, { path: join(workspace.path, 'socket') });
+  const peer = new Peers(clientTimeouts).of(socket);
+  const before = await peer.acknowledged();
+  assert.deepEqual(before, { bytes: takenBytes(socket), isExact: false });
+  await readBytes(client, 1024 ** 2);
+  await eventually('it is seen', async () => (await peer.acknowledged()).bytes > before.bytes);
+});
