@@ -186,7 +186,8 @@ export const failures = {
   },
   TOO_MANY_PARAMETERS: {
     status: 413,
-    meaning: 'a statement with more than 65,535 parameters',
+    meaning:
+      'a statement with more than 65,535 parameters, or an object of the request with more members',
     repeat: 'changed',
   },
   STATEMENT_TOO_LARGE: {

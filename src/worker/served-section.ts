@@ -8,6 +8,7 @@ import type { ServerVerdict } from '../shared/process/stats.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import type { ExchangeContext } from './http/exchange.ts';
+import type { LongWork } from './long-work.ts';
 import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
@@ -21,6 +22,7 @@ import { createStalledReaders } from './stalled-in-section.ts';
 /** What all sections of a worker share. */
 export type SharedBySections = Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
   readonly rowModule: RowModule | null;
+  readonly longWork: LongWork;
   readonly slowQueryMs: number;
   readonly observe: Observe;
   readonly log: Log;
@@ -36,7 +38,8 @@ export class ServedSection implements Served {
   #closing: Promise<void> | null = null;
 
   constructor(section: Section, shared: SharedBySections) {
-    const { live, peers, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
+    const { live, peers, buffers, holdBytes, rowModule, longWork, slowQueryMs, observe, log } =
+      shared;
     const metrics = new SectionMetrics(section.config.section, slowQueryMs);
     const onGivenUp = (count: number) => {
       metrics.readersGivenUp += count;
@@ -65,6 +68,7 @@ export class ServedSection implements Served {
       section: section.config.section,
       buffers,
       rowModule,
+      longWork,
       sectionJson: asciiJson(section.config.section),
       holdBytes,
       retryAfterSeconds: () => section.leading.retryAfterSeconds,

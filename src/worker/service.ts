@@ -40,6 +40,7 @@ import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
+import { LongWork } from './long-work.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
@@ -155,6 +156,7 @@ export function createService({
   const shared = {
     live,
     peers,
+    longWork: new LongWork(),
     buffers: new BufferPool(),
     rowModule,
     holdBytes: config.bufferBytes,

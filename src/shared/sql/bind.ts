@@ -1,6 +1,7 @@
 // Puts parameter values into the text of one statement, as literals.
 // Must not know where the request came from, nor run anything.
 import type { FailureCode } from '../failure-codes.ts';
+import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { isSpaceCode } from './characters.ts';
 import { describeDoubt } from './doubt.ts';
 import { Lexer } from './lexer.ts';
@@ -56,7 +57,26 @@ export function bind(
   mostBytes: number,
   key: ParametersKey = 'PARAMS',
 ): Bound {
-  return new Binding(sql, params, mostBytes, key).run();
+  const binding = new Binding(sql, params, mostBytes, key);
+  let bound: Bound | null;
+  do bound = binding.readOn(Number.POSITIVE_INFINITY);
+  while (bound === null);
+  return bound;
+}
+
+/** The same in pieces. */
+export function* bindInPieces(
+  sql: string,
+  params: Parameters,
+  mostBytes: number,
+  key: ParametersKey,
+): Pieces<Bound> {
+  const binding = new Binding(sql, params, mostBytes, key);
+  for (;;) {
+    const bound = binding.readOn(stepsInPiece);
+    if (bound !== null) return bound;
+    yield;
+  }
 }
 
 class Binding {
@@ -76,6 +96,15 @@ class Binding {
   /** As UTF-8; literals are ASCII. */
   #outBytes = 0;
   #copied = 0;
+  #before: number = tokenKinds.end;
+  #afterIn = false;
+  #inList = false;
+  /** The array that a parenthesis must close now. */
+  #list: Value | null = null;
+  /** The list whose values are being encoded; null: none is. */
+  #items: ListItems | null = null;
+  #ended = false;
+  readonly #isTooMany: boolean;
 
   constructor(sql: string, params: Parameters, mostBytes: number, key: ParametersKey) {
     this.#sql = sql;
@@ -85,39 +114,80 @@ class Binding {
     this.#used = this.#named === null ? null : new Set();
     this.#key = key;
     this.#lexer = new Lexer(sql);
+    const given = this.#positional ?? Object.keys(this.#named ?? {});
+    this.#isTooMany = given.length > mostParameters;
   }
 
-  run(): Bound {
-    const given = this.#positional ?? Object.keys(this.#named ?? {});
-    if (given.length > mostParameters) return this.#tooMany();
+  /** Reads on by so many tokens, or values of a list, at most; null: there are more. */
+  readOn(mostSteps: number): Bound | null {
+    if (this.#isTooMany) return this.#tooMany();
     const lexer = this.#lexer;
-    let before: number = tokenKinds.end;
-    let afterIn = false;
-    let inList = false;
-    /** The array that a parenthesis must close now. */
-    let list: Value | null = null;
-    let ended = false;
-    for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-      if (list !== null && kind !== tokenKinds.close) return this.#misplaced(list);
-      list = null;
-      if (kind === tokenKinds.semicolon) ended = true;
-      const found = this.#valueAt(kind);
-      if (found !== null) {
-        if (!found.ok) return found;
-        if (this.#count > mostParameters) return this.#tooMany();
-        if (Array.isArray(found.given)) list = found;
-        if (list !== null && !inList) return this.#misplaced(list);
-        const literal = this.#literalOf(found);
-        if (typeof literal !== 'string') return literal;
-        this.#insert(literal);
-        if (this.#outBytes > this.#mostBytes) return this.#tooLarge();
+    for (let left = mostSteps; left > 0; left -= 1) {
+      if (this.#items !== null) {
+        const failed = this.#encodeItem(this.#items);
+        if (failed !== null) return failed;
+        continue;
       }
-      inList = afterIn && kind === tokenKinds.open;
-      afterIn = kind === tokenKinds.word && canBeIn(before) && isIn(this.#sql, lexer);
-      before = kind;
+      const kind = lexer.next();
+      if (kind === tokenKinds.end) {
+        return this.#list === null ? this.#finish(this.#ended) : this.#misplaced(this.#list);
+      }
+      const failed = this.#see(kind);
+      if (failed !== null) return failed;
     }
-    if (list !== null) return this.#misplaced(list);
-    return this.#finish(ended);
+    return null;
+  }
+
+  #see(kind: number): Unbound | null {
+    const lexer = this.#lexer;
+    if (this.#list !== null && kind !== tokenKinds.close) return this.#misplaced(this.#list);
+    this.#list = null;
+    if (kind === tokenKinds.semicolon) this.#ended = true;
+    const found = this.#valueAt(kind);
+    const failed = found === null ? null : found.ok ? this.#take(found) : found;
+    if (failed !== null) return failed;
+    this.#inList = this.#afterIn && kind === tokenKinds.open;
+    this.#afterIn = kind === tokenKinds.word && canBeIn(this.#before) && isIn(this.#sql, lexer);
+    this.#before = kind;
+    return null;
+  }
+
+  #take(found: Value): Unbound | null {
+    if (this.#count > mostParameters) return this.#tooMany();
+    if (Array.isArray(found.given)) this.#list = found;
+    if (this.#list !== null && !this.#inList) return this.#misplaced(this.#list);
+    const literal = this.#literalOf(found);
+    if (literal === null) return null;
+    if (typeof literal !== 'string') return literal;
+    return this.#put(literal);
+  }
+
+  #put(literal: string): Unbound | null {
+    this.#insert(literal);
+    return this.#outBytes > this.#mostBytes ? this.#tooLarge() : null;
+  }
+
+  /** Encodes the next value of a list, or puts the list into the text where there is none left. */
+  #encodeItem(items: ListItems): Unbound | null {
+    const { value, given, count } = items;
+    if (count === given.length) {
+      this.#items = null;
+      const literal = [...items.chunks, items.literals.join(',')].join(',');
+      if (typeof value.at === 'string') this.#literals.set(value.at, literal);
+      return this.#put(literal);
+    }
+    const literal = encodeLiteral(given[count], items.leftBytes - 1);
+    if (!literal.ok) return this.#refuse(literal, value, count);
+    items.leftBytes -= literal.sql.length + 1;
+    if (items.leftBytes < 0) return this.#tooLarge();
+    // A text that grew by a million appends would be put together at once when it is first read.
+    if (items.literals.length === stepsInPiece) {
+      items.chunks.push(items.literals.join(','));
+      items.literals.length = 0;
+    }
+    items.literals.push(literal.sql);
+    items.count += 1;
+    return null;
   }
 
   #finish(ended: boolean): Bound {
@@ -196,35 +266,27 @@ class Binding {
     return { ok: true, given: this.#named[name], at: name, offset };
   }
 
-  #literalOf(value: Value): string | Unbound {
-    if (typeof value.at === 'number') return this.#encode(value);
-    const known = this.#literals.get(value.at);
+  /** Null: it is a list, whose values are encoded one after the other. */
+  #literalOf(value: Value): string | Unbound | null {
+    const known = typeof value.at === 'string' ? this.#literals.get(value.at) : undefined;
     if (known !== undefined) return known;
-    const literal = this.#encode(value);
-    if (typeof literal === 'string') this.#literals.set(value.at, literal);
-    return literal;
-  }
-
-  #encode(value: Value): string | Unbound {
     const { given } = value;
-    if (!Array.isArray(given)) {
-      const literal = encodeLiteral(given, this.#leftBytes);
-      return literal.ok ? literal.sql : this.#refuse(literal, value, null);
+    if (Array.isArray(given)) {
+      if (given.length === 0) return emptyList;
+      this.#items = {
+        value,
+        given,
+        count: 0,
+        chunks: [],
+        literals: [],
+        leftBytes: this.#leftBytes + 1,
+      };
+      return null;
     }
-    return given.length === 0 ? emptyList : this.#encodeList(value, given);
-  }
-
-  #encodeList(value: Value, items: readonly unknown[]): string | Unbound {
-    const literals: string[] = [];
-    let leftBytes = this.#leftBytes + 1;
-    for (const [index, item] of items.entries()) {
-      const literal = encodeLiteral(item, leftBytes - 1);
-      if (!literal.ok) return this.#refuse(literal, value, index);
-      leftBytes -= literal.sql.length + 1;
-      if (leftBytes < 0) return this.#tooLarge();
-      literals.push(literal.sql);
-    }
-    return literals.join(',');
+    const literal = encodeLiteral(given, this.#leftBytes);
+    if (!literal.ok) return this.#refuse(literal, value, null);
+    if (typeof value.at === 'string') this.#literals.set(value.at, literal.sql);
+    return literal.sql;
   }
 
   /** What a literal may be long at most. */
@@ -282,6 +344,18 @@ type Value = {
   readonly at: number | string;
   /** Of the placeholder. */
   readonly offset: number;
+};
+
+/** A list on its way into the text. */
+type ListItems = {
+  readonly value: Value;
+  readonly given: readonly unknown[];
+  /** How many of them are encoded. */
+  count: number;
+  /** Their literals: the first ones with commas between them, and the last ones. */
+  readonly chunks: string[];
+  readonly literals: string[];
+  leftBytes: number;
 };
 
 /** Characters that no literal merges with on either side: space ( ) , ; = */

@@ -1,5 +1,6 @@
 // Decides from its text alone what a request may do to data and to its session. In doubt it says: anything.
 // Must not know connections: what the server's status flags say is judged elsewhere.
+import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { isSpaceCode } from './characters.ts';
 import { Facts } from './facts.ts';
 import { doubts, type Escapes, Lexer } from './lexer.ts';
@@ -142,48 +143,108 @@ export function classify(
   builtIns: BuiltIns = builtInEverywhere,
   escapes: readonly Escapes[] = otherEscapes,
 ): Classification {
-  const lexer = new Lexer(sql);
-  const found = read(sql, lexer, builtIns);
-  if (lexer.doubt === 0) return found;
-  const mayChangeObjects = changingText.test(sql);
-  if (lexer.doubt !== doubts.backslash) return { ...worst, mayChangeObjects };
-  // Where a literal ends depends on sql_mode: what holds must hold under each.
-  let all = found;
-  for (const reading of escapes) {
-    const other = new Lexer(sql, reading);
-    const found = read(sql, other, builtIns);
-    all = { ...both(all, found), confinedTo: sameTables(all.confinedTo, found.confinedTo) };
-    if (other.doubt & ~doubts.backslash) return { ...worst, mayChangeObjects };
+  const first = new Reading(sql, builtIns);
+  while (first.readOn(Number.POSITIVE_INFINITY));
+  const known = judge(first, sql);
+  if (known !== null) return known;
+  let all = first.found;
+  for (const each of escapes) {
+    const other = new Reading(sql, builtIns, each);
+    while (other.readOn(Number.POSITIVE_INFINITY));
+    all = underBoth(all, other.found);
+    if (isTooDoubtful(other)) return { ...worst, mayChangeObjects: changingText.test(sql) };
   }
   return all;
 }
 
-function read(sql: string, lexer: Lexer, builtIns: BuiltIns): Classification {
-  let facts = new Facts(sql, builtIns);
-  let earlier: Classification | null = null;
-  let single = true;
-  const blankFrom = beginOfBlankEnd(sql);
-  const all = new AllTables();
-  let executableComment = false;
-  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-    if (kind !== tokenKinds.semicolon) {
-      facts.see(kind, lexer.start, lexer.end);
-      continue;
-    }
-    if (lexer.end >= blankFrom) break;
-    single = false;
-    executableComment ||= facts.executableComment;
-    const finished = decide(facts, false);
-    all.add(finished.tables);
-    earlier = earlier === null ? finished : both(earlier, finished);
-    facts = new Facts(sql, builtIns);
+/** The same in pieces. */
+export function* classifyInPieces(
+  sql: string,
+  builtIns: BuiltIns,
+  escapes: readonly Escapes[] = otherEscapes,
+): Pieces<Classification> {
+  const first = new Reading(sql, builtIns);
+  while (first.readOn(stepsInPiece)) yield;
+  const known = judge(first, sql);
+  if (known !== null) return known;
+  let all = first.found;
+  for (const each of escapes) {
+    const other = new Reading(sql, builtIns, each);
+    while (other.readOn(stepsInPiece)) yield;
+    all = underBoth(all, other.found);
+    if (isTooDoubtful(other)) return { ...worst, mayChangeObjects: changingText.test(sql) };
   }
-  executableComment ||= facts.executableComment;
-  const last = decide(facts, single);
-  all.add(last.tables);
-  const found = earlier === null ? last : { ...both(earlier, last), tables: all.tables };
-  const mayChange = executableComment && changingText.test(sql);
-  return mayChange ? { ...found, mayChangeObjects: true } : found;
+  return all;
+}
+
+/** What a text is after its first reading; null: where a literal ends depends on sql_mode, and what holds must hold under each. */
+function judge({ lexer, found }: Reading, sql: string): Classification | null {
+  if (lexer.doubt === 0) return found;
+  if (lexer.doubt === doubts.backslash) return null;
+  return { ...worst, mayChangeObjects: changingText.test(sql) };
+}
+
+function isTooDoubtful({ lexer }: Reading): boolean {
+  return (lexer.doubt & ~doubts.backslash) !== 0;
+}
+
+/** One reading of a text, which may be interrupted. */
+class Reading {
+  readonly lexer: Lexer;
+  /** Once it is over. */
+  found: Classification = worst;
+  readonly #sql: string;
+  readonly #builtIns: BuiltIns;
+  readonly #blankFrom: number;
+  readonly #all = new AllTables();
+  #facts: Facts;
+  #earlier: Classification | null = null;
+  #single = true;
+  #executableComment = false;
+
+  constructor(sql: string, builtIns: BuiltIns, escapes?: Escapes) {
+    this.lexer = new Lexer(sql, escapes);
+    this.#sql = sql;
+    this.#builtIns = builtIns;
+    this.#blankFrom = beginOfBlankEnd(sql);
+    this.#facts = new Facts(sql, builtIns);
+  }
+
+  /** Reads on by so many tokens at most; returns whether there are more. */
+  readOn(mostTokens: number): boolean {
+    const { lexer } = this;
+    for (let left = mostTokens; left > 0; left -= 1) {
+      const kind = lexer.next();
+      if (kind === tokenKinds.end || (kind === tokenKinds.semicolon && !this.#beginNext())) {
+        this.#finish();
+        return false;
+      }
+      if (kind !== tokenKinds.semicolon) this.#facts.see(kind, lexer.start, lexer.end);
+    }
+    return true;
+  }
+
+  /** At a semicolon: returns whether the text goes on behind it. */
+  #beginNext(): boolean {
+    if (this.lexer.end >= this.#blankFrom) return false;
+    this.#single = false;
+    this.#executableComment ||= this.#facts.executableComment;
+    const finished = decide(this.#facts, false);
+    this.#all.add(finished.tables);
+    this.#earlier = this.#earlier === null ? finished : both(this.#earlier, finished);
+    this.#facts = new Facts(this.#sql, this.#builtIns);
+    return true;
+  }
+
+  #finish(): void {
+    this.#executableComment ||= this.#facts.executableComment;
+    const last = decide(this.#facts, this.#single);
+    this.#all.add(last.tables);
+    const earlier = this.#earlier;
+    const found = earlier === null ? last : { ...both(earlier, last), tables: this.#all.tables };
+    const mayChange = this.#executableComment && changingText.test(this.#sql);
+    this.found = mayChange ? { ...found, mayChangeObjects: true } : found;
+  }
 }
 
 /** The tables of statements after one another; null from the first on whose tables are not known. */
@@ -287,6 +348,11 @@ function both(one: Classification, other: Classification): Classification {
     confinedTo: null,
     mayChangeObjects: one.mayChangeObjects || other.mayChangeObjects,
   };
+}
+
+/** What is true of a text under two readings. */
+function underBoth(one: Classification, other: Classification): Classification {
+  return { ...both(one, other), confinedTo: sameTables(one.confinedTo, other.confinedTo) };
 }
 
 /** Those of two readings of one text; null where they differ. */

@@ -12,6 +12,9 @@ export type Escapes = { readonly single: boolean; readonly double: boolean };
 /** How a session reads them unless its sql_mode says otherwise. */
 export const defaultEscapes: Escapes = { single: true, double: true };
 
+/** Of a longer literal what follows is searched, and not looked at character by character. */
+const shortLiteral = 64;
+
 /** Walks over one SQL text: call `next()` until it answers `end`; never throws. */
 export class Lexer {
   kind: number = tokenKinds.end;
@@ -23,6 +26,9 @@ export class Lexer {
   unterminated = false;
   readonly #sql: string;
   readonly #escapes: Escapes;
+  /** Where the next ones stand, as far as was looked. */
+  #backslashAt = -1;
+  #nulAt = -1;
 
   constructor(sql: string, escapes: Escapes = defaultEscapes) {
     this.#sql = sql;
@@ -119,6 +125,7 @@ export class Lexer {
     const sql = this.#sql;
     const escaping = quote === 0x27 ? this.#escapes.single : quote === 0x22 && this.#escapes.double;
     for (let at = from + 1; at < sql.length; at += 1) {
+      if (at - from > shortLiteral) at = this.#nextSpecial(quote, at);
       const code = sql.charCodeAt(at);
       if (code === quote) {
         if (sql.charCodeAt(at + 1) !== quote) return this.#settle(kind, at + 1);
@@ -134,6 +141,16 @@ export class Lexer {
     }
     this.unterminated = true;
     return this.#settle(kind, sql.length);
+  }
+
+  /** Where the next character stands that means something in a literal. One of 15 MB took 60 ms character by character. */
+  #nextSpecial(quote: number, from: number): number {
+    const sql = this.#sql;
+    if (this.#backslashAt < from) this.#backslashAt = find(sql, '\\', from);
+    const closing = Math.min(find(sql, String.fromCharCode(quote), from), this.#backslashAt);
+    if (quote === 0x27) return closing;
+    if (this.#nulAt < from) this.#nulAt = find(sql, '\0', from);
+    return Math.min(closing, this.#nulAt);
   }
 
   /** The position behind the comment that starts here, or -1; `kind` tells whether it is executable. */
@@ -155,4 +172,10 @@ export class Lexer {
     this.unterminated = true;
     return sql.length;
   }
+}
+
+/** Where a character stands next; the end of the text where it does not. */
+function find(sql: string, character: string, from: number): number {
+  const at = sql.indexOf(character, from);
+  return at < 0 ? sql.length : at;
 }

@@ -1,5 +1,6 @@
 // Cuts a text into the statements the server will run, and says which result belongs to which.
 // Must not know what a statement does, beyond its first keyword.
+import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { createBlocks } from './blocks.ts';
 import { isSpaceCode } from './characters.ts';
 import { defaultEscapes, type Escapes, Lexer } from './lexer.ts';
@@ -24,41 +25,79 @@ export function scanStatements(
   sql: string,
   escapes: Escapes = defaultEscapes,
 ): readonly Statement[] {
-  const limit = endOfText(sql);
-  const found = scan(sql, limit, escapes, true);
-  // A block that never ends is no block we understood: every semicolon counts.
-  return found ?? scan(sql, limit, escapes, false) ?? [];
+  const scan = new Scan(sql, escapes, true);
+  while (scan.readOn(Number.POSITIVE_INFINITY));
+  if (scan.statements !== null) return scan.statements;
+  const again = new Scan(sql, escapes, false);
+  while (again.readOn(Number.POSITIVE_INFINITY));
+  return again.statements ?? [];
 }
 
-function scan(
-  sql: string,
-  limit: number,
-  escapes: Escapes,
-  withBlocks: boolean,
-): Statement[] | null {
-  const statements: Statement[] = [];
-  const lexer = new Lexer(sql, escapes);
-  const blocks = createBlocks(sql);
-  let from = 0;
-  let verb = '';
-  for (
-    let kind = lexer.next();
-    kind !== tokenKinds.end && lexer.start < limit;
-    kind = lexer.next()
-  ) {
-    if (kind === tokenKinds.word && verb === '')
-      verb = sql.slice(lexer.start, lexer.end).toUpperCase();
-    if (withBlocks) blocks.see(kind, lexer.start, lexer.end);
-    if (kind !== tokenKinds.semicolon || (withBlocks && blocks.isOpen())) continue;
-    statements.push(describe(sql, from, lexer.start, verb, withBlocks && blocks.isCompound()));
-    from = lexer.end;
-    verb = '';
-    blocks.reset();
+/** The same in pieces, as a session reads it that has no special sql_mode. */
+export function* scanInPieces(sql: string): Pieces<readonly Statement[]> {
+  const scan = new Scan(sql, defaultEscapes, true);
+  while (scan.readOn(stepsInPiece)) yield;
+  if (scan.statements !== null) return scan.statements;
+  const again = new Scan(sql, defaultEscapes, false);
+  while (again.readOn(stepsInPiece)) yield;
+  return again.statements ?? [];
+}
+
+/** One reading of a text, which may be interrupted. */
+class Scan {
+  /** Once it is over; null: a block that never ends is no block we understood, and every semicolon counts. */
+  statements: Statement[] | null = [];
+  readonly #sql: string;
+  readonly #limit: number;
+  readonly #lexer: Lexer;
+  /** Null: blocks are not looked for. */
+  readonly #blocks: ReturnType<typeof createBlocks> | null;
+  #from = 0;
+  #verb = '';
+
+  constructor(sql: string, escapes: Escapes, withBlocks: boolean) {
+    this.#sql = sql;
+    this.#limit = endOfText(sql);
+    this.#lexer = new Lexer(sql, escapes);
+    this.#blocks = withBlocks ? createBlocks(sql) : null;
   }
-  if (withBlocks && blocks.isOpen()) return null;
-  if (from < limit)
-    statements.push(describe(sql, from, limit, verb, withBlocks && blocks.isCompound()));
-  return statements;
+
+  /** Reads on by so many tokens at most; returns whether there are more. */
+  readOn(mostTokens: number): boolean {
+    const lexer = this.#lexer;
+    for (let left = mostTokens; left > 0; left -= 1) {
+      const kind = lexer.next();
+      if (kind === tokenKinds.end || lexer.start >= this.#limit) {
+        this.#finish();
+        return false;
+      }
+      this.#see(kind);
+    }
+    return true;
+  }
+
+  #see(kind: number): void {
+    const { start, end } = this.#lexer;
+    const blocks = this.#blocks;
+    if (kind === tokenKinds.word && this.#verb === '')
+      this.#verb = this.#sql.slice(start, end).toUpperCase();
+    blocks?.see(kind, start, end);
+    if (kind !== tokenKinds.semicolon || blocks?.isOpen() === true) return;
+    this.#add(start);
+    this.#from = end;
+    this.#verb = '';
+    blocks?.reset();
+  }
+
+  #finish(): void {
+    if (this.#blocks?.isOpen() === true) this.statements = null;
+    else if (this.#from < this.#limit) this.#add(this.#limit);
+  }
+
+  #add(end: number): void {
+    const isCompound = this.#blocks?.isCompound() === true;
+    this.statements?.push(describe(this.#sql, this.#from, end, this.#verb, isCompound));
+  }
 }
 
 function describe(

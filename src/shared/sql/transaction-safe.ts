@@ -1,5 +1,6 @@
 // Which statements may stand in a transaction of the gateway's: those that are known not to end it. Pure.
 // Must not know connections. What a CALL does is not seen here, and must be found out by whoever runs it.
+import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { describeDoubt } from './doubt.ts';
 import { Facts } from './facts.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer } from './lexer.ts';
@@ -62,29 +63,44 @@ export function whyNotInTransaction(
   readings: readonly Escapes[] | null = null,
   isReadOnly = false,
 ): string | null {
-  if (readings === null) return whyNot(sql, defaultEscapes, 0, isReadOnly);
-  for (const escapes of readings) {
-    const reason = whyNot(sql, escapes, doubts.backslash, isReadOnly);
+  for (const { escapes, cleared } of readingsOf(readings)) {
+    const reading = new Reading(sql, escapes, isReadOnly);
+    while (reading.readOn(Number.POSITIVE_INFINITY));
+    const reason = whyNot(reading, cleared, isReadOnly);
     if (reason !== null) return reason;
   }
   return null;
 }
 
-function whyNot(
+/** The same in pieces. */
+export function* whyNotInPieces(
   sql: string,
-  escapes: Escapes,
-  cleared: number,
-  isReadOnly: boolean,
-): string | null {
-  const tokens = read(sql, escapes, cleared);
-  if (typeof tokens === 'string') return tokens;
-  const { word } = tokens.find(({ kind }) => kind !== tokenKinds.open) ?? { word: '' };
-  if (tokens.some(({ kind }) => kind === tokenKinds.executableComment)) {
-    return 'an executable comment is SQL to some servers only';
+  readings: readonly Escapes[] | null = null,
+  isReadOnly = false,
+): Pieces<string | null> {
+  for (const { escapes, cleared } of readingsOf(readings)) {
+    const reading = new Reading(sql, escapes, isReadOnly);
+    while (reading.readOn(stepsInPiece)) yield;
+    const reason = whyNot(reading, cleared, isReadOnly);
+    if (reason !== null) return reason;
   }
-  if (writesFile(tokens)) return 'a file that it writes stays when the transaction is undone';
+  return null;
+}
+
+/** Each reading with the doubts that it clears. */
+function readingsOf(readings: readonly Escapes[] | null) {
+  if (readings === null) return [{ escapes: defaultEscapes, cleared: 0 }];
+  return readings.map((escapes) => ({ escapes, cleared: doubts.backslash }));
+}
+
+function whyNot(reading: Reading, cleared: number, isReadOnly: boolean): string | null {
+  const { tokens, firstWord: word } = reading;
+  const doubt = describeDoubt(reading.lexer, cleared);
+  if (doubt !== null) return doubt;
+  if (reading.hasExecutableComment) return 'an executable comment is SQL to some servers only';
+  if (reading.writesFile) return 'a file that it writes stays when the transaction is undone';
   if (isReadOnly && word === 'CALL') return 'it only reads, and a procedure may end it, and write';
-  const notReading = isReadOnly ? whyNotReading(sql, escapes) : null;
+  const notReading = reading.whyNotReading();
   if (notReading !== null) return notReading;
   if (plainVerbs.has(word)) return isDelayed(tokens) ? 'DELAYED is outside of transactions' : null;
   if (explainingVerbs.has(word)) return null;
@@ -95,33 +111,66 @@ function whyNot(
   return isOurs(savepoint) ? `savepoints ${savepointPrefix}… are the gateway's own` : null;
 }
 
-function read(sql: string, escapes: Escapes, cleared: number): Token[] | string {
-  const lexer = new Lexer(sql, escapes);
-  const tokens: Token[] = [];
-  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-    if (kind === tokenKinds.semicolon) continue;
-    const text = sql.slice(lexer.start, lexer.end);
-    tokens.push({ kind, text, word: kind === tokenKinds.word ? toUpperAscii(text) : '' });
-  }
-  return describeDoubt(lexer, cleared) ?? tokens;
-}
+/** One reading of a text, which may be interrupted. Of statements whose first word says enough, few tokens are kept. */
+class Reading {
+  readonly lexer: Lexer;
+  readonly tokens: Token[] = [];
+  /** Behind opening parentheses; '': it is none. */
+  firstWord = '';
+  hasExecutableComment = false;
+  writesFile = false;
+  readonly #sql: string;
+  /** Null: the transaction may write. */
+  readonly #facts: Facts | null;
+  #hasBegun = false;
+  #lastWord = '';
 
-/** Locks are no writes to a server: READ ONLY stops none of them. */
-function whyNotReading(sql: string, escapes: Escapes): string | null {
-  const lexer = new Lexer(sql, escapes);
-  const facts = new Facts(sql, builtInEverywhere);
-  for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-    if (kind !== tokenKinds.semicolon) facts.see(kind, lexer.start, lexer.end);
+  constructor(sql: string, escapes: Escapes, isReadOnly: boolean) {
+    this.#sql = sql;
+    this.lexer = new Lexer(sql, escapes);
+    this.#facts = isReadOnly ? new Facts(sql, builtInEverywhere) : null;
   }
-  if (facts.lockingRead) return 'it only reads, and the statement locks the rows that it reads';
-  return facts.sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
-}
 
-function writesFile(tokens: readonly Token[]): boolean {
-  return tokens.some(
-    ({ word }, at) =>
-      word === 'INTO' && ['OUTFILE', 'DUMPFILE'].includes(tokens[at + 1]?.word ?? ''),
-  );
+  /** Reads on by so many tokens at most; returns whether there are more. */
+  readOn(mostTokens: number): boolean {
+    for (let left = mostTokens; left > 0; left -= 1) {
+      const kind = this.lexer.next();
+      if (kind === tokenKinds.end) return false;
+      if (kind !== tokenKinds.semicolon) this.#see(kind);
+    }
+    return true;
+  }
+
+  /** Locks are no writes to a server: READ ONLY stops none of them. */
+  whyNotReading(): string | null {
+    if (this.#facts === null) return null;
+    const { lockingRead, sessionCall } = this.#facts;
+    if (lockingRead) return 'it only reads, and the statement locks the rows that it reads';
+    return sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
+  }
+
+  #see(kind: number): void {
+    const { start, end } = this.lexer;
+    this.#facts?.see(kind, start, end);
+    if (kind === tokenKinds.executableComment) this.hasExecutableComment = true;
+    const isKept = this.tokens.length < 2 || !this.#saysEnough;
+    const isWord = kind === tokenKinds.word;
+    const text = isKept || isWord ? this.#sql.slice(start, end) : '';
+    const word = isWord ? toUpperAscii(text) : '';
+    if (!this.#hasBegun && kind !== tokenKinds.open) {
+      this.#hasBegun = true;
+      this.firstWord = word;
+    }
+    if (this.#lastWord === 'INTO' && (word === 'OUTFILE' || word === 'DUMPFILE')) {
+      this.writesFile = true;
+    }
+    this.#lastWord = word;
+    if (isKept) this.tokens.push({ kind, text, word });
+  }
+
+  get #saysEnough(): boolean {
+    return plainVerbs.has(this.firstWord) || explainingVerbs.has(this.firstWord);
+  }
 }
 
 /** INSERT DELAYED is done later, by another thread. */

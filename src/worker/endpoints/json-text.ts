@@ -3,6 +3,8 @@
 
 import { parse as parseLossless } from 'lossless-json';
 import type { FailureCode } from '../../shared/failure-codes.ts';
+import type { Pieces } from '../../shared/pieces.ts';
+import { JsonFault, mostMembers, parseInPieces } from './json-pieces.ts';
 
 /** Deeper than any request needs, far from the stack's end. */
 const mostLevels = 64;
@@ -24,13 +26,7 @@ export type ParsedObject =
  */
 export function parseObject(text: string): ParsedObject {
   const shape = inspect(text);
-  if (shape.depth > mostLevels) {
-    return {
-      ok: false,
-      code: 'BAD_JSON',
-      message: `the request is nested deeper than ${mostLevels} levels`,
-    };
-  }
+  if (shape.depth > mostLevels) return tooDeep;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -38,7 +34,7 @@ export function parseObject(text: string): ParsedObject {
     return { ok: false, code: 'BAD_JSON', message: `the request is not JSON${position(error)}` };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { ok: false, code: 'BAD_JSON', message: 'the request is not a JSON object' };
+    return noObject;
   }
   const object = value as Readonly<Record<string, unknown>>;
   let exact = shape.lossy ? null : object;
@@ -51,6 +47,50 @@ export function parseObject(text: string): ParsedObject {
     },
   };
 }
+
+/** The same in pieces, for long texts. An object of more than 65,535 members is refused. */
+export function* parseObjectInPieces(text: string): Pieces<ParsedObject> {
+  let isLossy = false;
+  const isExactNumber = (digits: string) => {
+    const isKept = isExact(digits, 0, digits.length);
+    isLossy ||= !isKept;
+    return isKept;
+  };
+  try {
+    const exact = yield* parseInPieces(text, mostLevels, isExactNumber);
+    if (typeof exact !== 'object' || exact === null || Array.isArray(exact)) return noObject;
+    const object = isLossy ? yield* parseInPieces(text, mostLevels, null) : exact;
+    return { ok: true, object: object as Members, exact: () => exact as Members };
+  } catch (cause) {
+    if (cause instanceof JsonFault) return faultOf(cause);
+    throw cause;
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function faultOf({ kind, position }: JsonFault): ParsedObject & { readonly ok: false } {
+  switch (kind) {
+    case 'syntax':
+      return failed('BAD_JSON', `the request is not JSON (at position ${position})`);
+    case 'depth':
+      return tooDeep;
+    case 'members':
+      return failed(
+        'TOO_MANY_PARAMETERS',
+        `an object of the request has more than ${mostMembers} members`,
+      );
+    default:
+      return kind satisfies never;
+  }
+}
+
+function failed(code: FailureCode, message: string): ParsedObject & { readonly ok: false } {
+  return { ok: false, code, message };
+}
+
+const tooDeep = failed('BAD_JSON', `the request is nested deeper than ${mostLevels} levels`);
+const noObject = failed('BAD_JSON', 'the request is not a JSON object');
 
 /** Only for text that JSON.parse has accepted: both know the same grammar. */
 function parseExact(text: string): Readonly<Record<string, unknown>> {

@@ -1,18 +1,28 @@
 // What is sent to MySQL for a request: bound, classified, allowed or refused. Pure.
 // Must not know the reply, nor how a statement is run.
+
+import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import type { Config } from '../../shared/settings/config.ts';
-import { bind, type Parameters } from '../../shared/sql/bind.ts';
-import { classify } from '../../shared/sql/classify.ts';
+import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
+import { type Classification, classify, classifyInPieces } from '../../shared/sql/classify.ts';
 import type { Escapes } from '../../shared/sql/lexer.ts';
 import { shapeOf } from '../../shared/sql/shape.ts';
-import { scanStatements } from '../../shared/sql/statements.ts';
+import {
+  type Statement as ScannedStatement,
+  scanInPieces,
+  scanStatements,
+} from '../../shared/sql/statements.ts';
 import { type Known, TableEffects } from '../catalogue/table-effects.ts';
+import { longestPipelined } from '../execute/pipeline-session.ts';
 import type { Statement } from '../execute/preparation.ts';
 import { noEffects } from '../execute/statement-effects.ts';
+import type { LongWork } from '../long-work.ts';
 import { type Failure, refusal } from '../reply/failure.ts';
 import type { RowModule } from '../reply/row-module.ts';
 import type { Home } from '../transactions/held-transactions.ts';
 import type { Tokens } from './consistency.ts';
+import { type Asker, workThen } from './long-requests.ts';
+import type { Served } from './served-sections.ts';
 
 /** What of a section's settings decides about statements. */
 export type StatementSettings = Pick<
@@ -27,6 +37,8 @@ export type SqlContext = {
   /** The section's name as JSON in ASCII, as it stands in replies. */
   readonly sectionJson: string;
   readonly tokens: Tokens;
+  /** Who works on long requests, a piece at a time. */
+  readonly longWork: LongWork;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */
@@ -70,6 +82,7 @@ export const nothingToRun: Statement = {
   asksServer: true,
   shape: null,
   coalescingKey: null,
+  analysis: null,
 };
 
 /** Functions whose answer does not tell that they were ended early. */
@@ -101,29 +114,74 @@ export function decideStatement(
   mostBytes: number,
   catalogue: Known,
 ): Decided {
-  const { params, paramsKey, rollbackOnError, asksServer, format } = wish;
+  const { params, paramsKey } = wish;
   const bound =
     params === null
       ? ({ ok: true, sql: wish.sql } as const)
       : bind(wish.sql, params, mostBytes, paramsKey);
   if (!bound.ok) {
-    if (wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL') {
-      return { ok: false, failure: severalStatements(wish.sql) };
-    }
-    const { code, message, offset } = bound.failure;
-    return {
-      ok: false,
-      failure: { ...refusal(code, message), ...(offset !== null && { place: { offset } }) },
-    };
+    const isSeveral = wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL';
+    if (isSeveral) return refused(severalStatements(scanStatements(wish.sql)));
+    return refused(unbound(bound.failure));
   }
   const { sql } = bound;
   const classified = classify(sql, catalogue.builtIns, wish.otherEscapes);
+  if (!classified.single && wish.isSingle) return refused(severalStatements(scanStatements(sql)));
+  return decideClassified(config, wish, { sql, classified, analysis: null }, catalogue);
+}
+
+/** The same in pieces, for long texts and many values. */
+export function* decideInPieces(
+  config: StatementSettings,
+  wish: StatementWish,
+  mostBytes: number,
+  catalogue: Known,
+): Pieces<Decided> {
+  const { params, paramsKey } = wish;
+  const bound =
+    params === null
+      ? ({ ok: true, sql: wish.sql } as const)
+      : yield* bindInPieces(wish.sql, params, mostBytes, paramsKey);
+  if (!bound.ok) {
+    const isSeveral = wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL';
+    if (isSeveral) return refused(severalStatements(yield* scanInPieces(wish.sql)));
+    return refused(unbound(bound.failure));
+  }
+  const { sql } = bound;
+  const classified = yield* classifyInPieces(sql, catalogue.builtIns, wish.otherEscapes);
+  const scanned = yield* scanInPieces(sql);
+  if (!classified.single && wish.isSingle) return refused(severalStatements(scanned));
+  const analysis = { scanned, classified };
+  return decideClassified(config, wish, { sql, classified, analysis }, catalogue);
+}
+
+function refused(failure: Failure): Decided {
+  return { ok: false, failure };
+}
+
+function unbound({ code, message, offset }: BindFailure): Failure {
+  return { ...refusal(code, message), ...(offset !== null && { place: { offset } }) };
+}
+
+/** A text with its values in it, and what it is. */
+type Classified = {
+  readonly sql: string;
+  readonly classified: Classification;
+  readonly analysis: NonNullable<Statement['analysis']> | null;
+};
+
+function decideClassified(
+  config: StatementSettings,
+  wish: StatementWish,
+  { sql, classified, analysis }: Classified,
+  catalogue: Known,
+): Decided {
+  const { rollbackOnError, asksServer, format } = wish;
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
-  if (!single && wish.isSingle) return { ok: false, failure: severalStatements(sql) };
-  if (!single && !config.multiStatements) return { ok: false, failure: severalOff };
+  if (!single && !config.multiStatements) return refused(severalOff);
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
-    return { ok: false, failure: classified.isRecognised ? onlyReads : notRecognised };
+    return refused(classified.isRecognised ? onlyReads : notRecognised);
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
@@ -135,8 +193,10 @@ export function decideStatement(
     readOnlyAllowed &&
     !readsEarlierSession &&
     !isReadOnly &&
+    sql.length <= longestPipelined &&
     !takesTime.test(sql);
-  const mayShareReply = config.coalesce && classified.repeatable && format !== null;
+  const mayShareReply =
+    config.coalesce && classified.repeatable && format !== null && sql.length <= longFrom;
   return {
     ok: true,
     statement: {
@@ -153,12 +213,27 @@ export function decideStatement(
       coalescingKey: mayShareReply
         ? `${isReadOnly ? 'read-only' : 'plain'} ${format} ${sql}`
         : null,
+      analysis,
     },
   };
 }
 
-function severalStatements(sql: string): Failure {
-  const offset = scanStatements(sql)[1]?.start ?? sql.length;
+/** Decides what is run, at once or, for a long request, in pieces, and hands it on. */
+export function decideThen(
+  { config, context }: Served,
+  wish: StatementWish,
+  isLong: boolean,
+  asker: Asker,
+  use: (decided: Decided) => void,
+): void {
+  const mostBytes = context.mostStatementBytes();
+  const catalogue = context.catalogue();
+  if (isLong) workThen(context, asker, decideInPieces(config, wish, mostBytes, catalogue), use);
+  else use(decideStatement(config, wish, mostBytes, catalogue));
+}
+
+function severalStatements(statements: readonly ScannedStatement[]): Failure {
+  const offset = statements[1]?.start ?? 0;
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
 }

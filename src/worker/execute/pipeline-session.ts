@@ -21,8 +21,8 @@ const silenceMs = 1_000;
 const looksForSilence = 2;
 /** How long a session may take to be limited. */
 const limitingTimeoutMs = 1_000;
-/** Longer statements have a session to themselves. */
-const longestSql = 8 * 1024;
+/** Longer statements have a session to themselves. In characters. */
+export const longestPipelined = 8 * 1024;
 const mostBytesPerCharacter = 3;
 
 /** What is asked behind all that is written together: an upper bound of what any of it saw. */
@@ -109,7 +109,7 @@ export class PipelineSession {
   /** Whether it is short enough, for the pipeline and for the server. */
   #takes(sqlLength: number): boolean {
     const mostBytes = sqlLength * mostBytesPerCharacter;
-    return sqlLength <= longestSql && mostBytes <= this.session.mostTextBytes;
+    return sqlLength <= longestPipelined && mostBytes <= this.session.mostTextBytes;
   }
 
   /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */

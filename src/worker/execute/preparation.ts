@@ -2,6 +2,8 @@
 // Must not know how it is sent, nor what becomes of it.
 import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
+import type { Classification } from '../../shared/sql/classify.ts';
+import type { Statement as ScannedStatement } from '../../shared/sql/statements.ts';
 import { proveAlive } from '../backend/bounded.ts';
 import type { Pool } from '../backend/pool.ts';
 import type { Session } from '../backend/session.ts';
@@ -31,6 +33,11 @@ export type Statement = {
   readonly asksServer: boolean;
   /** Reads with an equal one have the same reply, whoever runs them; null: it runs for its own request alone. */
   readonly coalescingKey: string | null;
+  /** Of a long text what it was found to be: it is not read again at once. Null, or nothing: the text is short. */
+  readonly analysis?: {
+    readonly scanned: readonly ScannedStatement[];
+    readonly classified: Classification;
+  } | null;
 };
 
 /**

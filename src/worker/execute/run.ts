@@ -608,7 +608,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     isRolledBack: boolean,
   ): StatementFailure | null {
     if (error === null) return null;
-    return describeFailure(this.#statement.sql ?? '', results, error, isRolledBack);
+    const { sql, analysis } = this.#statement;
+    return describeFailure(sql ?? '', results, error, isRolledBack, analysis?.scanned);
   }
 
   /** The end of statements that are not running: what was written before is never told as not executed. */

@@ -3,7 +3,7 @@
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
 import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
-import { createResultMap, scanStatements } from '../../shared/sql/statements.ts';
+import { createResultMap, type Statement, scanStatements } from '../../shared/sql/statements.ts';
 import type { Outcome } from './outcome.ts';
 
 /** What is to be told of it. */
@@ -41,14 +41,16 @@ export function leavesUnknown({ errno }: ServerError): boolean {
 /**
  * @param results the complete results before the failure
  * @param isRolledBack whether ROLLBACK was run after it
+ * @param scanned the statements of the text, where they are known; null: they are looked for
  */
 export function describeFailure(
   sql: string,
   results: readonly ResultNote[],
   error: ServerError,
   isRolledBack: boolean,
+  scanned: readonly Statement[] | null = null,
 ): StatementFailure {
-  const statements = scanStatements(sql);
+  const statements = scanned ?? scanStatements(sql);
   const map = createResultMap(statements);
   const applied: Applied[] = results.map(({ isResultSet, inTransaction }) => ({
     verb: statements[map.next(isResultSet)]?.verb ?? '',

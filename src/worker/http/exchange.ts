@@ -109,7 +109,8 @@ export class Exchange
     // A held transaction has its session whether or not somebody reads: it is counted there.
     const others = isHeldStep(work) ? null : context.stalledReaders;
     this.#reader = new SlowReader(response, this, others, context.peers);
-    this.#deadline = setTimeout(() => this.#deadlinePassed(), timeoutMs);
+    const leftMs = Math.max(timeoutMs - record.workedMs, 0);
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), leftMs);
   }
 
   get traceId(): string | null {

@@ -75,6 +75,8 @@ export class RequestRecord {
   readonly client: string;
   readonly httpVersion: string;
   readonly startedAt: number;
+  /** How long it was worked on in pieces before its statements were run: its deadline counts from its last byte. ms */
+  workedMs = 0;
   /** What a driver calls itself; null: it is none, or was not let in. */
   user: string | null = null;
   /** Null while, and if, no statement was run. */

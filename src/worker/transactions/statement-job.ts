@@ -88,7 +88,13 @@ export class StatementJob implements Job {
     error: ServerError,
     notes: readonly ResultNote[],
   ): Promise<Done> {
-    const failure = describeFailure(this.#statement.sql ?? '', notes, error, false);
+    const failure = describeFailure(
+      this.#statement.sql ?? '',
+      notes,
+      error,
+      false,
+      this.#statement.analysis?.scanned,
+    );
     const isUndoing = undoesTransaction(error, false);
     const hasLeft = isUndoing && (await lease.hasLeftSomething());
     const isOpen = await isInTransaction(lease);

@@ -1,5 +1,6 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
+import { longFrom } from '../../../shared/pieces.ts';
 import type { Config } from '../../../shared/settings/config.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
 import { rulesOf } from '../../http/compat.ts';
@@ -17,10 +18,22 @@ import {
 } from '../../reply/formats/db.ts';
 import { jsonType, typedHeaders } from '../../reply/head.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';
+import { type Asker, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
-import { decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
+import {
+  type Decided as Decision,
+  decideThen,
+  nothingToRun,
+  type StatementWish,
+} from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
-import { type DbRequest, type Decoded, decodeDbBody, decodeDbQueryString } from './request.ts';
+import {
+  type DbRequest,
+  type Decoded,
+  decodeDbBody,
+  decodeDbQueryString,
+  decodeDbQueryStringInPieces,
+} from './request.ts';
 
 const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 
@@ -32,20 +45,40 @@ const takesNoKey = refusal(
 /** Creates the endpoint of one worker, for GET and POST. */
 export function createDbEndpoint(all: AllServed): Handler {
   const [{ config, context }] = all;
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const bodies = {
+    maxRequestBytes: config.maxRequestBytes,
+    observe: context.observe,
+    longWork: context.longWork,
+    toleratesMark: true,
+  };
   const rules = rulesOf[config.compat];
   const sections = new ServedSections(all, createKept);
   const { names } = sections;
-  const answer = (response: OutgoingReply, record: RequestRecord, decoded: Decoded) => {
+  const answer = (
+    response: OutgoingReply,
+    record: RequestRecord,
+    decoded: Decoded,
+    isLong: boolean,
+  ) => {
     if (decoded.ok) {
       const { request } = decoded;
-      answerRequest(sections.of(request.section), response, record, request);
+      answerRequest(sections.of(request.section), { response, record }, request, isLong);
     } else
       sendFailure(
         response,
         refusal(decoded.failure.code, decoded.failure.message),
         record.requestId,
       );
+  };
+  const answerQuery = (response: OutgoingReply, record: RequestRecord, query: string) => {
+    if (query.length <= longFrom) {
+      answer(response, record, decodeDbQueryString(query, names, rules), false);
+      return;
+    }
+    const decoding = decodeDbQueryStringInPieces(query, names, rules);
+    workThen(context, { response, record }, decoding, (decoded) =>
+      answer(response, record, decoded, true),
+    );
   };
   return (request, response, head, record) => {
     if (request.headers['idempotency-key'] !== undefined) {
@@ -58,19 +91,17 @@ export function createDbEndpoint(all: AllServed): Handler {
         response.shouldKeepAlive = false;
         sendFailure(response, bodyOfGet, record.requestId);
       } else {
-        answer(response, record, decodeDbQueryString(head.query ?? '', names, rules));
+        answerQuery(response, record, head.query ?? '');
       }
       return;
     }
     const { query } = head;
     if (rules.objectInPostUrl && query !== null && query !== '') {
-      readAnyBody(request, response, record, bodies, () =>
-        answer(response, record, decodeDbQueryString(query, names, rules)),
-      );
+      readAnyBody(request, response, record, bodies, () => answerQuery(response, record, query));
       return;
     }
-    readJsonBody(request, response, record, bodies, (body) =>
-      answer(response, record, decodeDbBody(body, names, rules)),
+    readJsonBody(request, response, record, bodies, (body, parsed) =>
+      answer(response, record, decodeDbBody(body, names, rules, parsed), parsed !== null),
     );
   };
 }
@@ -94,25 +125,25 @@ function createKept({ config, context }: Served): Kept {
   return { config, context, replies: { numbers, strings } };
 }
 
-function answerRequest(
-  { config, context, replies }: Kept,
-  response: OutgoingReply,
-  record: RequestRecord,
-  request: DbRequest,
-): void {
-  if (request.sql === null && !needsConnection(request.metadata)) {
-    sendMetadata(response, config, request, record.requestId);
-    return;
+function answerRequest(kept: Kept, asker: Asker, request: DbRequest, isLong: boolean): void {
+  const { sql } = request;
+  if (sql === null && !needsConnection(request.metadata)) {
+    sendMetadata(asker.response, kept.config, request, asker.record.requestId);
+  } else if (sql === null) {
+    run(kept, asker, request, { ok: true, statement: nothingToRun });
+  } else {
+    decideThen(kept, wishOf(request, sql), isLong, asker, (decided) =>
+      run(kept, asker, request, decided),
+    );
   }
-  const decided =
-    request.sql === null
-      ? ({ ok: true, statement: nothingToRun } as const)
-      : decideStatement(
-          config,
-          wishOf(request, request.sql),
-          context.mostStatementBytes(),
-          context.catalogue(),
-        );
+}
+
+function run(
+  { config, context, replies }: Kept,
+  { response, record }: Asker,
+  request: DbRequest,
+  decided: Decision,
+): void {
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);
     return;

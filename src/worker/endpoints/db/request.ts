@@ -3,10 +3,11 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
+import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from '../../http/compat.ts';
-import { parseObject } from '../json-text.ts';
+import { type ParsedObject, parseObject, parseObjectInPieces } from '../json-text.ts';
 import { describeUnknown } from '../served-sections.ts';
 import { decodeQueryString } from './query-string.ts';
 
@@ -70,19 +71,36 @@ export function decodeDbQueryString(
   return decodeText(rules.rawControls ? escapeControls(text) : text, sections, rules);
 }
 
-/** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. */
+/** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. @param known what it says, where that is known already */
 export function decodeDbBody(
   body: Buffer,
   sections: readonly string[],
   rules: Rules = rulesOf.off,
+  known: ParsedObject | null = null,
 ): Decoded {
+  if (known !== null) return decodeParsed(known, sections, rules);
   if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
   const marked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
   return decodeText(body.toString('utf8', marked ? 3 : 0), sections, rules);
 }
 
+/** Decodes the text behind the `?` of a long URL in pieces. */
+export function* decodeDbQueryStringInPieces(
+  rawQueryLatin1: string,
+  sections: readonly string[],
+  rules: Rules,
+): Pieces<Decoded> {
+  const text = decodeQueryString(rawQueryLatin1);
+  yield;
+  const parsed = yield* parseObjectInPieces(rules.rawControls ? escapeControls(text) : text);
+  return decodeParsed(parsed, sections, rules);
+}
+
 function decodeText(text: string, sections: readonly string[], rules: Rules): Decoded {
-  const parsed = parseObject(text);
+  return decodeParsed(parseObject(text), sections, rules);
+}
+
+function decodeParsed(parsed: ParsedObject, sections: readonly string[], rules: Rules): Decoded {
   if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
   const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
   const keys = Object.keys(object);

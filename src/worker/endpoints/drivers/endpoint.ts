@@ -15,7 +15,7 @@ import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import { createDriverHeads } from '../../reply/formats/driver.ts';
 import { readJsonBody } from '../json-body.ts';
-import { parseObject } from '../json-text.ts';
+import { type ParsedObject, parseObject } from '../json-text.ts';
 import type { Served } from '../served-sections.ts';
 import { DriverReplies, type ReplySettings } from './replies.ts';
 import {
@@ -26,7 +26,7 @@ import {
   nothingAsked,
   withCharacteristics,
 } from './session.ts';
-import { decideDriverStatement } from './statement.ts';
+import { decideDriverThen } from './statement.ts';
 import type { DriverCall, DriverTransactions } from './transactions.ts';
 
 /** The two handlers. */
@@ -51,7 +51,8 @@ export function createDriverEndpoints(
   transactions: DriverTransactions,
 ): DriverHandlers {
   const { config, context } = served;
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const { observe, longWork } = context;
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe, longWork };
   const settings: ReplySettings = {
     sessions,
     heads: createDriverHeads(),
@@ -60,8 +61,8 @@ export function createDriverEndpoints(
   return {
     execute: (request, response, _head, record) => {
       noteUser(request, record);
-      readJsonBody(request, response, record, bodies, (body) => {
-        const decoded = decodeExecution(body, sessions);
+      readJsonBody(request, response, record, bodies, (body, parsed) => {
+        const decoded = decodeExecution(body, sessions, parsed);
         if ('code' in decoded) {
           sendFailure(response, decoded, record.requestId);
           return;
@@ -86,9 +87,13 @@ function noteUser({ headers }: IncomingMessage, record: RequestRecord): void {
 }
 
 /** What is known neither to us nor, perhaps, to anybody is passed over: drivers may be newer than we are. */
-function decodeExecution(body: Buffer, sessions: DriverSessions): Execution | Failure {
-  if (!isUtf8(body)) return notUtf8;
-  const parsed = parseObject(body.toString());
+function decodeExecution(
+  body: Buffer,
+  sessions: DriverSessions,
+  known: ParsedObject | null,
+): Execution | Failure {
+  if (known === null && !isUtf8(body)) return notUtf8;
+  const parsed = known ?? parseObject(body.toString());
   if (!parsed.ok) return refusal(parsed.code, `${parsed.message}.`);
   const { query: sql, session: value } = parsed.object;
   if (sql === undefined || sql === null || sql === '') return noQuery;
@@ -163,20 +168,22 @@ function refuse({ response, record }: DriverCall, failure: Failure): void {
 }
 
 /** A statement that is its own transaction. */
-function runAlone({ served, response, record, session, replies }: DriverCall, sql: string): void {
-  const { config, context } = served;
-  const decided = decideDriverStatement(served, sql);
-  if (!decided.ok) {
-    sendFailure(response, decided.failure, record.requestId);
-    return;
-  }
-  const { statement } = decided;
-  const wish = {
-    work: statement,
-    timeoutMs: config.statementTimeoutMs,
-    record,
-    format: replies.format(sql, statement.isReadOnly, () => session),
-    after: null,
-  };
-  new Exchange(context, wish, response).start();
+function runAlone(call: DriverCall, sql: string): void {
+  decideDriverThen(call, sql, (decided) => {
+    const { served, response, record, session, replies } = call;
+    const { config, context } = served;
+    if (!decided.ok) {
+      sendFailure(response, decided.failure, record.requestId);
+      return;
+    }
+    const { statement } = decided;
+    const wish = {
+      work: statement,
+      timeoutMs: config.statementTimeoutMs,
+      record,
+      format: replies.format(sql, statement.isReadOnly, () => session),
+      after: null,
+    };
+    new Exchange(context, wish, response).start();
+  });
 }

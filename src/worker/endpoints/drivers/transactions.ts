@@ -2,7 +2,6 @@
 // Must not know how they are held.
 import type { IncomingMessage } from 'node:http';
 import type { Isolation } from '../../../shared/sql/isolation.ts';
-import { whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
 import type { HeldStep } from '../../execute/executor.ts';
 import { credentialOf } from '../../http/credential.ts';
 import { Exchange } from '../../http/exchange.ts';
@@ -18,10 +17,11 @@ import {
   refuseHeld,
   statementOver,
 } from '../held-requests.ts';
+import { whyNotThen } from '../long-requests.ts';
 import type { Served } from '../served-sections.ts';
 import type { DriverReplies } from './replies.ts';
 import type { DriverSession } from './session.ts';
-import { decideDriverStatement, driverReadings } from './statement.ts';
+import { decideDriverThen, driverReadings } from './statement.ts';
 
 /** One request of a driver's that concerns a transaction. Whoever gets it answers it, through `replies`. */
 export type DriverCall = {
@@ -115,13 +115,20 @@ function findHeld(held: HeldRequests, call: DriverCall, answers: HeldAnswers): v
 }
 
 function runIn(transactions: HeldTransactions, one: Held, call: DriverCall, sql: string): void {
-  const decided = decideDriverStatement(call.served, sql);
-  const reason = whyNotInTransaction(sql, driverReadings, one.transaction.isReadOnly);
-  if (!decided.ok) refuseHeld(call, decided.failure);
-  else if (reason !== null) {
-    const message = `The statement is not taken in a transaction: ${reason}.`;
-    refuseHeld(call, refusal('NOT_IN_TRANSACTION', message));
-  } else runStep(call, transactions.run(one, decided.statement), () => call.session, sql);
+  const { isReadOnly } = one.transaction;
+  decideDriverThen(call, sql, (decided) => {
+    if (!decided.ok) {
+      refuseHeld(call, decided.failure);
+      return;
+    }
+    const question = { sql, readings: driverReadings, isReadOnly };
+    whyNotThen(call.served.context, call, question, (reason) => {
+      if (reason !== null) {
+        const message = `The statement is not taken in a transaction: ${reason}.`;
+        refuseHeld(call, refusal('NOT_IN_TRANSACTION', message));
+      } else runStep(call, transactions.run(one, decided.statement), () => call.session, sql);
+    });
+  });
 }
 
 /** A transaction is left by its COMMIT; what has failed is left by ROLLBACK alone. */

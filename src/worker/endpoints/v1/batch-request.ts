@@ -1,9 +1,11 @@
 // Decodes what a client asks of /v1/batch into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
+import { allAtOnce, type Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { type Isolation, isolationLevels } from '../../../shared/sql/isolation.ts';
 import type { Expectation } from '../../execute/batch.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
+import type { ParsedObject } from '../json-text.ts';
 import {
   decodeFields,
   type FieldCheck,
@@ -50,6 +52,8 @@ export type DecodedBatch =
   | { readonly ok: true; readonly request: BatchRequest; readonly exact: () => Fields }
   | { readonly ok: false; readonly fault: BatchFieldFault };
 
+/** They take a microsecond or two each. */
+const statementsInPiece = 256;
 /** How often a batch is begun anew, where it does not say. */
 const usualRetry = 3;
 
@@ -97,7 +101,16 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
 
 /** `sections` is what the field `section` may say. Never throws. */
 export function decodeBatch(body: Buffer, sections: readonly string[]): DecodedBatch {
-  const decoded = decodeFields(body, sections, checks);
+  return allAtOnce(decodeBatchInPieces(body, sections, null));
+}
+
+/** The same in pieces. @param known what the body says; null: that is not known yet */
+export function* decodeBatchInPieces(
+  body: Buffer,
+  sections: readonly string[],
+  known: ParsedObject | null,
+): Pieces<DecodedBatch> {
+  const decoded = decodeFields(body, sections, checks, known);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const isAtomic = fields.atomic !== false;
@@ -110,6 +123,7 @@ export function decodeBatch(body: Buffer, sections: readonly string[]): DecodedB
   const params = () => exact().statements as readonly Fields[];
   const statements: AskedStatement[] = [];
   for (const [number, one] of asked.entries()) {
+    if (number % statementsInPiece === 0) yield;
     const statement = decodeStatement(one, () => params()[number]?.params as Parameters);
     if (!statement.ok) {
       const { code, message } = statement.fault;

@@ -1,20 +1,24 @@
 import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
 import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import { chooseV1Batch } from '../../reply/formats/v1-batch.ts';
 import { RowBounds } from '../../reply/kept-reply.ts';
 import type { ResultHeads } from '../../reply/result-heads.ts';
 import { readJsonBody } from '../json-body.ts';
+import { type Asker, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
 import { chooseMediaType, prefersGzip } from './accept.ts';
-import { type BatchRequest, decodeBatch } from './batch-request.ts';
-import { decideBatch } from './decide-batch.ts';
+import {
+  type BatchRequest,
+  type DecodedBatch,
+  decodeBatch,
+  decodeBatchInPieces,
+} from './batch-request.ts';
+import { type DecidedBatch, decideBatch, decideBatchInPieces } from './decide-batch.ts';
 import { checkHeaders, keyHeader } from './headers.ts';
-import { keyOf, whyUnfit } from './idempotency.ts';
+import { keyInPieces, keyOf, whyUnfit } from './idempotency.ts';
 import { rememberHeads } from './remembered-heads.ts';
 
 const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
@@ -24,7 +28,8 @@ export function createBatchEndpoint(all: AllServed): Handler {
   const [{ config, context }] = all;
   const sections = new ServedSections(all, (served) => served);
   const mayHaveKeys = takesKeys(all);
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const { observe, longWork } = context;
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe, longWork };
   const headsOf = rememberHeads();
   return (request, response, { path }, record) => {
     const { headers, method = '' } = request;
@@ -36,20 +41,22 @@ export function createBatchEndpoint(all: AllServed): Handler {
       return;
     }
     const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
-    readJsonBody(request, response, record, bodies, (body) => {
-      const decoded = decodeBatch(body, sections.names);
+    const takeDecoded = (decoded: DecodedBatch, isLong: boolean) => {
       if (decoded.ok) {
         const heads = headsOf('application/json', decoded.request.layout);
         const served = sections.of(decoded.request.section);
-        const key = keyOf(served.config, keyHeader(headers), () => {
-          return { method, path, fields: decoded.exact() };
-        });
-        if (key !== null && 'code' in key) {
-          sendFailure(response, key, record.requestId);
-          return;
-        }
-        const asked = { heads, request: decoded.request, mayCompress, key };
-        answer(served, asked, response, record);
+        const asker = { response, record };
+        const take = (key: IdempotencyKey | Failure | null) => {
+          if (key !== null && 'code' in key) sendFailure(response, key, record.requestId);
+          else {
+            const asked = { heads, request: decoded.request, mayCompress, key };
+            decideThenAnswer(served, asked, isLong, asker);
+          }
+        };
+        const keyed = () => ({ method, path, fields: decoded.exact() });
+        const header = keyHeader(headers);
+        if (isLong) workThen(context, asker, keyInPieces(served.config, header, keyed()), take);
+        else take(keyOf(served.config, header, keyed));
         return;
       }
       const { code, message, statement } = decoded.fault;
@@ -58,6 +65,13 @@ export function createBatchEndpoint(all: AllServed): Handler {
         ...(statement !== undefined && { place: { statement } }),
       };
       sendFailure(response, failure, record.requestId);
+    };
+    readJsonBody(request, response, record, bodies, (body, parsed) => {
+      if (parsed === null) takeDecoded(decodeBatch(body, sections.names), false);
+      else {
+        const decoding = decodeBatchInPieces(body, sections.names, parsed);
+        workThen(context, { response, record }, decoding, (decoded) => takeDecoded(decoded, true));
+      }
     });
   };
 }
@@ -71,14 +85,23 @@ type Asked = {
   readonly key: IdempotencyKey | null;
 };
 
+function decideThenAnswer(served: Served, asked: Asked, isLong: boolean, asker: Asker): void {
+  const { config, context } = served;
+  const mostBytes = context.mostStatementBytes();
+  const catalogue = context.catalogue();
+  const use = (decided: DecidedBatch) => answer(served, asked, decided, asker);
+  if (isLong) {
+    const deciding = decideBatchInPieces(config, asked.request, mostBytes, catalogue);
+    workThen(context, asker, deciding, use);
+  } else use(decideBatch(config, asked.request, mostBytes, catalogue));
+}
+
 function answer(
   { config, context }: Served,
   { heads, request, mayCompress, key }: Asked,
-  response: OutgoingReply,
-  record: RequestRecord,
+  decided: DecidedBatch,
+  { response, record }: Asker,
 ): void {
-  const mostBytes = context.mostStatementBytes();
-  const decided = decideBatch(config, request, mostBytes, context.catalogue());
   if (!decided.ok) {
     sendFailure(response, decided.failure, record.requestId);
     return;

@@ -1,13 +1,19 @@
 // What is run for a batch, and whether each of its statements may stand in one; decided before anything runs. Pure.
 // Must not know the reply, nor how a batch is run.
+import { allAtOnce, longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { classify } from '../../../shared/sql/classify.ts';
 import { scanStatements } from '../../../shared/sql/statements.ts';
-import { whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
+import { whyNotInPieces, whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
 import type { Known } from '../../catalogue/table-effects.ts';
 import type { Batch, BatchStep, Expectation } from '../../execute/batch.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
-import { decideStatement, type StatementSettings } from '../statement.ts';
+import {
+  decideInPieces,
+  decideStatement,
+  type StatementSettings,
+  type StatementWish,
+} from '../statement.ts';
 import type { AskedStatement, BatchRequest } from './batch-request.ts';
 
 /** A batch to run, or why nothing is run. */
@@ -26,10 +32,25 @@ export function decideBatch(
   mostBytes: number,
   catalogue: Known,
 ): DecidedBatch {
+  return allAtOnce(decideBatchInPieces(config, request, mostBytes, catalogue));
+}
+
+/** The same in pieces. */
+export function* decideBatchInPieces(
+  config: StatementSettings,
+  request: BatchRequest,
+  mostBytes: number,
+  catalogue: Known,
+): Pieces<DecidedBatch> {
   const isReadOnly = config.readOnly || request.readOnly;
   const steps: BatchStep[] = [];
   for (const [number, asked] of request.statements.entries()) {
-    const step = decideStep(config, asked, isReadOnly, mostBytes, catalogue);
+    if (number % statementsInPiece === statementsInPiece - 1) yield;
+    const wish = wishOf(asked, isReadOnly);
+    const decided = isLong(asked)
+      ? yield* decideInPieces(config, wish, mostBytes, catalogue)
+      : decideStatement(config, wish, mostBytes, catalogue);
+    const step = decided.ok ? yield* decideStep(decided.statement, asked) : decided.failure;
     if ('code' in step) {
       const failure = { ...step, place: { ...step.place, statement: number } };
       return { ok: false, failure };
@@ -52,31 +73,39 @@ export function decideBatch(
   };
 }
 
-function decideStep(
-  config: StatementSettings,
-  { sql, params, expect }: AskedStatement,
-  readOnly: boolean,
-  mostBytes: number,
-  catalogue: Known,
-): BatchStep | Failure {
-  const decided = decideStatement(
-    config,
-    {
-      sql,
-      params,
-      paramsKey: 'params',
-      readOnly,
-      isSingle: true,
-      rollbackOnError: false,
-      asksServer: false,
-      format: null,
-    },
-    mostBytes,
-    catalogue,
+/** To decide one takes a few microseconds. */
+const statementsInPiece = 64;
+
+/** Whether its text, or its list of values, is long; a list within the list is found by the length of the whole. */
+function isLong({ sql, params }: AskedStatement): boolean {
+  if (sql.length > longFrom) return true;
+  const values = Array.isArray(params) ? params : Object.values(params);
+  return (
+    values.length > stepsInPiece ||
+    values.some((value) => Array.isArray(value) && value.length > stepsInPiece)
   );
-  if (!decided.ok) return decided.failure;
-  const step = createStep(decided.statement, expect);
-  const reason = whyNotInTransaction(step.sql);
+}
+
+function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWish {
+  return {
+    sql,
+    params,
+    paramsKey: 'params',
+    readOnly,
+    isSingle: true,
+    rollbackOnError: false,
+    asksServer: false,
+    format: null,
+  };
+}
+
+function* decideStep(
+  statement: Statement,
+  { expect }: AskedStatement,
+): Pieces<BatchStep | Failure> {
+  const step = createStep(statement, expect);
+  const reason =
+    step.sql.length > longFrom ? yield* whyNotInPieces(step.sql) : whyNotInTransaction(step.sql);
   return reason === null
     ? step
     : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a batch: ${reason}.`);
@@ -85,15 +114,14 @@ function decideStep(
 /** Without the semicolons at its end, so that another one may follow. */
 function createStep(statement: Statement, expect: Expectation | null): BatchStep {
   const text = statement.sql ?? '';
-  const [scanned] = scanStatements(text);
+  const [scanned] = statement.analysis?.scanned ?? scanStatements(text);
   const sql = text.slice(scanned?.start ?? 0, scanned?.end);
   return { sql, statement, isCall: scanned?.isCall === true, expect };
 }
 
-/** A batch of one statement; or why it may not stand in one. */
-export function decideSingle(statement: Statement): Batch | Failure {
+/** A batch of one statement; or why it may not stand in one. @param reason why it may not stand in a transaction; null: it may */
+export function decideSingle(statement: Statement, reason: string | null): Batch | Failure {
   const step = createStep(statement, null);
-  const reason = whyNotInTransaction(step.sql);
   if (reason !== null) {
     return refusal('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${reason}.`);
   }
@@ -115,13 +143,15 @@ export type Undoable = { readonly maxAffected: number | null; readonly isDryRun:
 /**
  * A batch of one, which is undone in the end, or when it touches too many rows; or why it is not run: it is not known
  * that all it does can be undone. Of its tables the server is asked before it is run.
+ * @param whyNot why it may not stand in a transaction; null: it may
  */
 export function decideUndoable(
   statement: Statement,
   { maxAffected, isDryRun }: Undoable,
   catalogue: Known,
+  whyNot: string | null,
 ): Batch | Failure {
-  const found = classify(statement.sql ?? '', catalogue.builtIns);
+  const found = statement.analysis?.classified ?? classify(statement.sql ?? '', catalogue.builtIns);
   const { kind, tables, readOnlyAllowed, leavesSessionClean } = found;
   const isRead = kind === 'read';
   const expect: Expectation | null =
@@ -130,9 +160,7 @@ export function decideUndoable(
       : { of: 'affected_rows', least: 0, most: maxAffected, code: 'TOO_MANY_ROWS' };
   const step = createStep(statement, expect);
   const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
-  const reason = isKnown
-    ? whyNotInTransaction(step.sql)
-    : 'it is not known that a ROLLBACK undoes all that it does';
+  const reason = isKnown ? whyNot : 'it is not known that a ROLLBACK undoes all that it does';
   if (reason !== null) {
     return refusal(
       'NOT_UNDOABLE',

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
-import { parseObject } from '../json-text.ts';
+import { type ParsedObject, parseObject } from '../json-text.ts';
 import { describeUnknown } from '../served-sections.ts';
 
 /** Why a request cannot be understood; `message` is for people and holds no value. */
@@ -28,14 +28,18 @@ export type DecodedFields =
 /**
  * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
  * @param sections what the field `section` may say
+ * @param known what the body says, where that is known already
  */
 export function decodeFields(
   body: Buffer,
   sections: readonly string[],
   checks: ReadonlyMap<string, FieldCheck>,
+  known: ParsedObject | null = null,
 ): DecodedFields {
-  if (!isUtf8(body)) return failed({ code: 'BAD_ENCODING', message: 'the body is not UTF-8' });
-  const parsed = parseObject(body.toString());
+  if (known === null && !isUtf8(body)) {
+    return failed({ code: 'BAD_ENCODING', message: 'the body is not UTF-8' });
+  }
+  const parsed = known ?? parseObject(body.toString());
   if (!parsed.ok) return failed(parsed);
   const fault = findFault(parsed.object, checks);
   if (fault !== null) return failed(fault);

@@ -2,6 +2,7 @@
 // Must not know where keys are kept.
 import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
+import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import type { Config } from '../../../shared/settings/config.ts';
 import type { Batch } from '../../execute/batch.ts';
 import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
@@ -58,14 +59,36 @@ export function keyOf(
   return idempotencyTable === null ? off : composeKey(section, header, request());
 }
 
+/** The same in pieces. */
+export function* keyInPieces(
+  { section, idempotencyTable }: Pick<Config, 'section' | 'idempotencyTable'>,
+  header: string | undefined,
+  request: KeyedRequest,
+): Pieces<IdempotencyKey | Failure | null> {
+  if (header === undefined) return null;
+  if (idempotencyTable === null) return off;
+  const text = yield* canonicalInPieces(wantedOf(request), { left: stepsInPiece });
+  return keyWith(section, header, request, text);
+}
+
 function composeKey(section: string, header: string, request: KeyedRequest): IdempotencyKey {
-  const wanted = Object.entries(present(request.fields))
+  return keyWith(section, header, request, canonical(wantedOf(request)));
+}
+
+function wantedOf({ fields }: KeyedRequest): object {
+  const wanted = Object.entries(present(fields))
     .filter(([name]) => !insignificant.has(name))
     .map(([name, value]) => [name, name === 'statements' ? presentInEach(value) : value]);
-  return {
-    id: hash([section, header]),
-    request: hash([request.method, request.path, canonical(Object.fromEntries(wanted))]),
-  };
+  return Object.fromEntries(wanted);
+}
+
+function keyWith(
+  section: string,
+  header: string,
+  { method, path }: KeyedRequest,
+  text: string,
+): IdempotencyKey {
+  return { id: hash([section, header]), request: hash([method, path, text]) };
 }
 
 /** A field that is null is as good as absent, in a statement and in what it expects too; a parameter is not. */
@@ -98,6 +121,26 @@ function canonical(value: unknown): string {
   if (isLosslessNumber(value)) return value.toString();
   const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
+}
+
+/** The same in pieces. @param steps how many values are left until others have their turn */
+function* canonicalInPieces(value: object, steps: { left: number }): Pieces<string> {
+  const isList = Array.isArray(value);
+  const members = isList
+    ? value.map((item) => ['', item] as const)
+    : Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  const texts: string[] = [];
+  for (const [name, member] of members) {
+    steps.left -= 1;
+    if (steps.left <= 0) {
+      steps.left = stepsInPiece;
+      yield;
+    }
+    const isLeaf = typeof member !== 'object' || member === null || isLosslessNumber(member);
+    const text = isLeaf ? canonical(member) : yield* canonicalInPieces(member, steps);
+    texts.push(isList ? text : `${JSON.stringify(name)}:${text}`);
+  }
+  return isList ? `[${texts.join()}]` : `{${texts.join()}}`;
 }
 
 /** Why a batch is none that a key may stand for; null: it is one. */

@@ -1,15 +1,17 @@
-import { scanStatements } from '../../../shared/sql/statements.ts';
-import { whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
+import { longFrom } from '../../../shared/pieces.ts';
+import {
+  type Statement as ScannedStatement,
+  scanInPieces,
+  scanStatements,
+} from '../../../shared/sql/statements.ts';
 import type { Known } from '../../catalogue/table-effects.ts';
 import type { BatchKey } from '../../execute/batch.ts';
 import type { HeldStep, Work } from '../../execute/executor.ts';
 import type { Statement } from '../../execute/preparation.ts';
 import { Exchange } from '../../http/exchange.ts';
 import { sendFailure } from '../../http/failure.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { Handler } from '../../http/router.ts';
 import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
 import { type Failure, refusal } from '../../reply/failure.ts';
 import type { FormatChoice } from '../../reply/format.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
@@ -24,12 +26,13 @@ import {
   statementOver,
 } from '../held-requests.ts';
 import { readJsonBody } from '../json-body.ts';
+import { type Asker, whyNotThen, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
-import { decideStatement } from '../statement.ts';
+import { decideThen, type StatementWish } from '../statement.ts';
 import { chooseMediaType, type MediaType, prefersGzip } from './accept.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
 import { checkHeaders, keyHeader } from './headers.ts';
-import { keyOf, onlyReads, whyUnfit } from './idempotency.ts';
+import { keyInPieces, keyOf, onlyReads, whyUnfit } from './idempotency.ts';
 import { type HeadsOf, nameLayout, rememberHeads } from './remembered-heads.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
 import { isJsonOnly } from './result-shape.ts';
@@ -61,12 +64,15 @@ type Asked = {
   readonly key: IdempotencyKey | null;
   /** Has the statement run in the transaction that its client holds; null: it runs by itself. */
   readonly runHeld: ((statement: Statement) => HeldStep) | null;
+  /** Whether it is worked on in pieces. */
+  readonly isLong: boolean;
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
 export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler {
   const [{ config, context }] = all;
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const { observe, longWork } = context;
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe, longWork };
   const headsOf = rememberHeads();
   const mayHaveKeys = takesKeys(all);
   const sections = new ServedSections(all, (served): Kept => ({ ...served, headsOf }));
@@ -79,8 +85,8 @@ export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler
       return;
     }
     const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
-    readJsonBody(request, response, record, bodies, (body) => {
-      const decoded = decodeQuery(body, sections.names);
+    readJsonBody(request, response, record, bodies, (body, parsed) => {
+      const decoded = decodeQuery(body, sections.names, parsed);
       if (!decoded.ok) {
         const { code, message } = decoded.fault;
         sendFailure(response, refusal(code, message), record.requestId);
@@ -88,27 +94,53 @@ export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler
       }
       const wanted = decoded.request;
       const kept = sections.of(wanted.section);
-      const key = keyOf(kept.config, keyHeader(headers), () => {
-        return { method, path, fields: decoded.exact() };
-      });
-      if (key !== null && 'code' in key) {
-        sendFailure(response, key, record.requestId);
-        return;
-      }
-      const type = key === null ? chooseFor(wanted, headers.accept) : chooseJson(headers.accept);
-      if (type === null) {
-        sendFailure(response, onlyJson, record.requestId);
-        return;
-      }
-      const query = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-      const asked = { request: query, type, mayCompress, key, runHeld: null };
-      const most = config.statementTimeoutMs;
-      const timeoutMs = Math.min(query.timeoutMs ?? most, most);
-      const read = { request, response, record, body, timeoutMs };
-      if (query.transaction === null) answer(kept, asked, response, record);
-      else answerHeld(held, sections, query.transaction, asked, read);
+      const asker = { response, record };
+      const isLong = parsed !== null;
+      const take = (key: IdempotencyKey | Failure | null) => {
+        if (key !== null && 'code' in key) {
+          sendFailure(response, key, record.requestId);
+          return;
+        }
+        const query = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
+        chooseThen(context, asker, query, key, headers.accept, (type) => {
+          const asked = { request: query, type, mayCompress, key, runHeld: null, isLong };
+          const most = config.statementTimeoutMs;
+          const timeoutMs = Math.min(query.timeoutMs ?? most, most);
+          const read = { request, response, record, body, timeoutMs };
+          if (query.transaction === null) decideThenAnswer(kept, asked, asker);
+          else answerHeld(held, sections, query.transaction, asked, read);
+        });
+      };
+      const keyed = () => ({ method, path, fields: decoded.exact() });
+      const header = keyHeader(headers);
+      if (isLong) workThen(context, asker, keyInPieces(kept.config, header, keyed()), take);
+      else take(keyOf(kept.config, header, keyed));
     });
   };
+}
+
+/** Chooses what the reply is; answers where none of what is accepted can be it. */
+function chooseThen(
+  context: Kept['context'],
+  asker: Asker,
+  request: QueryRequest,
+  key: IdempotencyKey | null,
+  accept: string | undefined,
+  use: (type: MediaType) => void,
+): void {
+  const take = (type: MediaType | null) => {
+    if (type !== null) use(type);
+    else sendFailure(asker.response, onlyJson, asker.record.requestId);
+  };
+  const type = chooseMediaType(accept);
+  if (type === 'application/json') take(type);
+  else if (key !== null || mayBeUndone(request)) take(chooseJson(accept));
+  else {
+    const choose = (statements: readonly ScannedStatement[]) =>
+      take(isJsonOnly(request.sql, statements) ? chooseJson(accept) : type);
+    if (request.sql.length <= longFrom) choose(scanStatements(request.sql));
+    else workThen(context, asker, scanInPieces(request.sql), choose);
+  }
 }
 
 /** A statement in the transaction with this token, wherever that is held. */
@@ -133,83 +165,70 @@ function answerHeld(
         return;
       }
       const runHeld = (statement: Statement) => held.transactions.run(one, statement);
-      answer(sections.of(section), { ...asked, runHeld }, read.response, read.record);
+      decideThenAnswer(sections.of(section), { ...asked, runHeld }, read);
     },
     over: (_ending, wasSent) => refuseHeld(read, statementOver(wasSent)),
   });
-}
-
-/** Null: what the statement's reply can be is not accepted. */
-function chooseFor(request: QueryRequest, accept: string | undefined): MediaType | null {
-  const type = chooseMediaType(accept);
-  if (type === 'application/json') return type;
-  if (!mayBeUndone(request) && !isJsonOnly(request.sql)) return type;
-  return chooseJson(accept);
 }
 
 function chooseJson(accept: string | undefined): MediaType | null {
   return chooseMediaType(accept, ['application/json']);
 }
 
+function decideThenAnswer(kept: Kept, asked: Asked, asker: Asker): void {
+  const { request, type, isLong } = asked;
+  const maxRows = leastLimit(request.maxRows ?? 0, kept.config.maxRows);
+  const wish: StatementWish = {
+    sql: request.sql,
+    params: request.params,
+    paramsKey: 'params',
+    readOnly: request.readOnly,
+    isSingle: true,
+    rollbackOnError: false,
+    asksServer: false,
+    format: `v1 ${type} ${nameLayout(request.layout)} ${maxRows}`,
+  };
+  decideThen(kept, wish, isLong, asker, (decided) => {
+    if (decided.ok) answer(kept, asked, decided.statement, maxRows, asker);
+    else sendFailure(asker.response, decided.failure, asker.record.requestId);
+  });
+}
+
 function answer(
-  { config, context, headsOf }: Kept,
-  { request, type, mayCompress, key, runHeld }: Asked,
-  response: OutgoingReply,
-  record: RequestRecord,
+  kept: Kept,
+  asked: Asked,
+  statement: Statement,
+  maxRows: number,
+  asker: Asker,
 ): void {
-  const maxRows = leastLimit(request.maxRows ?? 0, config.maxRows);
-  const decided = decideStatement(
-    config,
-    {
-      sql: request.sql,
-      params: request.params,
-      paramsKey: 'params',
-      readOnly: request.readOnly,
-      isSingle: true,
-      rollbackOnError: false,
-      asksServer: false,
-      format: `v1 ${type} ${nameLayout(request.layout)} ${maxRows}`,
-    },
-    context.mostStatementBytes(),
-    context.catalogue(),
-  );
-  if (!decided.ok) {
-    sendFailure(response, decided.failure, record.requestId);
-    return;
-  }
+  const { config, context, headsOf } = kept;
+  const { request, type, mayCompress, key } = asked;
+  const { response, record } = asker;
   const after = context.tokens.decode(response.req.headers);
   if (after !== null && 'code' in after) {
     sendFailure(response, after, record.requestId);
     return;
   }
-  const { statement } = decided;
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
-  const batchKey = key === null ? null : { ...key, timeoutMs };
-  const work =
-    runHeld === null
-      ? decideWork(context.catalogue(), request, statement, batchKey)
-      : decideHeld(statement, runHeld);
-  if ('code' in work) {
-    sendFailure(response, work, record.requestId);
-    return;
-  }
-  const format = chooseFormat(type, request.layout, headsOf, {
-    heads: headsOf('application/json', request.layout),
-    section: context.sectionJson,
-    requestId: record.requestId,
-    rowModule: context.rowModule,
-    maxRows,
-    maxResultBytes: config.maxResultBytes,
-    isReadOnly: work.isReadOnly,
-    isRead: statement.isRead,
-    renames: [!statement.isRead && !work.isReadOnly],
-    cutsLongWrites: isWithRows(statement),
-    isDryRun: request.isDryRun,
-    rowBounds: key === null ? null : new RowBounds(),
+  decideWorkThen(kept, asked, statement, timeoutMs, asker, (work) => {
+    const format = chooseFormat(type, request.layout, headsOf, {
+      heads: headsOf('application/json', request.layout),
+      section: context.sectionJson,
+      requestId: record.requestId,
+      rowModule: context.rowModule,
+      maxRows,
+      maxResultBytes: config.maxResultBytes,
+      isReadOnly: work.isReadOnly,
+      isRead: statement.isRead,
+      renames: [!statement.isRead && !work.isReadOnly],
+      cutsLongWrites: isWithRows(statement),
+      isDryRun: request.isDryRun,
+      rowBounds: key === null ? null : new RowBounds(),
+    });
+    const wish = { work, timeoutMs, record, format, mayCompress, after };
+    new Exchange(context, wish, response).start();
   });
-  const wish = { work, timeoutMs, record, format, mayCompress, after };
-  new Exchange(context, wish, response).start();
 }
 
 function chooseFormat(
@@ -228,41 +247,63 @@ function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
   return maxAffected !== null || isDryRun;
 }
 
-/** A statement by itself; or a batch of one, where it has a key, or is to be undone, perhaps. */
-function decideWork(
+/** Decides how a statement is run: by itself, in the transaction that its client holds, or as a batch of one. */
+function decideWorkThen(
+  { context }: Kept,
+  { request, key, runHeld }: Asked,
+  statement: Statement,
+  timeoutMs: number,
+  asker: Asker,
+  use: (work: Work) => void,
+): void {
+  if (runHeld === null && key === null && !mayBeUndone(request)) {
+    use(statement);
+    return;
+  }
+  const take = (work: Work | Failure) => {
+    if ('code' in work) sendFailure(asker.response, work, asker.record.requestId);
+    else use(work);
+  };
+  const step = runHeld?.(statement) ?? null;
+  const sql = statement.sql ?? '';
+  const question = { sql, readings: null, isReadOnly: step?.isReadOnly === true };
+  whyNotThen(context, asker, question, (reason) => {
+    if (step !== null) take(reason === null ? step : notInTransaction(reason));
+    else {
+      const batchKey = key === null ? null : { ...key, timeoutMs };
+      take(decideBatchOfOne(context.catalogue(), request, statement, batchKey, reason));
+    }
+  });
+}
+
+function notInTransaction(reason: string): Failure {
+  return refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
+}
+
+/** A batch of one, where a statement has a key, or is to be undone, perhaps. @param reason why it may not stand in a transaction */
+function decideBatchOfOne(
   catalogue: Known,
   request: QueryRequest,
   statement: Statement,
   key: BatchKey | null,
+  reason: string | null,
 ): Work | Failure {
-  if (key === null) {
-    return mayBeUndone(request) ? decideUndoable(statement, request, catalogue) : statement;
-  }
+  if (key === null) return decideUndoable(statement, request, catalogue, reason);
   if (statement.isRead) return onlyReads;
   const batch = mayBeUndone(request)
-    ? decideUndoable(statement, request, catalogue)
-    : decideSingle(statement);
+    ? decideUndoable(statement, request, catalogue, reason)
+    : decideSingle(statement, reason);
   if ('code' in batch) return batch;
   return whyUnfit(batch) ?? { ...batch, key };
-}
-
-/** A statement in a transaction that its client holds; or why it may not stand in one. */
-function decideHeld(
-  statement: Statement,
-  runHeld: (statement: Statement) => HeldStep,
-): HeldStep | Failure {
-  const step = runHeld(statement);
-  const reason = whyNotInTransaction(statement.sql ?? '', null, step.isReadOnly);
-  return reason === null
-    ? step
-    : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
 }
 
 const writes: ReadonlySet<string> = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'WITH']);
 
 /** Whether its rows, if it has some, are those that it has written. */
-function isWithRows({ sql, isRead }: Statement): boolean {
-  return !isRead && writes.has(scanStatements(sql ?? '')[0]?.verb ?? '');
+function isWithRows({ sql, isRead, analysis }: Statement): boolean {
+  if (isRead) return false;
+  const [first] = analysis?.scanned ?? scanStatements(sql ?? '');
+  return writes.has(first?.verb ?? '');
 }
 
 /** The lower of two limits of which 0 is none. */

@@ -2,6 +2,7 @@
 // Must not know how a request is answered, nor what its SQL says.
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import type { V1Layout } from '../../reply/formats/v1-cells.ts';
+import type { ParsedObject } from '../json-text.ts';
 import {
   decodeFields,
   type FieldCheck,
@@ -64,9 +65,13 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 /** The names of the fields that are taken. */
 export const queryFields: readonly string[] = [...checks.keys()];
 
-/** `sections` is what the field `section` may say. Never throws. */
-export function decodeQuery(body: Buffer, sections: readonly string[]): DecodedQuery {
-  const decoded = decodeFields(body, sections, checks);
+/** `sections` is what the field `section` may say, `known` what the body says, where that is known already. Never throws. */
+export function decodeQuery(
+  body: Buffer,
+  sections: readonly string[],
+  known: ParsedObject | null = null,
+): DecodedQuery {
+  const decoded = decodeFields(body, sections, checks, known);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const sql = (fields.sql as string | undefined) ?? '';

@@ -1,6 +1,7 @@
 // Decodes what a client asks of /v1/transaction and the two below it into one checked shape each.
 // Must not know transactions.
 import { type Isolation, isolationLevels } from '../../../shared/sql/isolation.ts';
+import type { ParsedObject } from '../json-text.ts';
 import {
   decodeFields,
   type FieldCheck,
@@ -54,8 +55,12 @@ export const beginFields: readonly string[] = [...beginChecks.keys()];
 export const endFields: readonly string[] = [...endChecks.keys()];
 
 /** `sections` is what the field `section` may say. Never throws. */
-export function decodeBegin(body: Buffer, sections: readonly string[]): Decoded<BeginRequest> {
-  const decoded = decodeFields(body, sections, beginChecks);
+export function decodeBegin(
+  body: Buffer,
+  sections: readonly string[],
+  known: ParsedObject | null = null,
+): Decoded<BeginRequest> {
+  const decoded = decodeFields(body, sections, beginChecks, known);
   if (!decoded.ok) return decoded;
   const { section, isolation, read_only, timeout_ms } = decoded.fields;
   return {
@@ -70,8 +75,12 @@ export function decodeBegin(body: Buffer, sections: readonly string[]): Decoded<
 }
 
 /** The same for COMMIT and ROLLBACK. */
-export function decodeEnd(body: Buffer, sections: readonly string[]): Decoded<EndRequest> {
-  const decoded = decodeFields(body, sections, endChecks);
+export function decodeEnd(
+  body: Buffer,
+  sections: readonly string[],
+  known: ParsedObject | null = null,
+): Decoded<EndRequest> {
+  const decoded = decodeFields(body, sections, endChecks, known);
   if (!decoded.ok) return decoded;
   const { section, transaction, timeout_ms } = decoded.fields;
   if (typeof transaction !== 'string') {

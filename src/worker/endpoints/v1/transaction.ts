@@ -20,6 +20,7 @@ import {
   refuseHeld,
 } from '../held-requests.ts';
 import { readJsonBody } from '../json-body.ts';
+import type { ParsedObject } from '../json-text.ts';
 import { sendText } from '../send-text.ts';
 import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
 import { chooseMediaType } from './accept.ts';
@@ -141,20 +142,25 @@ function run(
 /** A handler of bodies that are read and decoded. */
 function reading<Request extends { readonly timeoutMs: number | null }>(
   all: AllServed,
-  decode: (body: Buffer, sections: readonly string[]) => Decoded<Request>,
+  decode: (
+    body: Buffer,
+    sections: readonly string[],
+    known: ParsedObject | null,
+  ) => Decoded<Request>,
   answer: (request: Request, sections: ServedSections<Served>, read: ReadRequest) => void,
 ): Handler {
   const [{ config, context }] = all;
   const sections = new ServedSections(all, (served) => served);
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe: context.observe };
+  const { observe, longWork } = context;
+  const bodies = { maxRequestBytes: config.maxRequestBytes, observe, longWork };
   return (request, response, _head, record) => {
     if (chooseMediaType(request.headers.accept, ['application/json']) === null) {
       response.shouldKeepAlive = false;
       sendFailure(response, onlyJson, record.requestId);
       return;
     }
-    readJsonBody(request, response, record, bodies, (body) => {
-      const decoded = decode(body, sections.names);
+    readJsonBody(request, response, record, bodies, (body, parsed) => {
+      const decoded = decode(body, sections.names, parsed);
       if (decoded.ok) {
         const most = config.statementTimeoutMs;
         const timeoutMs = Math.min(decoded.request.timeoutMs ?? most, most);

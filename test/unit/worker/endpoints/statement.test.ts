@@ -54,7 +54,7 @@ test('a section that only reads, or a request, refuses a write and runs a read R
 test('a batch that only reads runs in a transaction, whether it asks for one or not', () => {
   const batchOf = (section: boolean, readOnly: boolean) => {
     const request: BatchRequest = {
-      statements: [{ sql: 'select 1', params: null, expect: null }],
+      statements: [{ sql: 'select 1', params: [], expect: null }],
       isAtomic: false,
       isolation: null,
       readOnly,
