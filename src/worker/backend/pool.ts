@@ -1,7 +1,7 @@
 // The worker's sessions and the bounded queue in front of them.
 // Must not know what a statement is, nor HTTP.
 import { performance } from 'node:perf_hooks';
-import { quit } from '../../shared/mysql/commands.ts';
+import { ping, quit } from '../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { IndexedSet } from '../indexed-set.ts';
@@ -15,6 +15,7 @@ import { Relief } from './relief.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
+import { needsPings, transactionBoundS } from './transaction-bound.ts';
 import type { Verdict, Waiter, WaitLimit } from './waiter.ts';
 
 /** How often the pool looks for requests that have waited for too long. */
@@ -52,6 +53,9 @@ export type PoolObservations = {
   readonly resetsFailed: number;
 };
 
+/** Idle sessions are pinged so often where the server would end them: several times within its bound. */
+const pingEveryMs = (transactionBoundS * 1000) / 4;
+
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
 export class Pool implements SessionEvents, ProbedPool {
   /** How many wait, for a session or for what somebody else will get from one. */
@@ -67,6 +71,7 @@ export class Pool implements SessionEvents, ProbedPool {
   /** Looks for those who have waited for too long. */
   readonly #relief: Relief;
   readonly #backlog: Backlog;
+  readonly #pings: NodeJS.Timeout;
   #keepsIdle = true;
   #isClosing = false;
   #onEmpty: (() => void) | null = null;
@@ -84,6 +89,7 @@ export class Pool implements SessionEvents, ProbedPool {
       () => this.queue.length > 0,
       () => this.refuseLate(performance.now()),
     );
+    this.#pings = setInterval(() => this.#pingIdle(), pingEveryMs).unref();
   }
 
   /** The longest wait for a session, in ms. */
@@ -213,6 +219,7 @@ export class Pool implements SessionEvents, ProbedPool {
   close(): Promise<void> {
     this.#isClosing = true;
     this.#relief.end();
+    clearInterval(this.#pings);
     this.#source.close();
     this.queue.refuseAll('stopping');
     for (const session of this.#idle.splice(0)) dismiss(session);
@@ -309,6 +316,22 @@ export class Pool implements SessionEvents, ProbedPool {
         // The connection is lost by now, and `#lost` has been told.
       },
     );
+  }
+
+  /** What is granted meanwhile has its statement behind the ping. */
+  #pingIdle(): void {
+    const now = performance.now();
+    for (const session of this.#idle) {
+      const { connection, aliveAt } = session;
+      if (!needsPings(connection) || now - aliveAt < pingEveryMs) continue;
+      ping(connection).then(
+        () => {
+          session.aliveAt = performance.now();
+        },
+        // The connection is lost by now, and `#lost` has been told.
+        () => {},
+      );
+    }
   }
 
   #lost(session: Session, reason: Error, wasAsked: boolean): void {

@@ -16,6 +16,7 @@ import { queryHeadBytes } from '../../shared/mysql/query-attributes.ts';
 import type { Indexed } from '../indexed-set.ts';
 import { prepare } from './bounded.ts';
 import { fetchCommandLimit, mostTextBytes } from './packet-limit.ts';
+import { boundTransactions } from './transaction-bound.ts';
 
 /** What every session starts from. */
 export type SessionSettings = {
@@ -27,11 +28,14 @@ export type SessionSettings = {
 /**
  * What the gateway needs: its own character set; autocommit, because a global autocommit=0 would lose
  * writes at the next reset; no completion_type, because ROLLBACK and COMMIT would begin another transaction,
- * or end the connection; the session tracker, because its flag tells a session that was changed. While a client reads 1.3 MiB, a third
- * of a send buffer, MySQL may be able to write nothing: at 0.5 KB/s that takes 44 minutes. The gateway itself ends a reader that stalls.
+ * or end the connection; the session tracker, because its flag tells a session that was changed; a bound for transactions in which
+ * nothing runs, which init_sql may change. While a client reads 1.3 MiB, a third of a send buffer, MySQL may be able to write nothing:
+ * at 0.5 KB/s that takes 44 minutes. The gateway itself ends a reader that stalls.
  */
-const gatewaySettings =
-  'SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600';
+function gatewaySettings(connection: Connection): string {
+  const bound = boundTransactions(connection);
+  return `SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600, ${bound}`;
+}
 
 /** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it anew. */
 export const forgetFoundRows = 'SELECT 1 LIMIT 0';
@@ -116,7 +120,7 @@ export function prepareSession(
   settings: SessionSettings,
   signal: AbortSignal,
 ): Promise<Session> {
-  const statements = [gatewaySettings, ...settings.initStatements, forgetFoundRows];
+  const statements = [gatewaySettings(connection), ...settings.initStatements, forgetFoundRows];
   return prepare(connection, signal, async () => {
     const [identity, commandLimitBytes, role] = await Promise.all([
       fetchIdentity(connection),

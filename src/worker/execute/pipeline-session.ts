@@ -210,10 +210,11 @@ function createLook(session: Session, consistency: Consistency) {
  */
 export async function limitStatements(session: Session): Promise<void> {
   const { connection } = session;
+  // Nothing is open between its statements: no bound is needed, nor pings.
   const sql =
     connection.flavour === 'mariadb'
       ? `SET SESSION max_statement_time=${pipelineLimitMs / 1000}`
-      : `SET SESSION max_execution_time=${pipelineLimitMs}`;
+      : `SET SESSION max_execution_time=${pipelineLimitMs}, wait_timeout=DEFAULT`;
   session.isFresh = false;
   const timer = setTimeout(
     () => connection.destroy(new Error('the session was not limited in time')),

@@ -7,6 +7,7 @@ import type { Isolation } from '../../shared/sql/isolation.ts';
 import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
 import type { Session } from '../backend/session.ts';
 import type { Holder } from '../backend/session-share.ts';
+import { boundIdling } from '../backend/transaction-bound.ts';
 import type { Refusal, Waiter, WaitLimit } from '../backend/waiter.ts';
 import { type Arrival, nothingSeen, type Seen } from '../consistency/consistency.ts';
 import type { Token } from '../consistency/token.ts';
@@ -37,11 +38,19 @@ type Phase = 'created' | 'sharing' | 'queued' | 'working' | 'ended';
 const unreachable: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 const separator = '\n;';
 
+/** What is asked for. */
+export type BeginWish = {
+  readonly wish: TransactionCharacteristics;
+  readonly after: Token | null;
+  readonly idleMs: number;
+};
+
 /** A beginning. Whoever created it starts it, and may stop it at any time. */
 export class BeginRun implements Execution, Holder, Waiter {
   readonly #context: RunContext;
   readonly #wish: TransactionCharacteristics;
   readonly #after: Token | null;
+  readonly #idleMs: number;
   readonly #onBegun: (begun: Begun) => void;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
@@ -53,11 +62,12 @@ export class BeginRun implements Execution, Holder, Waiter {
 
   /**
    * @param after what the client has seen before; null: it does not say
+   * @param idleMs how long its client may leave it idle
    * @param onBegun called before the end is told, if at all: the session and its room are whoever's who is called
    */
   constructor(
     context: RunContext,
-    { wish, after }: { readonly wish: TransactionCharacteristics; readonly after: Token | null },
+    { wish, after, idleMs }: BeginWish,
     onBegun: (begun: Begun) => void,
     events: RunEvents,
     times: RunTimes,
@@ -65,6 +75,7 @@ export class BeginRun implements Execution, Holder, Waiter {
     this.#context = context;
     this.#wish = wish;
     this.#after = after;
+    this.#idleMs = idleMs;
     this.#onBegun = onBegun;
     this.#events = events;
     this.#times = times;
@@ -188,7 +199,8 @@ export class BeginRun implements Execution, Holder, Waiter {
     if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
     if (this.#isOver) return null;
     session.isFresh = false;
-    const answered = await lease.ask(beginText(this.#wish, savepoint), ofTransaction);
+    const bound = boundIdling(session.connection, this.#idleMs);
+    const answered = await lease.ask(beginText(this.#wish, savepoint, bound), ofTransaction);
     if (answered.kind === 'lost') return unreachable;
     return answered.error === null ? null : refusedEnd(answered.error);
   }
@@ -217,6 +229,7 @@ export class BeginRun implements Execution, Holder, Waiter {
 function beginText(
   { isolation, isReadOnly, hasSnapshot }: TransactionCharacteristics,
   savepoint: string,
+  bound: string,
 ): string {
   const characteristics = [
     ...(hasSnapshot ? ['WITH CONSISTENT SNAPSHOT'] : []),
@@ -227,6 +240,7 @@ function beginText(
     ...(isolation === null ? [] : [`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`]),
     `START TRANSACTION ${characteristics}`.trimEnd(),
     `SAVEPOINT ${savepoint}`,
+    `SET SESSION ${bound}`,
   ].join(separator);
 }
 

@@ -121,7 +121,7 @@ export class HeldTransactions {
           (context, to) =>
             new BeginRun(
               context,
-              { wish, after },
+              { wish, after, idleMs: home.times.idleMs },
               (begun) => this.#hold(home, name, begun),
               to,
               times,

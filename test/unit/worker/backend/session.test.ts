@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forgetFoundRows, prepareSession } from '../../../../src/worker/backend/session.ts';
+import { boundTransactions } from '../../../../src/worker/backend/transaction-bound.ts';
 import { createScriptedConnection } from '../../support/scripted-connection.ts';
 
 test('a reset brings back the database, the role, the settings of the gateway and of the operator, and forgets found rows', async () => {
@@ -21,7 +22,7 @@ test('a reset brings back the database, the role, the settings of the gateway an
     'resetConnection',
     'initDb world',
     'SET ROLE `reader`',
-    'SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600',
+    `SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600, ${boundTransactions(connection)}`,
     "SET time_zone = '+00:00'",
     forgetFoundRows,
   ]);
