@@ -4,9 +4,9 @@ import type { Mutation } from '../mutation.ts';
 export const outcomeMutations: readonly Mutation[] = [
   {
     name: 'proof-without-tables',
-    promise: 'a free key proves nothing of tables that are not known',
+    promise: 'a free key proves nothing of tables that are not undone',
     file: 'src/worker/execute/keyed-run.ts',
-    before: "isKnown(this.#batch) ? 'rolled_back' : 'unknown'",
+    before: "this.#isBarring ? 'unknown' : 'rolled_back'",
     after: "'rolled_back'",
     tests: ['test/unit/worker/execute/keyed-run.test.ts'],
   },
@@ -14,8 +14,8 @@ export const outcomeMutations: readonly Mutation[] = [
     name: 'rollback-without-proof',
     promise: 'a ROLLBACK says that all is undone only where the transaction was there to its end',
     file: 'src/worker/transactions/ending-jobs.ts',
-    before: "undone === 'rolled_back' || undone === 'unknown' ? 'all' : 'a part'",
-    after: "undone !== 'partial' ? 'all' : 'a part'",
+    before: "undoneBut[left === 'unknown' && !isDoubted ? 'nothing' : left]",
+    after: "undoneBut['nothing']",
     tests: ['test/unit/worker/transactions/ending-jobs.test.ts'],
   },
   {
