@@ -18,7 +18,8 @@ async function heardIdle(server: { flavour: string; serverVersion: string }, isL
   mock.timers.enable({ apis: ['setInterval'] });
   const connection = Object.assign(createScriptedConnection(), server);
   const session = createScriptedSession(connection);
-  const settings = { size: 1, queue: 1, onOpened: () => {}, mayLend: null, onRelease: () => {} };
+  const sizes = { size: 1, queue: 1, maxWaitMs: 5_000 };
+  const settings = { ...sizes, onOpened: () => {}, mayLend: null, onRelease: () => {} };
   const pool = new Pool(
     { ...settings, open: async () => session, log: silentLog },
     new Reachability(silentLog, { address: 'db', account: 'app' }),
