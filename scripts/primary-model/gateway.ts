@@ -153,7 +153,8 @@ function see(server: ModelServer, at: number, world: World): Seen {
     group: null,
     askedAt: 0,
   };
-  return { view, earlier: [], address: `${names[at]}:1`, provenBy: null, notYet: null };
+  // It is looked at more often than anything happens.
+  return { view, earlier: [view], address: `${names[at]}:1`, provenBy: null, notYet: null };
 }
 
 function sourceAt(source: number, world: World): Source {

@@ -24,8 +24,6 @@ export type Choice = {
   readonly reason: string;
   /** Several are eligible, and it cannot be told which is the one. */
   readonly isContested: boolean;
-  /** It holds until the primary is looked at again: nothing is learnt of others that can be written to. */
-  readonly isProvisional: boolean;
   /** What an operator should know all the same; null: nothing. */
   readonly warning: string | null;
   /** Those that could be written to, and may not be. */
@@ -36,7 +34,6 @@ const nobody = {
   primary: null,
   reason: '',
   isContested: false,
-  isProvisional: false,
   warning: null,
   refused: new Map<Standing, Refusal>(),
 } as const;
@@ -102,8 +99,7 @@ function chooseAmong(eligible: readonly Standing[], scene: Scene): Choice {
   const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
   // What has been written there since it was looked at last is not known yet.
   if (inUse !== undefined && eligible.some((one) => isAheadOfLook(one, inUse))) {
-    const reason = 'in use, and not looked at since another one was found writable';
-    return { ...settled(inUse, reason), isProvisional: true };
+    return settled(inUse, 'in use, and not looked at since another one was found writable');
   }
   const remembered = eligible.find((one) => isRemembered(one, scene));
   if (remembered !== undefined && mayStay(remembered, eligible, scene)) {

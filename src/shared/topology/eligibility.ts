@@ -118,7 +118,9 @@ function whyAgainst(one: Standing, other: Standing, scene: Scene): Refusal | nul
   if (sources.length > 0) {
     const isAhead = !holds(one, other, scene);
     return findFirst(sources, (source) => {
-      const isStale = isOutOfDate(one, other, scene) || followsPredecessor(one, source, scene);
+      const isStale =
+        (isOutOfDate(one, other, scene) && !hasMoved(other, source, scene)) ||
+        followsPredecessor(one, source, scene);
       return (
         whyLeft(one, other, source, scene) ?? whyElsewhere(other, source, isAhead, isStale, scene)
       );
@@ -130,6 +132,12 @@ function whyAgainst(one: Standing, other: Standing, scene: Scene): Refusal | nul
 /** It was not seen behind the remembered primary since that was chosen: it tells of older days. */
 function isOutOfDate(one: Standing, other: Standing, scene: Scene): boolean {
   return isRemembered(one, scene) && !wasBehindPrimary(other, scene);
+}
+
+/** Whether it is remembered to have followed another server: whatever it tells is news. */
+function hasMoved(other: Standing, source: RememberedSource, scene: Scene): boolean {
+  const before = rememberedReplica(other.identity, scene);
+  return before !== null && !isSameSource(before.follows, source);
 }
 
 /** Whether a source is the remembered primary, whose place this one takes. */
@@ -145,9 +153,7 @@ function whyLeft(
   scene: Scene,
 ): Refusal | null {
   if (!isRemembered(one, scene) || !wasBehindPrimary(other, scene)) return null;
-  const before = rememberedReplica(other.identity, scene);
-  if (before === null || isSameSource(before.follows, source)) return null;
-  if (seenSource(source, scene) !== null) return null;
+  if (!hasMoved(other, source, scene) || seenSource(source, scene) !== null) return null;
   return {
     rule: 'replica_left',
     evidence: `${nameOf(other)} was its replica, and follows a server now that cannot be seen`,

@@ -98,7 +98,7 @@ export function judge(
     none: source === null ? whyNone(choice) : null,
     isContested: choice.isContested,
     warning: choice.warning,
-    memory: remembers ? learn(scene, source, choice.isProvisional) : memory,
+    memory: remembers ? learn(scene, source) : memory,
   };
 }
 

@@ -27,13 +27,8 @@ import {
 /**
  * The memory after a decision: the one in force if nothing is new, and null if there is nothing to remember.
  * @param primary where writes go; null: nowhere
- * @param isProvisional it may prove to be another one at the next look: no server counts as passed over
  */
-export function learn(
-  scene: Scene,
-  primary: Standing | null,
-  isProvisional: boolean,
-): PrimaryMemory | null {
+export function learn(scene: Scene, primary: Standing | null): PrimaryMemory | null {
   const { memory } = scene;
   if (primary === null) return memory === null ? null : learnWithout(scene, memory);
   const isSame = isRemembered(primary, scene);
@@ -44,9 +39,8 @@ export function learn(
   for (const other of scene.standing) {
     if (other === primary) continue;
     const learnt = learnReplica(other, primary, begun);
-    if (learnt === 'passed over') {
-      if (!isProvisional) replicas.delete(other.identity);
-    } else if (learnt !== null) replicas.set(other.identity, learnt);
+    if (learnt === 'passed over') replicas.delete(other.identity);
+    else if (learnt !== null) replicas.set(other.identity, learnt);
   }
   return finish(memory, { ...begun.memory, replicas: [...replicas.values()] });
 }

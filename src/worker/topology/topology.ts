@@ -4,6 +4,7 @@ import type { ConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Log } from '../../shared/process/log.ts';
+import { isRemembering } from '../../shared/topology/choice.ts';
 import {
   type Judgement,
   judge,
@@ -135,9 +136,8 @@ export class Topology {
     if (this.primary !== null) return this.primary !== at;
     const { inForce } = this.#memory;
     const { address, view } = this.#candidates[at] as Candidate;
-    return (
-      inForce !== null && view !== null && inForce.primary.identity !== identityOf(address, view)
-    );
+    if (inForce === null || view === null || !isRemembering(view)) return false;
+    return inForce.primary.identity !== identityOf(address, view);
   }
 
   /** Somebody has seen something that does not fit: it is looked at now. */
@@ -208,6 +208,7 @@ export class Topology {
     if (this.isComplete) {
       const seen = this.#candidates.map((candidate) => candidate.seen);
       const { inForce } = this.#memory;
+      this.#refreshReference();
       const judged = judge(seen, this.#reference, inForce);
       const { memory } = judged;
       if (memory !== null) this.#memory.propose(memory, judged.primary === null);
@@ -215,6 +216,13 @@ export class Topology {
       else this.#follow(judged);
     }
     this.#settings.onLook();
+  }
+
+  /** How far it had come is known the better the later it was looked at, be it read-only by then. */
+  #refreshReference(): void {
+    const { name } = this.#reference?.identity ?? { name: null };
+    const latest = this.#candidates.find(({ view }) => view?.identity.name === name);
+    this.#reference = latest?.view ?? this.#reference;
   }
 
   #follow(judged: Judgement): void {

@@ -72,6 +72,16 @@ test('a former primary that alone is reached is refused, by a gateway that has s
   assert.match(found.evidence, /^candidate 1 is writable, but another server is remembered/);
 });
 
+test('a replica that was not seen behind the primary speaks against it once it follows another server than it did', () => {
+  const alone = [start[0], '2', '3'] as const;
+  const stranger = ['1', replica('2', '1', { isConnected: false }), '3'] as const;
+  const found = look(alone, stranger, [back, replica('2', '3'), '3']);
+  assert.deepEqual([found.primary, found.rule], [null, 'replica_elsewhere']);
+  // It follows the server that it followed before the primary was one: that is no news.
+  const late = look(start, promoted, ['1', writable('2'), replica('3', '1')]);
+  assert.equal(late.primary, 1);
+});
+
 test('a former primary without a known position has followed nobody, as far as can be told', () => {
   const silent = { ...back, position: null };
   const found = look(start, promoted, [silent, '2', '3']);
