@@ -37,7 +37,9 @@ const database = useDatabase({
     await createGate(prepared, 'report');
     await prepared.query(`
       create table place (id int primary key, name varchar(60) not null);
-      insert into place values (1, 'Baku'), (2, 'Longyearbyen')`);
+      insert into place values (1, 'Baku'), (2, 'Longyearbyen');
+      create user operated@'%' identified by 'operated';
+      grant all on ${prepared.name}.* to operated@'%'`);
   },
 });
 
@@ -69,10 +71,10 @@ function tellInTurn(
 }
 
 async function prepare(settings: Settings = {}, scheme = 'http'): Promise<Situation> {
-  const { name, host, port, user, password, flavour } = database;
+  const { name, host, port, flavour } = database;
   const address = `127.0.0.1:${await freePort()}`;
   const usual = {
-    ...{ database: name, host, port: String(port), user, password: password || null },
+    ...{ database: name, host, port: String(port), user: 'operated', password: 'operated' },
     ...{ listen: address, workers: '2' },
     ...settings,
   };
