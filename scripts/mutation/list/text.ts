@@ -30,8 +30,8 @@ export const textMutations: readonly Mutation[] = [
     name: 'stored-function-by-its-schema',
     promise: 'a function with a schema before it is no built-in',
     file: 'src/shared/sql/facts.ts',
-    before: 'if (this.#dotted) this.unknownCall = true;\n    else if',
-    after: 'if',
+    before: 'if (this.#dotted) {\n      this.unknownCall = true;',
+    after: 'if (this.#dotted) {',
     tests: ['test/unit/shared/sql/classify.test.ts'],
   },
   {
