@@ -1,24 +1,29 @@
 // What a client has acknowledged is seen at once, over TCP, by IPv4 and IPv6, and over TLS; elsewhere the kernel's word has to do.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, createServer, type ListenOptions, type Socket } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type ListenOptions, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
 import { takenBytes } from '../../../../src/worker/http/node-internals.ts';
 import { type Peer, Peers } from '../../../../src/worker/http/peers.ts';
+import { createAuthority } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { createWorkspace } from '../../../support/workspace.ts';
 
 /** More than all buffers on the way have. */
 const length = 64 * 1024 ** 2;
 
+function write(socket: Socket): void {
+  socket.on('error', () => {});
+  socket.write(Buffer.alloc(length));
+}
+
 /** Both ends of a connection on which `length` bytes are on their way and nobody reads. */
 async function fill(t: TestContext, place: ListenOptions) {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.write(Buffer.alloc(length));
-  });
+  const server = createServer(write);
   server.listen(place);
   await once(server, 'listening');
   const accepted = once(server, 'connection') as Promise<[Socket]>;
@@ -34,13 +39,40 @@ async function fill(t: TestContext, place: ListenOptions) {
     socket.destroy();
     server.close();
   });
+  await stopped(socket);
+  return { client, socket };
+}
+
+/** The same over TLS. */
+async function fillOverTls(t: TestContext) {
+  const workspace = createWorkspace('peers', () => {});
+  t.after(workspace.remove);
+  const { cert, key } = createAuthority(workspace.path).issue('server');
+  const server = createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, write);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const accepted = once(server, 'secureConnection') as Promise<[Socket]>;
+  const { port } = server.address() as AddressInfo;
+  const client = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  client.pause();
+  const [socket] = await accepted;
+  t.after(() => {
+    client.destroy();
+    socket.destroy();
+    server.close();
+  });
+  await stopped(socket);
+  return { client, socket };
+}
+
+/** Resolves when the kernel takes no more. */
+async function stopped(socket: Socket): Promise<void> {
   let taken = -1;
   await eventually('the kernel takes no more', () => {
     const before = taken;
     taken = takenBytes(socket);
     return taken > 0 && taken === before;
   });
-  return { client, socket };
 }
 
 /** Reads so many bytes, and no more. */
@@ -62,9 +94,15 @@ async function settled(peer: Peer): Promise<number> {
   return last;
 }
 
-for (const host of ['127.0.0.1', '::1']) {
-  test(`a client at ${host} that reads a part is seen before the kernel takes more`, async (t) => {
-    const { client, socket } = await fill(t, { host, port: 0 });
+const ways = {
+  'over IPv4': (t: TestContext) => fill(t, { host: '127.0.0.1', port: 0 }),
+  'over IPv6': (t: TestContext) => fill(t, { host: '::1', port: 0 }),
+  'over TLS': fillOverTls,
+};
+
+for (const [way, connected] of Object.entries(ways)) {
+  test(`a client ${way} that reads a part is seen before the kernel takes more`, async (t) => {
+    const { client, socket } = await connected(t);
     const peer = new Peers(clientTimeouts).of(socket);
     const before = await settled(peer);
     const takenBefore = takenBytes(socket);
