@@ -35,7 +35,7 @@ before(async () => {
   await set.waitForCatchUp();
 });
 after(async () => {
-  await shared?.stop();
+  await stopShared();
   await set?.stop();
 });
 
@@ -55,6 +55,11 @@ async function withSharedGateway(use: (gateway: Gateway) => Promise<void>): Prom
     await rolesBecome({ ...shared, section }, ['primary', 'replica', 'replica']);
   }
   await use(shared);
+}
+
+async function stopShared(): Promise<void> {
+  await shared?.stop();
+  shared = null;
 }
 
 async function withGateway(
@@ -132,6 +137,8 @@ test('a batch with a key whose COMMIT is refused by a primary that has become re
 
 test('a name that leads to another server is followed, though the one before still answers', async (t) => {
   if (!replicationHere(t)) return;
+  // It would see two servers that can be written to, and remember for the next tests that one was passed over.
+  await stopShared();
   let upstream = serverAt(0).ownPort;
   const name: FaultProxy = await startFaultProxy(() => ({ host: '127.0.0.1', port: upstream }));
   const host = `127.0.0.1:${name.port}, 127.0.0.1:${serverAt(2).port}`;
