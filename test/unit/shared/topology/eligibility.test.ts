@@ -224,3 +224,14 @@ test('a server that returns is not used at once, and speaks against others at on
   const found = judge([away('1'), returning, seen(replica('3', '2'))], null, memory);
   assert.deepEqual([found.primary, found.none?.reason], [null, 'returning']);
 });
+
+test('a former primary that returns is refused while its idle successor follows a server that the account may not see', () => {
+  const hidden = (number: string) =>
+    createView(number, { state, isReadOnly: true, following: { kind: 'somebody', sources: [] } });
+  const found = look(
+    [start[0], hidden('2'), '3'],
+    ['1', writable('2'), '3'],
+    [back, hidden('2'), '3'],
+  );
+  assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);
+});
