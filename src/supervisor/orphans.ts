@@ -18,30 +18,47 @@ const goneBoundMs = 2000;
 const pollMs = 10;
 
 /**
- * Ends the orphans of a pidfile's instance and waits until they are gone; the ids of those it ended. The caller holds
- * the claim. Workers that drain beside it are known by the lock of their instance, wherever their supervisor is.
+ * Ends the orphans of a pidfile's instance and waits until they, and workers that are just ending, are gone. Returns the ids of
+ * those it ended. The caller holds the claim. Workers that drain beside it are known by the lock of their instance, wherever their supervisor is.
  */
 export async function endOrphans(pidfile: string): Promise<readonly number[]> {
   const instance = instanceOf(pidfile);
   const draining = await drainingSupervisor(pidfile);
   const isOrphan = (pid: number) => isOrphanOf(pid, instance, draining);
-  const ended = findOrphans(isOrphan).filter(({ pid, started }) => {
+  const ended = findProcesses(isOrphan).filter(({ pid, started }) => {
     // Looked at once more, a moment before: an id may have passed to somebody else.
     if (startTime(pid) !== started || !isOrphan(pid)) return false;
     return kill(pid);
   });
+  const awaited = [...ended, ...findProcesses(isLeaving)];
   const deadline = performance.now() + goneBoundMs;
   const isThere = ({ pid, started }: Found) => startTime(pid) === started && !isZombie(pid);
-  while (ended.some(isThere) && performance.now() < deadline) await delay(pollMs);
+  while (awaited.some(isThere) && performance.now() < deadline) await delay(pollMs);
   return ended.map(({ pid }) => pid);
 }
 
 type Found = { readonly pid: number; readonly started: string };
 
-function findOrphans(isOrphan: (pid: number) => boolean): readonly Found[] {
+/**
+ * Whether a worker, of any instance, is just ending by itself: the kernel has taken its memory, and with it its marks, but not yet its
+ * sockets.
+ */
+function isLeaving(pid: number): boolean {
+  return (
+    commandOf(pid)?.startsWith('dbhttpd: worker') === true &&
+    read(`/proc/${pid}/environ`) === '' &&
+    !isZombie(pid)
+  );
+}
+
+function commandOf(pid: number): string | null {
+  return read(`/proc/${pid}/comm`);
+}
+
+function findProcesses(isMeant: (pid: number) => boolean): readonly Found[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid || !isOrphan(pid)) return [];
+    if (!Number.isInteger(pid) || pid === process.pid || !isMeant(pid)) return [];
     const started = startTime(pid);
     return started === null ? [] : [{ pid, started }];
   });
