@@ -10,6 +10,7 @@ import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
 import { help, type Order, parseCommand } from './options.ts';
+import { runPartitions } from './partitions.ts';
 import { runRestarts } from './restarts.ts';
 import { runSlow } from './slow.ts';
 
@@ -37,6 +38,8 @@ function longestMs(order: Order): number {
       return 2 * spareMs;
     case 'keys':
       return order.batches * 100 + spareMs;
+    case 'partitions':
+      return order.minutes * 60_000 + 2 * spareMs;
     case 'explore':
       return order.seed === null ? order.minutes * 60_000 + exploreSpareMs : oneRoundMs;
     default:
@@ -58,6 +61,8 @@ function run(order: Order): Promise<Verdict[]> {
       return runSlow(say);
     case 'keys':
       return runKeys(order, say);
+    case 'partitions':
+      return runPartitions(order, say);
     case 'explore':
       return runExplore(order, say);
     default:

@@ -9,6 +9,7 @@ export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak exports [--rows <n>] [--cuts <n>]    (2000000, 5)
        scripts/soak slow
        scripts/soak keys [--batches <n>] [--seed <n>]    (10000)
+       scripts/soak partitions [--minutes <n>] [--seed <n>]    (20)
        scripts/soak explore [--minutes <n>] [--seed <n>] [--only <word>]    (30)
        scripts/soak --help
 
@@ -23,6 +24,8 @@ Long runs of the real daemon before a private MariaDB, on the loopback address; 
   slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
   keys       batches with idempotency keys through a line that cuts, holds and drops around COMMIT, while workers are killed
              and the database crashes: each is executed once, whoever repeats it. The seed is printed
+  partitions three servers that replicate: links are cut, primaries killed, replicas promoted, former primaries brought back writable, workers
+             killed, the gateway restarted. Nothing is lost or written twice, and only the primary is written to. The seed is printed
   explore    every random test of scripts/test, in rounds with a new seed each; a failure prints the command that repeats it.
              With --seed there is one round, with --only only files with this word in their path
 `;
@@ -35,6 +38,7 @@ export type Order =
   | { readonly mode: 'exports'; readonly rows: number; readonly cuts: number }
   | { readonly mode: 'slow' }
   | { readonly mode: 'keys'; readonly batches: number; readonly seed: number }
+  | { readonly mode: 'partitions'; readonly minutes: number; readonly seed: number }
   | ({ readonly mode: 'explore' } & Exploration);
 
 /** The outcome of reading the command line. */
@@ -111,6 +115,12 @@ function readOrder(
       return {
         mode,
         batches: Math.ceil(readNumber('batches', batches, 10_000, mostBatches)),
+        seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
+      };
+    case 'partitions':
+      return {
+        mode,
+        minutes: readNumber('minutes', minutes, 20),
         seed: Math.ceil(readNumber('seed', seed, 1 + (Date.now() % mostSeed), mostSeed)),
       };
     case 'explore':

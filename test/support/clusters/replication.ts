@@ -216,6 +216,12 @@ export async function waitForPosition(server: ReplicationServer, position: strin
   throw new Error(`${server.name} has not reached ${position}: ${JSON.stringify(status, null, 1)}`);
 }
 
+/** Whether a server holds all that a position stands for. */
+export async function holdsPosition(server: ReplicationServer, position: string): Promise<boolean> {
+  const [row] = await server.query('select @@global.gtid_binlog_state as state');
+  return contains(String(row?.state), position);
+}
+
 /** MASTER_GTID_WAIT compares sequence numbers alone: another server's transaction with the same number satisfies it. */
 function contains(state: string, position: string): boolean {
   const parse = (list: string) => list.split(',').map((gtid) => gtid.split('-').map(Number));

@@ -1,0 +1,139 @@
+// What clients were told during partitions and failovers, against the rows of three servers: every contradiction; pure.
+// Must not run anything.
+import type { Write } from '../../test/support/histories/failover-writes.ts';
+import type { Breach } from '../../test/support/histories/judging.ts';
+import { describe, isSuccess, type Told } from '../../test/support/histories/told.ts';
+
+/** What a gateway keeps while links are cut, servers change their roles, and workers are killed. */
+export const partitionPromises = {
+  kept: 'what was told as written is on the primary at the end',
+  once: 'no write is there twice',
+  whole: 'a key and its row are there together, or neither',
+  honest: 'what was told as not executed or rolled back is on no server',
+  alone: 'only the primary of that moment was written to',
+  told: 'a client that repeats with a key is told in the end',
+  known: 'every reply is in the contract',
+  quiet: 'nothing fails while all links and servers are as they should be',
+  served: 'writes succeed between strikes',
+} as const;
+
+/** A time in which a server was the primary, in milliseconds since 1970; `toMs` is null while it lasts. */
+export type Reign = {
+  readonly serverId: number;
+  readonly fromMs: number;
+  readonly toMs: number | null;
+};
+
+/** One row: the server that was written to, and when, by that server's clock. */
+export type WrittenRow = { readonly id: number; readonly serverId: number; readonly atMs: number };
+
+/** A time in which nothing is wrong, as performance.now() has it. */
+export type Quiet = { readonly fromMs: number; readonly toMs: number };
+
+/** What there is to judge. */
+export type PartitionFound = {
+  readonly writes: readonly Write[];
+  readonly reigns: readonly Reign[];
+  readonly quiets: readonly Quiet[];
+  /** Rows on the primary at the end. */
+  readonly rows: readonly WrittenRow[];
+  /** Rows that another server held alone when the operator looked at it. */
+  readonly strays: readonly WrittenRow[];
+  /** Ids of the replies that are kept with keys on the primary at the end. */
+  readonly keys: readonly number[];
+};
+
+/** The rows that a server wrote while it was not the primary. */
+export function findErrant(
+  rows: readonly WrittenRow[],
+  reigns: readonly Reign[],
+): readonly WrittenRow[] {
+  return rows.filter(
+    ({ serverId, atMs }) =>
+      !reigns.some(
+        (reign) =>
+          reign.serverId === serverId &&
+          atMs >= reign.fromMs &&
+          atMs <= (reign.toMs ?? Number.POSITIVE_INFINITY),
+      ),
+  );
+}
+
+/** Judges a run. */
+export function judgePartitions(found: PartitionFound): Breach[] {
+  const { writes, reigns, rows, strays } = found;
+  const counts = countIds(rows.map(({ id }) => id));
+  const keys = countIds(found.keys);
+  const strayIds = new Set(strays.map(({ id }) => id));
+  const errant = findErrant([...rows, ...strays], reigns).map(({ id, serverId, atMs }) =>
+    breachOf('alone', `${id} on db${serverId} at ${new Date(atMs).toISOString()}`),
+  );
+  const perWrite = writes.flatMap((write) =>
+    judgeWrite(write, {
+      count: counts.get(write.id) ?? 0,
+      kept: keys.get(write.id) ?? 0,
+      isStray: strayIds.has(write.id),
+    }),
+  );
+  return [...errant, ...perWrite, ...writes.flatMap((write) => judgeQuiet(write, found.quiets))];
+}
+
+type There = { readonly count: number; readonly kept: number; readonly isStray: boolean };
+
+function judgeWrite(write: Write, { count, kept, isStray }: There): Breach[] {
+  const { way, told } = write;
+  const isTold = told.some(isSuccess);
+  const isKeyed = way === 'batch with key';
+  const isDenied = told.every(isDenial);
+  const wrong = (isWrong: boolean, promise: keyof typeof partitionPromises, what: string) =>
+    isWrong ? [breachOf(promise, explain(write, what))] : [];
+  return [
+    ...wrong(isTold && count === 0, 'kept', 'is not there'),
+    ...wrong(count > 1, 'once', `${count} rows`),
+    ...wrong(isKeyed && kept !== count, 'whole', `${count} rows, ${kept} keys`),
+    ...wrong(isDenied && (count > 0 || isStray), 'honest', isStray ? 'is a stray' : 'is there'),
+    ...wrong(isKeyed && !isTold, 'told', 'no success'),
+    ...wrong(!told.every(isKnown), 'known', 'ends with no known outcome'),
+  ];
+}
+
+function judgeQuiet(write: Write, quiets: readonly Quiet[]): Breach[] {
+  const isIn = ({ fromMs, toMs }: Told) =>
+    quiets.some((quiet) => fromMs >= quiet.fromMs && toMs <= quiet.toMs);
+  return write.told
+    .filter((told) => !isSuccess(told) && isIn(told))
+    .map((told) => breachOf('quiet', explain(write, describe(told))));
+}
+
+/** An insert of one row: an error of the server's leaves nothing. */
+const nothingStands: ReadonlySet<string | null> = new Set([
+  'not_executed',
+  'rolled_back',
+  'failed',
+  null,
+]);
+
+function isDenial(told: Told): boolean {
+  return told.kind === 'reply' && !isSuccess(told) && nothingStands.has(told.outcome);
+}
+
+/** Connections end without a reply when a worker is killed. */
+function isKnown(told: Told): boolean {
+  if (told.kind !== 'reply') return told.kind === 'cut';
+  return isSuccess(told) || isDenial(told) || told.outcome === 'unknown';
+}
+
+function countIds(ids: readonly number[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+function explain({ id, way, told }: Write, what: string): string {
+  const last = told.slice(-3).map(describe).join(', ');
+  return `${id} (${way}): ${what}; ${told.length} requests, the last told ${last}`;
+}
+
+function breachOf(promise: keyof typeof partitionPromises, example: string): Breach {
+  return { promise: partitionPromises[promise], example };
+}
