@@ -15,7 +15,7 @@ import { Relief } from './relief.ts';
 import type { Session } from './session.ts';
 import { SessionResets } from './session-resets.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
-import { needsPings, transactionBoundS } from './transaction-bound.ts';
+import { needsPings, pingEveryMs } from './transaction-bound.ts';
 import type { Verdict, Waiter, WaitLimit } from './waiter.ts';
 
 /** How often the pool looks for requests that have waited for too long. */
@@ -52,9 +52,6 @@ export type PoolObservations = {
   readonly resetsOk: number;
   readonly resetsFailed: number;
 };
-
-/** Idle sessions are pinged so often where the server would end them: several times within its bound. */
-const pingEveryMs = (transactionBoundS * 1000) / 4;
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
 export class Pool implements SessionEvents, ProbedPool {

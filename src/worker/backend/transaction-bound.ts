@@ -7,6 +7,11 @@ export const transactionBoundS = 10;
 /** How much longer than the gateway itself the server waits. */
 const marginS = 5;
 
+/**
+ * How often a session is pinged that the server takes for idle and the gateway does not: several times within the bound. In ms.
+ */
+export const pingEveryMs = (transactionBoundS * 1000) / 4;
+
 type Server = Pick<Connection, 'flavour' | 'serverVersion'>;
 
 /**

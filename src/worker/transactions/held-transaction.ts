@@ -1,7 +1,9 @@
 // One transaction that its client holds: its session, whose turn it is on it, how long it may lie idle, how it ends.
 // Must not know what is run in it, nor how its client names it.
+import { ping } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import type { Session } from '../backend/session.ts';
+import { pingEveryMs } from '../backend/transaction-bound.ts';
 import type { Seen } from '../consistency/consistency.ts';
 import type { RunEnd } from '../execute/outcome.ts';
 import type { Routed } from '../execute/route.ts';
@@ -95,6 +97,8 @@ export class HeldTransaction implements Routed {
   /** A procedure may have committed in it, and begun another one. */
   #mayBeAnother = false;
   #idleTimer: NodeJS.Timeout | undefined;
+  /** While somebody has its turn. */
+  #pings: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
 
   constructor(
@@ -146,6 +150,7 @@ export class HeldTransaction implements Routed {
    * @param left of a transaction that has ended; `unknown`: the server has not said so
    */
   release(end: TransactionEnd | null, done: RunEnd, left: Left): void {
+    clearInterval(this.#pings);
     this.#turn = null;
     this.#events.turnEnded(done);
     if (end !== null) {
@@ -214,7 +219,17 @@ export class HeldTransaction implements Routed {
   #grant(turn: Turn): void {
     this.#stopIdling();
     this.#turn = turn;
+    this.#pings = setInterval(() => this.#stayAwake(), pingEveryMs).unref();
     turn.granted(this.#session);
+  }
+
+  /**
+   * A server that has sent a whole result waits for the next statement, and would end the transaction while its client still reads.
+   * A ping is answered behind what runs, and changes nothing that a statement could ask for.
+   */
+  #stayAwake(): void {
+    // The connection is lost by then, and whoever has the turn has been told.
+    ping(this.#session.connection).catch(() => {});
   }
 
   #lieIdle(): void {

@@ -2,6 +2,7 @@
 // The pool resets by what it is told: what it is told can only be seen beside a pool that is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pingEveryMs } from '../../../../src/worker/backend/transaction-bound.ts';
 import type { RunEnd } from '../../../../src/worker/execute/outcome.ts';
 import type { RunContext } from '../../../../src/worker/execute/run-context.ts';
 import {
@@ -150,4 +151,45 @@ test('a transaction that is lost leaves nothing, unless what ran in it may have 
     session.onLost?.();
     assert.deepEqual(ended, [expected]);
   }
+});
+
+test('while somebody has its turn, the server is kept from taking the transaction for idle', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const connection = createScriptedConnection();
+  const session = createScriptedSession(connection);
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: () => {} },
+  } as unknown as RunContext;
+  const begun = { session, context, savepoint: 's', isReadOnly: false };
+  const transaction = new HeldTransaction(begun, times, {
+    turnEnded: () => {},
+    doubted: async () => {},
+    ended: () => {},
+  });
+  transaction.request({
+    granted: () => {},
+    refused: () => {},
+    isTooLate: () => {},
+    expire: () => {},
+    isCommit: false,
+  });
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.deepEqual(connection.sent, ['ping', 'ping', 'ping']);
+  // From here on it may be idle, for as long as the gateway itself allows.
+  transaction.release(null, done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.equal(connection.sent.length, 3);
+  transaction.request({
+    granted: () => {},
+    refused: () => {},
+    isTooLate: () => {},
+    expire: () => {},
+    isCommit: true,
+  });
+  transaction.release('committed', done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.equal(connection.sent.length, 3);
 });
