@@ -5,7 +5,7 @@ import { type Product, products } from './products.ts';
 
 const serverNames = products.map(({ name }) => name);
 /** Releases of Node that are tested. */
-const nodeMajors = [20, 22, 24];
+const nodeMajors = [20, 22, 24, 26];
 /** What the other Nodes are tried against: the server that scripts/test uses on Debian 12. */
 const usualServer = 'mariadb-10.11';
 

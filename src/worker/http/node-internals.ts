@@ -1,7 +1,7 @@
 // What of node is used here that its documentation does not name: each with what it buys, and the documented way in its place.
 // Must not know requests, nor who decides which of them are used: node-internals-check.ts tries them when a worker starts.
 //
-// All were seen on Node 20.20, 22.23 and 24.21. Two are elsewhere: shared/process/listening-socket.ts, which the supervisor needs
+// All were seen on Node 20.20, 22.23, 24.21 and 26.10. Two are elsewhere: shared/process/listening-socket.ts, which the supervisor needs
 // too, and worker/tick-objects.ts, which must have run before the other modules of a worker are read.
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
