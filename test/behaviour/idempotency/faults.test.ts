@@ -224,12 +224,14 @@ test('a deadlock behind a write outside of transactions is not run again', async
       ],
     };
     const asked = batch('deadlock', body);
-    await eventually('it waits', async () => {
+    const isWaiting = async () => {
       const [row] = await database.query(
         "select count(*) as count from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
       );
       return Number(row?.count) > 0;
-    });
+    };
+    // InnoDB reads this table anew only if nobody has asked for it for 0.1 s.
+    await eventually('it waits', isWaiting, { everyMs: 150 });
     await other.query('update t set v = 1 where id = 2');
     assert.deepEqual(problem(await asked), [409, 409, 'ER_LOCK_DEADLOCK', 'partial', false]);
     await other.query('rollback');
