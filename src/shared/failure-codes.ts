@@ -130,7 +130,7 @@ export const failures = {
   IDEMPOTENCY_UNFIT: {
     status: 400,
     meaning:
-      'an `Idempotency-Key` with a request that writes nothing, is undone in the end, or is not one transaction, and on `/db`',
+      'an `Idempotency-Key` on `/db`, or with a request that writes nothing, is undone in the end, or is not one transaction',
     repeat: 'changed',
   },
   MULTI_STATEMENTS_OFF: {
@@ -205,7 +205,7 @@ export const failures = {
     status: 503,
     sentStatus: 502,
     meaning:
-      'no connection came free within `max_wait`, or within a quarter of the deadline, or as many requests wait that none would',
+      'no connection came free within `max_wait` or a quarter of the deadline, or so many requests wait that none would',
     repeat: 'yes',
   },
   DEADLINE_WAITING: {
@@ -275,7 +275,7 @@ export const failures = {
   COMMIT_RUNNING: {
     status: 502,
     meaning:
-      'commit or rollback of a held transaction was asked for while a COMMIT of it runs; asking again tells what became of it',
+      'the client asked to commit or roll back a held transaction while a COMMIT of it runs; asking again tells what became of it',
     repeat: 'outcome',
   },
   DUPLICATE_COLUMNS: {
@@ -321,7 +321,7 @@ export const failures = {
   STALLED: {
     status: 499,
     meaning:
-      'the reader took nothing of the reply for too long, or too little while requests waited; the connection is reset',
+      'the client took nothing of the reply for too long, or too little while requests waited; the worker resets the connection',
     repeat: 'untold',
   },
   CLIENT_GONE: {

@@ -38,7 +38,7 @@ export function findBlindSpots({
     const named = hiddenViews.slice(0, mostNamed).join(', ');
     const more = hiddenViews.length > mostNamed ? ', …' : '';
     found.push(
-      `the account cannot see what views consist of, so that reads of them cost two resets, and are refused where a request only reads: ${grant('SHOW VIEW')} (${named}${more})`,
+      `the account cannot see what views consist of, so reads of them cost two resets, and read-only requests that name them are refused: ${grant('SHOW VIEW')} (${named}${more})`,
     );
   }
   return found;

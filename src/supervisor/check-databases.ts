@@ -206,7 +206,7 @@ function describeCandidate(
 }
 
 const rememberedLogin =
-  'the login works only while the server remembers the password, which it forgets when it starts anew, with FLUSH PRIVILEGES and ' +
+  'the login works only while the server remembers the password, which it forgets when it restarts, at FLUSH PRIVILEGES and ' +
   `when the password changes: ${waysToSendPassword}`;
 
 /** How far a replica is behind is known to a gateway only, which has asked the primary for a while. */

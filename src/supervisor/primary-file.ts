@@ -48,7 +48,7 @@ export function readPrimaryFile(path: string): PrimaryFileContent {
   }
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) return { kind: 'unusable', reason: 'it is no regular file' };
+    if (!stats.isFile()) return { kind: 'unusable', reason: 'it is not a regular file' };
     if (stats.uid !== process.getuid?.()) {
       return { kind: 'unusable', reason: 'it belongs to another user' };
     }

@@ -1,4 +1,4 @@
-// --primary: an operator names the server that is the primary, once; told to the running instance, or else written to the file.
+// --primary: an operator names the primary once. The command tells the running instance, or else writes the file.
 // It decides nothing: it looks at the server, so that the memory has its identity, and says what it has set.
 import { dirname } from 'node:path';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
@@ -67,7 +67,7 @@ function fail(failures: readonly Failure[]): ExitCode {
   return failures[0]?.exitCode ?? exitCodes.ok;
 }
 
-/** Replication is a server's, whatever the database: all sections that have it go along. */
+/** Replication concerns a whole server, whatever the database, so it chooses all sections that have the server. */
 async function choose(sections: Sections, address: string): Promise<readonly Choice[] | Failure> {
   const found = sections
     .filter(({ candidates }) => candidates.length > 1)
@@ -77,7 +77,7 @@ async function choose(sections: Sections, address: string): Promise<readonly Cho
     });
   if (found.length === 0) {
     const servers = sections.map(describeServers).join('; ');
-    const problem = `${address} is none of several servers of a section: ${servers}`;
+    const problem = `no section has several servers with ${address} among them: ${servers}`;
     return { exitCode: exitCodes.configInvalid, problem };
   }
   const choices: Choice[] = [];
@@ -85,11 +85,11 @@ async function choose(sections: Sections, address: string): Promise<readonly Cho
     const where = formatCandidate(candidate);
     const asked = await askViewAgain(config, candidate);
     if (!asked.ok) {
-      const problem = `nothing is set: ${where} cannot be looked at: ${asked.failure.reason}`;
+      const problem = `nothing is set, because ${where} could not be asked (${asked.failure.reason})`;
       return { exitCode: exitCodes.unavailable, problem };
     }
     if (asked.facts.galera !== null || asked.facts.group !== null) {
-      const problem = `nothing is set: ${where} belongs to a cluster, which knows its primary by itself`;
+      const problem = `nothing is set, because ${where} belongs to a cluster, which knows its primary by itself`;
       return { exitCode: exitCodes.configInvalid, problem };
     }
     choices.push({ config, address: where, view: asked.facts });
@@ -115,7 +115,7 @@ function findCandidate({ candidates }: Config, address: string): Candidate | und
   return named.length === 1 ? named[0] : undefined;
 }
 
-/** By the running instance; else in the files, while the claim keeps an instance from starting. */
+/** Has the running instance set it. If none runs, sets it in the files, while the claim keeps an instance from starting. */
 async function apply(instance: Config, choices: readonly Choice[]): Promise<Done | Failure> {
   const { pidfile } = instance;
   const order = formatOrder(choices.map(changeOf));
@@ -196,10 +196,11 @@ function print(choices: readonly Choice[], { results, isRunning }: Done): void {
 
 function warningsOf({ isReadOnly, following }: ServerView, isSaved: boolean): readonly string[] {
   const found: string[] = [];
-  if (isReadOnly) found.push('the server is read-only: it takes no writes before that is changed');
+  if (isReadOnly) found.push('the server is read-only, and takes no writes until you change that');
   if (following.kind === 'somebody') {
-    found.push('the server follows another one: it takes no writes before that is ended');
+    found.push('the server follows another one, and takes no writes until you end that');
   }
-  if (!isSaved) found.push('the memory cannot be saved: it ends with the running instance');
+  if (!isSaved)
+    found.push('the memory cannot be saved, and is lost when the running instance ends');
   return found;
 }

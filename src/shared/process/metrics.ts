@@ -201,7 +201,7 @@ export const workerMetrics = {
   },
   dbhttpd_no_primary: {
     type: 'gauge',
-    help: 'Why a worker of several servers writes to none: 1 for its reason, which `/readyz` and the log explain. All are 0 while it writes.',
+    help: 'Why a worker writes to none of several servers: 1 for the reason, which `/readyz` and the log explain. All are 0 while it writes to one.',
     labels: ['reason'],
   },
   dbhttpd_two_primaries: {
@@ -334,7 +334,7 @@ export const supervisorMetrics = {
   },
   dbhttpd_primary_memories_unsaved: {
     type: 'gauge',
-    help: 'Sections whose memory of the last primary cannot be written to `state_dir`, so that it ends with the instance; the log says why.',
+    help: 'Sections whose memory of the last primary cannot be written to `state_dir`. It is lost when the instance ends. The log says why.',
     labels: [],
   },
   dbhttpd_supervisor_cpu_seconds_total: {

@@ -84,7 +84,7 @@ export const options = {
     type: path,
     initial: null,
     meaning:
-      "file with MySQL's RSA key, PEM, or with those of several servers: a password leaves under no other over TCP without TLS. Read at the start only",
+      "PEM file with MySQL's RSA key, or with those of several servers; over TCP without TLS, no other key encrypts the password. Read at the start only",
   },
   init_sql: {
     type: { kind: 'sql' },

@@ -38,7 +38,7 @@ const nobody = {
   refused: new Map<Standing, Refusal>(),
 } as const;
 const severalWarning = 'several candidates can be written to: set read_only on all but one';
-const ringWarning = 'candidates follow each other and can all be written to: the first of host is';
+const ringWarning = 'candidates follow each other and are writable: the first in host takes writes';
 
 /** Chooses the server that takes writes. */
 export function choose(scene: Scene): Choice {

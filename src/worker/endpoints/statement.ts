@@ -100,7 +100,7 @@ const onlyReads = refusal(
 
 const notRecognised = refusal(
   'READ_ONLY',
-  'The statement is not recognised. Only a single statement that is known to read, and to do nothing else, is allowed here.',
+  'The gateway does not recognise the statement. Only a single statement that is known to read, and to do nothing else, is allowed here.',
 );
 
 /**

@@ -92,7 +92,7 @@ function notOnlyReading({
 function describeDoubt({ kind, name, flavour }: ReadOnlyDoubt): string {
   switch (kind) {
     case 'acts':
-      return `What the stored routine or view ${name} does is not known to be reading alone.`;
+      return `The stored routine or view ${name} may do more than read.`;
     case 'hidden routine': {
       const grant =
         flavour === 'mariadb'
@@ -103,7 +103,7 @@ function describeDoubt({ kind, name, flavour }: ReadOnlyDoubt): string {
     case 'hidden view':
       return `The account may not see what the view ${name} calls. GRANT SHOW VIEW lets it.`;
     case 'unclear':
-      return 'It could not be found out what the statement calls.';
+      return 'The gateway could not find out what the statement calls.';
     default:
       return kind satisfies never;
   }

@@ -57,7 +57,7 @@ export class Overload {
     if (now - lasting.lastAt >= tellingMs) {
       this.end();
     } else if (now - lasting.toldAt >= tellingMs) {
-      this.#log.warn('the overload goes on: requests are rejected, for too many wait', {
+      this.#log.warn('the overload goes on: requests are rejected, because too many wait', {
         ...tell(lasting.lately),
         ...this.#describeLoad(),
       });
@@ -81,7 +81,7 @@ export class Overload {
   }
 
   #begin(code: FailureCode, now: number): Lasting {
-    this.#log.warn('an overload begins: requests are rejected, for too many wait', {
+    this.#log.warn('an overload begins: requests are rejected, because too many wait', {
       code,
       ...this.#describeLoad(),
     });

@@ -161,7 +161,7 @@ test('an instance that cannot write the file has it all the same: it warns, and 
   assert.equal((await daemon.start()).status, 0);
   assertDone(
     await setPrimary(daemon, server),
-    /^\[world\] warning: the memory cannot be saved: it ends with the running instance$/m,
+    /^\[world\] warning: the memory cannot be saved, and is lost when the running instance ends$/m,
   );
   const warning = /the memory of the last primary cannot be saved: .*reason=.*ENOTDIR/;
   assert.match(daemon.readLog(), warning);
@@ -184,7 +184,7 @@ test('an address that is no candidate exits 78, and so does the only server of a
   const daemon = create();
   const { status, stdout, stderr } = await setPrimary(daemon, '127.0.0.1:2');
   assert.deepEqual([status, stdout], [78, '']);
-  const problem = `127.0.0.1:2 is none of several servers of a section: [world] ${server}, ${closed}`;
+  const problem = `no section has several servers with 127.0.0.1:2 among them: [world] ${server}, ${closed}`;
   assert.equal(stderr, `dbhttpd: ${problem}\n`);
   // Two candidates have this host.
   assert.equal((await setPrimary(daemon, '127.0.0.1')).status, 78);
@@ -198,7 +198,7 @@ test('a server that cannot be reached exits 69, and nothing is set', async () =>
   assert.deepEqual([status, stdout], [69, '']);
   assert.match(
     stderr,
-    /^dbhttpd: nothing is set: 127\.0\.0\.1:1 cannot be looked at: ECONNREFUSED$/m,
+    /^dbhttpd: nothing is set, because 127\.0\.0\.1:1 could not be asked \(ECONNREFUSED\)$/m,
   );
   assert.deepEqual(remembered(daemon), earlier);
 });

@@ -196,10 +196,10 @@ test('a literal with an escaped quote beside a function is no doubt', async () =
 test('a statement that is not recognised is reported as not recognised', async () => {
   for (const SQL of ['selct 1', 'nonsense', 'select $a$ from t where $b$']) {
     const reply = await gateway.dbPost({ SQL, READ_ONLY: true });
-    assert.match(documentOf(reply, 403).ERROR ?? '', /not recognised/, SQL);
+    assert.match(documentOf(reply, 403).ERROR ?? '', /not recognise/, SQL);
   }
   const known = await gateway.dbPost({ SQL: 'delete from t', READ_ONLY: true });
-  assert.doesNotMatch(documentOf(known, 403).ERROR ?? '', /not recognised/);
+  assert.doesNotMatch(documentOf(known, 403).ERROR ?? '', /not recognise/);
 });
 
 test('the functions of a package are looked into', async (t) => {

@@ -39,7 +39,7 @@ const bodyOfGet = refusal('BAD_REQUEST', 'A GET has no body here; use POST.');
 
 const takesNoKey = refusal(
   'IDEMPOTENCY_UNFIT',
-  'Idempotency-Key is not taken by /db: use /v1/query or /v1/batch.',
+  '/db does not take an Idempotency-Key: use /v1/query or /v1/batch.',
 );
 
 /** Creates the endpoint of one worker, for GET and POST. */

@@ -25,10 +25,10 @@ test('35,264 rejections in 25 seconds are five lines', () => {
   assert.deepEqual(
     lines.map(([message]) => message),
     [
-      'an overload begins: requests are rejected, for too many wait',
-      'the overload goes on: requests are rejected, for too many wait',
-      'the overload goes on: requests are rejected, for too many wait',
-      'the overload goes on: requests are rejected, for too many wait',
+      'an overload begins: requests are rejected, because too many wait',
+      'the overload goes on: requests are rejected, because too many wait',
+      'the overload goes on: requests are rejected, because too many wait',
+      'the overload goes on: requests are rejected, because too many wait',
       'the overload has ended',
     ],
   );
