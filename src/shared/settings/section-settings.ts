@@ -274,7 +274,10 @@ function findBadPlaces({ listen, pidfile, state_dir: state }: Values): readonly 
     found.push({ key: 'pidfile', problem });
   }
   if (state !== null && mayOthersWrite(state)) {
-    found.push({ key: 'state_dir', problem: 'is a directory that others may write to (chmod o-w)' });
+    found.push({
+      key: 'state_dir',
+      problem: 'is a directory that others may write to (chmod o-w)',
+    });
   }
   const there = listen.kind === 'unix' ? lookAt(listen.path, lstatSync) : undefined;
   if (there !== undefined && !there.isSocket()) {
