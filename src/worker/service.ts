@@ -1,6 +1,7 @@
 // One worker's service put together: pool, routes, HTTP server, drain.
 // Must not know cluster or the supervisor: what it needs from outside is handed in.
 import type { Server } from 'node:http';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Caller } from '../shared/process/calls.ts';
 import type { EndedName, Ending } from '../shared/process/commit-endings.ts';
@@ -102,8 +103,8 @@ export type Service = {
    */
   readonly drain: (socketStays: boolean, onClosed: () => void) => Promise<void>;
   /**
-   * Kills what runs in MySQL and rolls back what can be. Resolves when all of it has ended, and at the latest after `killBoundMs`. The
-   * log then has each write whose outcome is unknown, and the process must end.
+   * Kills what runs in MySQL and rolls back what can be. Resolves when all of it has ended and was answered, also by other workers, and
+   * at the latest after `answerBoundMs`. The log then has each write whose outcome is unknown, and the process must end.
    */
   readonly stopNow: () => Promise<void>;
 };
@@ -118,6 +119,9 @@ const idleGraceMs = 1_000;
 const writeGraceMs = 1_000;
 /** A stop at once takes a second at most: the rest is for the report and the log. */
 const killBoundMs = 700;
+/** What was passed on to another worker is answered when that one has given up, too. */
+const answerBoundMs = 850;
+const answerCheckMs = 10;
 /** A scrape has 700 ms to collect what all workers say. */
 const mostSettleMs = 250;
 
@@ -238,6 +242,7 @@ export function createService({
     return transactionsEnded;
   };
   const endAll = async (): Promise<void> => {
+    const since = performance.now();
     draining = true;
     void endTransactions();
     for (const { section } of served) section.keepNothingIdle();
@@ -246,6 +251,8 @@ export function createService({
     const closed = Promise.all(served.map((one) => one.close()));
     await Promise.race([closed, pause(killBoundMs)]);
     for (const exchange of [...live]) exchange.giveUp();
+    const isOver = () => http.inFlight() === 0 || performance.now() - since >= answerBoundMs;
+    while (!isOver()) await pause(answerCheckMs);
   };
   const stopNow = (): Promise<void> => {
     hardStop ??= endAll();

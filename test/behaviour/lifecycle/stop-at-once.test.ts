@@ -10,6 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';
 import { gone } from '../../support/processes.ts';
+import { readMetric } from '../../support/scrape.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
 const database = useDatabase({
@@ -60,6 +61,27 @@ test('a second SIGTERM kills the statements that run, and the log has the writes
   assert.deepEqual(await database.query('select n from t'), []);
   assert.deepEqual(unknownWrites(gateway), ['first', 'second']);
   assert.match(gateway.log(), / stopped .*unknown=2\b/);
+});
+
+test('what was passed on to another worker is answered before a second SIGTERM ends the gateway', async (t) => {
+  const proxy = await startProxiedDatabase(database);
+  t.after(proxy.stop);
+  const gateway = await startGateway({ database: proxy.target, settings: { workers: 2, pool: 4 } });
+  t.after(gateway.stop);
+  const held = await beginHeld(gateway);
+  const stalled = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
+  // On connections of their own: some of them come to the worker that does not have the transaction.
+  const asked = Array.from({ length: 16 }, held.commit);
+  const replies = Promise.allSettled(asked);
+  await eventually('all of them have arrived, and one has sent COMMIT', async () => {
+    const inFlight = await readMetric(gateway, 'dbhttpd_requests_in_flight');
+    return stalled.hits() === 1 && inFlight >= asked.length;
+  });
+  await stopTwice(gateway);
+  for (const reply of await replies) {
+    assert.equal(reply.status, 'fulfilled', 'each client has an answer');
+    assert.equal(reply.value.json<{ outcome: string }>().outcome, 'unknown');
+  }
 });
 
 test('where MySQL cannot be told, the gateway ends all the same, and no write goes on unreported', async (t) => {
