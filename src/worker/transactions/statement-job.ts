@@ -59,8 +59,8 @@ export class StatementJob implements Job {
   }
 
   get #doubt(): Doubt {
-    const { sql, isRead, effects } = this.#statement;
-    const isCall = scanStatements(sql ?? '')[0]?.isCall === true;
+    const { sql, isRead, effects, analysis } = this.#statement;
+    const isCall = (analysis?.scanned ?? scanStatements(sql ?? ''))[0]?.isCall === true;
     const { confinedTo } = effects;
     if (confinedTo === null) return { writes: null, isCall };
     const writes = isRead ? { tables: [], reads: confinedTo } : { tables: confinedTo };

@@ -6,6 +6,7 @@ import type { RunEnd } from '../../../../src/worker/execute/outcome.ts';
 import type { Statement } from '../../../../src/worker/execute/preparation.ts';
 import type { SessionLease } from '../../../../src/worker/execute/session-lease.ts';
 import { noEffects } from '../../../../src/worker/execute/statement-effects.ts';
+import type { Doubt } from '../../../../src/worker/transactions/held-transaction.ts';
 import type { JobTools } from '../../../../src/worker/transactions/held-turn.ts';
 import { StatementJob } from '../../../../src/worker/transactions/statement-job.ts';
 import {
@@ -57,4 +58,23 @@ test('a deadlock has rolled back all, unless the server warns of tables that it 
 
 test('an error behind which the transaction is gone, without being one that undoes it, leaves a part', async () => {
   assert.deepEqual(await refused(1062), ['partial', 'ended']);
+});
+
+test('a long statement whose words are known already is not read again before it is sent', async () => {
+  const connection = createScriptedConnection();
+  const lease = {
+    session: createScriptedSession(connection),
+    isLost: false,
+    ask: async () => ({ kind: 'lost' }),
+  } as unknown as SessionLease;
+  const effects = { ...noEffects, confinedTo: null, isUndoable: () => false };
+  const analysis = { scanned: [{ isCall: true }] };
+  // Its text would say otherwise.
+  const statement = { sql: 'insert into t values (1)', effects, analysis };
+  const doubts: Doubt[] = [];
+  const tools = { lease, stopReason: null, doubt: async (doubt: Doubt) => void doubts.push(doubt) };
+  await new StatementJob(statement as unknown as Statement, false).perform(
+    tools as unknown as JobTools,
+  );
+  assert.deepEqual(doubts, [{ writes: null, isCall: true }]);
 });
