@@ -65,6 +65,7 @@ export function judgePartitions(found: PartitionFound): Breach[] {
   const counts = countIds(rows.map(({ id }) => id));
   const keys = countIds(found.keys);
   const strayIds = new Set(strays.map(({ id }) => id));
+  const errantStrays = new Set(findErrant(strays, reigns).map(({ id }) => id));
   const errant = findErrant([...rows, ...strays], reigns).map(({ id, serverId, atMs }) =>
     breachOf('alone', `${id} on db${serverId} at ${new Date(atMs).toISOString()}`),
   );
@@ -73,14 +74,21 @@ export function judgePartitions(found: PartitionFound): Breach[] {
       count: counts.get(write.id) ?? 0,
       kept: keys.get(write.id) ?? 0,
       isStray: strayIds.has(write.id),
+      isErrant: errantStrays.has(write.id),
     }),
   );
   return [...errant, ...perWrite, ...writes.flatMap((write) => judgeQuiet(write, found.quiets))];
 }
 
-type There = { readonly count: number; readonly kept: number; readonly isStray: boolean };
+type There = {
+  readonly count: number;
+  readonly kept: number;
+  readonly isStray: boolean;
+  /** Whether it is also on a server that was not the primary when it wrote the row. */
+  readonly isErrant: boolean;
+};
 
-function judgeWrite(write: Write, { count, kept, isStray }: There): Breach[] {
+function judgeWrite(write: Write, { count, kept, isStray, isErrant }: There): Breach[] {
   const { way, told } = write;
   const isTold = told.some(isSuccess);
   const isKeyed = way === 'batch with key';
@@ -90,6 +98,7 @@ function judgeWrite(write: Write, { count, kept, isStray }: There): Breach[] {
   return [
     ...wrong(isTold && count === 0, 'kept', 'is not there'),
     ...wrong(count > 1, 'once', `${count} rows`),
+    ...wrong(count > 0 && isErrant, 'once', 'is on two servers'),
     ...wrong(isKeyed && kept !== count, 'whole', `${count} rows, ${kept} keys`),
     ...wrong(isDenied && (count > 0 || isStray), 'honest', isStray ? 'is a stray' : 'is there'),
     ...wrong(isKeyed && !isTold, 'told', 'no success'),

@@ -82,7 +82,7 @@ class Run {
     });
     for (const { promise, example } of breaches) this.#findings.breach(promise, example);
     say(`what was done: ${[...this.#did].map(([what, n]) => `${n} ${what}`).join(', ')}`);
-    say(`${strays.length} unacknowledged rows went with a former primary`);
+    say(`${strays.length} rows were on a former primary alone`);
     for (const [what, n] of countAll(this.#writes)) say(`  ${String(n).padStart(6)} ${what}`);
     if (this.#findings.breaches() > 0)
       say(this.#world.log().split('\n').slice(-shownLines).join('\n'));

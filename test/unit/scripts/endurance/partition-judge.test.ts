@@ -46,6 +46,11 @@ test('a row that was acknowledged and is missing is found', () => {
 
 test('a row that is there twice is found', () => {
   assert.deepEqual(judge([success], { rows: [row, row] }), [partitionPromises.once]);
+  const errant = { ...row, atMs: 205 };
+  assert.deepEqual(judge([success], { rows: [row], strays: [errant] }), [
+    partitionPromises.alone,
+    partitionPromises.once,
+  ]);
 });
 
 test('a row of a write that was told as not executed is found, on any server', () => {
