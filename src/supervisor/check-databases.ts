@@ -89,7 +89,7 @@ async function askSection(section: Config): Promise<readonly Answer[]> {
   return answers.map((answer) => (answer === keeper ? { ...answer, ledger } : answer));
 }
 
-/** As a worker judges them that has just been started, with what an earlier instance remembers. */
+/** Judges them as a worker that has just been started does, with what an earlier instance remembers. */
 async function judgeSection(
   section: Config,
   asked: readonly Asked<ServerFacts>[],

@@ -88,7 +88,7 @@ export async function openPhaseSocket(
   };
 }
 
-/** Whoever asks for no more than the phase closes the connection. */
+/** A client that asks only for the phase closes the connection. */
 function takeOrder(socket: Socket, obey: (order: string) => Promise<string | null>): void {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), answerBoundMs);
@@ -174,7 +174,7 @@ export function askHolder(pidfile: string): Promise<Answer> {
   });
 }
 
-/** Somebody else's word for our instance is worth nothing. */
+/** The answer of another user's process about our instance is not trusted. */
 function isOurs(pidfile: string): boolean {
   const stats = lstatSync(socketPath(pidfile), { throwIfNoEntry: false });
   return stats?.isSocket() === true && [0, process.getuid?.()].includes(stats.uid);

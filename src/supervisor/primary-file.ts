@@ -36,7 +36,7 @@ export function primaryFilePath({
   return join(stateDir, `${section}.primary`);
 }
 
-/** Reads the file. It must be a regular one of our own user which nobody else may write to. Never throws. */
+/** Reads the file. It must be a regular one of our own user which no other user may write to. Never throws. */
 export function readPrimaryFile(path: string): PrimaryFileContent {
   let fd: number;
   try {

@@ -69,7 +69,7 @@ const usualSaving: Saving = {
 /** What must be known of a section. */
 type KeptSection = Pick<Config, 'section' | 'stateDir' | 'candidates'>;
 
-/** Reads the memories of all sections that have several servers. Whoever opens them freezes them. */
+/** Reads the memories of all sections that have several servers. The caller must freeze them in the end. */
 export function openPrimaryMemories(
   sections: readonly KeptSection[],
   log: Log,

@@ -128,7 +128,7 @@ export function supervise(instance: Instance): Supervision {
   };
 }
 
-/** The first request to stop is told to who awaits it; the second has all workers end at once, with what they run. */
+/** The first request to stop resolves `asked`. The second has all workers end at once, with what they run. */
 function createStop(workers: Workers): { readonly asked: Promise<void>; readonly ask: () => void } {
   let requests = 0;
   let tell = () => {};

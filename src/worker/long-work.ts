@@ -6,7 +6,7 @@ import type { Pieces } from '../shared/pieces.ts';
 /** All requests together have the processor for so long at a time; their pieces are shorter. */
 const turnMs = 8;
 
-/** When it is somebody else's turn, and when it is ours again. */
+/** The clock, and how others get their turn before ours. */
 export type Turns = {
   readonly now: () => number;
   /** Calls back once all others have had theirs. */

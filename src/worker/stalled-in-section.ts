@@ -1,4 +1,4 @@
-// The slow readers of one section: how many sessions they may hold while others wait, and what is told of those given up.
+// The slow readers of one section: how many sessions they may hold while others wait, and the log line about those that were given up.
 // Must not know how a reader is found to have stalled.
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../shared/process/log.ts';

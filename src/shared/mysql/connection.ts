@@ -50,7 +50,7 @@ const usualCellBytes = 16 * 1024 * 1024;
 /** A row of several cells may have so much, or as much as one cell: it is held in memory as a whole. */
 const wideRowBytes = 64 * 1024 * 1024;
 /**
- * After so many packets that were handled one by one, a microsecond or two each, others have their turn. One read after the other
+ * After this number of packets that were handled one by one, a microsecond or two each, others have their turn. One read after the other
  * brings up to 2 MiB in a turn: 190,000 answers to `do 1`.
  */
 const mostPacketsInTurn = 8192;
@@ -66,7 +66,7 @@ export class Connection {
   readonly serverVersion: string;
   /** Whether statements are sent with query attributes, if only to say that they have none. */
   readonly hasQueryAttributes: boolean;
-  /** Whether the server let us in only because it remembers the password: when it does not, it gets none. */
+  /** Whether the server let us in only because it remembers the password: if it does not, the gateway sends it no password. */
   readonly isRemembered: boolean;
   /** The column definitions of this connection's results. */
   readonly columns: ColumnCache;
@@ -76,7 +76,7 @@ export class Connection {
   readonly #endHandshake: () => void;
   readonly #framing: Framing;
   readonly #pending: Command[] = [];
-  /** Whether somebody wants nothing to be read for now. */
+  /** Whether a caller has paused reading. */
   #isPaused = false;
   /** Whether nothing is read until others have had their turn. */
   #isResting = false;

@@ -2,7 +2,7 @@
 // Must not know cells.
 import { type Column, columnFlags, columnName } from './packets.ts';
 
-/** Who sends the columns. */
+/** The kind of server that sends the columns. */
 export type Flavour = 'mariadb' | 'mysql';
 
 /** MYSQL_TYPE_BIT */
@@ -10,7 +10,7 @@ const bitType = 16;
 
 /** MySQL's functions that send a BIT as its decimal digits (seen on 9.7); all others send its bytes. */
 const textFunctions = /\b(?:any_value|coalesce|greatest|ifnull|least)\b/i;
-/** What MariaDB sends as bytes among expressions (seen on 10.11 and 11.8); all others are decimal digits. */
+/** The expressions whose BITs MariaDB sends as bytes (seen on 10.11 and 11.8); it sends all others as decimal digits. */
 const byteFunctions = /\b(?:over|last_value)\b/i;
 
 /** What is read from a UNION is read from a temporary table. */

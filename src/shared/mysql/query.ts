@@ -23,7 +23,7 @@ import { ServerFault } from './server-fault.ts';
 export interface ResultSink {
   /** A result set begins. `more`: further results follow it. */
   columns(columns: readonly Column[], more: boolean): void;
-  /** The columns of the result set that begins are more than are taken: `columns` has none of them, and the rows that follow are nobody's. */
+  /** The result set that begins has more columns than the limit: `columns` has none of them, and its rows are to be ignored. */
   tooWide(): void;
   /** One row in the text protocol's form; the bytes are valid during the call only. */
   row(bytes: Buffer, start: number, end: number): void;
@@ -202,7 +202,7 @@ export class QueryCommand implements Command {
     return false;
   }
 
-  /** The sink is told at once: it may have the statement stopped. Definitions that were taken before are forgotten. */
+  /** Tells the sink at once, since it may have the statement stopped, and forgets the definitions that were taken before. */
   #beginSkipping(): void {
     this.#isTooWide = true;
     this.#skipped = this.#columns.forget();

@@ -93,7 +93,7 @@ export function makeDefaultDirectory(directory: string, place: Place): void {
 
 /**
  * Makes the directory of lasting state where it is missing, for its user alone.
- * @throws when it cannot be made, or somebody else may put something there
+ * @throws when it cannot be made, or another user may write to it
  */
 export function makeStateDirectory(directory: string, place: Place): void {
   makeDefaultDirectory(directory, place);

@@ -1,4 +1,4 @@
-// Where writes go: of the candidates that can be written to, the one that is eligible, and of several the one that is told by rule.
+// Chooses where writes go: to the writable candidate that is eligible, and if several are, to the one that the rules prefer.
 // Pure. Must not know what replicas are used for.
 import { type Refusal, whyRefused } from './eligibility.ts';
 import {
@@ -167,8 +167,8 @@ function isFollowed(one: Standing, eligible: readonly Standing[], scene: Scene):
 }
 
 /**
- * Whom a replica follows that may not be seen, or whether it follows anybody (MySQL), is told by what it has: all of that one of them had,
- * and not each of the rivals.
+ * The account may not see which server a replica follows, or whether it follows one (MySQL). Then its history decides: it holds all that `source` had,
+ * and lacks something of every other eligible server.
  */
 function isFedBy(other: Standing, source: Standing, eligible: readonly Standing[]): boolean {
   const { following } = other.view;

@@ -78,7 +78,7 @@ function holdsOwnOfPrimary({ view }: Standing, { memory, reference }: Scene): bo
   return own.length > 0 && own.every((one) => hasAllOf(view.position as Position, one) === true);
 }
 
-/** What of a position a server has written itself and what was not in an earlier one; null: nothing. */
+/** The part of a position that a server has written itself and that was not in an earlier position; null: nothing. */
 function ownSince(
   position: Position | null,
   before: Position | null,
@@ -129,7 +129,7 @@ function whyAgainst(one: Standing, other: Standing, scene: Scene): Refusal | nul
   return other.view.following.kind === 'nobody' ? whyDetached(one, other, scene) : null;
 }
 
-/** It was not seen behind the remembered primary since that was chosen: it tells of older days. */
+/** It was not seen behind the remembered primary since that was chosen, so what it shows is out of date. */
 function isOutOfDate(one: Standing, other: Standing, scene: Scene): boolean {
   return isRemembered(one, scene) && !wasBehindPrimary(other, scene);
 }
@@ -181,7 +181,7 @@ function whyElsewhere(
   };
 }
 
-/** A read-only candidate that follows nobody holds what this one lacks: it may have been the primary after it. */
+/** A read-only candidate that follows no server holds what this one lacks: it may have been the primary after it. */
 function whyDetached(one: Standing, other: Standing, scene: Scene): Refusal | null {
   if (!other.view.isReadOnly || holds(one, other, scene)) return null;
   if (isOutOfDate(one, other, scene)) return null;

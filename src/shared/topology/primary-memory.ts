@@ -1,5 +1,5 @@
 // What an instance remembers of the primary of one section, as all its workers share it and as it is kept on disk.
-// Pure. Whoever decides by it is in judge.ts; whoever keeps it is the supervisor.
+// Pure. judge.ts decides by it, and the supervisor keeps it.
 import { isDeepStrictEqual } from 'node:util';
 import { formatPosition, parsePosition } from './position.ts';
 import type { ServerView } from './server-view.ts';
@@ -54,7 +54,7 @@ export type PrimaryMemory = {
   readonly former: readonly string[];
 };
 
-/** Reads what `formatPrimaryMemory` has written. Null: it is anything else, be it ever so slightly. */
+/** Reads what `formatPrimaryMemory` has written. Null: the text differs from that in some way. */
 export function parsePrimaryMemory(text: string): PrimaryMemory | null {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-// The candidates that can be seen, what is remembered of them, and who follows whom by both.
+// The candidates that can be seen, what is remembered of them, and by both which one follows which.
 // Pure. Must not know what is decided from it.
 import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
 import { hasAllOf } from './position.ts';
@@ -33,7 +33,7 @@ export type Standing = Extract<Seen, { readonly view: ServerView }> & {
   readonly identity: string;
 };
 
-/** What is decided from. */
+/** All that a decision depends on. */
 export type Scene = {
   /** Those that are seen, fit for use, and no second name of another one. */
   readonly standing: readonly Standing[];
@@ -49,12 +49,12 @@ export function standingOf(candidates: readonly Seen[]): readonly Standing[] {
   );
 }
 
-/** For people, without the name of a host: who asks whether a gateway is ready need not know it. */
+/** A name for people, without the host: a client that asks whether a gateway is ready need not know it. */
 export function nameOf({ at }: Standing): string {
   return `candidate ${at + 1}`;
 }
 
-/** The servers that it follows; none: it follows nobody, or the account may not see them. */
+/** The servers that it follows; none: it follows no server, or the account may not see them. */
 export function sourcesOf({ view: { following } }: Standing): readonly Source[] {
   return following.kind === 'somebody' ? following.sources : [];
 }
@@ -119,7 +119,7 @@ export function isSameSource(one: RememberedSource, other: RememberedSource): bo
   return one.address === other.address;
 }
 
-/** Whether what is written to `source` comes to `one`: as what is seen tells, through others if need be. */
+/** Whether what is written to `source` reaches `one`, as far as is seen, through others if need be. */
 export function isBehind(one: Standing, source: Standing, scene: Scene): boolean {
   return reaches(one, source, scene, () => false, new Set());
 }

@@ -65,7 +65,7 @@ export class Pool implements SessionEvents, ProbedPool {
   readonly #busy = new IndexedSet<Session>();
   readonly #resetting = new IndexedSet<Session>();
   readonly #resets: SessionResets;
-  /** Looks for those who have waited for too long. */
+  /** Looks for requests that have waited for too long. */
   readonly #relief: Relief;
   readonly #backlog: Backlog;
   readonly #pings: NodeJS.Timeout;
@@ -111,13 +111,13 @@ export class Pool implements SessionEvents, ProbedPool {
     };
   }
 
-  /** Whether somebody who waits behind others has done so for too long. @param now performance.now */
+  /** Whether a request that waits behind others has done so for too long. @param now performance.now */
   isLate({ since, longestMs }: WaitLimit, now: number): boolean {
     return now - since >= Math.min(this.#settings.maxWaitMs, longestMs);
   }
 
   /**
-   * Refuses those who have waited for too long. Those for whom a connection is being opened wait behind nobody: for them
+   * Refuses requests that have waited for too long. Those for which a connection is being opened wait behind no other: for them
    * `max_wait` alone counts.
    * @param now performance.now
    */
@@ -129,7 +129,7 @@ export class Pool implements SessionEvents, ProbedPool {
     });
   }
 
-  /** Whether somebody who comes now would wait for too long, or has done so elsewhere. */
+  /** Whether a request that comes now would wait for too long, or has already done so elsewhere. */
   #isHopeless({ waitLimit, isRecovering }: Waiter): boolean {
     const ahead = this.queue.length;
     const { connecting, mayConnect } = this.#source;

@@ -46,8 +46,8 @@ export class Queue {
   }
 
   /**
-   * Refuses those who have waited for too long. An identical read that follows one of them takes its place.
-   * @param isLate asked of each of them with its place, from 0; who is recovering is not asked about
+   * Refuses requests that have waited for too long. An identical read that follows one of them takes its place.
+   * @param isLate called with each of them and its place, from 0, except with those that are recovering
    */
   refuseLate(isLate: (limit: WaitLimit, place: number) => boolean): void {
     let place = 0;

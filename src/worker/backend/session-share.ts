@@ -33,7 +33,7 @@ export class SessionShare {
 
   /**
    * @param most how many may be held at one time
-   * @param isLate whether somebody has waited for too long by now
+   * @param isLate whether a request has waited for too long by now
    */
   constructor(most: () => number, admission: Admission, isLate: (limit: WaitLimit) => boolean) {
     this.#isLate = isLate;

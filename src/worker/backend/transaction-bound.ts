@@ -1,4 +1,4 @@
-// How long the server itself keeps a transaction open in which nothing runs: a gateway whose host has vanished says no more.
+// How long the server itself keeps a transaction open in which nothing runs: it hears no more from a gateway whose host has vanished.
 // Must not know what runs in transactions.
 import type { Connection } from '../../shared/mysql/connection.ts';
 

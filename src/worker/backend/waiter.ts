@@ -21,7 +21,7 @@ export interface Waiter {
   readonly isRecovering?: boolean;
   /** Missing: it may wait for any time. */
   readonly waitLimit?: WaitLimit;
-  /** Called when it has waited for too long: who takes its place in the queue. Null, or missing: nobody does. */
+  /** Called when it has waited for too long. Returns what takes its place in the queue; null, or missing: nothing does. */
   handOverPlace?(): Waiter | null;
   /**
    * The session is the waiter's until it is released.

@@ -236,8 +236,8 @@ export class Consistency {
   }
 
   /**
-   * A node of MariaDB. wsrep_sync_wait waits for all that the cluster has, for 30 s and whatever becomes of the client, so the node is let
-   * come as far as the client has seen first.
+   * A node of MariaDB. wsrep_sync_wait waits for all that the cluster has, for 30 s, even if the client has left. So the node is first
+   * given time to come as far as the client has seen.
    */
   async #waitForNode(
     connection: Connection,

@@ -3,7 +3,7 @@
 import { LosslessNumber } from 'lossless-json';
 import { type Pieces, stepsInPiece } from '../../shared/pieces.ts';
 
-/** An object may have so many members: one that has more makes the engine stop for long to find room for the next. */
+/** The most members that an object may have. With more, the engine stops for long to find room for the next one. */
 export const mostMembers = 65_535;
 
 /** Why a text is no JSON that is taken. */

@@ -1,4 +1,4 @@
-// Requests whose text is long: they are worked on in pieces, so that the worker's other requests have their turn in between.
+// Requests whose text is long: the worker handles them in pieces, so that its other requests run in between.
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
@@ -10,13 +10,13 @@ import type { LongWork } from '../long-work.ts';
 import type { Observe } from '../observe/observation.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
 
-/** Who works, and who is told of what it throws. */
+/** What does the work, and what receives the errors that it throws. */
 export type Work = { readonly longWork: LongWork; readonly observe: Observe };
 
 /** Whose request it is. */
 export type Asker = { readonly response: OutgoingReply; readonly record: RequestRecord };
 
-/** Has work done, and hands on what it comes to. A client that has left meanwhile wants nothing any more: nothing was executed. */
+/** Has work done, and hands on its result, unless the client has left meanwhile. Nothing was executed then. */
 export function workThen<Result>(
   { longWork, observe }: Work,
   { response, record }: Asker,

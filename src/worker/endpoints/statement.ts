@@ -37,7 +37,7 @@ export type SqlContext = {
   /** The section's name as JSON in ASCII, as it stands in replies. */
   readonly sectionJson: string;
   readonly tokens: Tokens;
-  /** Who works on long requests, a piece at a time. */
+  /** Works on long requests, a piece at a time. */
   readonly longWork: LongWork;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;

@@ -38,7 +38,7 @@ export type Batch = {
   readonly mostRetries: number;
   /** It ends in a ROLLBACK though all went well. */
   readonly isDryRun: boolean;
-  /** What must be known to be undone by a ROLLBACK before anything is run; null: nobody asks. */
+  /** What a ROLLBACK must be known to undo before anything is run; null: there is no such condition. */
   readonly mustUndo: Writes | null;
   /** The key is taken, and stays without a reply: the batch is not run, and never will be. */
   readonly isBarred?: boolean;

@@ -19,7 +19,7 @@ const limitErrors = new Set([1969, 3024]);
 /** ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: what was thought to be a read writes. */
 const readOnlyError = 1792;
 
-/** Of what nobody waits for any more. */
+/** The limit of a read for which no request waits any more. */
 const noLimit: WaitLimit = {
   since: Number.POSITIVE_INFINITY,
   longestMs: Number.POSITIVE_INFINITY,

@@ -147,7 +147,7 @@ export class PipelineSession {
     for (const statement of this.#waiting.splice(0)) statement.expelled();
   }
 
-  /** Sends away what is not written yet, and has waited for too long. */
+  /** Sends away the statements that are not written yet and have waited for too long. */
   expelLate(isLate: (limit: WaitLimit) => boolean): void {
     if (this.#waiting.length === 0) return;
     const late = this.#waiting.filter(({ waitLimit }) => isLate(waitLimit));

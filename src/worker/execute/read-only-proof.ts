@@ -33,7 +33,7 @@ const mostNames = 1_000;
 const mostLiteralBytes = 1024;
 /** Bodies and definitions of one round. */
 const mostBytes = 64 * 1024 * 1024;
-/** Nobody but the server's owner can add to them, and what their views call is known. */
+/** Only the server's owner can add to these schemas, and what their views call is known. */
 const trustedSchemas = new Set(['sys', 'information_schema', 'performance_schema', 'mysql']);
 const unclear: Doubt = { kind: 'unclear', name: '' };
 

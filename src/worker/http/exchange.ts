@@ -137,7 +137,7 @@ export class Exchange
     if (this.#isRead || this.#writer.committed) this.#stop('stopping');
   }
 
-  /** The worker ends: whatever runs is stopped, writes too. */
+  /** The worker ends: everything that runs is stopped, writes too. */
   endNow(): void {
     this.#stop('stopping');
   }

@@ -77,7 +77,7 @@ function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
 /** A worker that was passed a request went before it had answered. */
 export const connectionLostElsewhere: Failure = lost({ kind: 'lost', outcome: 'unknown' });
 
-/** It is the account's rights that decide what is known, so the message names the one that is missing. */
+/** The account's rights decide what the gateway can know, so the message names the one that is missing. */
 function notOnlyReading({
   doubt,
   statement,

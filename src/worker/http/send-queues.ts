@@ -8,7 +8,7 @@ const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** About 27,000 connections. What stands behind is not looked for. */
 const maxTableBytes = 4 * 1024 ** 2;
 const chunkBytes = 64 * 1024;
-/** Those who ask within this time share one read. */
+/** Questions within this time share one read. */
 const gatherMs = 50;
 
 /** Reads the send queues of sockets, in bytes, by their inodes. A socket that is not found is missing. */

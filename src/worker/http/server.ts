@@ -137,7 +137,7 @@ export function createHttpServer(
   });
 
   const watched = new WeakSet<OutgoingReply>();
-  /** The reply has been written in full, whoever wrote it. */
+  /** The reply has been written in full, by whichever part of the code. */
   const resetIfStalled = (socket: Socket, response: OutgoingReply): void => {
     if (watched.has(response)) return;
     watched.add(response);

@@ -78,7 +78,7 @@ export class SlowReader implements HoldingReader {
     this.#watch = null;
   }
 
-  /** Of a reply to another worker nothing is known here but what that one has read: it watches its client itself. */
+  /** If the reply goes to another worker, only that worker knows its client, and watches it itself. */
   #startWatch(onStall: () => void): void {
     const { socket, isForwarded } = this.#response;
     if (socket === null || isForwarded) return;

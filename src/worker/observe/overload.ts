@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Log, LogFields } from '../../shared/process/log.ts';
 
-/** How often the log is told while an overload lasts. After as long without a rejection, the overload has ended. */
+/** How often a line goes to the log while an overload lasts. After as long without a rejection, the overload has ended. */
 const tellingMs = 10_000;
 const lookMs = 1_000;
 

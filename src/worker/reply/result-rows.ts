@@ -77,7 +77,7 @@ export class ResultRows {
     this.isCut = this.#isSkipping;
   }
 
-  /** All is begun anew. */
+  /** All begins again. */
   restart(): void {
     this.count = 0;
     this.#isNextSkipped = false;

@@ -227,7 +227,7 @@ export class Backend {
     return connection;
   }
 
-  /** Once: the next login may come to nothing. */
+  /** Logged once: the next login may fail. */
   #warnOfRememberedLogin(): void {
     if (this.#isWarned) return;
     this.#isWarned = true;

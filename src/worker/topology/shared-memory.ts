@@ -1,5 +1,5 @@
-// What is remembered of a section's primary, as a worker shares it with the others: the supervisor says what is in force, and a worker
-// proposes what is to be.
+// What is remembered of a section's primary, as a worker shares it with the others: the supervisor says which memory is in force, and a worker
+// proposes the next one.
 // Must not know what the memory means.
 import { performance } from 'node:perf_hooks';
 import { isDeepStrictEqual } from 'node:util';

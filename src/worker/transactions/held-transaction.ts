@@ -178,7 +178,7 @@ export class HeldTransaction implements Routed {
     return this.#mayBeAnother;
   }
 
-  /** To be told before something is sent that the catalogue does not know to be undone by a ROLLBACK. Resolves when it may be sent. */
+  /** To be called before something is sent that a ROLLBACK may not undo, as far as the catalogue knows. Resolves when it may be sent. */
   async doubt({ writes, isCall }: Doubt): Promise<void> {
     this.#mayBeAnother ||= isCall;
     if (this.#isDoubted || this.isReadOnly) return;

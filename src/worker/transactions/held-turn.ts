@@ -35,7 +35,7 @@ export interface JobTools {
   readonly isDoubted: boolean;
   /** Whether a procedure may have committed it, and begun another one. */
   readonly mayBeAnother: boolean;
-  /** To be told before something is sent that the catalogue does not know to be undone by a ROLLBACK. Resolves when it may be sent. */
+  /** To be called before something is sent that a ROLLBACK may not undo, as far as the catalogue knows. Resolves when it may be sent. */
   doubt(doubt: Doubt): Promise<void>;
   /** From here on a stop is told, and stops nothing: what was sent may have been done. */
   commitIsSent(): void;

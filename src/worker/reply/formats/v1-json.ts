@@ -30,8 +30,8 @@ export type V1ReplyOptions = RowLimits & {
   readonly isReadOnly: boolean;
   readonly isRead: boolean;
   /**
-   * Of each statement: whether columns of the same name are named apart where they could not stand in an object. Else the reply is
-   * refused, which is told of nothing that was executed. Missing: of none.
+   * For each statement, whether columns of the same name are renamed if they could not stand in an object. Otherwise the reply is
+   * refused, which must not happen to a statement that was executed. Missing: for none.
    */
   readonly renames?: readonly boolean[];
   /** Whether all is undone that the statement did. */
