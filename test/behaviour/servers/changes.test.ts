@@ -1,8 +1,11 @@
 // What may change under a gateway with several servers: names that lead elsewhere, passwords, a primary in the midst of a COMMIT, all of it at its start.
 // Must not know how servers are looked at. The tests share one set; each leaves it whole, but for the last.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
+import { parsePrimaryMemory } from '../../../src/shared/topology/primary-memory.ts';
 import { makeGhost } from '../../support/clusters/ghost.ts';
 import {
   type ReplicatedSet,
@@ -23,6 +26,7 @@ import { type FaultProxy, startFaultProxy } from '../../support/database/fault-p
 import { chooseProgram } from '../../support/database/server-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
+import { createWorkspace } from '../../support/workspace.ts';
 
 const canRun =
   process.env.DBHTTPD_TEST_MYSQL === undefined && chooseProgram().flavour === 'mariadb';
@@ -139,12 +143,13 @@ test('a name that leads to another server is followed, though the one before sti
   if (!replicationHere(t)) return;
   // It would see two servers that can be written to, and remember for the next tests that one was passed over.
   await stopShared();
+  const workspace = createWorkspace('changes', () => {});
   let upstream = serverAt(0).ownPort;
   const name: FaultProxy = await startFaultProxy(() => ({ host: '127.0.0.1', port: upstream }));
   const host = `127.0.0.1:${name.port}, 127.0.0.1:${serverAt(2).port}`;
   try {
     await withGateway(
-      { reads: 'replicas' },
+      { reads: 'replicas', state_dir: workspace.path },
       async (gateway) => {
         assert.deepEqual(await rolesOf(gateway), ['primary', 'replica']);
         // Sessions of every kind are open there.
@@ -163,7 +168,13 @@ test('a name that leads to another server is followed, though the one before sti
         for (let left = 8; left > 0; left -= 1) assert.equal(await readerOf(gateway, false), 2);
         await rolesBecome(gateway, ['primary', 'replica']);
 
-        // Back again, and this time both can be written to: new connections tell.
+        // Back again, and this time both can be written to: new connections tell. The first one is followed because it has what the
+        // gateway has seen the second one write.
+        await eventually('what the second has written is remembered', () => {
+          const file = readFileSync(join(workspace.path, 'world.primary'), 'utf8');
+          const { taken, position } = parsePrimaryMemory(file)?.primary ?? {};
+          return position !== taken;
+        });
         await set.follow(serverAt(0));
         await set.waitForCatchUp();
         await set.promote(serverAt(0));
@@ -180,6 +191,7 @@ test('a name that leads to another server is followed, though the one before sti
     );
   } finally {
     await name.stop();
+    workspace.remove();
     await set.follow(serverAt(1));
   }
 });
