@@ -59,6 +59,8 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   #control: Control | null = null;
   #leaveTurn: (() => void) | null = null;
   #hasPlace = false;
+  /** Another request of this worker with the same key ran before. */
+  #wasBehind = false;
   /** The COMMIT of one of the attempts has no answer. */
   #mayHaveCommitted = false;
   #hasLost = false;
@@ -95,6 +97,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#times.enter('waiting');
     const { isFirst, leave } = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
     this.#leaveTurn = leave;
+    this.#wasBehind = !isFirst;
     if (isFirst) this.#begin();
     else this.#takePlace();
   }
@@ -265,6 +268,8 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     const hasKey = run?.hasKey === true;
     if (this.#hasLost && !hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
     if (reason === null) return end;
+    // Its turn came with its deadline: what became of the request before it was not learnt.
+    if (this.#wasBehind && !hasKey && reason === 'deadline') return { kind: 'key unknown', reason };
     // Whoever holds the key is the only one whose transaction can stand.
     const isCertain =
       end.kind === 'batch stopped'

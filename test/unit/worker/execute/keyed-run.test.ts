@@ -26,8 +26,11 @@ const stepOn = (tables: readonly { schema: string; name: string }[] | null): Bat
     statement: { isRead: false, effects: { confinedTo: tables, isUndoable: () => true } },
   }) as unknown as BatchStep;
 
-/** What a batch of these steps comes to when its attempts end so, one after the other. */
-function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
+/**
+ * What a batch of these steps comes to when its attempts end so, one after the other.
+ * @param isBehind it begins once another request with the same key has ended
+ */
+function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = false) {
   const told: RunEnd[] = [];
   const left = [...ends];
   const launch = (_wish: unknown, create: CreateRun, events: RunEvents): Execution => {
@@ -48,7 +51,9 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[]) {
   };
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
   const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  const before = isBehind ? ledger.turns.enter(key.id, () => {}) : null;
   new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes()).start();
+  before?.leave();
   return { told, left: left.length };
 }
 
@@ -85,6 +90,13 @@ test('after a loss, an attempt that could not take the key does not tell that no
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
   assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
   assert.deepEqual(run(steps, [stopped]).told, [stopped]);
+});
+
+test('a repetition whose turn comes with its deadline does not report that nothing was executed', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
+  const unknown: RunEnd = { kind: 'key unknown', reason: 'deadline' };
+  assert.deepEqual(run(steps, [stopped], true), { told: [unknown], left: 0 });
 });
 
 test('a key that is there answers with its reply only to the request that it stands for', () => {
