@@ -88,6 +88,7 @@ function readCommand(argv: readonly string[]): Command {
 type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string };
 
 const mostBatches = 100_000;
+const mostSeconds = 3_600;
 const mostSeed = 999_999;
 const mostExploreSeed = 999_999_999;
 const mostExploreMinutes = 10_000;
@@ -102,7 +103,7 @@ function readOrder(
     case 'restarts':
       return { mode, cycles: Math.ceil(readNumber('cycles', cycles, 100)) };
     case 'kills':
-      return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60)) };
+      return { mode, seconds: Math.ceil(readNumber('seconds', seconds, 60, mostSeconds)) };
     case 'exports':
       return {
         mode,
