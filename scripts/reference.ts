@@ -1,6 +1,9 @@
 // Writes the generated parts of README.md and docs/ anew, from the tables that the program uses.
 // Must not know anything that those tables do not say.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
+import { describeType } from '../src/shared/config/option-values.ts';
+import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';
 import {
   type FailureFacts,
   failures,
@@ -11,11 +14,8 @@ import {
   unready,
 } from '../src/shared/failure-codes.ts';
 import { errorName } from '../src/shared/mysql/error-names.ts';
-import { describeMetrics } from '../src/shared/process/describe-metrics.ts';
+import { describeMetrics } from '../src/shared/observe/describe-metrics.ts';
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
-import { describeInitial, describeOptions } from '../src/shared/settings/describe.ts';
-import { describeType } from '../src/shared/settings/option-values.ts';
-import { isOfInstance, type Option, optionKeys, options } from '../src/shared/settings/options.ts';
 import { renderList } from './support/mdoc.ts';
 
 /** What is generated: its name in a page's marks, and its text. */

@@ -25,8 +25,8 @@ function parts(url) {
 /** Where the gateway of this container listens, by its command line and its file. */
 async function findTarget() {
   const { parseArguments } = await import('./dist/src/supervisor/arguments.js');
-  const { parseEntries } = await import('./dist/src/shared/settings/config.js');
-  const { readSection } = await import('./dist/src/shared/settings/ini-section.js');
+  const { parseEntries } = await import('./dist/src/shared/config/config.js');
+  const { readSection } = await import('./dist/src/shared/config/ini-section.js');
   const { configPath, sections } = parseArguments(commandLine());
   const { values } = parseEntries(
     readSection(readFileSync(configPath, 'utf8'), sections[0], () => true),

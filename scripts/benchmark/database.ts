@@ -1,7 +1,7 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
-import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
+import { describeCreation, parseLedgerTable } from '../../src/shared/idempotency-table.ts';
 import { startServerProcess } from '../../test/support/database/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 

@@ -1,6 +1,6 @@
 // Three servers that replicate, a gateway before them, and the truth that an operator has: which server is the primary, and since when.
 // Must not know when anything fails.
-import { describeCreation, parseLedgerTable } from '../../src/shared/ledger/ledger-table.ts';
+import { describeCreation, parseLedgerTable } from '../../src/shared/idempotency-table.ts';
 import { type Ask, createAsk } from '../../test/support/ask.ts';
 import {
   holdsPosition,

@@ -1,11 +1,11 @@
 // The model's gateway: what it sees of a world, and what the product's own rules make of that and of what it remembers.
 // Must not know how worlds come to be.
 
-import { judge } from '../../src/shared/topology/judge.ts';
-import type { Position } from '../../src/shared/topology/position.ts';
-import type { PrimaryMemory } from '../../src/shared/topology/primary-memory.ts';
-import type { Seen } from '../../src/shared/topology/scene.ts';
-import type { Source } from '../../src/shared/topology/server-view.ts';
+import { judge } from '../../src/shared/servers/judge.ts';
+import type { Position } from '../../src/shared/servers/position.ts';
+import type { PrimaryMemory } from '../../src/shared/servers/primary-memory.ts';
+import type { Seen } from '../../src/shared/servers/scene.ts';
+import type { Source } from '../../src/shared/servers/server-view.ts';
 import {
   heldIn,
   type ModelServer,

@@ -2,7 +2,7 @@
 // Must not know what a command does.
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
-import type { Target } from '../shared/settings/config-file.ts';
+import type { Target } from '../shared/config/config-file.ts';
 
 /** What the command line asks for. */
 export type Command =

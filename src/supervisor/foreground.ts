@@ -1,8 +1,8 @@
 // Runs an instance in this very process, for service managers and containers.
 // Must not know the detached way.
 
+import type { Environment, Target } from '../shared/config/config-file.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
-import type { Environment, Target } from '../shared/settings/config-file.ts';
 import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';

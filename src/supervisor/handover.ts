@@ -1,9 +1,9 @@
 // What the launcher and the detached supervisor say to each other, and the descriptors it inherits.
 // Must not know what either does.
 
+import type { Sections } from '../shared/config/config.ts';
+import type { ListenAddress } from '../shared/config/listen-address.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
-import type { Sections } from '../shared/settings/config.ts';
-import type { ListenAddress } from '../shared/settings/listen-address.ts';
 
 /** Descriptors of the detached supervisor, after stdio and the channel. */
 export const inherited = { claim: 4, listener: 5 } as const;

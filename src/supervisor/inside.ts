@@ -1,23 +1,24 @@
 // What an instance knows of itself: what its workers report is kept here, and what they ask for people is answered.
 // Must not know how slots are filled, nor how an answer is shown.
+
+import type { Sections } from '../shared/config/config.ts';
+import type { ToldRequests } from '../shared/observe/live-requests.ts';
+import type { ToldStatements } from '../shared/observe/statement-sums.ts';
+import type { ServerVerdict, Stats } from '../shared/observe/stats.ts';
 import type { Answerers } from '../shared/process/calls.ts';
-import type { ToldRequests } from '../shared/process/live-requests.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
-import type { ToldStatements } from '../shared/process/statement-sums.ts';
-import type { ServerVerdict, Stats } from '../shared/process/stats.ts';
-import type { Sections } from '../shared/settings/config.ts';
 import type { CommitMemory } from './commit-memory.ts';
-import { readFigures } from './figures.ts';
-import { History, historyIntervalMs } from './history.ts';
-import { joinRequests, parseRequestName } from './live-requests.ts';
-import { measureOwnFigures } from './own-figures.ts';
-import type { PrimaryMemories } from './primary-memories.ts';
-import { RecentErrors } from './recent-errors.ts';
+import { readFigures } from './observe/figures.ts';
+import { History, historyIntervalMs } from './observe/history.ts';
+import { joinRequests, parseRequestName } from './observe/live-requests.ts';
+import { measureOwnFigures } from './observe/own-figures.ts';
+import { RecentErrors } from './observe/recent-errors.ts';
+import { statementIntervalMs } from './observe/statement-past.ts';
+import { StatementTotals } from './observe/statement-totals.ts';
+import { describeInstance } from './observe/stats.ts';
+import { createTotals, type SlotState } from './observe/totals.ts';
+import type { PrimaryMemories } from './primary/primary-memories.ts';
 import type { Slot } from './slot.ts';
-import { statementIntervalMs } from './statement-past.ts';
-import { StatementTotals } from './statement-totals.ts';
-import { describeInstance } from './stats.ts';
-import { createTotals, type SlotState } from './totals.ts';
 
 /** One instance's. */
 export type Inside = {

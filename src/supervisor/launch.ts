@@ -1,9 +1,9 @@
 // Starts an instance in the background, waits for its report, and prints nothing.
 // Must not know how an instance lives.
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Environment, Target } from '../shared/config/config-file.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
-import type { Environment, Target } from '../shared/settings/config-file.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';
 import { supervisorHeapLimits } from './heap-limits.ts';
 import { endOrphans } from './orphans.ts';

@@ -21,12 +21,12 @@ switch (command.kind) {
     break;
   case 'check': {
     // Loaded only here: the MySQL client is no part of a start.
-    const { check } = await import('./check.ts');
+    const { check } = await import('./check/check.ts');
     process.exitCode = await check(command, process.env);
     break;
   }
   case 'primary': {
-    const { setPrimary } = await import('./set-primary.ts');
+    const { setPrimary } = await import('./primary/set-primary.ts');
     process.exitCode = await setPrimary(command, process.env);
     break;
   }

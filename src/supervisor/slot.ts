@@ -1,6 +1,9 @@
 // One slot: its present worker, its restarts, its heartbeat. A replacement takes the slot over.
 // Must not know the other slots, nor the instance's phase: whoever has them all decides whether to fill it again.
 
+import type { Sections } from '../shared/config/config.ts';
+import { type SectionCredentials, withCredentials } from '../shared/config/credentials.ts';
+import type { Snapshot } from '../shared/observe/metrics.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
@@ -12,12 +15,9 @@ import type {
   WorkerCalls,
   WorkerReport,
 } from '../shared/process/messages.ts';
-import type { Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
 import { removeWorkerSocket } from '../shared/process/worker-sockets.ts';
-import type { Sections } from '../shared/settings/config.ts';
-import { type SectionCredentials, withCredentials } from '../shared/settings/credentials.ts';
-import type { PrimaryMemory } from '../shared/topology/primary-memory.ts';
+import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts';
 import type { Marks } from './orphans.ts';

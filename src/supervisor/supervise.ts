@@ -1,13 +1,14 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
+
+import type { Sections } from '../shared/config/config.ts';
+import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
+import { formatListenAddress } from '../shared/config/listen-address.ts';
 import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
 import { removeStaleWorkerSockets } from '../shared/process/worker-sockets.ts';
-import type { Sections } from '../shared/settings/config.ts';
-import { renewCredentials, withCredentials } from '../shared/settings/credentials.ts';
-import { formatListenAddress } from '../shared/settings/listen-address.ts';
 import { type Claim, instanceOf } from './claim.ts';
 import { openCommitMemory } from './commit-memory.ts';
 import { awaitDrainTurn } from './drain-turn.ts';
@@ -15,7 +16,7 @@ import { type Listener, rememberSocketName } from './listener.ts';
 import { ownMarks } from './orphans.ts';
 import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
-import { obeyOrder } from './primary-order.ts';
+import { obeyOrder } from './primary/primary-order.ts';
 import { prepareForks } from './worker-process.ts';
 import { createWorkers, hardStopMs, type Workers } from './workers.ts';
 

@@ -1,12 +1,12 @@
 // All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
 // Must not know signals, pidfile or claim.
 
+import type { SectionCredentials } from '../shared/config/credentials.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { LogFields } from '../shared/process/log.ts';
-import type { SectionCredentials } from '../shared/settings/credentials.ts';
-import type { RememberedPrimary } from '../shared/topology/primary-memory.ts';
+import type { RememberedPrimary } from '../shared/servers/primary-memory.ts';
 import { createInside } from './inside.ts';
-import { type Overridden, openPrimaryMemories } from './primary-memories.ts';
+import { type Overridden, openPrimaryMemories } from './primary/primary-memories.ts';
 import { isHopeless } from './restart-policy.ts';
 import { createSlot, type Making, type Slot } from './slot.ts';
 

@@ -2,7 +2,7 @@
 // Must not know what rows are.
 import { readFileSync } from 'node:fs';
 import type { Log } from '../shared/process/log.ts';
-import { RowModule } from './reply/row-module.ts';
+import { RowModule } from './encode/row-module.ts';
 
 /**
  * Loads the module with an arena of so many bytes. Null, with a word in the log, where it cannot run: rows are then

@@ -4,9 +4,11 @@ import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import type { Config } from '../shared/config/config.ts';
+import { type EventLoopLag, measureEventLoopLag } from '../shared/observe/event-loop-lag.ts';
+import type { HistogramSample, Sample, Snapshot } from '../shared/observe/metrics.ts';
 import { readBuild } from '../shared/process/build.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
-import { type EventLoopLag, measureEventLoopLag } from '../shared/process/event-loop-lag.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { listenOn } from '../shared/process/listening-socket.ts';
 import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
@@ -18,9 +20,7 @@ import {
   type ToWorker,
   type WorkerCalls,
 } from '../shared/process/messages.ts';
-import type { HistogramSample, Sample, Snapshot } from '../shared/process/metrics.ts';
 import { whereThrown } from '../shared/process/where-thrown.ts';
-import type { Config } from '../shared/settings/config.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { traceField } from './observe/trace-context.ts';

@@ -2,22 +2,22 @@
 // Must not know the endpoints, nor the other sections.
 
 import { performance } from 'node:perf_hooks';
+import type { Sample } from '../shared/observe/metrics.ts';
+import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';
-import type { Sample } from '../shared/process/metrics.ts';
-import type { ServerVerdict } from '../shared/process/stats.ts';
+import { asciiJson } from './encode/ascii-json.ts';
+import type { RowModule } from './encode/row-module.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
-import type { ExchangeContext } from './http/exchange.ts';
-import type { LongWork } from './long-work.ts';
 import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
 import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
-import { asciiJson } from './reply/ascii-json.ts';
-import type { RowModule } from './reply/row-module.ts';
-import type { Section } from './section/section.ts';
-import { createStalledReaders } from './stalled-in-section.ts';
+import type { ExchangeContext } from './request/exchange.ts';
+import type { LongWork } from './request/long-work.ts';
+import { createStalledReaders } from './request/stalled-in-section.ts';
+import type { Section } from './servers/section.ts';
 
 /** What all sections of a worker share. */
 export type SharedBySections = Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {

@@ -3,59 +3,59 @@
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '../shared/config/config.ts';
+import type { Credentials } from '../shared/config/credentials.ts';
+import type { Snapshot } from '../shared/observe/metrics.ts';
+import type { RecentError } from '../shared/observe/recent-errors.ts';
+import type { StatementsReport } from '../shared/observe/statement-sums.ts';
+import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Caller } from '../shared/process/calls.ts';
 import type { EndedName, Ending } from '../shared/process/commit-endings.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
-import type { Snapshot } from '../shared/process/metrics.ts';
-import type { RecentError } from '../shared/process/recent-errors.ts';
-import type { StatementsReport } from '../shared/process/statement-sums.ts';
-import type { ServerVerdict } from '../shared/process/stats.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/worker-sockets.ts';
-import type { Config } from '../shared/settings/config.ts';
-import type { Credentials } from '../shared/settings/credentials.ts';
-import type { PrimaryMemory } from '../shared/topology/primary-memory.ts';
+import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
+import { BufferPool } from './encode/buffers.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
-import { createDriverEndpoints, type DriverHandlers } from './endpoints/drivers/endpoint.ts';
-import { DriverSessions } from './endpoints/drivers/session.ts';
-import { createDriverTransactions } from './endpoints/drivers/transactions.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
+import { createDriverEndpoints, type DriverHandlers } from './endpoints/planetscale/endpoint.ts';
+import { DriverSessions } from './endpoints/planetscale/session.ts';
+import { createDriverTransactions } from './endpoints/planetscale/transactions.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
 import type { ReadyAnswer } from './endpoints/watching.ts';
+import {
+  type CommitKeeper,
+  HeldTransactions,
+  type TransactionOwner,
+} from './execution/transactions/held-transactions.ts';
 import { clientTimeouts } from './http/client-timeouts.ts';
 import { rulesOf } from './http/compat.ts';
 import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
-import { varyHeaders } from './http/cors.ts';
-import type { Exchange } from './http/exchange.ts';
 import { acceptForwarded, type ForwardedConnections } from './http/forwarded-connections.ts';
-import { createTokenGuard } from './http/guard.ts';
-import { LiveExchanges } from './http/live-exchanges.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
-import { createRequestIds } from './http/request-ids.ts';
-import { createRouter } from './http/router.ts';
 import { createHttpServer } from './http/server.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
-import { LongWork } from './long-work.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { StatementTable } from './observe/statement-table.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
-import { BufferPool } from './reply/buffers.ts';
-import { Section } from './section/section.ts';
+import { varyHeaders } from './request/cors.ts';
+import type { Exchange } from './request/exchange.ts';
+import { createTokenGuard } from './request/guard.ts';
+import { LiveExchanges } from './request/live-exchanges.ts';
+import { LongWork } from './request/long-work.ts';
+import { createRequestIds } from './request/request-ids.ts';
+import { createRouter } from './request/router.ts';
 import { ServedSection, stopping } from './served-section.ts';
-import {
-  type CommitKeeper,
-  HeldTransactions,
-  type TransactionOwner,
-} from './transactions/held-transactions.ts';
+import { Section } from './servers/section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {

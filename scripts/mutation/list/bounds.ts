@@ -5,18 +5,18 @@ export const boundMutations: readonly Mutation[] = [
   {
     name: 'keys-kept-half',
     promise: 'a key is remembered for idempotency_keep',
-    file: 'src/worker/ledger/purge.ts',
+    file: 'src/worker/execution/idempotency/purge.ts',
     before: 'utcTime(Date.now() - this.#keepMs)',
     after: 'utcTime(Date.now() - this.#keepMs / 2)',
-    tests: ['test/unit/worker/ledger/purge.test.ts'],
+    tests: ['test/unit/worker/execution/idempotency/purge.test.ts'],
   },
   {
     name: 'cors-method-override',
     promise: 'pages may send the headers of the list, and no other',
-    file: 'src/worker/http/cors.ts',
+    file: 'src/worker/request/cors.ts',
     before: "traceparent, tracestate'",
     after: "traceparent, tracestate, X-HTTP-Method-Override'",
-    tests: ['test/unit/worker/http/cors.test.ts'],
+    tests: ['test/unit/worker/request/cors.test.ts'],
   },
   {
     name: 'chunk-extension-mebibyte',

@@ -21,7 +21,7 @@ export const sessionMutations: readonly Mutation[] = [
   {
     name: 'text-not-asked',
     promise: 'a session is clean only if the text of the statement says so too',
-    file: 'src/worker/execute/run.ts',
+    file: 'src/worker/execution/run.ts',
     before: 'const isClean = flagsClean && leavesSessionClean && !isReadOnly',
     after: 'const isClean = flagsClean && !isReadOnly',
     tests: ['test/behaviour/sessions/sessions.test.ts'],
@@ -29,17 +29,17 @@ export const sessionMutations: readonly Mutation[] = [
   {
     name: 'use-outlives-reset',
     promise: 'USE is gone before another request has the session',
-    file: 'src/worker/backend/session.ts',
+    file: 'src/worker/servers/pool/session.ts',
     before: '      onePacketCommand(commandCodes.initDb, this.#database),\n',
     after: '',
-    tests: ['test/unit/worker/backend/session.test.ts'],
+    tests: ['test/unit/worker/servers/pool/session.test.ts'],
   },
   {
     name: 'unclean-session-lent',
     promise: 'a session that is not clean is reset before it is lent again',
-    file: 'src/worker/backend/pool.ts',
+    file: 'src/worker/servers/pool/pool.ts',
     before: "else if (verdict === 'clean') this.#lend(session, null);",
     after: "else if (verdict !== 'broken') this.#lend(session, null);",
-    tests: ['test/unit/worker/backend/pool-release.test.ts'],
+    tests: ['test/unit/worker/servers/pool/pool-release.test.ts'],
   },
 ];

@@ -1,16 +1,16 @@
 // What supervisor and worker say to each other: one union each way.
 // Must not know how either side acts on it.
-import type { Sections } from '../settings/config.ts';
-import type { SectionCredentials } from '../settings/credentials.ts';
-import type { PrimaryMemory } from '../topology/primary-memory.ts';
+import type { Sections } from '../config/config.ts';
+import type { SectionCredentials } from '../config/credentials.ts';
+import type { LiveRequests, ToldRequests } from '../observe/live-requests.ts';
+import type { Snapshot } from '../observe/metrics.ts';
+import type { RecentError } from '../observe/recent-errors.ts';
+import type { StatementsReport, ToldStatements } from '../observe/statement-sums.ts';
+import type { ServerVerdict, Stats } from '../observe/stats.ts';
+import type { PrimaryMemory } from '../servers/primary-memory.ts';
 import type { Answer, Call } from './calls.ts';
 import type { EndedName, Ending } from './commit-endings.ts';
 import type { ExitCode } from './exit-codes.ts';
-import type { LiveRequests, ToldRequests } from './live-requests.ts';
-import type { Snapshot } from './metrics.ts';
-import type { RecentError } from './recent-errors.ts';
-import type { StatementsReport, ToldStatements } from './statement-sums.ts';
-import type { ServerVerdict, Stats } from './stats.ts';
 
 /** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
 export const inheritedSocket = 4;

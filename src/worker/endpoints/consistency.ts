@@ -1,8 +1,9 @@
 // X-Consistency-Token on requests and replies of sections that have several servers.
 // Must not know how a server is held against a token.
-import { decodeToken, encodeToken, type Token } from '../consistency/token.ts';
-import type { SeenHeaders } from '../http/exchange.ts';
-import { type Failure, refusal } from '../reply/failure.ts';
+
+import { type Failure, refusal } from '../encode/failure.ts';
+import type { SeenHeaders } from '../request/exchange.ts';
+import { decodeToken, encodeToken, type Token } from '../servers/consistency/token.ts';
 
 /** How tokens are read and written. */
 export type Tokens = {

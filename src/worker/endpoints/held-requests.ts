@@ -2,17 +2,21 @@
 // Must not know what such a request wants beside that.
 import type { IncomingMessage } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
-import type { Outcome } from '../execute/outcome.ts';
-import { transactionEnded } from '../http/batch-failure.ts';
-import { credentialOf } from '../http/credential.ts';
-import { sendFailure } from '../http/failure.ts';
-import { type ForwardEvents, forwardRequest, type Unanswered } from '../http/forward.ts';
+import { type Failure, refusal } from '../encode/failure.ts';
+import type { Outcome } from '../execution/outcome.ts';
+import type { Held, HeldTransactions } from '../execution/transactions/held-transactions.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Peers } from '../http/peers.ts';
-import { commitRunning, connectionLostElsewhere, deadlineElsewhere } from '../http/run-failure.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
-import { type Failure, refusal } from '../reply/failure.ts';
-import type { Held, HeldTransactions } from '../transactions/held-transactions.ts';
+import { transactionEnded } from '../request/batch-failure.ts';
+import { credentialOf } from '../request/credential.ts';
+import { sendFailure } from '../request/failure.ts';
+import { type ForwardEvents, forwardRequest, type Unanswered } from '../request/forward.ts';
+import {
+  commitRunning,
+  connectionLostElsewhere,
+  deadlineElsewhere,
+} from '../request/run-failure.ts';
 
 /** A request of which the body has been read. */
 export type ReadRequest = {

@@ -2,15 +2,15 @@
 // Must not know how any of them answers.
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
+import { type RenderFailure, renderPlainFailure } from '../encode/failure.ts';
+import { renderDriverFailure } from '../encode/formats/driver-error.ts';
+import { renderProblem } from '../encode/formats/problem.ts';
 import type { Rules } from '../http/compat.ts';
-import type { Handler, Route } from '../http/router.ts';
-import { type RenderFailure, renderPlainFailure } from '../reply/failure.ts';
-import { renderDriverFailure } from '../reply/formats/driver-error.ts';
-import { renderProblem } from '../reply/formats/problem.ts';
+import type { Handler, Route } from '../request/router.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
-import type { DriverHandlers } from './drivers/endpoint.ts';
-import { createOpenapi } from './v1/description/endpoint.ts';
+import type { DriverHandlers } from './planetscale/endpoint.ts';
 import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
+import { createOpenapi } from './v1/openapi/endpoint.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */

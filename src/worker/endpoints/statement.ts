@@ -1,8 +1,8 @@
 // What is sent to MySQL for a request: bound, classified, allowed or refused. Pure.
 // Must not know the reply, nor how a statement is run.
 
+import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
-import type { Config } from '../../shared/settings/config.ts';
 import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
 import { type Classification, classify, classifyInPieces } from '../../shared/sql/classify.ts';
 import type { Escapes } from '../../shared/sql/lexer.ts';
@@ -12,14 +12,14 @@ import {
   scanInPieces,
   scanStatements,
 } from '../../shared/sql/statements.ts';
-import { type Known, TableEffects } from '../catalogue/table-effects.ts';
-import { longestPipelined } from '../execute/pipeline-session.ts';
-import type { Statement } from '../execute/preparation.ts';
-import { noEffects } from '../execute/statement-effects.ts';
-import type { LongWork } from '../long-work.ts';
-import { type Failure, refusal } from '../reply/failure.ts';
-import type { RowModule } from '../reply/row-module.ts';
-import type { Home } from '../transactions/held-transactions.ts';
+import { type Failure, refusal } from '../encode/failure.ts';
+import type { RowModule } from '../encode/row-module.ts';
+import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
+import type { Statement } from '../execution/preparation.ts';
+import { noEffects } from '../execution/statement-effects.ts';
+import { type Known, TableEffects } from '../execution/table-effects.ts';
+import type { Home } from '../execution/transactions/held-transactions.ts';
+import type { LongWork } from '../request/long-work.ts';
 import type { Tokens } from './consistency.ts';
 import { type Asker, workThen } from './long-requests.ts';
 import type { Served } from './served-sections.ts';

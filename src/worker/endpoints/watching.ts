@@ -3,12 +3,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
-import type { NoPrimary } from '../../shared/topology/judge.ts';
-import { sendFailure } from '../http/failure.ts';
+import type { NoPrimary } from '../../shared/servers/judge.ts';
+import { type Failure, refusal } from '../encode/failure.ts';
+import { jsonType } from '../encode/head.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
-import type { Handler } from '../http/router.ts';
-import { type Failure, refusal } from '../reply/failure.ts';
-import { jsonType } from '../reply/head.ts';
+import { sendFailure } from '../request/failure.ts';
+import type { Handler } from '../request/router.ts';
 import { sendText } from './send-text.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';

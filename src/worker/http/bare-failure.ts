@@ -1,9 +1,9 @@
 // What is answered to bytes that are no HTTP, where no ServerResponse exists.
 // Must not know requests.
 import type { Socket } from 'node:net';
-import { type Failure, refusal, renderPlainFailure } from '../reply/failure.ts';
-import { headerLines, typedHeaders } from '../reply/head.ts';
-import { failureHeaders } from './failure.ts';
+import { type Failure, refusal, renderPlainFailure } from '../encode/failure.ts';
+import { headerLines, typedHeaders } from '../encode/head.ts';
+import { failureHeaders } from '../request/failure.ts';
 import { endSocket } from './linger.ts';
 
 /** What node's parser or clock objected to, as the status that says so. */

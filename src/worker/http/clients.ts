@@ -2,8 +2,8 @@
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Failure } from '../encode/failure.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
-import type { Failure } from '../reply/failure.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';

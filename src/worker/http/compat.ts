@@ -1,7 +1,7 @@
 // What clients written for DBSlayer may do beyond today's rules: all of `compat = dbslayer`, decided here and nowhere else.
 // Must not know routes or SQL.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Config } from '../../shared/settings/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 
 /** What is let pass. Each was needed by a client that was seen (docs/from-dbslayer.md). */
 export type Rules = {

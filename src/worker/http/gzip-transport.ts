@@ -1,8 +1,8 @@
 // A reply's bytes compressed on their way: what is whole at once, what streams part by part, each flushed to its reader.
 // Must not know what the bytes say.
 import { constants, createGzip, type Gzip, gzip, type ZlibOptions } from 'node:zlib';
-import { type ReplyHead, withHeaders } from '../reply/head.ts';
-import type { Transport } from '../reply/writer.ts';
+import { type ReplyHead, withHeaders } from '../encode/head.ts';
+import type { Transport } from '../encode/writer.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 import type { ReplyEvents, ReplyTransport } from './reply-transport.ts';
 import { resetConnection } from './reset.ts';

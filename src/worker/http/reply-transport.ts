@@ -1,9 +1,10 @@
 // A reply's bytes on node:http: whole with Content-Length, or streamed.
 // Must not know what the bytes say.
-import type { RunTimes } from '../execute/run-times.ts';
+
+import type { ReplyHead } from '../encode/head.ts';
+import type { Transport } from '../encode/writer.ts';
+import type { RunTimes } from '../execution/run-times.ts';
 import { tenths } from '../observe/milliseconds.ts';
-import type { ReplyHead } from '../reply/head.ts';
-import type { Transport } from '../reply/writer.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 
 /** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */

@@ -1,9 +1,9 @@
 // One server's figures as samples.
 // Must not know who counts them.
-import type { Sample, WorkerMetric } from '../../shared/process/metrics.ts';
-import { type NoPrimary, noPrimaryReasons } from '../../shared/topology/judge.ts';
-import type { BackendObservations } from '../section/backend.ts';
-import type { Standing } from '../topology/topology.ts';
+import type { Sample, WorkerMetric } from '../../shared/observe/metrics.ts';
+import { type NoPrimary, noPrimaryReasons } from '../../shared/servers/judge.ts';
+import type { BackendObservations } from '../servers/backend.ts';
+import type { Standing } from '../servers/topology.ts';
 import { sample } from './samples.ts';
 
 const roles = ['primary', 'replica', 'unusable'] as const;

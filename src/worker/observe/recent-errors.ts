@@ -1,6 +1,6 @@
 // The requests that went wrong since the last report: the latest, for people.
 // Must not know who asks. Statements lose their literals before they are told.
-import { mostRecentErrors, type RecentError } from '../../shared/process/recent-errors.ts';
+import { mostRecentErrors, type RecentError } from '../../shared/observe/recent-errors.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import type { Observation } from './observation.ts';

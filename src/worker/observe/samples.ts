@@ -1,6 +1,6 @@
 // How a worker's figures become samples.
 // Must not know what is counted.
-import type { Sample, WorkerMetric } from '../../shared/process/metrics.ts';
+import type { Sample, WorkerMetric } from '../../shared/observe/metrics.ts';
 
 /** One figure. */
 export function sample(

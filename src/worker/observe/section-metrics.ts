@@ -1,16 +1,19 @@
 // What one worker counts of one section, as plain numbers.
 // Must not know its servers, nor who asks.
 import { outcomes, type RequestOutcome, unreadyCodes } from '../../shared/failure-codes.ts';
-import { DurationHistogram } from '../../shared/process/duration-histogram.ts';
+import { DurationHistogram } from '../../shared/observe/duration-histogram.ts';
 import {
   type HistogramSample,
   type RequestPhase,
   requestPhases,
   type Sample,
   workerMetrics,
-} from '../../shared/process/metrics.ts';
-import type { ReadyAnswer } from '../backend/readiness.ts';
-import { type TransactionEnd, transactionEnds } from '../transactions/held-transaction.ts';
+} from '../../shared/observe/metrics.ts';
+import {
+  type TransactionEnd,
+  transactionEnds,
+} from '../execution/transactions/held-transaction.ts';
+import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
 import { sample, startAtZero } from './samples.ts';
 import { isSlow } from './slow-statements.ts';

@@ -6,7 +6,7 @@ import {
   type StatementRun,
   StatementSums,
   type StatementsReport,
-} from '../../shared/process/statement-sums.ts';
+} from '../../shared/observe/statement-sums.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import { DigestKeys } from '../../shared/sql/digest-key.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';

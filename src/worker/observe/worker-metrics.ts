@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { type FailureCode, failureCodes } from '../../shared/failure-codes.ts';
-import type { Sample } from '../../shared/process/metrics.ts';
+import type { Sample } from '../../shared/observe/metrics.ts';
 import type { Observation } from './observation.ts';
 import { OpenDescriptors } from './open-descriptors.ts';
 import { type Endpoint, endpoints } from './request-record.ts';

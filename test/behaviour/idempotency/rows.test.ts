@@ -2,8 +2,8 @@
 // Moments between two transactions cannot be had through the gateway: the statements are run by themselves.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
-import { LedgerEntry } from '../../../src/worker/ledger/ledger-entry.ts';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { LedgerEntry } from '../../../src/worker/execution/idempotency/ledger-entry.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
 const database = useDatabase({

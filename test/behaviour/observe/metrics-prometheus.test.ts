@@ -9,7 +9,7 @@ import {
   type Definition,
   supervisorMetrics,
   workerMetrics,
-} from '../../../src/shared/process/metrics.ts';
+} from '../../../src/shared/observe/metrics.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import {
   alertsPath,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { test } from 'node:test';
-import type { Stats } from '../../../src/shared/process/stats.ts';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/ledger/ledger-table.ts';
-import { parsePrimaryMemory } from '../../../src/shared/topology/primary-memory.ts';
+import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { parsePrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import { makeGhost } from '../../support/clusters/ghost.ts';
 import {
   type ReplicatedSet,

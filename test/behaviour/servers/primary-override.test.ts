@@ -16,7 +16,7 @@ import {
   overridePrimary,
   type PrimaryMemory,
   parsePrimaryMemory,
-} from '../../../src/shared/topology/primary-memory.ts';
+} from '../../../src/shared/servers/primary-memory.ts';
 import { createAsk } from '../../support/ask.ts';
 import {
   createDaemon,

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { parsePrimaryMemory } from '../../../src/shared/topology/primary-memory.ts';
+import { parsePrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import {
   type ReplicatedSet,
   replicationHere,

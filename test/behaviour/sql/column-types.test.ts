@@ -6,9 +6,9 @@ import type { Connection } from '../../../src/shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Column } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
-import { cellKind, cellKinds } from '../../../src/worker/reply/column-kinds.ts';
-import { type ColumnDescription, describeColumn } from '../../../src/worker/reply/column-types.ts';
-import { dbCells } from '../../../src/worker/reply/formats/db.ts';
+import { cellKind, cellKinds } from '../../../src/worker/encode/column-kinds.ts';
+import { type ColumnDescription, describeColumn } from '../../../src/worker/encode/column-types.ts';
+import { dbCells } from '../../../src/worker/encode/formats/db.ts';
 import { type Database, type Row, startDatabase } from '../../support/database/mariadb.ts';
 
 let database: Database;

@@ -1,6 +1,6 @@
 // A gateway before a replicated set, as its operator and its clients see it: roles, reasons, where a statement ran.
 // Must not know how roles are found out.
-import type { Stats } from '../../../src/shared/process/stats.ts';
+import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { Settings } from '../ini-text.ts';

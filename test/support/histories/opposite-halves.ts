@@ -3,12 +3,12 @@
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Log } from '../../../src/shared/process/log.ts';
-import type { PrimaryMemory } from '../../../src/shared/topology/primary-memory.ts';
+import type { PrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import {
   openPrimaryMemories,
   type PrimaryMemories,
-} from '../../../src/supervisor/primary-memories.ts';
-import { Topology } from '../../../src/worker/topology/topology.ts';
+} from '../../../src/supervisor/primary/primary-memories.ts';
+import { Topology } from '../../../src/worker/servers/topology.ts';
 import type { ReplicatedSet } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 import { eventually } from '../eventually.ts';

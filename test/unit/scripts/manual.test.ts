@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { optionKeys } from '../../../src/shared/config/options.ts';
 import { exitCodes } from '../../../src/shared/process/exit-codes.ts';
-import { optionKeys } from '../../../src/shared/settings/options.ts';
 import { usage } from '../../../src/supervisor/arguments.ts';
 
 const path = 'docs/dbhttpd.8';

@@ -1,8 +1,8 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 // Must not know connections.
-import { dbCells } from '../../../src/worker/reply/formats/db.ts';
-import type { RowFraming } from '../../../src/worker/reply/result-rows.ts';
-import { planRow } from '../../../src/worker/reply/rows.ts';
+import { dbCells } from '../../../src/worker/encode/formats/db.ts';
+import type { RowFraming } from '../../../src/worker/encode/result-rows.ts';
+import { planRow } from '../../../src/worker/encode/rows.ts';
 import { type ColumnWish, wire } from '../../support/database/mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';
 

@@ -8,7 +8,7 @@ import type { ServerIdentity } from '../../../src/shared/mysql/identity.ts';
 import type { ResultSink } from '../../../src/shared/mysql/query.ts';
 import { QueryCommand, type QueryEvents } from '../../../src/shared/mysql/query.ts';
 import type { Log } from '../../../src/shared/process/log.ts';
-import type { Session } from '../../../src/worker/backend/session.ts';
+import type { Session } from '../../../src/worker/servers/pool/session.ts';
 import { errorPacket, okPacket, resultSet } from '../../support/database/mysql-answer.ts';
 
 /** Rows, an error, OK with the server's flags and its number of warnings, plain OK, no answer, or the end of the connection. */

@@ -1,7 +1,7 @@
 // Looks at servers, made up for tests of what follows from them.
 // Must not know what that is.
-import { readMariadbPosition } from '../../../src/shared/topology/position.ts';
-import type { GroupMember, ServerView } from '../../../src/shared/topology/server-view.ts';
+import { readMariadbPosition } from '../../../src/shared/servers/position.ts';
+import type { GroupMember, ServerView } from '../../../src/shared/servers/server-view.ts';
 
 /** What is to be special about a look; all else is as of a writable MariaDB that follows nobody and has written nothing. */
 export type ViewWish = Partial<Omit<ServerView, 'number' | 'position'>> & {

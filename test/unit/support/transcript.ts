@@ -6,27 +6,27 @@ import { Duplex } from 'node:stream';
 import { Connection, type Intake } from '../../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
-import { BufferPool } from '../../../src/worker/reply/buffers.ts';
-import type { FormatChoice } from '../../../src/worker/reply/format.ts';
+import { BufferPool } from '../../../src/worker/encode/buffers.ts';
+import type { FormatChoice } from '../../../src/worker/encode/format.ts';
 import {
   chooseDbFormat,
   createDbHeads,
   type DbReplyOptions,
-} from '../../../src/worker/reply/formats/db.ts';
+} from '../../../src/worker/encode/formats/db.ts';
 import {
   chooseV1Json,
   createV1Heads,
   type V1ReplyOptions,
-} from '../../../src/worker/reply/formats/v1-json.ts';
+} from '../../../src/worker/encode/formats/v1-json.ts';
 import {
   chooseCsv,
   chooseNdjson,
   createCsvHeads,
   createNdjsonHeads,
-} from '../../../src/worker/reply/formats/v1-stream.ts';
-import { createReplyHead, jsonType } from '../../../src/worker/reply/head.ts';
-import { RowModule } from '../../../src/worker/reply/row-module.ts';
-import { ReplyWriter, type Transport } from '../../../src/worker/reply/writer.ts';
+} from '../../../src/worker/encode/formats/v1-stream.ts';
+import { createReplyHead, jsonType } from '../../../src/worker/encode/head.ts';
+import { RowModule } from '../../../src/worker/encode/row-module.ts';
+import { ReplyWriter, type Transport } from '../../../src/worker/encode/writer.ts';
 import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
 
 /** A transport that keeps what it is given, copied before the writer may write on. */
@@ -85,7 +85,7 @@ const headroomBytes = 16 * 1024;
 const arenaBytes = headroomBytes + 128 * 1024;
 /** Creates what writes many rows at once. */
 export function createRowModule(): RowModule {
-  const code = readFileSync(new URL('../../../src/worker/reply/rows.wasm', import.meta.url));
+  const code = readFileSync(new URL('../../../src/worker/encode/rows.wasm', import.meta.url));
   return new RowModule(code, arenaBytes);
 }
 const rowModule = createRowModule();

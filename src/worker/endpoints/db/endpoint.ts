@@ -1,22 +1,23 @@
 // /db: decodes a request, has it decided how it is to be run, and starts its exchange.
 // Must not know sockets, nor how statements reach MySQL.
+
+import type { Config } from '../../../shared/config/config.ts';
 import { longFrom } from '../../../shared/pieces.ts';
-import type { Config } from '../../../shared/settings/config.ts';
-import { announcesBody } from '../../http/body-announcement.ts';
-import { rulesOf } from '../../http/compat.ts';
-import { Exchange } from '../../http/exchange.ts';
-import { sendFailure } from '../../http/failure.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
-import type { Handler } from '../../http/router.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
-import { refusal } from '../../reply/failure.ts';
+import { refusal } from '../../encode/failure.ts';
 import {
   chooseDbFormat,
   createDbHeads,
   type DbExtras,
   type DbReplyOptions,
-} from '../../reply/formats/db.ts';
-import { jsonType, typedHeaders } from '../../reply/head.ts';
+} from '../../encode/formats/db.ts';
+import { jsonType, typedHeaders } from '../../encode/head.ts';
+import { announcesBody } from '../../http/body-announcement.ts';
+import { rulesOf } from '../../http/compat.ts';
+import type { OutgoingReply } from '../../http/outgoing-reply.ts';
+import type { RequestRecord } from '../../observe/request-record.ts';
+import { Exchange } from '../../request/exchange.ts';
+import { sendFailure } from '../../request/failure.ts';
+import type { Handler } from '../../request/router.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';
 import { type Asker, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections } from '../served-sections.ts';

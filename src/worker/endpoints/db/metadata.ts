@@ -1,10 +1,10 @@
 // DBSlayer's metadata keys: what each answers, and which of them need a connection.
 // Must not know how the document around them is written.
 
+import type { Config } from '../../../shared/config/config.ts';
 import { clientInfo, versionNumber } from '../../../shared/mysql/client-library.ts';
-import type { Config } from '../../../shared/settings/config.ts';
-import type { ServerFacts } from '../../execute/outcome.ts';
-import type { Trailer } from '../../reply/formats/db.ts';
+import type { Trailer } from '../../encode/formats/db.ts';
+import type { ServerFacts } from '../../execution/outcome.ts';
 import { type MetadataKey, metadataKeys } from './request.ts';
 
 type MetadataSettings = Pick<Config, 'section' | 'candidates'>;

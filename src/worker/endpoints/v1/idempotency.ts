@@ -2,11 +2,11 @@
 // Must not know where keys are kept.
 import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
+import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
-import type { Config } from '../../../shared/settings/config.ts';
-import type { Batch } from '../../execute/batch.ts';
-import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
-import { type Failure, refusal } from '../../reply/failure.ts';
+import { type Failure, refusal } from '../../encode/failure.ts';
+import type { Batch } from '../../execution/batch.ts';
+import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import { type Fields, present } from './fields.ts';
 
 const off = refusal(

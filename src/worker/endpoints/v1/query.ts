@@ -4,20 +4,20 @@ import {
   scanInPieces,
   scanStatements,
 } from '../../../shared/sql/statements.ts';
-import type { Known } from '../../catalogue/table-effects.ts';
-import type { BatchKey } from '../../execute/batch.ts';
-import type { HeldStep, Work } from '../../execute/executor.ts';
-import type { Statement } from '../../execute/preparation.ts';
-import { Exchange } from '../../http/exchange.ts';
-import { sendFailure } from '../../http/failure.ts';
-import type { Handler } from '../../http/router.ts';
-import type { IdempotencyKey } from '../../ledger/ledger-entry.ts';
-import { type Failure, refusal } from '../../reply/failure.ts';
-import type { FormatChoice } from '../../reply/format.ts';
-import type { V1Layout } from '../../reply/formats/v1-cells.ts';
-import { chooseV1Json, type V1ReplyOptions } from '../../reply/formats/v1-json.ts';
-import { chooseCsv, chooseNdjson } from '../../reply/formats/v1-stream.ts';
-import { RowBounds } from '../../reply/kept-reply.ts';
+import { type Failure, refusal } from '../../encode/failure.ts';
+import type { FormatChoice } from '../../encode/format.ts';
+import type { V1Layout } from '../../encode/formats/v1-cells.ts';
+import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
+import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
+import { RowBounds } from '../../encode/kept-reply.ts';
+import type { BatchKey } from '../../execution/batch.ts';
+import type { HeldStep, Work } from '../../execution/executor.ts';
+import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import type { Statement } from '../../execution/preparation.ts';
+import type { Known } from '../../execution/table-effects.ts';
+import { Exchange } from '../../request/exchange.ts';
+import { sendFailure } from '../../request/failure.ts';
+import type { Handler } from '../../request/router.ts';
 import {
   findTransaction,
   type HeldRequests,

@@ -2,16 +2,16 @@
 // Must not know how statements run in it.
 
 import type { Ending } from '../../../shared/process/commit-endings.ts';
-import type { HeldStep } from '../../execute/executor.ts';
-import { credentialOf } from '../../http/credential.ts';
-import { Exchange } from '../../http/exchange.ts';
-import { sendFailure } from '../../http/failure.ts';
-import type { Handler } from '../../http/router.ts';
-import { type Failure, refusal } from '../../reply/failure.ts';
-import { chooseToldObject } from '../../reply/formats/told-object.ts';
-import { jsonType } from '../../reply/head.ts';
-import type { RolledBack } from '../../transactions/ending-jobs.ts';
-import type { HeldTransactions } from '../../transactions/held-transactions.ts';
+import { type Failure, refusal } from '../../encode/failure.ts';
+import { chooseToldObject } from '../../encode/formats/told-object.ts';
+import { jsonType } from '../../encode/head.ts';
+import type { HeldStep } from '../../execution/executor.ts';
+import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
+import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import { credentialOf } from '../../request/credential.ts';
+import { Exchange } from '../../request/exchange.ts';
+import { sendFailure } from '../../request/failure.ts';
+import type { Handler } from '../../request/router.ts';
 import {
   commitOver,
   findTransaction,

@@ -11,7 +11,7 @@ import {
   requestPhases,
   supervisorMetrics,
   workerMetrics,
-} from '../../../../src/shared/process/metrics.ts';
+} from '../../../../src/shared/observe/metrics.ts';
 import {
   alertsPath,
   dashboardPath,

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
-import type { Known } from '../../../../src/worker/catalogue/table-effects.ts';
 import {
   decideStatement,
   type StatementSettings,
 } from '../../../../src/worker/endpoints/statement.ts';
 import type { BatchRequest } from '../../../../src/worker/endpoints/v1/batch-request.ts';
 import { decideBatch } from '../../../../src/worker/endpoints/v1/decide-batch.ts';
+import type { Known } from '../../../../src/worker/execution/table-effects.ts';
 
 const nothingKnown: Known = {
   builtIns: builtInEverywhere,

@@ -2,7 +2,7 @@
 // Must not know who sums it up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StatementsReport } from '../../../../src/shared/process/statement-sums.ts';
+import type { StatementsReport } from '../../../../src/shared/observe/statement-sums.ts';
 import type { ExchangeSummary } from '../../../../src/worker/observe/exchange-summary.ts';
 import { StatementTable } from '../../../../src/worker/observe/statement-table.ts';
 

@@ -1,0 +1,163 @@
+// What --check wants to know of the table of idempotency keys: its faults, whether the account may use it, how durable the server is.
+// Must not know what becomes of the answer.
+import { findTableFaults, type LedgerTable } from '../../shared/idempotency-table.ts';
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { quoteAccount } from './account.ts';
+
+/** In words, one line each. */
+export type LedgerFacts = {
+  /** What keeps requests with a key from being served. */
+  readonly faults: readonly string[];
+  /** What is promised less than it could be. */
+  readonly warnings: readonly string[];
+};
+
+/**
+ * Asks all of it; writes nothing. Rejects when the connection is lost.
+ * @param keepMs how long the section keeps a key
+ */
+export async function fetchLedgerFacts(
+  connection: Connection,
+  table: LedgerTable,
+  keepMs: number,
+): Promise<LedgerFacts> {
+  try {
+    const faults = await findTableFaults(connection, table);
+    const attempts = await tryStatements(connection, table);
+    const [[account] = []] = await fetchRows(connection, 'select current_user()');
+    const rights = judgeRights(attempts, table, account ?? '', faults.length === 0);
+    return {
+      faults: [...faults, ...rights.faults],
+      warnings: [
+        ...rights.warnings,
+        ...(await fetchOverdue(connection, table, keepMs)),
+        ...(await fetchVolatility(connection)),
+      ],
+    };
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const fault = `the server does not tell what it is asked: ${describe(error)}`;
+    return { faults: [fault], warnings: [] };
+  }
+}
+
+type Refusal = Pick<RefusedError, 'errno' | 'message'>;
+
+function describe({ errno, message }: Refusal): string {
+  return `${message} (${errno})`;
+}
+
+/** What the server said to a statement that needs one right; null: it would run. */
+type Attempt = { readonly right: string; readonly refusal: Refusal | null };
+
+/** EXPLAIN wants the rights of what it explains, and runs none of it. Each needs one right alone, under sql_safe_updates too. */
+function statementsOf({ quoted }: LedgerTable): readonly (readonly [string, string])[] {
+  return [
+    ['SELECT', `EXPLAIN SELECT id, request, attempt, reply, created FROM ${quoted} LIMIT 1`],
+    [
+      'INSERT',
+      `EXPLAIN INSERT INTO ${quoted} (id, request, attempt, created) VALUES ('', '', '', '2000-01-01')`,
+    ],
+    ['UPDATE', `EXPLAIN UPDATE ${quoted} SET reply = NULL LIMIT 1`],
+    ['DELETE', `EXPLAIN DELETE FROM ${quoted} LIMIT 1`],
+  ];
+}
+
+async function tryStatements(
+  connection: Connection,
+  table: LedgerTable,
+): Promise<readonly Attempt[]> {
+  const attempts: Attempt[] = [];
+  for (const [right, sql] of statementsOf(table)) {
+    try {
+      await fetchRows(connection, sql);
+      attempts.push({ right, refusal: null });
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      attempts.push({ right, refusal: error });
+    }
+  }
+  return attempts;
+}
+
+/** ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR. */
+const denials: ReadonlySet<number> = new Set([1044, 1142, 1143]);
+/** A server, or a session, that takes no writes says so before it looks at rights. */
+const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836]);
+
+/**
+ * The GRANT that is missing, and what else was refused.
+ * @param account as CURRENT_USER() says it
+ * @param isSound whether the table is as it must be: else it is the reason of other refusals, and has been told
+ */
+export function judgeRights(
+  attempts: readonly Attempt[],
+  table: LedgerTable,
+  account: string,
+  isSound: boolean,
+): LedgerFacts {
+  const missing: string[] = [];
+  const unknown: string[] = [];
+  const faults: string[] = [];
+  for (const { right, refusal } of attempts) {
+    if (refusal === null) continue;
+    if (denials.has(refusal.errno)) missing.push(right);
+    else if (readOnly.has(refusal.errno)) unknown.push(right);
+    else if (isSound) faults.push(`${right} is refused: ${describe(refusal)}`);
+  }
+  const grant = `GRANT ${missing.join(', ')} ON ${table.quoted} TO ${quoteAccount(account)}`;
+  if (missing.length > 0) faults.unshift(`the account lacks rights: ${grant}`);
+  const warning = `whether the account has the rights ${unknown.join(', ')} could not be found out: the server takes no writes`;
+  return { faults, warnings: unknown.length === 0 ? [] : [warning] };
+}
+
+/** A gateway removes a key within a minute after its time. */
+const purgedWithinMs = 10 * 60_000;
+
+/** Keys that are older than this section keeps them: another gateway keeps them for longer, or none has run since. */
+async function fetchOverdue(
+  connection: Connection,
+  { quoted }: LedgerTable,
+  keepMs: number,
+): Promise<readonly string[]> {
+  const before = new Date(Date.now() - keepMs - purgedWithinMs).toISOString();
+  const created = before.slice(0, -1).replace('T', ' ');
+  const sql = `SELECT 1 FROM ${quoted} WHERE created < '${created}' LIMIT 1`;
+  const rows = await fetchRows(connection, sql).catch((error: unknown) => {
+    if (!(error instanceof RefusedError)) throw error;
+    return [];
+  });
+  return rows.length === 0
+    ? []
+    : [
+        `idempotency_table ${quoted} has keys that are older than idempotency_keep: if another gateway keeps them for longer, this one removes them all the same`,
+      ];
+}
+
+const durabilityQuery =
+  'select @@global.innodb_flush_log_at_trx_commit, @@global.log_bin, @@global.sync_binlog';
+
+async function fetchVolatility(connection: Connection): Promise<readonly string[]> {
+  try {
+    const [row = []] = await fetchRows(connection, durabilityQuery);
+    return findVolatility(row);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    return [`how durable the server's commits are could not be found out: ${describe(error)}`];
+  }
+}
+
+/** What a crash of the server may undo though it was answered. MariaDB's 3 writes to disk more often than 1 does. */
+export function findVolatility([flush, isLogged, sync]: readonly (string | null)[]): string[] {
+  const consequence =
+    'a crash may undo commits that were answered, together with their idempotency keys';
+  return [
+    ...(flush === '0' || flush === '2'
+      ? [`innodb_flush_log_at_trx_commit is ${flush}, not 1: ${consequence}`]
+      : []),
+    ...(isLogged === '1' && sync !== '1'
+      ? [`sync_binlog is ${sync}, not 1, beside a binary log: ${consequence}`]
+      : []),
+  ];
+}

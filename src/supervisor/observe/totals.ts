@@ -1,0 +1,226 @@
+// All workers' metrics in one exposition, the dead included: counters are summed over every worker there ever was.
+// Must not know processes or messages.
+import type { MetricObject, Registry } from 'prom-client';
+import AggregatorRegistry from 'prom-client/lib/cluster.js';
+import {
+  type Definition,
+  type HistogramSample,
+  type Sample,
+  type Snapshot,
+  supervisorMetrics,
+  workerMetrics,
+} from '../../shared/observe/metrics.ts';
+import { version } from '../../shared/process/version.ts';
+import type { Reported } from './figures.ts';
+
+/** A slot as the supervisor sees it. */
+export type SlotState = {
+  readonly slot: number;
+  readonly isUp: boolean;
+  readonly restarts: number;
+  readonly runsOtherCode: boolean;
+  /** In flight when a worker of the slot died. */
+  readonly requestsLost: number;
+};
+
+/** The sums of one instance. */
+export type Totals = {
+  /** Remembers a living worker's latest snapshot. */
+  readonly update: (slot: number, snapshot: Snapshot) => void;
+  /** Adds a dead worker's last counters to its slot's past; its gauges end with it. */
+  readonly retire: (slot: number) => void;
+  readonly reported: () => Reported;
+  /** Renders everything as Prometheus text. */
+  readonly render: (state: SupervisorState) => Promise<string>;
+  /** Requests, failures and outcomes since the last rendering: what no scrape has told. */
+  readonly unseen: () => Readonly<Record<string, number>>;
+};
+
+/** The supervisor's own figures. */
+export type SupervisorState = {
+  readonly slots: readonly SlotState[];
+  readonly silent: number;
+  readonly logLinesLost: number;
+  /** Sections whose memory of the last primary does not outlive the instance. */
+  readonly primariesUnsaved: number;
+  /** Seconds since 1970. */
+  readonly startedAt: number;
+  readonly own: OwnFigures;
+};
+
+/** What the supervisor's process has used so far, and uses now. */
+export type OwnFigures = {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  readonly heapUsedBytes: number;
+  readonly lag: Pick<HistogramSample, 'counts' | 'sum'>;
+};
+
+type Labels = Readonly<Record<string, string>>;
+type Value = { readonly labels: Labels; readonly value: number; readonly metricName?: string };
+
+/** Creates empty totals; `section` labels every sample. */
+export function createTotals(section: string): Totals {
+  const past = new Map<number, Snapshot>();
+  const present = new Map<number, Snapshot>();
+  const count = () => summarize([...past.values(), ...present.values()]);
+  let seen = count();
+  return {
+    update: (slot, snapshot) => present.set(slot, snapshot),
+    retire: (slot) => {
+      const last = present.get(slot);
+      if (last === undefined) return;
+      present.delete(slot);
+      past.set(slot, addSnapshots(past.get(slot), countersOf(last)));
+    },
+    reported: () => ({ past: [...past.values()], present }),
+    render: (state) => {
+      const slots = state.slots.map(({ slot }) => ({
+        labels: { section, slot: String(slot) },
+        snapshot: addSnapshots(
+          past.get(slot),
+          present.get(slot) ?? { samples: [], histograms: [] },
+        ),
+      }));
+      const metrics = [...workerValues(slots), ...supervisorValues(section, state)];
+      seen = count();
+      const registry: Registry = AggregatorRegistry.aggregate([
+        metrics as unknown as MetricObject[],
+      ]);
+      return registry.metrics();
+    },
+    unseen: () => {
+      const entries = Object.entries(count()).map(([name, value]) => [
+        name,
+        value - (seen[name] ?? 0),
+      ]);
+      return Object.fromEntries(entries);
+    },
+  };
+}
+
+/** The counts of a last log line: all requests, all failures, and each outcome by its name. */
+function summarize(snapshots: readonly Snapshot[]): Record<string, number> {
+  const sums: Record<string, number> = { requests: 0, failures: 0 };
+  const add = (name: string, value: number) => {
+    sums[name] = (sums[name] ?? 0) + value;
+  };
+  for (const { metric, labels, value } of snapshots.flatMap(({ samples }) => samples)) {
+    const name: string = metric;
+    if (name === 'dbhttpd_requests_total') add('requests', value);
+    else if (name === 'dbhttpd_failures_total') add('failures', value);
+    else if (name === 'dbhttpd_outcomes_total') add(labels.outcome ?? 'other', value);
+  }
+  return sums;
+}
+
+function countersOf(snapshot: Snapshot): Snapshot {
+  const isCounter = (sample: Sample) => definitionOf(sample.metric)?.type === 'counter';
+  return { samples: snapshot.samples.filter(isCounter), histograms: snapshot.histograms };
+}
+
+// A worker of this very build reports: a name outside of the table can only be a mistake, and is left out.
+function definitionOf(name: string): Definition | undefined {
+  const table: Readonly<Record<string, Definition>> = workerMetrics;
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function addSnapshots(past: Snapshot | undefined, recent: Snapshot): Snapshot {
+  if (past === undefined) return recent;
+  return {
+    samples: merge(past.samples, recent.samples, (a, b) => ({ ...a, value: a.value + b.value })),
+    histograms: merge(past.histograms, recent.histograms, addHistograms),
+  };
+}
+
+function addHistograms(a: HistogramSample, b: HistogramSample): HistogramSample {
+  const counts = a.counts.map((count, index) => count + (b.counts[index] ?? 0));
+  return { ...a, counts, sum: a.sum + b.sum };
+}
+
+function merge<T extends { metric: string; labels: Labels }>(
+  past: readonly T[],
+  recent: readonly T[],
+  add: (a: T, b: T) => T,
+): readonly T[] {
+  const sums = new Map<string, T>();
+  for (const one of [...past, ...recent]) {
+    const key = JSON.stringify([one.metric, Object.entries(one.labels).sort()]);
+    const sum = sums.get(key);
+    sums.set(key, sum === undefined ? one : add(sum, one));
+  }
+  return [...sums.values()];
+}
+
+type SlotSnapshot = { readonly labels: Labels; readonly snapshot: Snapshot };
+
+function workerValues(slots: readonly SlotSnapshot[]): readonly unknown[] {
+  return Object.entries<Definition>(workerMetrics).map(([name, definition]) => {
+    const values = slots.flatMap(({ labels, snapshot }) => {
+      const own = (one: { metric: string }) => one.metric === name;
+      const samples: Value[] = snapshot.samples
+        .filter(own)
+        .map((sample) => ({ labels: { ...labels, ...sample.labels }, value: sample.value }));
+      const histograms = snapshot.histograms
+        .filter(own)
+        .flatMap((one) => histogramValues(name, definition, { ...labels, ...one.labels }, one));
+      return [...samples, ...histograms];
+    });
+    return metricOf(name, definition, values);
+  });
+}
+
+function histogramValues(
+  name: string,
+  { buckets = [] }: Definition,
+  labels: Labels,
+  { counts, sum }: Pick<HistogramSample, 'counts' | 'sum'>,
+): readonly Value[] {
+  let total = 0;
+  const cumulative = [...buckets.map(String), '+Inf'].map((le, index) => {
+    total += counts[index] ?? 0;
+    return { labels: { ...labels, le }, value: total, metricName: `${name}_bucket` };
+  });
+  return [
+    ...cumulative,
+    { labels, value: sum, metricName: `${name}_sum` },
+    { labels, value: total, metricName: `${name}_count` },
+  ];
+}
+
+function supervisorValues(section: string, state: SupervisorState): readonly unknown[] {
+  const bySlot = (measure: (slot: SlotState) => number) =>
+    state.slots.map((one) => ({
+      labels: { section, slot: String(one.slot) },
+      value: measure(one),
+    }));
+  const { own } = state;
+  const alone = (value: number) => [{ labels: { section }, value }];
+  const values: Readonly<Record<keyof typeof supervisorMetrics, readonly Value[]>> = {
+    dbhttpd_build_info: [{ labels: { section, version, node: process.versions.node }, value: 1 }],
+    process_start_time_seconds: alone(state.startedAt),
+    dbhttpd_requests_lost_total: bySlot((slot) => slot.requestsLost),
+    dbhttpd_worker_up: bySlot((slot) => (slot.isUp ? 1 : 0)),
+    dbhttpd_worker_restarts_total: bySlot((slot) => slot.restarts),
+    dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
+    dbhttpd_workers_silent: alone(state.silent),
+    dbhttpd_supervisor_log_lines_lost_total: alone(state.logLinesLost),
+    dbhttpd_primary_memories_unsaved: alone(state.primariesUnsaved),
+    dbhttpd_supervisor_cpu_seconds_total: alone(own.cpuSeconds),
+    dbhttpd_supervisor_resident_memory_bytes: alone(own.residentBytes),
+    dbhttpd_supervisor_heap_used_bytes: alone(own.heapUsedBytes),
+    dbhttpd_supervisor_event_loop_lag_seconds: histogramValues(
+      'dbhttpd_supervisor_event_loop_lag_seconds',
+      supervisorMetrics.dbhttpd_supervisor_event_loop_lag_seconds,
+      { section },
+      own.lag,
+    ),
+  };
+  return Object.entries<Definition>(supervisorMetrics).map(([name, definition]) =>
+    metricOf(name, definition, values[name as keyof typeof supervisorMetrics]),
+  );
+}
+
+function metricOf(name: string, { type, help }: Definition, values: readonly Value[]) {
+  return { name, help, type, values, aggregator: 'sum' };
+}

@@ -1,0 +1,103 @@
+// The file that keeps what a section remembers of its primary over restarts and reboots. It is read whole and replaced whole.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Config } from '../../shared/config/config.ts';
+import { currentPlace, makeStateDirectory } from '../../shared/config/default-paths.ts';
+import {
+  formatPrimaryMemory,
+  type PrimaryMemory,
+  parsePrimaryMemory,
+} from '../../shared/servers/primary-memory.ts';
+
+/** What the file holds. `unusable`: something is there, and it is not a memory that we have written. */
+export type PrimaryFileContent =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'memory'; readonly memory: PrimaryMemory }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+const maxBytes = 1024 * 1024;
+const mode = 0o600;
+const othersWrite = 0o022;
+
+/** Where a section's memory is kept. */
+export function primaryFilePath({
+  stateDir,
+  section,
+}: Pick<Config, 'stateDir' | 'section'>): string {
+  return join(stateDir, `${section}.primary`);
+}
+
+/** Reads the file. It must be a regular one of our own user which no other user may write to. Never throws. */
+export function readPrimaryFile(path: string): PrimaryFileContent {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return { kind: 'none' };
+    return { kind: 'unusable', reason: code === 'ELOOP' ? 'it is a symbolic link' : message };
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) return { kind: 'unusable', reason: 'it is not a regular file' };
+    if (stats.uid !== process.getuid?.()) {
+      return { kind: 'unusable', reason: 'it belongs to another user' };
+    }
+    if ((stats.mode & othersWrite) !== 0) {
+      return { kind: 'unusable', reason: 'others may write to it' };
+    }
+    if (stats.size > maxBytes) return { kind: 'unusable', reason: 'it is too long' };
+    const memory = parsePrimaryMemory(readFileSync(fd, 'utf8'));
+    return memory === null
+      ? { kind: 'unusable', reason: 'its content is damaged' }
+      : { kind: 'memory', memory };
+  } catch (error) {
+    return { kind: 'unusable', reason: (error as Error).message };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Replaces the file; makes its directory where that is missing. The memory is on the disk when this resolves with true, however the
+ * machine ends. Until then the file holds what it held before, or the new memory: never a part.
+ * @param mayReplace asked in the same turn in which the file gets its name; false gives the memory up, and nothing was replaced
+ * @throws when the file or its directory cannot be written, or others may write to the directory
+ */
+export async function replacePrimaryFile(
+  path: string,
+  memory: PrimaryMemory,
+  mayReplace: () => boolean,
+): Promise<boolean> {
+  const directory = dirname(path);
+  makeStateDirectory(directory, currentPlace());
+  const temporary = `${path}.new`;
+  // A writer that was killed has left it.
+  rmSync(temporary, { force: true });
+  const file = await open(temporary, 'wx', mode);
+  try {
+    await file.writeFile(formatPrimaryMemory(memory));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  // If not, a successor may be writing to the temporary file of this name.
+  if (!mayReplace()) return false;
+  renameSync(temporary, path);
+  const entries = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await entries.sync();
+  } finally {
+    await entries.close();
+  }
+  return true;
+}

@@ -1,0 +1,261 @@
+// DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
+// Must not know HTTP statuses, the pool or how bytes leave.
+import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
+import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
+import type { Answer, ServerFacts } from '../../execution/outcome.ts';
+import type { HeldResults } from '../../execution/run-events.ts';
+import type { StatementFailure } from '../../execution/statement-failure.ts';
+import { type CellRules, typeName } from '../column-kinds.ts';
+import type { Format, FormatChoice, FormatEvents } from '../format.ts';
+import { createReplyHead, jsonType } from '../head.ts';
+import { ResultHeads } from '../result-heads.ts';
+import { ResultRows, type RowLimits } from '../result-rows.ts';
+import type { RowModule } from '../row-module.ts';
+import { planRow } from '../rows.ts';
+import { writeAscii, writeBytes } from '../text.ts';
+import type { ReplyWriter } from '../writer.ts';
+
+/** What a reply depends on. */
+export type DbReplyOptions = RowLimits & {
+  /** `"SERVER":"…"` with the section's name. */
+  readonly serverKey: Buffer;
+  readonly heads: ResultHeads;
+  /** Null: rows are written one by one. */
+  readonly rowModule: RowModule | null;
+};
+
+/** How cells are written on /db. @param exactAsStrings whether exact numbers become JSON strings */
+export function dbCells(exactAsStrings: boolean): CellRules {
+  const numbersAsStrings = exactAsStrings ? 'all' : 'none';
+  return { numbersAsStrings, yearIsNumber: false, jsonIsValue: false };
+}
+
+/** Creates what stands before the rows of /db. @param exactAsStrings as for `dbCells` */
+export function createDbHeads(exactAsStrings: boolean): ResultHeads {
+  const rules = dbCells(exactAsStrings);
+  return new ResultHeads((columns) => {
+    const names = columns.map((column) => JSON.stringify(columnName(column)));
+    const types = columns.map(({ type }) => `"${typeName(type)}"`);
+    const json = `{"HEADER":[${names.join(',')}],"TYPES":[${types.join(',')}],"ROWS":[`;
+    return { bytes: Buffer.from(json), plan: planRow(columns, rules) };
+  });
+}
+
+/** Keys after SERVER: name and value, strings and numbers, or text that is JSON already. */
+export type Trailer = readonly (readonly [key: string, json: string])[];
+
+/** What a request has asked for beside its results. */
+export type DbExtras = {
+  /** The keys after a success; `facts` are there where some of them need the server. */
+  readonly describe: (facts: ServerFacts | null) => Trailer;
+  readonly rollbackOnError: boolean;
+};
+
+/** Status 200 for whatever MySQL answered: DBSlayer's clients hide the message otherwise. */
+const head = createReplyHead(200, jsonType);
+
+/** A row as JSON has at most so many times its bytes (a control character is six), and brackets. */
+const mostGrowth = 6;
+const rowBrackets = 8;
+/** The same for a column's name; its type, quotes and commas stand beside it. */
+const mostColumnGrowth = 6;
+const columnFrame = 48;
+/** `{"RESULT":{"HEADER":[],"TYPES":[],"ROWS":[` and room to spare. */
+const headFrame = 64;
+
+/** @param extras null: nothing is asked for beside the results */
+export function chooseDbFormat(options: DbReplyOptions, extras: DbExtras | null): FormatChoice {
+  return { head, create: (out, events) => new DbReply(out, options, extras, events) };
+}
+
+/** Writes one /db document. */
+class DbReply implements Format {
+  readonly #out: ReplyWriter;
+  readonly #options: DbReplyOptions;
+  readonly #extras: DbExtras | null;
+  readonly #rows: ResultRows;
+  readonly #events: FormatEvents;
+  #isArray = false;
+  #begun = false;
+  #inRows = false;
+  /** Where the current result began, to take it back on an error. */
+  #mark = 0;
+  /** Complete results so far. */
+  #resultCount = 0;
+  #anyTruncated = false;
+
+  constructor(
+    out: ReplyWriter,
+    options: DbReplyOptions,
+    extras: DbExtras | null,
+    events: FormatEvents,
+  ) {
+    this.#out = out;
+    this.#options = options;
+    this.#extras = extras;
+    this.#events = events;
+    this.#rows = new ResultRows(out, options, options.rowModule, events);
+  }
+
+  get rowCount(): number {
+    return this.#rows.count;
+  }
+
+  columns(columns: readonly Column[], more: boolean): void {
+    this.#beginResult(more);
+    const { bytes, plan } = this.#options.heads.find(columns);
+    writeBytes(this.#out, bytes);
+    this.#rows.begin(plan);
+    this.#inRows = true;
+  }
+
+  tooWide(): void {
+    this.#rows.skipNext();
+    this.#events.replyTooWide();
+  }
+
+  row(bytes: Buffer, start: number, end: number): void {
+    this.#rows.writeOne(bytes, start, end);
+  }
+
+  rows(ahead: PacketsAhead): void {
+    this.#rows.writeAhead(ahead);
+  }
+
+  endOfRows(): void {
+    writeAscii(this.#out, this.#rows.isCut ? '],"TRUNCATED":true}' : ']}');
+    this.#anyTruncated ||= this.#rows.isCut;
+    this.#inRows = false;
+    this.#resultCount += 1;
+  }
+
+  ok(ok: OkPacket, more: boolean): void {
+    this.#beginResult(more);
+    const { affectedRows, insertId } = ok;
+    writeAscii(
+      this.#out,
+      `{"SUCCESS":true,"AFFECTED_ROWS":${affectedRows},"INSERT_ID":${insertId}}`,
+    );
+    this.#resultCount += 1;
+  }
+
+  get totalBytes(): number {
+    return this.#out.totalBytes;
+  }
+
+  get hasLeft(): boolean {
+    return this.#out.committed;
+  }
+
+  fitsColumns(columns: readonly Column[]): boolean {
+    let bytes = headFrame;
+    for (const { name } of columns) bytes += name.length * mostColumnGrowth + columnFrame;
+    return this.#out.heldRoom >= bytes;
+  }
+
+  fitsRows(bytes: number): boolean {
+    return this.#out.heldRoom >= mostGrowth * bytes + rowBrackets;
+  }
+
+  restart(): boolean {
+    if (this.#out.committed) return false;
+    this.#startOver();
+    this.#inRows = false;
+    this.#resultCount = 0;
+    this.#rows.restart();
+    this.#anyTruncated = false;
+    return true;
+  }
+
+  held(): HeldResults | null {
+    const out = this.#out;
+    if (out.committed || this.#isArray || this.#rows.isTooLarge) return null;
+    const bytes = out.bytes.subarray(0, out.length);
+    return { bytes, rows: this.rowCount, isTruncated: this.#anyTruncated };
+  }
+
+  adopt({ bytes, rows, isTruncated }: HeldResults): void {
+    writeBytes(this.#out, bytes);
+    this.#begun = true;
+    this.#rows.count = rows;
+    this.#anyTruncated = isTruncated;
+    this.#resultCount = 1;
+  }
+
+  finish({ failure, facts }: Answer): boolean {
+    const out = this.#out;
+    if (failure !== null) this.#dropRows();
+    if (this.#isArray) writeAscii(out, ']');
+    if (failure !== null) this.#writeFailure(failure);
+    else if (this.#resultCount > 0) this.#writeMember(this.#options.serverKey);
+    if (this.#anyTruncated) this.#writeKey('TRUNCATED', 'true');
+    if (this.#extras !== null) this.#writeExtras(this.#extras, failure, facts);
+    writeAscii(out, this.#begun ? '}' : '{}');
+    out.end();
+    return true;
+  }
+
+  /** Of an incomplete result set nothing is told, where nothing of it has left. */
+  #dropRows(): void {
+    const out = this.#out;
+    if (this.#inRows && out.committed) writeAscii(out, ']}');
+    else if (this.#inRows) out.rollback(this.#mark);
+    this.#inRows = false;
+    if (!out.committed && this.#resultCount === 0) this.#startOver();
+  }
+
+  /** The first statement failed: there is no RESULT. */
+  #startOver(): void {
+    this.#out.rollback(0);
+    this.#begun = false;
+    this.#isArray = false;
+  }
+
+  #writeFailure({ error, statement, isUnknown, rolledBack }: StatementFailure): void {
+    this.#writeKey('MYSQL_ERRNO', String(error.errno));
+    this.#writeKey('MYSQL_ERROR', JSON.stringify(error.message));
+    if (statement > 0) {
+      this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
+      this.#writeKey('STATEMENT', String(statement));
+    } else if (isUnknown) {
+      this.#writeKey('OUTCOME', '"unknown"');
+    }
+    this.#writeMember(this.#options.serverKey);
+  }
+
+  #writeExtras(
+    { describe, rollbackOnError }: DbExtras,
+    failure: StatementFailure | null,
+    facts: ServerFacts | null,
+  ): void {
+    if (failure === null) {
+      for (const [key, json] of describe(facts)) this.#writeKey(key, json);
+    } else if (rollbackOnError) {
+      this.#writeKey('ROLLBACK_ON_ERROR', 'true');
+      this.#writeKey('ROLLBACK_ON_ERROR_SUCCESS', String(failure.rolledBack));
+    }
+  }
+
+  #writeKey(key: string, json: string): void {
+    this.#writeMember(Buffer.from(`"${key}":${json}`));
+  }
+
+  /** Writes a key with its value, which may be of any length. */
+  #writeMember(member: Buffer): void {
+    writeAscii(this.#out, this.#begun ? ',' : '{');
+    this.#begun = true;
+    writeBytes(this.#out, member);
+  }
+
+  #beginResult(more: boolean): void {
+    this.#mark = this.#out.length;
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#isArray = more;
+      writeAscii(this.#out, more ? '{"RESULT":[' : '{"RESULT":');
+    } else {
+      if (!this.#isArray) throw new Error('a further result came unannounced');
+      writeAscii(this.#out, ',');
+    }
+  }
+}

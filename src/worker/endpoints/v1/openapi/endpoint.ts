@@ -1,0 +1,16 @@
+// /openapi.json: the description of /v1, for tools that make clients and pages of it.
+// Must not know what it says.
+
+import { jsonType } from '../../../encode/head.ts';
+import type { Handler } from '../../../request/router.ts';
+import { sendText } from '../../send-text.ts';
+import { describeV1 } from './document.ts';
+
+/** Creates the endpoint of one worker. The text is made once. */
+export function createOpenapi(): Handler {
+  const text = JSON.stringify(describeV1());
+  return (_request, response, _head, { requestId }) => {
+    response.setHeader('X-Request-ID', requestId);
+    sendText(response, text, jsonType);
+  };
+}

@@ -1,0 +1,189 @@
+// What looks inside an instance, in the OpenAPI document: /v1/stats, /v1/requests and /v1/statements.
+// Must not know how it is found out.
+import { outcomes } from '../../../../shared/failure-codes.ts';
+import { mostToldRequests } from '../../../../shared/observe/live-requests.ts';
+import { mostRecentErrors } from '../../../../shared/observe/recent-errors.ts';
+import { mostToldStatements } from '../../../../shared/observe/statement-sums.ts';
+import { closed, refer, type Schema } from './schemas.ts';
+
+const text = { type: 'string' };
+const maybeText = { type: ['string', 'null'] };
+const flag = { type: 'boolean' };
+const count = { type: 'integer', minimum: 0 };
+const amount = { type: 'number', minimum: 0 };
+const moment = { ...text, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$' };
+const countsByName = { type: 'object', additionalProperties: count };
+const maybeAmount = { type: ['number', 'null'], minimum: 0 };
+const listOf = (items: Schema): Schema => ({ type: 'array', items });
+/** One value a point of the history; null: nothing is known of that moment. */
+const line = listOf({ type: ['number', 'null'], minimum: 0 });
+
+const worker = closed({
+  slot: count,
+  pid: { type: ['integer', 'null'] },
+  state: { enum: ['serving', 'starting', 'silent', 'down'] },
+  restarts: count,
+  runs_other_code: flag,
+  ready: flag,
+  unready: maybeText,
+  requests_in_flight: count,
+  client_connections: count,
+  cpu_seconds: amount,
+  memory_bytes: count,
+  event_loop_lag_ms: {
+    type: ['number', 'null'],
+    minimum: 0,
+    description: 'The longest delay within ten seconds.',
+  },
+});
+const backend = closed({
+  section: text,
+  backend: text,
+  role: { ...maybeText, description: 'Null: it is the only server of its section.' },
+  reason: { ...maybeText, description: 'Why it has that role.' },
+  lag_seconds: maybeAmount,
+  max_lag_seconds: { ...maybeAmount, description: 'Null: replicas are not read from.' },
+  connections: closed({ busy: count, idle: count, connecting: count, max: count }),
+  transactions_held: { ...count, description: 'Connections that transactions of clients hold.' },
+  waiting: count,
+});
+const error = closed({
+  at: moment,
+  worker: count,
+  request_id: text,
+  section: maybeText,
+  status: count,
+  code: { ...maybeText, description: "Null: it is MySQL's own error, by `errno`." },
+  errno: { type: ['integer', 'null'] },
+  outcome: { enum: outcomes },
+  shape: { ...maybeText, description: 'The statements without literals.' },
+});
+const history = closed({
+  interval_seconds: amount,
+  at: { ...listOf(count), description: 'Seconds since 1970, the oldest point first.' },
+  outcomes: { type: 'object', additionalProperties: line, description: 'Requests a second.' },
+  latency_ms: closed({ p50: line, p95: line, p99: line }),
+  phases_p95_ms: closed({ waiting: line, first_row: line }),
+  connections: closed({ busy: line, max: line }),
+  waiting: line,
+});
+
+/** Everything that is named here. */
+export const insideSchemas: Readonly<Record<string, Schema>> = {
+  Stats: closed({
+    version: text,
+    node: text,
+    section: { ...text, description: "The instance's first section." },
+    now: moment,
+    started_at: moment,
+    ready: flag,
+    workers: listOf(worker),
+    backends: listOf(backend),
+    totals: closed({ requests: count, outcomes: countsByName, failures: countsByName }),
+    history,
+    errors: { ...listOf(error), maxItems: mostRecentErrors, description: 'The latest first.' },
+  }),
+  RunningRequest: closed({
+    id: { ...text, description: 'Unique in the instance; for DELETE.' },
+    request_id: text,
+    trace_id: { ...maybeText, description: "That of the request's traceparent." },
+    age_ms: count,
+    phase: { enum: ['waiting', 'running', 'streaming', 'stalled'] },
+    client: maybeText,
+    worker: count,
+    backend: maybeText,
+    section: text,
+    shape: { ...maybeText, description: 'The statements without literals.' },
+  }),
+  Statement: closed(
+    {
+      digest: { ...text, description: 'Without literals; `other` for all that are not listed.' },
+      section: { ...text, description: 'Missing from `other`.' },
+      count,
+      errors: count,
+      errors_by: { ...countsByName, description: "By MySQL's name or by the code." },
+      rows: count,
+      total_ms: amount,
+      share: { ...amount, maximum: 1, description: 'Of the time of all statements.' },
+      p50_ms: maybeAmount,
+      p95_ms: maybeAmount,
+      p99_ms: maybeAmount,
+      last_seen: { ...moment, type: ['string', 'null'] },
+      example_id: { ...maybeText, description: 'Of one of the latest requests.' },
+      history: {
+        oneOf: [closed({ count: listOf(count), total_ms: listOf(amount) }), { type: 'null' }],
+        description: 'The last ten minutes, of those that have taken most time in them.',
+      },
+    },
+    ['section'],
+  ),
+  Statements: closed({
+    history: closed({
+      interval_seconds: amount,
+      at: { ...listOf(count), description: 'When each point began; the last is under way.' },
+    }),
+    statements: {
+      ...listOf(refer('Statement')),
+      maxItems: mostToldStatements + 1,
+      description: 'The greatest share first, `other` last.',
+    },
+  }),
+  RunningRequests: closed({
+    requests: { ...listOf(refer('RunningRequest')), description: 'The oldest first.' },
+    omitted: { ...count, description: `Beyond the ${mostToldRequests} oldest of each worker.` },
+    silent_workers: { ...listOf(count), description: 'Those that did not answer in time.' },
+  }),
+};
+
+const failed = (description: string): Schema => ({
+  description,
+  content: { 'application/problem+json': { schema: refer('Problem') } },
+});
+const refused: Schema = {
+  '401': failed('`UNAUTHORIZED`: no valid bearer token.'),
+  '403': failed('`CROSS_SITE`: a browser asks for a page of another site.'),
+  '421': failed('`UNKNOWN_HOST`: a `Host` that is not served here.'),
+  '503': failed('`NO_METRICS`: the supervisor did not answer in time.'),
+};
+
+/** The paths. */
+export const insidePaths: Schema = {
+  '/v1/stats': { get: describeAnswer('stats', 'The instance in one object.', 'Stats') },
+  '/v1/requests': {
+    get: describeAnswer('requests', 'What runs now, over all workers.', 'RunningRequests'),
+  },
+  '/v1/statements': {
+    get: describeAnswer('statements', 'What statements cost, by their digests.', 'Statements'),
+  },
+  '/v1/requests/{id}': {
+    delete: {
+      operationId: 'kill',
+      summary: 'Ends one request, whichever worker has it: it is answered with 504 `KILLED`.',
+      parameters: [{ name: 'id', in: 'path', required: true, schema: text }],
+      responses: {
+        '200': {
+          description: 'It is ended.',
+          content: {
+            'application/json': { schema: closed({ id: text, killed: { const: true } }) },
+          },
+        },
+        '404': failed('`NOT_FOUND`: there is no such request, or it is over.'),
+        ...refused,
+      },
+    },
+  },
+};
+
+function describeAnswer(operationId: string, summary: string, schema: string): Schema {
+  return {
+    operationId,
+    summary,
+    responses: {
+      '200': {
+        description: summary,
+        content: { 'application/json': { schema: refer(schema) } },
+      },
+      ...refused,
+    },
+  };
+}

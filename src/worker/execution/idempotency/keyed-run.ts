@@ -1,0 +1,340 @@
+// A batch with an Idempotency-Key from being asked for to a known end: in its turn, as often as connections are lost, and once
+// where it counts.
+// Must not know HTTP or the reply's shape, nor how an attempt is run.
+import { performance } from 'node:perf_hooks';
+import type { LostSession } from '../../../shared/mysql/identity.ts';
+import { findCalledProcedure } from '../../../shared/sql/called-procedure.ts';
+import type { TableName } from '../../../shared/sql/table-names.ts';
+import { nothingSeen, type Seen } from '../../servers/consistency/consistency.ts';
+import type { Token } from '../../servers/consistency/token.ts';
+import type { Control } from '../../servers/pool/control.ts';
+import type { Batch, BatchKey } from '../batch.ts';
+import { BatchRun } from '../batch-run.ts';
+import type { Execution } from '../execution.ts';
+import type { CreateRun, Launcher } from '../launcher.ts';
+import type { RunEnd, StopReason } from '../outcome.ts';
+import type { RunEvents, RunSink } from '../run-events.ts';
+import type { RunTimes } from '../run-times.ts';
+import type { Writes } from '../undoable-tables.ts';
+import { Attempt, type AttemptEvents } from './attempt.ts';
+import type { Ledger } from './ledger.ts';
+import type { KeptRow } from './ledger-entry.ts';
+
+/**
+ *     created ──> waiting ──> running ──────────────> ended
+ *                               │  ^                    ^
+ *                        lost   v  │ anew               │
+ *                               └──┴──> proving ────────┘
+ */
+type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
+
+/** Connections may be lost so often while the statements run: one of them may be what ends the server. Around COMMIT nobody counts. */
+const mostLosses = 3;
+
+/** What is to be run, and what the client has seen before; null: it does not say. */
+export type KeyedWork = {
+  readonly batch: Batch;
+  readonly key: BatchKey;
+  readonly after: Token | null;
+};
+
+/** A batch with a key on its way. */
+export class KeyedRun implements Execution, RunEvents, AttemptEvents {
+  readonly #context: Launcher;
+  readonly #ledger: Ledger;
+  readonly #key: BatchKey;
+  readonly #after: Token | null;
+  readonly #batch: Batch;
+  readonly #events: RunEvents;
+  readonly #times: RunTimes;
+  /** When the client is answered in any case; by performance.now(). */
+  readonly #until: number;
+  /** What the attempts of this run have called themselves. */
+  readonly #attempts = new Set<string>();
+  #phase: Phase = 'created';
+  /** The latest attempt; null: there is none, or it waits for a server. */
+  #run: BatchRun | null = null;
+  #execution: Execution | null = null;
+  /** Of the server of the latest attempt. */
+  #control: Control | null = null;
+  #leaveTurn: (() => void) | null = null;
+  #hasPlace = false;
+  /** Another request of this worker with the same key ran before. */
+  #wasBehind = false;
+  /** The COMMIT of one of the attempts has no answer. */
+  #mayHaveCommitted = false;
+  #hasLost = false;
+  #isBarring = false;
+  /** Of those while the statements ran, or of errors that leave open what became of COMMIT. */
+  #losses = 0;
+  /** What the batch writes to; null: that is not known. */
+  readonly #writes: Writes | null;
+  /** The session that was lost last, which may still be at work. */
+  #predecessor: LostSession | null = null;
+  #predecessorControl: Control | null = null;
+  #wasSent = false;
+
+  constructor(
+    context: Launcher,
+    ledger: Ledger,
+    { batch, key, after }: KeyedWork,
+    events: RunEvents,
+    times: RunTimes,
+  ) {
+    this.#context = context;
+    this.#ledger = ledger;
+    this.#batch = batch;
+    this.#writes = findWrites(batch);
+    this.#key = key;
+    this.#after = after;
+    this.#events = events;
+    this.#times = times;
+    this.#until = performance.now() + key.timeoutMs;
+  }
+
+  start(): void {
+    this.#phase = 'waiting';
+    this.#times.enter('waiting');
+    const { isFirst, leave } = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
+    this.#leaveTurn = leave;
+    this.#wasBehind = !isFirst;
+    if (isFirst) this.#begin();
+    else this.#takePlace();
+  }
+
+  /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
+  #takePlace(): void {
+    this.#hasPlace = this.#context.admission.admit();
+    if (!this.#hasPlace) this.#end({ kind: 'not executed', reason: 'queue full' });
+  }
+
+  get isSent(): boolean {
+    return this.#wasSent || this.#execution?.isSent === true;
+  }
+
+  get backend(): string | null {
+    return this.#execution?.backend ?? null;
+  }
+
+  /** Once a COMMIT may have been heard, only its end is worth anything. */
+  get isRevocable(): boolean {
+    return !this.#mayHaveCommitted && this.#run?.isRevocable !== false;
+  }
+
+  stop(reason: StopReason): void {
+    switch (this.#phase) {
+      case 'created':
+      case 'waiting':
+        this.#end({ kind: 'key unknown', reason });
+        break;
+      case 'running':
+      case 'proving':
+        this.#execution?.stop(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  /** Nothing of the reply leaves before the end: there is no reader yet. */
+  pause(): void {}
+
+  resume(): void {}
+
+  abandonResults(): void {}
+
+  seeNow(): Promise<Seen> {
+    return Promise.resolve(nothingSeen);
+  }
+
+  seen(seen: Seen): void {
+    this.#events.seen(seen);
+  }
+
+  get sink(): RunSink {
+    return this.#events.sink;
+  }
+
+  get traceparent(): string | null {
+    return this.#events.traceparent;
+  }
+
+  runEnded(end: RunEnd): void {
+    const run = this.#run;
+    this.#wasSent ||= run?.isSent === true;
+    this.#mayHaveCommitted ||= run?.mayHaveCommitted === true;
+    if (run !== null && end.kind === 'lost' && end.outcome === 'unknown') {
+      const { lostSession, mayHaveCommitted } = run;
+      this.#hasLost = true;
+      if (!mayHaveCommitted || lostSession === null) this.#losses += 1;
+      if (lostSession !== null) this.#succeed(lostSession);
+      this.#tryAgain();
+    } else if (this.#isUnreached(end)) this.#tryAgain();
+    else if (this.#isRefusedRerun(end)) this.#bar();
+    else this.#end(this.#judge(end, run));
+  }
+
+  #begin(): void {
+    if (this.#phase !== 'waiting') return;
+    this.#leavePlace();
+    this.#phase = 'running';
+    this.#attempt(this.#batch);
+  }
+
+  /** After a loss only: a first attempt that finds no server has executed nothing. */
+  #isUnreached(end: RunEnd): boolean {
+    const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
+    return isUnreached && this.#hasLost;
+  }
+
+  /**
+   * The key tells whether a COMMIT was heard: where it is new, nothing of the attempt before stands, if a ROLLBACK undoes all that the
+   * batch does.
+   */
+  #tryAgain(): void {
+    this.#events.sink.restart();
+    const mustUndo = this.#writes;
+    if (this.#isBarring || mustUndo === null) this.#bar();
+    else if (this.#losses <= mostLosses) this.#attempt({ ...this.#batch, mustUndo });
+    else {
+      this.#phase = 'proving';
+      this.#attempt(createProof(this.#batch, mustUndo));
+    }
+  }
+
+  /** The server says of an attempt after a loss that not all of what the one before did is undone. */
+  #isRefusedRerun(end: RunEnd): boolean {
+    const isRefused = end.kind === 'batch failed' && end.fault.kind === 'not undoable';
+    return isRefused && this.#hasLost && !this.#isBarring && end.outcome === 'not_executed';
+  }
+
+  /** What may stand in part is not run again, neither now nor when the request is repeated: the key is kept without a reply. */
+  #bar(): void {
+    this.#phase = 'proving';
+    this.#isBarring = true;
+    this.#attempt(createBar(this.#batch));
+  }
+
+  #attempt(batch: Batch): void {
+    const attempt = new Attempt(this.#ledger, this.#key, this.#predecessor, this);
+    this.#attempts.add(attempt.entry.attempt);
+    this.#run = null;
+    const create: CreateRun = (context, events) => {
+      this.#run = new BatchRun(
+        context,
+        { batch, attempt, after: this.#after },
+        events,
+        this.#times,
+      );
+      this.#control = context.control;
+      return this.#run;
+    };
+    const wish = { isReadOnly: false, hasKey: true, after: this.#after, needsPrimary: false };
+    this.#execution = this.#context.launch(wish, create, this, this.#times);
+    this.#execution.start();
+  }
+
+  get isRecovering(): boolean {
+    return this.#hasLost;
+  }
+
+  /** Half of the time that is left: an answer may have got lost, and the other half is for asking. */
+  get commitTimeoutMs(): number {
+    return Math.max(0, (this.#until - performance.now()) / 2);
+  }
+
+  keyTaken({ request, attempt, reply }: KeptRow): void {
+    if (request !== this.#key.request) {
+      this.#end({ kind: 'key refused', reason: 'other request' });
+    } else if (reply === null) {
+      this.#end({ kind: 'key refused', reason: 'no reply' });
+    } else {
+      this.#events.sink.replay?.(reply, !this.#attempts.has(attempt));
+      this.#end({ kind: 'answered', failure: null, facts: null });
+    }
+  }
+
+  /** What an attempt's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
+  #judge(end: RunEnd, run: BatchRun | null): RunEnd {
+    if (this.#phase === 'proving') {
+      if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
+      const isProven = end.kind === 'answered' && end.failure === null;
+      if (isProven) return { kind: 'lost', outcome: this.#isBarring ? 'unknown' : 'rolled_back' };
+    }
+    if (end.kind === 'faulted') return end;
+    const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
+    const hasKey = run?.hasKey === true;
+    if (this.#hasLost && !hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
+    if (reason === null) return end;
+    // Its turn came with its deadline: what became of the request before it was not learnt.
+    if (this.#wasBehind && !hasKey && reason === 'deadline') return { kind: 'key unknown', reason };
+    // Whoever holds the key is the only one whose transaction can stand.
+    const isCertain =
+      end.kind === 'batch stopped'
+        ? hasKey && end.outcome !== 'unknown'
+        : end.kind === 'not executed';
+    return isCertain ? end : { kind: 'key unknown', reason };
+  }
+
+  #leavePlace(): void {
+    if (this.#hasPlace) this.#context.admission.leave();
+    this.#hasPlace = false;
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    this.#times.enter('over');
+    this.#leavePlace();
+    const left = this.#run?.lostSession ?? null;
+    this.#endLost(this.#predecessor);
+    if (left !== null) this.#control?.endLost(left);
+    try {
+      this.#events.runEnded(end);
+    } finally {
+      this.#leaveTurn?.();
+    }
+  }
+
+  /** The session that was lost before was another server's, perhaps: what is left there is ended by who speaks with it. */
+  #succeed(lost: LostSession): void {
+    this.#endLost(this.#predecessor);
+    this.#predecessor = lost;
+    this.#predecessorControl = this.#control;
+  }
+
+  /** What an attempt has left in the server would hold the key, and nobody else knows of it. */
+  #endLost(lost: LostSession | null): void {
+    if (lost !== null) this.#predecessorControl?.endLost(lost);
+  }
+}
+
+/** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of what is known to be undone. */
+function createProof(batch: Batch, mustUndo: Writes): Batch {
+  return { ...batch, steps: [], mustUndo, isDryRun: true };
+}
+
+/** A batch that takes the key, and keeps it. */
+function createBar(batch: Batch): Batch {
+  return { ...batch, steps: [], mustUndo: null, isBarred: true };
+}
+
+/** What a batch writes to, as far as it is known before it is run; null: that is not known of all its statements. */
+function findWrites({ steps }: Batch): Writes | null {
+  const tables: TableName[] = [];
+  const reads: TableName[] = [];
+  const procedures: TableName[] = [];
+  let isVouched = true;
+  for (const { sql, statement, isCall } of steps) {
+    const { confinedTo } = statement.effects;
+    const procedure = isCall ? findCalledProcedure(sql) : null;
+    if (confinedTo !== null) {
+      (statement.isRead ? reads : tables).push(...confinedTo);
+      isVouched &&= statement.effects.isUndoable();
+    } else if (procedure !== null) procedures.push(procedure);
+    else return null;
+  }
+  return { tables, reads, procedures, isVouched };
+}

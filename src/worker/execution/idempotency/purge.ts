@@ -1,0 +1,161 @@
+// Removes idempotency keys that have been kept for long enough, in small pieces.
+// Must not know requests.
+import { performance } from 'node:perf_hooks';
+import type { LedgerTable } from '../../../shared/idempotency-table.ts';
+import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
+import type { Connection } from '../../../shared/mysql/connection.ts';
+import type { Log } from '../../../shared/process/log.ts';
+import type { Pool } from '../../servers/pool/pool.ts';
+import type { Session } from '../../servers/pool/session.ts';
+import type { Waiter } from '../../servers/pool/waiter.ts';
+import { utcTime } from './ledger-entry.ts';
+
+/** Keys outlive their time by a tenth of it at most, and by a minute. */
+const [leastRestMs, mostRestMs] = [500, 60_000];
+const restsPerKeep = 10;
+/** Rows are removed so many at a time: each piece is a transaction, which nobody waits long for. */
+const pieceRows = 200;
+/** A session is borrowed for so long; where more is left, it is asked for again after as long a rest. */
+const sliceMs = 100;
+/** A piece that takes longer is given up, with its connection. */
+const mostPieceMs = 10_000;
+
+/** Who holds a row that is to go is not waited for. */
+const shortWait = 'SET SESSION innodb_lock_wait_timeout = 1';
+/**
+ * Where the gaps between rows are not locked: under REPEATABLE READ new keys waited for a DELETE by time (MySQL's manual, "InnoDB
+ * Locking").
+ */
+const readCommitted = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+/** ER_BINLOG_STMT_MODE_AND_ROW_ENGINE: not with binlog_format = STATEMENT. */
+const wantsOtherIsolation = 1665;
+
+/** One worker's share of the work. Whoever creates it starts and closes it. */
+export class Purge implements Waiter {
+  readonly isOwn = true;
+  readonly #poolOf: () => Pool | undefined;
+  /** Whose session it waits for, or has. */
+  #pool: Pool | undefined;
+  readonly #table: LedgerTable;
+  readonly #keepMs: number;
+  readonly #log: Log;
+  #phase: 'resting' | 'waiting' | 'purging' | 'closed' = 'resting';
+  #timer: NodeJS.Timeout | null = null;
+  #hasFailed = false;
+  #settings = [shortWait, readCommitted];
+
+  /**
+   * @param poolOf the pool of whoever takes writes; undefined: nobody does
+   * @param keepMs how long a key is remembered
+   */
+  constructor(poolOf: () => Pool | undefined, table: LedgerTable, keepMs: number, log: Log) {
+    this.#poolOf = poolOf;
+    this.#table = table;
+    this.#keepMs = keepMs;
+    this.#log = log;
+  }
+
+  /** Workers that start together do not begin together. */
+  start(): void {
+    this.#restFor(this.#restMs * Math.random());
+  }
+
+  close(): void {
+    this.#phase = 'closed';
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  granted(session: Session): void {
+    if (this.#phase === 'closed') {
+      this.#pool?.release(session, session.isFresh ? 'clean' : 'unclean');
+      return;
+    }
+    this.#phase = 'purging';
+    void this.#purge(session);
+  }
+
+  refused(): void {
+    this.#restFor(this.#restMs);
+  }
+
+  get #restMs(): number {
+    return Math.min(Math.max(this.#keepMs / restsPerKeep, leastRestMs), mostRestMs);
+  }
+
+  #restFor(ms: number): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'resting';
+    this.#timer = setTimeout(() => this.#ask(), ms).unref();
+  }
+
+  #ask(): void {
+    this.#pool = this.#poolOf();
+    if (this.#pool === undefined) {
+      this.#restFor(this.#restMs);
+      return;
+    }
+    this.#phase = 'waiting';
+    this.#pool.request(this);
+  }
+
+  async #purge(session: Session): Promise<void> {
+    const { connection } = session;
+    session.isFresh = false;
+    let isMoreLeft = false;
+    try {
+      for (const sql of this.#settings) await fetchRows(connection, sql);
+      isMoreLeft = await this.#removePieces(connection);
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#pool?.release(session, connection.isLost ? 'broken' : 'unclean');
+    this.#restFor(isMoreLeft ? sliceMs : this.#restMs);
+  }
+
+  /** Returns whether there is more to remove. */
+  async #removePieces(connection: Connection): Promise<boolean> {
+    const until = performance.now() + sliceMs;
+    let isFull: boolean;
+    do {
+      isFull = await this.#removePiece(connection);
+    } while (isFull && performance.now() < until);
+    return isFull;
+  }
+
+  /** By their ids, which locks these rows alone. Returns whether it was as large as a piece may be. */
+  async #removePiece(connection: Connection): Promise<boolean> {
+    const timer = setTimeout(
+      () => connection.destroy(new Error('old keys could not be removed in time')),
+      mostPieceMs,
+    );
+    try {
+      const { quoted } = this.#table;
+      const before = utcTime(Date.now() - this.#keepMs);
+      const old = await fetchRows(
+        connection,
+        `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
+      );
+      const ids = old.map(([id]) => `x'${id}'`).join();
+      // A key may have been removed by another gateway meanwhile, and used again.
+      const remove = `DELETE FROM ${quoted} WHERE id IN (${ids}) AND created < '${before}'`;
+      if (ids !== '') await fetchRows(connection, remove);
+      return old.length === pieceRows;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A refusal's words may quote names; its number says enough. */
+  #failed(error: unknown): void {
+    if (error instanceof RefusedError && error.errno === wantsOtherIsolation) {
+      this.#settings = [shortWait];
+      return;
+    }
+    const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
+    this.#log.debug?.('old idempotency keys could not be removed', { reason });
+    if (this.#hasFailed || this.#phase === 'closed') return;
+    this.#hasFailed = true;
+    this.#log.warn('old idempotency keys could not be removed: they are tried again', { reason });
+  }
+}

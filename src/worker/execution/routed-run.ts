@@ -1,0 +1,258 @@
+// Statements on their way among several servers: begun where they may run, and begun anew elsewhere where that is safe.
+// Must not know how they are run, nor how a server is chosen.
+import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import type { Execution } from './execution.ts';
+import type { RunEnd, StopReason, Unrouted } from './outcome.ts';
+import type { Route, Routed, Router, RouteWish } from './route.ts';
+import type { RunContext } from './run-context.ts';
+import type { RunEvents, RunSink } from './run-events.ts';
+import type { RunTimes } from './run-times.ts';
+import { tellsOfServer } from './server-errors.ts';
+
+/** Creates what runs on one server. */
+type CreateRun = (context: RunContext, events: RunEvents) => Execution;
+
+/**
+ *     created ──> waiting ──> running ──> ended
+ *                    ^           │
+ *                    └───────────┘  the server went, and nothing stands of it
+ */
+type Phase = 'created' | 'waiting' | 'running' | 'ended';
+
+/** On one server: the first may have been the last of a role that is over, the second is its word. */
+const mostFailures = 1;
+
+/** A run among several servers. */
+export class RoutedRun implements Execution, RunEvents, Routed {
+  index = -1;
+  readonly #router: Router;
+  #wish: RouteWish;
+  readonly #create: CreateRun;
+  readonly #events: RunEvents;
+  readonly #times: RunTimes;
+  #phase: Phase = 'created';
+  #route: Route | null = null;
+  #run: Execution | null = null;
+  #wasSent = false;
+  #hasPlace = false;
+  /** Its present run was stopped only to be begun elsewhere. */
+  #isMoving = false;
+  /** Why it was stopped while it moved; null: it was not. */
+  #stopReason: StopReason | null = null;
+  /** Where it came to nothing: how often, and what was known of that server the last time. */
+  #failures: Map<Route, { looks: number; count: number }> | null = null;
+  #waitTimer: NodeJS.Timeout | null = null;
+
+  constructor(
+    router: Router,
+    wish: RouteWish,
+    create: CreateRun,
+    events: RunEvents,
+    times: RunTimes,
+  ) {
+    this.#router = router;
+    this.#wish = wish;
+    this.#create = create;
+    this.#events = events;
+    this.#times = times;
+  }
+
+  start(): void {
+    this.#seek();
+  }
+
+  get isSent(): boolean {
+    return this.#wasSent || this.#run?.isSent === true;
+  }
+
+  get backend(): string | null {
+    return this.#run?.backend ?? null;
+  }
+
+  get isRevocable(): boolean {
+    return this.#run?.isRevocable !== false;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#wish.isReadOnly;
+  }
+
+  get sink(): RunSink {
+    return this.#events.sink;
+  }
+
+  get traceparent(): string | null {
+    return this.#events.traceparent;
+  }
+
+  stop(reason: StopReason): void {
+    switch (this.#phase) {
+      case 'created':
+      case 'waiting':
+        this.#end(this.#unrouted(reason));
+        break;
+      case 'running':
+        if (this.#isMoving) this.#stopReason ??= reason;
+        else this.#run?.stop(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  pause(): void {
+    this.#run?.pause();
+  }
+
+  resume(): void {
+    this.#run?.resume();
+  }
+
+  seeNow(): Promise<Seen> {
+    return this.#run?.seeNow() ?? Promise.resolve(nothingSeen);
+  }
+
+  abandonResults(): void {
+    this.#run?.abandonResults();
+  }
+
+  // What the router says.
+
+  reconsider(): void {
+    if (this.#phase === 'waiting') this.#seek();
+  }
+
+  /** What was not sent is begun elsewhere, and what was declared read-only while its reply can be taken back. */
+  leaveRoute(): void {
+    const run = this.#run;
+    if (this.#phase !== 'running' || run === null || this.#isMoving) return;
+    if (run.isSent && !(this.#wish.isReadOnly && !this.sink.hasLeft)) return;
+    this.#isMoving = true;
+    run.stop('server left');
+  }
+
+  seen(seen: Seen): void {
+    this.#events.seen(seen);
+  }
+
+  // What the run says.
+
+  runEnded(end: RunEnd): void {
+    const route = this.#route as Route;
+    this.#wasSent ||= this.#run?.isSent === true;
+    // Also where it was not asked to: what it followed has moved.
+    const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
+    this.#isMoving = false;
+    this.#router.ended(route, end, this.#wish);
+    if (this.#stopReason !== null) {
+      // Stopped while it moved: it is not begun again, its time is over.
+      const hasReason = 'reason' in end && end.kind !== 'key refused';
+      this.#end(hasReason ? ({ ...end, reason: this.#stopReason } as RunEnd) : end);
+      return;
+    }
+    const mayGoOn = isMoving ? this.#mayMove(end) : this.#mayRunElsewhere(end, route);
+    if (!mayGoOn || !this.sink.restart()) {
+      this.#end(end);
+      return;
+    }
+    if (!isMoving) this.#noteFailure(route);
+    if ('reason' in end && end.reason === 'behind')
+      this.#wish = { ...this.#wish, needsPrimary: true };
+    this.#run = null;
+    this.#seek();
+  }
+
+  /** Of one that was stopped to be begun elsewhere: nothing of it may stand. */
+  #mayMove(end: RunEnd): boolean {
+    return end.kind === 'not executed' || this.#wish.isReadOnly;
+  }
+
+  #mayRunElsewhere(end: RunEnd, route: Route): boolean {
+    const { isReadOnly, hasKey } = this.#wish;
+    if ((this.#failures?.get(route)?.count ?? 0) >= mostFailures) return false;
+    switch (end.kind) {
+      case 'not executed':
+        return end.reason === 'database unreachable' || end.reason === 'behind';
+      case 'lost':
+        return isReadOnly;
+      case 'cut short':
+        return isReadOnly && end.reason === 'database unreachable';
+      case 'answered': {
+        const { failure } = end;
+        if (failure === null || !tellsOfServer(failure.error.errno, isReadOnly)) return false;
+        return isReadOnly || (hasKey && failure.batch?.outcome === 'rolled_back');
+      }
+      default:
+        return false;
+    }
+  }
+
+  #noteFailure(route: Route): void {
+    this.#failures ??= new Map();
+    const count = (this.#failures.get(route)?.count ?? 0) + 1;
+    this.#failures.set(route, { looks: route.looks, count });
+  }
+
+  /** Where it came to nothing it is tried again only when there is news of the server. */
+  #isAvoided(route: Route): boolean {
+    return this.#failures?.get(route)?.looks === route.looks;
+  }
+
+  #seek(): void {
+    const route = this.#router.choose(this.#wish, (one) => this.#isAvoided(one));
+    if (route === null) this.#wait();
+    else this.#begin(route);
+  }
+
+  #begin(route: Route): void {
+    this.#leavePlace();
+    this.#phase = 'running';
+    this.#route = route;
+    this.#router.remember(this, route);
+    this.#run = this.#create(route.context, this);
+    this.#run.start();
+  }
+
+  #wait(): void {
+    if (this.#phase === 'waiting') return;
+    this.#phase = 'waiting';
+    this.#times.enter('waiting');
+    this.#hasPlace = this.#router.admission.admit();
+    if (!this.#hasPlace) {
+      this.#end(this.#unserved('queue full'));
+      return;
+    }
+    this.#router.remember(this, null);
+    const { mostWaitMs } = this.#router;
+    if (mostWaitMs !== null) {
+      this.#waitTimer ??= setTimeout(() => this.stop('deadline'), mostWaitMs);
+    }
+  }
+
+  #leavePlace(): void {
+    if (this.#waitTimer !== null) clearTimeout(this.#waitTimer);
+    this.#waitTimer = null;
+    if (this.#hasPlace) this.#router.admission.leave();
+    this.#hasPlace = false;
+  }
+
+  /** It waits for a server: that is the reason, where its time is over. What was read before has changed nothing. */
+  #unrouted(reason: StopReason): RunEnd {
+    return this.#unserved(reason === 'deadline' ? this.#router.whyNone : reason);
+  }
+
+  #unserved(reason: StopReason | Unrouted | 'queue full'): RunEnd {
+    return { kind: this.#wasSent ? 'cut short' : 'not executed', reason };
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    this.#leavePlace();
+    this.#router.forget(this);
+    this.#times.enter('over');
+    this.#events.runEnded(end);
+  }
+}

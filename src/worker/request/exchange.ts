@@ -1,0 +1,447 @@
+// One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
+// Must not know how a request is decoded, how statements are run, nor what its reply looks like.
+import { performance } from 'node:perf_hooks';
+import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
+import type { LiveRequest, RequestPhase } from '../../shared/observe/live-requests.ts';
+import { digest } from '../../shared/sql/digest.ts';
+import type { BufferPool } from '../encode/buffers.ts';
+import type { Failure } from '../encode/failure.ts';
+import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
+import { ReplyWriter } from '../encode/writer.ts';
+import type { Execution } from '../execution/execution.ts';
+import { type Executor, isBatch, isHeldStep, type Work } from '../execution/executor.ts';
+import type { Answer, RunEnd, StopReason } from '../execution/outcome.ts';
+import type { RunEvents } from '../execution/run-events.ts';
+import { RunTimes } from '../execution/run-times.ts';
+import { type GzipEvents, GzipTransport } from '../http/gzip-transport.ts';
+import type { Attended, OutgoingReply } from '../http/outgoing-reply.ts';
+import type { Peers } from '../http/peers.ts';
+import { ReplyTransport, serverTiming } from '../http/reply-transport.ts';
+import { resetConnection } from '../http/reset.ts';
+import { type ReaderEvents, SlowReader } from '../http/slow-reader.ts';
+import type { StalledReaders } from '../http/stalled-readers.ts';
+import type { ExchangeSummary } from '../observe/exchange-summary.ts';
+import type { Observe } from '../observe/observation.ts';
+import type { RequestRecord } from '../observe/request-record.ts';
+import type { Seen } from '../servers/consistency/consistency.ts';
+import type { Token } from '../servers/consistency/token.ts';
+import { sendFailure } from './failure.ts';
+import { endWithFault } from './internal-fault.ts';
+import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
+import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
+
+/** The part of its deadline that a request may spend waiting behind others. */
+const longestWaitShare = 1 / 4;
+
+/** What all exchanges of a worker share. */
+export type ExchangeContext = {
+  readonly executor: Executor;
+  readonly buffers: BufferPool;
+  readonly holdBytes: number;
+  /** When those who wait for a connection will have had one. */
+  readonly retryAfterSeconds: () => number;
+  readonly stalledReaders: StalledReaders;
+  /** Of all sockets of the worker. */
+  readonly peers: Peers;
+  /** The exchanges that are not over. */
+  readonly live: LiveExchanges<Exchange>;
+  /** The section's name. */
+  readonly section: string;
+  readonly observe: Observe;
+  /** Where the section has several servers: how what was seen is told. Null: it is not. */
+  readonly seenHeaders: SeenHeaders | null;
+};
+
+/** What one exchange is asked to do. */
+export type ExchangeRequest = {
+  readonly work: Work;
+  readonly timeoutMs: number;
+  readonly record: RequestRecord;
+  readonly format: FormatChoice;
+  /** What the client has seen before, by its token; null: it has none. */
+  readonly after: Token | null;
+  /** Whether the reply may be compressed. */
+  readonly mayCompress?: boolean;
+};
+
+/** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
+export class Exchange
+  implements RunEvents, GzipEvents, Attended, ReaderEvents, FormatEvents, LiveExchange
+{
+  index = -1;
+  liveId = 0;
+  readonly startedAt = performance.now();
+  readonly sink: Format;
+  readonly #context: ExchangeContext;
+  readonly #request: ExchangeRequest;
+  readonly #response: OutgoingReply;
+  readonly #times: RunTimes;
+  readonly #writer: ReplyWriter;
+  readonly #run: Execution;
+  readonly #reader: SlowReader;
+  #deadline: NodeJS.Timeout;
+  #clientGone = false;
+  #isCompressing = false;
+  /** Why there can be no reply of the results. */
+  #refusal: Failure | null = null;
+  #over = false;
+  #isTold = false;
+  /** Null: nothing has been seen. */
+  #seen: Seen | null = null;
+  #isSeenTold = false;
+  /** How often the reply was full: when it was begun anew, what the first rows have seen is nobody's. */
+  #timesFull = 0;
+
+  constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
+    const { work, record, format, timeoutMs, mayCompress = false } = request;
+    this.#context = context;
+    this.#request = request;
+    this.#response = response;
+    this.#times = new RunTimes(timeoutMs * longestWaitShare);
+    const plain = new ReplyTransport(response, record.requestId, this.#times, this);
+    const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
+    // What a batch has done is not known before its end.
+    const holdBytes = isBatch(work) ? Number.POSITIVE_INFINITY : context.holdBytes;
+    const onFull = context.seenHeaders === null ? null : () => this.#replyIsFull();
+    this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
+    this.sink = format.create(this.#writer, this);
+    this.#run = context.executor.create(work, request.after, this, this.#times);
+    // A held transaction has its session whether or not somebody reads: it is counted there.
+    const others = isHeldStep(work) ? null : context.stalledReaders;
+    this.#reader = new SlowReader(response, this, others, context.peers);
+    const leftMs = Math.max(timeoutMs - record.workedMs, 0);
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), leftMs);
+  }
+
+  get traceId(): string | null {
+    return this.#request.record.traceId;
+  }
+
+  get traceparent(): string | null {
+    return this.#request.record.trace?.traceparent ?? null;
+  }
+
+  start(): void {
+    this.#context.live.add(this);
+    this.#response.attended = this;
+    this.#request.record.statementsBegin();
+    try {
+      this.#run.start();
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
+  endForStop(): void {
+    if (this.#isRead || this.#writer.committed) this.#stop('stopping');
+  }
+
+  /** The worker ends: everything that runs is stopped, writes too. */
+  endNow(): void {
+    this.#stop('stopping');
+  }
+
+  /** The worker ends before what was stopped has: of what was sent nothing is known. */
+  giveUp(): void {
+    const kind = this.#run.isSent ? 'stopped' : 'not executed';
+    this.runEnded({ kind, reason: 'stopping' });
+  }
+
+  kill(): void {
+    this.#stop('killed');
+  }
+
+  describe(now: number): Omit<LiveRequest, 'id'> {
+    const sql = sqlOf(this.#request.work);
+    return {
+      request_id: this.requestId,
+      trace_id: this.traceId,
+      age_ms: Math.round(now - this.startedAt),
+      phase: this.#phase,
+      client: this.#request.record.address,
+      backend: this.#run.backend,
+      section: this.#context.section,
+      shape: sql === null ? null : digest(sql),
+    };
+  }
+
+  get #phase(): RequestPhase {
+    if (this.#reader.isWaiting) return 'stalled';
+    if (this.#writer.committed) return 'streaming';
+    return this.#times.activity === 'waiting' ? 'waiting' : 'running';
+  }
+
+  /** A deadline is the moment by which a reply must have begun: what streams may go on. */
+  #deadlinePassed(): void {
+    if (!this.#writer.committed || this.#clientGone) this.#stop('deadline');
+  }
+
+  readerIsSlow(): void {
+    if (this.#over) {
+      this.#reader.finish();
+      return;
+    }
+    if (this.#reader.isWaiting || this.#clientGone) return;
+    this.#run.pause();
+    this.#reader.wait();
+  }
+
+  readerFlows(): void {
+    if (!this.#isCompressing) this.#run.resume();
+  }
+
+  compressorIsBusy(): void {
+    this.#isCompressing = true;
+    this.#run.pause();
+  }
+
+  compressorFlows(): void {
+    this.#isCompressing = false;
+    if (!this.#reader.isWaiting) this.#run.resume();
+  }
+
+  readerStalled(): void {
+    this.#stop('stalled');
+  }
+
+  /** A read without its client is stopped, and what can be undone; anything else runs on, to its end or its deadline. */
+  closed(): void {
+    try {
+      this.#reader.stop();
+      if (!this.#over) this.#goOnAlone();
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #goOnAlone(): void {
+    this.#clientGone = true;
+    if (this.#isRead || this.#run.isRevocable) {
+      this.#stop('client gone');
+      return;
+    }
+    this.#run.abandonResults();
+    if (!this.#writer.committed) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => this.#deadlinePassed(), this.#request.timeoutMs);
+  }
+
+  replyTooLarge(): void {
+    this.#stop('too large');
+  }
+
+  /**
+   * A read is stopped, and so is a transaction that can be undone. Anything else runs to its end, and its reply says that rows are
+   * missing: what was executed is never refused.
+   */
+  replyTooWide(): void {
+    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+      this.#stop('too wide');
+    }
+  }
+
+  /** What reads is stopped, and what can be undone, which changes nothing; anything else runs to its end, so that it is not left half done. */
+  replyRefused(failure: Failure): void {
+    this.#refusal = failure;
+    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+      this.#stop('too large');
+    }
+  }
+
+  seen(seen: Seen): void {
+    this.#seen = seen;
+  }
+
+  /** What its rows have seen stands in the head: it is asked for before the first of them leaves. */
+  #replyIsFull(): void {
+    this.#timesFull += 1;
+    const time = this.#timesFull;
+    this.#run.pause();
+    void this.#run.seeNow().then((seen) => {
+      if (this.#over || time !== this.#timesFull || !this.#writer.isFull) return;
+      try {
+        this.#beginWith(seen);
+      } catch (cause) {
+        this.#faulted(cause);
+      }
+    });
+  }
+
+  #beginWith(seen: Seen): void {
+    if (seen.missing === 'lost') this.replyRefused(tokenLost);
+    // It has not begun: whoever runs it has it begun elsewhere.
+    if (seen.missing !== 'nothing') return;
+    this.#seen = seen;
+    this.#tellSeen();
+    this.#writer.open();
+    if (!this.#isCompressing && !this.#reader.isWaiting) this.#run.resume();
+  }
+
+  /** Once, and before the head leaves. */
+  #tellSeen(): void {
+    const { seenHeaders } = this.#context;
+    if (seenHeaders === null || this.#isSeenTold || this.#response.headersSent) return;
+    this.#isSeenTold = true;
+    this.#response.addHeaders(seenHeaders(this.#seen, this.#request.after));
+  }
+
+  runEnded(end: RunEnd): void {
+    if (this.#over) return;
+    try {
+      this.#conclude(end);
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #stop(reason: StopReason): void {
+    try {
+      this.#run.stop(reason);
+    } catch (cause) {
+      this.#faulted(cause);
+    }
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#context.live.delete(this);
+    clearTimeout(this.#deadline);
+  }
+
+  /** What was thrown ends this request alone. Its buffer may be on its way already, and is left to the garbage collector. */
+  #faulted(cause: unknown): void {
+    this.#noteException(cause);
+    this.#leave();
+    this.#reader.stop();
+    const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
+    endWithFault(this.#response, this.requestId, outcome);
+    if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
+  }
+
+  #noteException(cause: unknown): void {
+    const { requestId, traceId } = this.#request.record;
+    this.#context.observe({ kind: 'exception', cause, requestId, traceId });
+  }
+
+  #conclude(end: RunEnd): void {
+    this.#leave();
+    if (end.kind === 'faulted') this.#noteException(end.cause);
+    if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#tellSeen();
+    if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
+    else if (end.kind === 'answered') this.#answer(end);
+    else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
+  }
+
+  /** What was executed all the same is never told as `failed`. */
+  #refuse(failure: Failure, end: RunEnd): void {
+    if (end.kind === 'batch stopped') {
+      this.#fail({ ...failure, outcome: end.outcome });
+      return;
+    }
+    const isRead = this.#isRead;
+    const message = isRead ? failure.message : `${failure.message} ${wasExecuted}`;
+    this.#fail({ ...failure, message, outcome: isRead ? 'failed' : 'unknown' });
+  }
+
+  #answer(answer: Answer): void {
+    const isEnded = !this.#clientGone && this.sink.finish(answer);
+    if (isEnded) this.#reader.finish();
+    else this.#writer.abandon();
+    const wasCut = !isEnded && !this.#clientGone;
+    if (wasCut) resetConnection(this.#response.socket);
+    const errno = answer.failure?.error.errno ?? null;
+    this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut, errno);
+  }
+
+  /** Answers with a failure; a reply that has begun says so in its own way, or is reset, so that no reader takes it for whole. */
+  #fail(failure: Failure): void {
+    const hasBegun = this.#writer.committed;
+    const isEnded =
+      hasBegun && this.#mayTell(failure) && this.sink.finishFailed?.(failure) === true;
+    const wasCut = hasBegun && !isEnded && !this.#clientGone;
+    this.#response.failureCode = failure.code;
+    if (isEnded) this.#reader.finish();
+    else this.#writer.abandon();
+    if (!isEnded && !this.#response.destroyed) {
+      const timing = ['Server-Timing', serverTiming(this.#times)];
+      if (hasBegun) resetConnection(this.#response.socket);
+      else sendFailure(this.#response, failure, this.requestId, timing);
+    }
+    this.#tell(failure.status, failure.outcome, failure.code, wasCut);
+  }
+
+  /** Whether the client can hear it at the end of what has left: it is there, and takes what it is sent. */
+  #mayTell({ code }: Failure): boolean {
+    const isSlow = code === 'STOPPING' && this.#reader.isWaiting;
+    return !isSlow && code !== 'INTERNAL' && failures[code].repeat !== 'untold';
+  }
+
+  /**
+   * Whether stopping the statements cannot leave anything half done, as far as is known now. What a statement names
+   * cannot become something else while it runs.
+   */
+  get #isRead(): boolean {
+    const { work } = this.#request;
+    if (isBatch(work)) return work.isReadOnly;
+    return work.isReadOnly || (work.isRead && work.effects.isHarmless());
+  }
+
+  get requestId(): string {
+    return this.#request.record.requestId;
+  }
+
+  #tell(
+    status: number,
+    outcome: RequestOutcome,
+    code: FailureCode | null,
+    wasCut: boolean,
+    errno: number | null = null,
+  ): void {
+    const summary: ExchangeSummary = {
+      requestId: this.requestId,
+      section: this.#context.section,
+      traceId: this.#request.record.traceId,
+      status,
+      outcome,
+      code,
+      errno,
+      wasCut,
+      clientGone: this.#clientGone,
+      isRead: this.#isRead,
+      rows: this.sink.rowCount,
+      bytes: this.#writer.totalBytes,
+      queueMs: this.#times.waitedMs,
+      connectingMs: this.#times.connectingMs,
+      databaseMs: this.#times.workedMs,
+      firstRowMs: this.#times.firstAnswerMs,
+      durationMs: performance.now() - this.startedAt,
+      sql: sqlOf(this.#request.work),
+    };
+    this.#isTold = true;
+    this.#context.observe({ kind: 'statements over', summary });
+    this.#request.record.statementsEnded(summary);
+  }
+}
+
+/** Tells what was seen, and what had been before, as headers. */
+export type SeenHeaders = (seen: Seen | null, after: Token | null) => readonly string[];
+
+const wasExecuted = 'The statement was executed all the same.';
+
+/** Whether an end is one after which nothing else is to be told than that there is no reply. */
+function mayBeRefused(end: RunEnd): boolean {
+  if (end.kind === 'answered') return end.failure === null;
+  return 'reason' in end && end.reason === 'too large';
+}
+
+function sqlOf(work: Work): string | null {
+  return isBatch(work) ? work.steps.map(({ sql }) => sql).join('\n;') : work.sql;
+}
+
+function outcomeOf({ failure }: Answer): RequestOutcome {
+  if (failure === null) return 'ok';
+  if (failure.batch !== undefined) return failure.batch.outcome;
+  if (failure.statement === 0) return 'error';
+  return failure.rolledBack ? 'rolled_back' : 'partial';
+}

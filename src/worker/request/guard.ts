@@ -1,0 +1,143 @@
+// Who may ask: the host they call us by, the browser page behind them, their token.
+// Pure but for nothing; must not know routes beyond "open to everybody or not".
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Config } from '../../shared/config/config.ts';
+import { type Failure, refusal } from '../encode/failure.ts';
+import { parseBasic } from './basic-credentials.ts';
+import { bearerToken } from './credential.ts';
+
+type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
+
+/** What a request's head says of where it was sent to. */
+export type Visitor = {
+  readonly host: string | null;
+  readonly authority: string | null;
+};
+
+/** Refuses or lets pass (null). */
+export type Guard = (visitor: Visitor, headers: IncomingHttpHeaders) => Failure | null;
+
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** Checks Host against DNS rebinding (for every path). */
+export function createHostGuard(settings: GuardSettings): Guard {
+  const { allowHosts } = settings;
+  if (allowHosts === null) return () => null;
+  const allowed = new Set(allowHosts);
+  return ({ host }) =>
+    host === null || allowed.has(host)
+      ? null
+      : refusal('UNKNOWN_HOST', 'This host name is not served here (see allow_hosts).');
+}
+
+const crossSite = (message: string) => refusal('CROSS_SITE', message);
+const otherOrigin = crossSite('Web pages of other origins may not call this (see allow_origins).');
+const otherSite = crossSite('Web pages of other sites may not call this (see allow_origins).');
+const noFetch = crossSite('Pages of a listed origin may call this by fetch() alone.');
+const prefetch = crossSite('A prefetch runs no SQL.');
+const webSocket = crossSite('There are no WebSockets here.');
+
+/**
+ * Refuses web pages of other sites, and prefetches: a browser on the same machine is not its user. Pages of listed
+ * origins may use fetch and XMLHttpRequest: what else a page can be made to load (images, scripts, forms, links,
+ * WebSockets, an EventSource, which asks again by itself) runs no SQL of theirs either.
+ * Clients that send none of these headers are not affected. Source: Fetch Metadata (W3C), RFC 6454.
+ */
+export function createBrowserGuard(settings: GuardSettings): Guard {
+  const origins = new Set(settings.allowOrigins);
+  return ({ authority }, headers) => {
+    const { origin } = headers;
+    const purpose = headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'];
+    if (purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))) {
+      return prefetch;
+    }
+    if (isWebSocket(headers)) return webSocket;
+    if (origin !== undefined && origins.has(origin)) return isFetch(headers) ? null : noFetch;
+    if (origin !== undefined && !isOwnOrigin(origin, authority)) return otherOrigin;
+    const site = headers['sec-fetch-site'];
+    return site === undefined || site === 'same-origin' || site === 'none' ? null : otherSite;
+  };
+}
+
+/**
+ * The same for a page that a link of another site may open. What opens it is the browser's own window: no page can put it
+ * into a frame, load it as anything else, or read it.
+ */
+export function createPageGuard(settings: GuardSettings): Guard {
+  const check = createBrowserGuard(settings);
+  return (visitor, headers) => (isFollowedLink(headers) ? null : check(visitor, headers));
+}
+
+/** Forms that are sent name the origin that they come from; links do not. */
+function isFollowedLink(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['sec-fetch-mode'] === 'navigate' &&
+    headers['sec-fetch-dest'] === 'document' &&
+    headers.origin === undefined &&
+    headers['sec-purpose'] === undefined &&
+    headers.purpose === undefined
+  );
+}
+
+function isWebSocket(headers: IncomingHttpHeaders): boolean {
+  if (headers.upgrade === undefined) return headers['sec-fetch-mode'] === 'websocket';
+  return /websocket/i.test(headers.upgrade);
+}
+
+/** Browsers tell mode and destination where the connection is one that they trust. */
+function isFetch(headers: IncomingHttpHeaders): boolean {
+  return (
+    (headers['sec-fetch-mode'] ?? 'cors') === 'cors' &&
+    (headers['sec-fetch-dest'] ?? 'empty') === 'empty' &&
+    !(headers.accept ?? '').includes('text/event-stream')
+  );
+}
+
+/** Checks tokens, which may be replaced at any time. */
+export type TokenGuard = {
+  readonly check: Guard;
+  /** The same of the password of Basic authentication (RFC 7617); the user may have any name. */
+  readonly checkBasic: Guard;
+  readonly replace: (tokens: readonly string[]) => void;
+};
+
+const noBearer = refusal('UNAUTHORIZED', 'A valid bearer token is needed.');
+const noPassword = refusal(
+  'UNAUTHORIZED',
+  'Basic authentication is needed, with a valid token as the password.',
+);
+
+/** Checks tokens in constant time, sent as such (RFC 6750) or as a password; without tokens everybody passes. */
+export function createTokenGuard(tokens: readonly string[]): TokenGuard {
+  let digests = tokens.map(digest);
+  const isKnown = (given: string): boolean => {
+    const asked = digest(given);
+    let known = false;
+    for (const expected of digests) known = timingSafeEqual(asked, expected) || known;
+    return given !== '' && known;
+  };
+  return {
+    check: (_visitor, headers) => {
+      if (digests.length === 0) return null;
+      return isKnown(bearerToken(headers)) ? null : noBearer;
+    },
+    checkBasic: (_visitor, { authorization }) => {
+      if (digests.length === 0) return null;
+      return isKnown(parseBasic(authorization)?.password ?? '') ? null : noPassword;
+    },
+    replace: (next) => {
+      digests = next.map(digest);
+    },
+  };
+}
+
+function isOwnOrigin(origin: string, authority: string | null): boolean {
+  if (authority === null) return false;
+  try {
+    const { protocol, host } = new URL(origin);
+    return host === new URL(`${protocol}//${authority}`).host;
+  } catch {
+    return false;
+  }
+}

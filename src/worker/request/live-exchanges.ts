@@ -1,0 +1,70 @@
+// The exchanges of a worker that are not over: told to people, and ended by them.
+// Must not know who asks.
+import {
+  type LiveRequest,
+  type LiveRequests,
+  mostToldRequests,
+} from '../../shared/observe/live-requests.ts';
+import { type Indexed, IndexedSet } from '../indexed-set.ts';
+
+/** An exchange, as far as it is told. */
+export interface LiveExchange extends Indexed {
+  /** Its number in this worker; 0: nobody has asked for it yet. Written here alone. */
+  liveId: number;
+  /** When it began, by performance.now(). */
+  readonly startedAt: number;
+  /** What the log calls its request. */
+  readonly requestId: string;
+  /** The trace that it is part of; null: of none. */
+  readonly traceId: string | null;
+  describe(now: number): Omit<LiveRequest, 'id'>;
+  /** Ends its statements for somebody who asked for that. */
+  kill(): void;
+}
+
+/** All of one worker. */
+export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Exchange> {
+  readonly #all = new IndexedSet<Exchange>();
+  #lastId = 0;
+
+  add(exchange: Exchange): void {
+    this.#all.add(exchange);
+  }
+
+  delete(exchange: Exchange): void {
+    this.#all.delete(exchange);
+  }
+
+  [Symbol.iterator](): Iterator<Exchange> {
+    return this.#all[Symbol.iterator]();
+  }
+
+  /** The oldest, with numbers by which they can be ended. @param now performance.now() */
+  tell(now: number): LiveRequests {
+    const all = [...this.#all].sort((left, right) => left.startedAt - right.startedAt);
+    const told = all.slice(0, mostToldRequests);
+    return {
+      requests: told.map((exchange) => ({ id: this.#idOf(exchange), ...exchange.describe(now) })),
+      omitted: all.length - told.length,
+    };
+  }
+
+  /** Ends the one with this number, and returns which it was; null: there is none any more. */
+  kill(id: number): Pick<Exchange, 'requestId' | 'traceId'> | null {
+    for (const exchange of this.#all) {
+      if (exchange.liveId !== id) continue;
+      exchange.kill();
+      return exchange;
+    }
+    return null;
+  }
+
+  /** Most are over before anybody looks: only who is told of has a number. */
+  #idOf(exchange: Exchange): number {
+    if (exchange.liveId === 0) {
+      this.#lastId += 1;
+      exchange.liveId = this.#lastId;
+    }
+    return exchange.liveId;
+  }
+}

@@ -1,0 +1,247 @@
+// What a worker knows of the tables, views and triggers of its database: read when it connects, every minute, and anew
+// when a statement may have changed them. While that is not done, nothing is known.
+// Must not know requests.
+import { performance } from 'node:perf_hooks';
+import { RefusedError } from '../../../shared/mysql/commands.ts';
+import type { Connection } from '../../../shared/mysql/connection.ts';
+import { isSameServer, type ServerIdentity } from '../../../shared/mysql/identity.ts';
+import type { Log } from '../../../shared/process/log.ts';
+import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../../shared/sql/vocabulary.ts';
+import type { Pool } from '../pool/pool.ts';
+import type { Session } from '../pool/session.ts';
+import type { Refusal } from '../pool/waiter.ts';
+import { readObjects } from './read-objects.ts';
+import type { StoredObjects } from './stored-objects.ts';
+
+const everyMs = 60_000;
+const retryMs = 1_000;
+/** What has been read counts for so long at most, though it cannot be read anew. */
+const mostAgeMs = 2 * everyMs;
+/** A name that is not there may be a new one: looked for so often at most, besides the rest that each reading is followed by. */
+const missMs = 1_000;
+/** A reading that takes longer is given up, with its connection. */
+const readingTimeoutMs = 10_000;
+/** The other workers are told so often at most. */
+const tellMs = 20;
+/** Longer than a killed statement may take to end. */
+const uncertainMs = 2_000;
+/**
+ * Where tables change all the time each reading is followed by a longer rest, in times of what it took: in the end it
+ * takes 3 % of a session. After a while without changes the next one is read at once again.
+ */
+const restFactors = { first: 1, most: 32 } as const;
+const quietMs = 10_000;
+
+/**
+ * One worker's catalogue. Readings borrow a session of the pool's for their milliseconds, in their turn: the control
+ * connection must be free to kill, the probe's to answer in time, and a connection of its own would cost each server
+ * one for each worker. Whoever creates it must close it.
+ */
+export class Catalogue {
+  /** What may be trusted to be built in on this server. */
+  builtIns: BuiltIns = builtInEverywhere;
+  readonly isOwn = true;
+  readonly #pool: Pool;
+  readonly #tellOthers: () => void;
+  readonly #log: Log;
+  #phase: 'resting' | 'waiting' | 'reading' | 'closed' = 'resting';
+  /** Null: nothing is known. */
+  #objects: StoredObjects | null = null;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #identity: ServerIdentity | null = null;
+  #reading: Connection | null = null;
+  /** Changes since the present reading began make it worthless. */
+  #isOutdated = false;
+  /** Statements at work that may change tables. */
+  #changing = 0;
+  #notBefore = 0;
+  #restFactor: number = restFactors.first;
+  #failures = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** The others have just been told, and are told again only after a moment. */
+  #telling: NodeJS.Timeout | null = null;
+  #isUntold = false;
+
+  /** @param tellOthers tells the instance's other workers that tables may have changed */
+  constructor(pool: Pool, tellOthers: () => void, log: Log) {
+    this.#pool = pool;
+    this.#tellOthers = tellOthers;
+    this.#log = log;
+  }
+
+  /** Begins to read, as soon as there is a session for it. */
+  start(): void {
+    this.#ask();
+  }
+
+  close(): void {
+    this.#phase = 'closed';
+    this.#objects = null;
+    this.#cancel();
+    this.#reading?.destroy(new Error('the catalogue is closing'));
+  }
+
+  /** What the names of tables mean; null: that is not known now. */
+  get objects(): StoredObjects | null {
+    return this.#objects;
+  }
+
+  /** To be told before a statement is sent that may change tables: until its end nothing is known. */
+  changeBegins(): void {
+    this.#changing += 1;
+    this.#objects = null;
+    this.#isOutdated = true;
+  }
+
+  /**
+   * To be told when such a statement has ended.
+   * @param isCertain it was answered; else it may still come to its end, for as long as a KILL takes
+   */
+  changeEnds(isCertain: boolean): void {
+    this.#changing -= 1;
+    this.#changed();
+    if (!isCertain) setTimeout(() => this.#changed(), uncertainMs).unref();
+  }
+
+  #changed(): void {
+    this.#tell();
+    this.outdate();
+  }
+
+  #tell(): void {
+    this.#isUntold = this.#telling !== null;
+    if (this.#telling !== null) return;
+    this.#tellOthers();
+    this.#telling = setTimeout(() => {
+      this.#telling = null;
+      if (this.#isUntold) this.#tell();
+    }, tellMs).unref();
+  }
+
+  /** Somebody has, or may have, changed tables: all is read anew. */
+  outdate(): void {
+    this.#objects = null;
+    this.#isOutdated = true;
+    this.#cancel();
+    this.#askInTime();
+  }
+
+  /** To be told when a statement names a table that is not there: somebody else may have created it. What is known stays. */
+  missed(): void {
+    const isDue = performance.now() - this.#readAt > missMs;
+    if (isDue && this.#phase === 'resting' && this.#failures === 0) this.#askInTime();
+  }
+
+  /** To be told of each session that the pool has opened: it may have reached another server, or the same after a restart. */
+  sessionOpened({ connection, identity }: Session): void {
+    if (this.#identity !== null && isSameServer(this.#identity, identity)) {
+      if (this.#timer === null) this.#askInTime();
+      return;
+    }
+    this.#identity = identity;
+    this.builtIns = builtInsOf(connection.flavour, connection.serverVersion);
+    this.outdate();
+  }
+
+  granted(session: Session): void {
+    if (this.#phase !== 'waiting') {
+      this.#pool.release(session, session.isFresh ? 'clean' : 'unclean');
+      return;
+    }
+    this.#phase = 'reading';
+    this.#isOutdated = false;
+    void this.#read(session);
+  }
+
+  /** Without a database the next session that is opened is the time to ask again. */
+  refused(reason: Refusal): void {
+    if (this.#phase !== 'waiting') return;
+    this.#phase = 'resting';
+    if (reason === 'queue full') {
+      this.#forgetIfOld();
+      this.#askIn(retryMs);
+    } else {
+      this.#objects = null;
+    }
+  }
+
+  async #read(session: Session): Promise<void> {
+    const { connection } = session;
+    this.#reading = connection;
+    const from = performance.now();
+    const timer = setTimeout(
+      () => connection.destroy(new Error('the tables could not be read in time')),
+      readingTimeoutMs,
+    );
+    try {
+      const objects = await readObjects(connection);
+      const now = performance.now();
+      const wasQuiet = from - this.#readAt > quietMs;
+      this.#restFactor = wasQuiet
+        ? restFactors.first
+        : Math.min(this.#restFactor * 2, restFactors.most);
+      this.#notBefore = now + this.#restFactor * (now - from);
+      this.#failures = 0;
+      this.#readAt = now;
+      const isCurrent = !this.#isOutdated && this.#changing === 0;
+      if (isCurrent && this.#phase === 'reading') this.#objects = objects;
+      this.#log.debug?.('the tables were read', {
+        count: objects.count,
+        took_ms: Math.round(now - from),
+        outdated: !isCurrent,
+        connection: connection.threadId,
+      });
+      this.#pool.release(session, 'clean');
+    } catch (error) {
+      this.#failed(error);
+      this.#pool.release(session, connection.isLost ? 'broken' : 'unclean');
+    } finally {
+      clearTimeout(timer);
+      this.#reading = null;
+    }
+    if (this.#phase !== 'reading') return;
+    this.#phase = 'resting';
+    if (this.#failures > 0) this.#askIn(retryMs * Math.min(this.#failures, everyMs / retryMs));
+    else if (this.#isOutdated) this.#askInTime();
+    else this.#askIn(everyMs);
+  }
+
+  #failed(error: unknown): void {
+    this.#failures += 1;
+    this.#forgetIfOld();
+    // A refusal's words may quote names; its number says enough.
+    const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
+    this.#log.debug?.('the tables could not be read', { attempt: this.#failures, reason });
+    if (this.#failures !== 1 || this.#phase === 'closed') return;
+    this.#log.warn('the tables of the database cannot be read: reads are not pipelined', {
+      reason,
+    });
+  }
+
+  #forgetIfOld(): void {
+    if (performance.now() - this.#readAt > mostAgeMs) this.#objects = null;
+  }
+
+  #askInTime(): void {
+    if (this.#changing === 0) this.#askIn(this.#notBefore - performance.now());
+  }
+
+  #askIn(ms: number): void {
+    if (this.#phase !== 'resting') return;
+    this.#cancel();
+    if (ms <= 0) this.#ask();
+    else this.#timer = setTimeout(() => this.#ask(), ms).unref();
+  }
+
+  #ask(): void {
+    this.#timer = null;
+    if (this.#phase !== 'resting') return;
+    this.#phase = 'waiting';
+    this.#pool.request(this);
+  }
+
+  #cancel(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

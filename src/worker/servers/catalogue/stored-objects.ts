@@ -1,0 +1,218 @@
+// What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
+// Pure but for what it remembers of its own answers. Must not know how it was read.
+import { classify } from '../../../shared/sql/classify.ts';
+import type { TableName } from '../../../shared/sql/table-names.ts';
+import { readTriggerBody } from '../../../shared/sql/trigger-body.ts';
+import type { BuiltIns } from '../../../shared/sql/vocabulary.ts';
+
+/** How a server reads names, and what is built into it. */
+export type NameRules = {
+  /** The schema that is meant where none is named. */
+  readonly ownSchema: string;
+  /** lower_case_table_names is not 0: names that differ in case only are the same. */
+  readonly ignoresCase: boolean;
+  readonly builtIns: BuiltIns;
+};
+
+/** What reading or writing a table may do beside that. */
+export type Effects = {
+  /** It changes nothing else, and neither leaves something in the session nor reads what was left there. */
+  readonly isHarmless: boolean;
+  /** The same rows give the same answer. */
+  readonly isRepeatable: boolean;
+};
+
+const unknown: Effects = { isHarmless: false, isRepeatable: false };
+const plain: Effects = { isHarmless: true, isRepeatable: true };
+/** The server's own tables: what they tell is the server's, and may be another the next moment. */
+const telling: Effects = { isHarmless: true, isRepeatable: false };
+const tellingSchemas = new Set(['information_schema', 'performance_schema']);
+/** TABLE_TYPE of what holds rows of its own. */
+const baseTypes = new Set(['BASE TABLE', 'SYSTEM VERSIONED']);
+/** So much is remembered; what is beyond is not known. */
+const mostObjects = 200_000;
+const mostCharacters = 32 * 1024 * 1024;
+
+type StoredObject = {
+  /** Where its definition and its triggers look for what they name without a schema: not in the session's. */
+  readonly schema: string;
+  readonly isBase: boolean;
+  /** Its engine has transactions. */
+  readonly isTransactional: boolean;
+  /** A view's definition; null: none, or not to be seen. */
+  definition: string | null;
+  triggers: string[] | null;
+  /** What has been found out; null: nothing yet. */
+  read: Effects | null;
+  write: Effects | null;
+  undoes: boolean | null;
+};
+
+/** Fill it with tables first, then views and triggers; then ask. */
+export class StoredObjects {
+  readonly #rules: NameRules;
+  readonly #schemas = new Map<string, Map<string, StoredObject>>();
+  #own: Map<string, StoredObject>;
+  #count = 0;
+  #characters = 0;
+
+  constructor(rules: NameRules) {
+    this.#rules = rules;
+    this.#own = this.#schemaOf(this.#fold(rules.ownSchema));
+  }
+
+  /** Tables and views that are remembered. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @param isTransactional whether a ROLLBACK undoes what is written to it */
+  addTable(schema: string, name: string, type: string, isTransactional = false): void {
+    if (this.#count >= mostObjects) return;
+    this.#count += 1;
+    this.#schemaOf(this.#fold(schema)).set(this.#fold(name), {
+      schema,
+      isBase: baseTypes.has(type),
+      isTransactional,
+      definition: null,
+      triggers: null,
+      read: null,
+      write: null,
+      undoes: null,
+    });
+  }
+
+  /** @param definition empty where the account may not see it */
+  addView(schema: string, name: string, definition: string): void {
+    const view = this.#find(schema, name);
+    if (view !== undefined && !view.isBase && this.#admits(definition))
+      view.definition = definition;
+  }
+
+  addTrigger(schema: string, table: string, body: string): void {
+    const found = this.#find(schema, table);
+    if (found === undefined) return;
+    found.triggers ??= [];
+    // An empty body is none that is known to be harmless.
+    found.triggers.push(this.#admits(body) ? body : '');
+  }
+
+  /** Whether all of them were there when it was read. */
+  holds(tables: readonly TableName[]): boolean {
+    return tables.every(
+      ({ schema, name }) =>
+        isTelling(schema) || this.#find(schema ?? this.#rules.ownSchema, name) !== undefined,
+    );
+  }
+
+  /** What a read of these tables may do beside reading. */
+  effectsOfReading(tables: readonly TableName[]): Effects {
+    return this.#effectsOfAll(tables, null, false);
+  }
+
+  /** What a write may do that names these tables, by their triggers or views. */
+  effectsOfWriting(tables: readonly TableName[]): Effects {
+    return this.#effectsOfAll(tables, null, true);
+  }
+
+  /** Whether a ROLLBACK undoes all that a write does that names these tables, by their triggers or views too. */
+  undoesWrites(tables: readonly TableName[]): boolean {
+    return this.effectsOfWriting(tables).isHarmless && this.#undoesAll(tables, null);
+  }
+
+  /** Of writes that are known to be harmless: neither views nor triggers lead in circles there. */
+  #undoesAll(tables: readonly TableName[], home: string | null): boolean {
+    return tables.every(({ schema, name }) => {
+      const from = schema ?? home;
+      const found = from === null ? this.#own.get(this.#fold(name)) : this.#find(from, name);
+      if (found === undefined) return false;
+      found.undoes ??= this.#undoes(found);
+      return found.undoes;
+    });
+  }
+
+  #undoes({ schema, isBase, isTransactional, definition, triggers }: StoredObject): boolean {
+    const { builtIns } = this.#rules;
+    if (!isBase) return this.#undoesAll(classify(definition ?? '', builtIns).tables ?? [], schema);
+    const bodies = triggers ?? [];
+    return (
+      isTransactional &&
+      bodies.every((body) => this.#undoesAll(readTriggerBody(body, builtIns) ?? [], schema))
+    );
+  }
+
+  /** @param home the schema of those without one; null: the session's */
+  #effectsOfAll(tables: readonly TableName[], home: string | null, writes: boolean): Effects {
+    let all = plain;
+    for (const { schema, name } of tables) {
+      const effects = this.#effectsOfOne(schema ?? home, name, writes);
+      if (!effects.isHarmless) return unknown;
+      if (!effects.isRepeatable) all = telling;
+    }
+    return all;
+  }
+
+  #effectsOfOne(schema: string | null, name: string, writes: boolean): Effects {
+    const found = schema === null ? this.#own.get(this.#fold(name)) : this.#find(schema, name);
+    if (found === undefined) return isTelling(schema) && !writes ? telling : unknown;
+    const known = writes ? found.write : found.read;
+    if (known !== null) return known;
+    // Views and triggers may lead in circles: on the way back nothing is known.
+    if (writes) found.write = unknown;
+    else found.read = unknown;
+    const effects = this.#findOut(found, writes);
+    if (writes) found.write = effects;
+    else found.read = effects;
+    return effects;
+  }
+
+  #findOut({ schema, isBase, definition, triggers }: StoredObject, writes: boolean): Effects {
+    if (!isBase)
+      return definition === null ? unknown : this.#effectsOfView(definition, schema, writes);
+    if (!writes || triggers === null) return plain;
+    return triggers.every((body) => this.#isHarmlessTrigger(body, schema)) ? plain : unknown;
+  }
+
+  #effectsOfView(definition: string, schema: string, writes: boolean): Effects {
+    const found = classify(definition, this.#rules.builtIns);
+    const { kind, tables, leavesSessionClean, readsEarlierSession, readOnlyAllowed, repeatable } =
+      found;
+    // A view may lock the rows that it reads.
+    const isPlain =
+      kind === 'read' && readOnlyAllowed && leavesSessionClean && !readsEarlierSession;
+    if (!isPlain || tables === null) return unknown;
+    const effects = this.#effectsOfAll(tables, schema, writes);
+    return effects.isHarmless && !repeatable ? telling : effects;
+  }
+
+  #isHarmlessTrigger(body: string, schema: string): boolean {
+    const tables = readTriggerBody(body, this.#rules.builtIns);
+    return body !== '' && tables !== null && this.#effectsOfAll(tables, schema, true).isHarmless;
+  }
+
+  #admits(text: string): boolean {
+    this.#characters += text.length;
+    return text !== '' && this.#characters <= mostCharacters;
+  }
+
+  #find(schema: string, name: string): StoredObject | undefined {
+    return this.#schemas.get(this.#fold(schema))?.get(this.#fold(name));
+  }
+
+  #schemaOf(folded: string): Map<string, StoredObject> {
+    let schema = this.#schemas.get(folded);
+    if (schema === undefined) {
+      schema = new Map();
+      this.#schemas.set(folded, schema);
+    }
+    return schema;
+  }
+
+  #fold(name: string): string {
+    return this.#rules.ignoresCase ? name.toLowerCase() : name;
+  }
+}
+
+function isTelling(schema: string | null): boolean {
+  return schema !== null && tellingSchemas.has(schema.toLowerCase());
+}

@@ -1,0 +1,246 @@
+// The control connection: opened before it is needed, it kills statements on the pool's connections.
+// Must not know requests. A KILL must never hit a stranger: see the conditions in `whyNot`.
+import { performance } from 'node:perf_hooks';
+import { fetchRows, ping, quit, RefusedError } from '../../../shared/mysql/commands.ts';
+import type { Connection } from '../../../shared/mysql/connection.ts';
+import {
+  fetchIdentity,
+  isSameServer,
+  type LostSession,
+  type ServerIdentity,
+} from '../../../shared/mysql/identity.ts';
+import type { Log } from '../../../shared/process/log.ts';
+import { Backoff } from './backoff.ts';
+import { openWithin, prepare } from './bounded.ts';
+import { describeLoss } from './describe-loss.ts';
+import type { Reachability } from './reachability.ts';
+
+const pingIntervalMs = 5_000;
+const answerTimeoutMs = 1_000;
+/** More sessions are not remembered to be ended. */
+const mostLost = 1_000;
+
+/** What the control connection has done. */
+export type ControlObservations = {
+  connected: boolean;
+  killsOk: number;
+  killsFailed: number;
+  /** Statements that were given up without a KILL and may still run. */
+  runningOn: number;
+};
+
+/** One worker's control connection. Its owner must close it. */
+export class Control {
+  readonly observations: ControlObservations = {
+    connected: false,
+    killsOk: 0,
+    killsFailed: 0,
+    runningOn: 0,
+  };
+  readonly #connect: (signal: AbortSignal) => Promise<Connection>;
+  readonly #reachability: Reachability;
+  readonly #log: Log;
+  readonly #closing = new AbortController();
+  readonly #runningOn = new Map<number, ServerIdentity>();
+  readonly #lost = new Map<number, ServerIdentity>();
+  #connection: Connection | null = null;
+  #identity: ServerIdentity | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  readonly #backoff = new Backoff();
+
+  constructor(
+    connect: (signal: AbortSignal) => Promise<Connection>,
+    reachability: Reachability,
+    log: Log,
+  ) {
+    this.#connect = connect;
+    this.#reachability = reachability;
+    this.#log = log;
+    reachability.join('control', () => this.#wake());
+  }
+
+  /** Opens the connection and keeps it open; again and again, with a growing delay, while it cannot. */
+  start(): void {
+    void this.#open();
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('the control connection is closing'));
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#connection !== null) quit(this.#connection);
+  }
+
+  /**
+   * Kills what runs on `target`. Only while the target's socket is open and both connections saw the
+   * same server: thread ids repeat elsewhere and after a restart.
+   * @returns whether the server confirmed the KILL; never rejects
+   */
+  async kill(target: Connection, identity: ServerIdentity): Promise<boolean> {
+    const connection = this.#connection;
+    const whyNot = this.#whyNot(target, identity);
+    const from = performance.now();
+    const killed =
+      connection !== null &&
+      whyNot === null &&
+      (await this.#within(connection, fetchRows(connection, killSql(target))));
+    if (killed) this.observations.killsOk += 1;
+    else this.observations.killsFailed += 1;
+    this.#log.debug?.(whyNot === null ? 'KILL QUERY was sent' : 'KILL QUERY could not be sent', {
+      connection: target.threadId,
+      ...(whyNot === null
+        ? { confirmed: killed, took_ms: Math.round(performance.now() - from) }
+        : { reason: whyNot }),
+    });
+    return killed;
+  }
+
+  /** Why a KILL might hit nobody, or a stranger; null: it would not. */
+  #whyNot(target: Connection, identity: ServerIdentity): string | null {
+    if (this.#connection === null || this.#connection.isLost || this.#identity === null) {
+      return 'there is no control connection';
+    }
+    if (target.isLost) return 'its connection is gone';
+    return isSameServer(this.#identity, identity)
+      ? null
+      : 'the control connection is to another server';
+  }
+
+  /** Asks something of the server beside a session on it, within a second; null: it could not be asked. Never rejects. */
+  async ask<Answer>(
+    identity: ServerIdentity,
+    work: (connection: Connection) => Promise<Answer>,
+  ): Promise<Answer | null> {
+    const connection = this.#connection;
+    const isThere = this.#identity !== null && isSameServer(this.#identity, identity);
+    if (connection === null || !isThere) return null;
+    const answer = work(connection);
+    return (await this.#within(connection, answer)) ? answer : null;
+  }
+
+  /**
+   * Ends what is left of a session whose connection is gone, now or when the same server is reached again: until the server
+   * notices by itself, it holds its locks. Numbers of connections are not given twice in one run of a server.
+   */
+  endLost({ threadId, identity }: LostSession): void {
+    if (this.#lost.size >= mostLost) return;
+    this.#lost.set(threadId, identity);
+    if (this.#connection !== null) void this.#endAllLost(this.#connection);
+  }
+
+  /** Notes a statement that was given up without a confirmed KILL, until the server no longer lists it. */
+  noteRunningOn(threadId: number, identity: ServerIdentity): void {
+    this.#runningOn.set(threadId, identity);
+    this.observations.runningOn = this.#runningOn.size;
+    this.#log.debug?.('a statement was given up and may still run', { connection: threadId });
+  }
+
+  async #open(): Promise<void> {
+    try {
+      const [connection, identity] = await openWithin(this.#closing.signal, async (signal) => {
+        const opened = await this.#connect(signal);
+        return [opened, await prepare(opened, signal, () => fetchIdentity(opened))] as const;
+      });
+      this.#identity = identity;
+      this.#connection = connection;
+      this.#backoff.succeeded();
+      this.observations.connected = true;
+      this.#reachability.succeeded('control');
+      this.#log.debug?.('the control connection was opened', { connection: connection.threadId });
+      connection.watch((reason) => this.#disconnected(reason));
+      this.#pingLater();
+      await this.#endAllLost(connection);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#reachability.failed('control', error);
+      this.#reopenLater();
+    }
+  }
+
+  /** Those of another server wait until it is reached; those of another run of this one have ended with it. */
+  async #endAllLost(connection: Connection): Promise<void> {
+    for (const [threadId, identity] of this.#lost) {
+      if (connection.isLost || this.#identity === null) return;
+      if (identity.name !== this.#identity.name) continue;
+      const isHere = isSameServer(identity, this.#identity);
+      const ended = isHere && fetchRows(connection, `KILL ${threadId}`).catch(ignoreRefusal);
+      if (isHere && !(await this.#within(connection, Promise.resolve(ended)))) return;
+      this.#lost.delete(threadId);
+    }
+  }
+
+  #disconnected(reason: Error): void {
+    this.#connection = null;
+    this.#identity = null;
+    this.observations.connected = false;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#closing.signal.aborted) return;
+    this.#log.debug?.('the control connection was lost', { error: describeLoss(reason) });
+    this.#reachability.lost(reason, false);
+    this.#reopenLater();
+  }
+
+  #reopenLater(): void {
+    this.#timer = setTimeout(() => this.#reopen(), this.#backoff.failed());
+  }
+
+  #reopen(): void {
+    this.#timer = null;
+    void this.#open();
+  }
+
+  /** The database has been reached by somebody else. */
+  #wake(): void {
+    if (this.#connection !== null || this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#reopen();
+  }
+
+  #pingLater(): void {
+    this.#timer = setTimeout(() => void this.#ping(), pingIntervalMs);
+  }
+
+  /** Keeps the connection alive, and finds out when it is not. */
+  async #ping(): Promise<void> {
+    const connection = this.#connection;
+    if (connection === null) return;
+    const check = Promise.all([ping(connection), this.#forgetEnded(connection)]);
+    if (await this.#within(connection, check)) this.#pingLater();
+  }
+
+  async #forgetEnded(connection: Connection): Promise<void> {
+    if (this.#runningOn.size === 0) return;
+    const rows = await fetchRows(connection, 'SELECT ID FROM information_schema.PROCESSLIST');
+    const listed = new Set(rows.map(([id]) => Number(id)));
+    for (const [threadId, identity] of this.#runningOn) {
+      const here = this.#identity !== null && isSameServer(this.#identity, identity);
+      if (!here || !listed.has(threadId)) this.#runningOn.delete(threadId);
+    }
+    this.observations.runningOn = this.#runningOn.size;
+  }
+
+  /** Waits for an answer on the control connection; a late one costs the connection. */
+  async #within(connection: Connection, answer: Promise<unknown>): Promise<boolean> {
+    const timer = setTimeout(
+      () => connection.destroy(new Error('the control connection did not answer')),
+      answerTimeoutMs,
+    );
+    try {
+      await answer;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** KILL QUERY ends the statement and leaves the connection; both servers know this form. */
+function killSql(target: Connection): string {
+  return `KILL QUERY ${target.threadId}`;
+}
+
+/** It has ended by itself. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof RefusedError)) throw error;
+}

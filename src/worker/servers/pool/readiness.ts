@@ -1,0 +1,207 @@
+// Whether the database can serve what a client needs, asked on a connection of its own, or on an idle one of the pool's.
+// Must not know HTTP. Never waits for a session: a busy pool is ready.
+import { performance } from 'node:perf_hooks';
+import type { UnreadyCode } from '../../../shared/failure-codes.ts';
+import { fetchRows } from '../../../shared/mysql/commands.ts';
+import {
+  type ConnectFailure,
+  describeConnectFailure,
+} from '../../../shared/mysql/connect-failure.ts';
+import type { Connection } from '../../../shared/mysql/connection.ts';
+import type { Log } from '../../../shared/process/log.ts';
+import type { Session } from './session.ts';
+import type { Verdict } from './waiter.ts';
+
+const cacheMs = 1_000;
+const probeTimeoutMs = 1_000;
+/** A Galera node answers `select 1` while it cannot read a table. Other servers have wsrep_on off, or none. */
+const galeraSql = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
+const galeraReadySql = "SHOW GLOBAL STATUS LIKE 'wsrep_ready'";
+/** ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED: each connection counts. */
+const limitErrors: ReadonlySet<number | null> = new Set([1040, 1203, 1226]);
+
+/** Whether the database serves, or why it does not; `errno` is the server's own number, where it gave one. */
+export type ReadyAnswer =
+  | { readonly isReady: true }
+  | { readonly isReady: false; readonly code: UnreadyCode; readonly errno: number | null };
+
+/** The pool, as the probe needs it. */
+export interface ProbedPool {
+  /** Sessions that are open, lent ones included. */
+  readonly open: number;
+  /** A session that nobody uses, to be released; null: there is none. */
+  borrowIdle(): Session | null;
+  release(session: Session, verdict: Verdict): void;
+  /** Why no session can be had: one more attempt is made. Null: there is one, or nobody has wanted one yet. */
+  revive(): Promise<ConnectFailure | null>;
+}
+
+const codes = {
+  refused: 'DATABASE_REFUSES',
+  unusable: 'DATABASE_UNUSABLE',
+  tls: 'DATABASE_TLS',
+  silent: 'DATABASE_SILENT',
+  unreachable: 'DATABASE_UNREACHABLE',
+} as const satisfies Record<ConnectFailure['kind'], UnreadyCode>;
+
+const ready: ReadyAnswer = { isReady: true };
+
+/** Asks the database, at most once in a second. Its owner must close it. */
+export class Readiness {
+  /** The latest answer. */
+  answer: ReadyAnswer = { isReady: false, code: 'STARTING', errno: null };
+  readonly #connect: (signal: AbortSignal) => Promise<Connection>;
+  readonly #pool: ProbedPool;
+  readonly #onReached: () => void;
+  readonly #log: Log;
+  readonly #closing = new AbortController();
+  #connection: Connection | null = null;
+  #probe: Promise<ReadyAnswer> | null = null;
+  #answeredAt = Number.NEGATIVE_INFINITY;
+
+  /** @param onReached called when the database has taken a new connection */
+  constructor(
+    connect: (signal: AbortSignal) => Promise<Connection>,
+    pool: ProbedPool,
+    onReached: () => void,
+    log: Log,
+  ) {
+    this.#connect = connect;
+    this.#pool = pool;
+    this.#onReached = onReached;
+    this.#log = log;
+  }
+
+  /** Resolves with whether the database serves; never rejects, never takes longer than a second. */
+  ask(): Promise<ReadyAnswer> {
+    if (performance.now() - this.#answeredAt < cacheMs) return Promise.resolve(this.answer);
+    this.#probe ??= this.#askWithin(probeTimeoutMs).then((answer) => {
+      this.#tellChange(answer);
+      this.answer = answer;
+      this.#answeredAt = performance.now();
+      this.#probe = null;
+      return answer;
+    });
+    return this.#probe;
+  }
+
+  #tellChange(answer: ReadyAnswer): void {
+    const [before, now] = [this.answer, answer].map(codeOf);
+    if (now !== before)
+      this.#log.debug?.('readiness changed', { from: before ?? '', to: now ?? '' });
+  }
+
+  /** From here on it is not ready: the gateway stops. */
+  close(): void {
+    this.#closing.abort(new Error('the probe is closing'));
+    this.#drop();
+  }
+
+  async #askWithin(ms: number): Promise<ReadyAnswer> {
+    const bound = new AbortController();
+    const end = () => bound.abort(this.#closing.signal.reason);
+    const timer = setTimeout(
+      () => bound.abort(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
+      ms,
+    );
+    this.#closing.signal.addEventListener('abort', end, { once: true });
+    try {
+      if (this.#closing.signal.aborted) end();
+      return await this.#ask(bound.signal);
+    } catch (error) {
+      return unready(describeConnectFailure(error));
+    } finally {
+      clearTimeout(timer);
+      this.#closing.signal.removeEventListener('abort', end);
+    }
+  }
+
+  async #ask(signal: AbortSignal): Promise<ReadyAnswer> {
+    const poolFailure = await this.#revivePool(signal);
+    // What the probe may do is of no use where no request gets a session.
+    if (poolFailure !== null) return unready(poolFailure);
+    const own = await this.#askOnOwn(signal);
+    return 'isReady' in own ? own : this.#askOnBorrowed(own, signal);
+  }
+
+  async #revivePool(signal: AbortSignal): Promise<ConnectFailure | null> {
+    const failure = await raceAbort(this.#pool.revive(), signal);
+    if (!limitErrors.has(failure?.errno ?? null) || this.#connection === null) return failure;
+    // The probe itself is the connection that is one too many: a client's goes before it.
+    this.#drop();
+    return raceAbort(this.#pool.revive(), signal);
+  }
+
+  async #askOnOwn(signal: AbortSignal): Promise<ReadyAnswer | ConnectFailure> {
+    try {
+      if (this.#connection === null || this.#connection.isLost) {
+        this.#connection = await this.#connect(signal);
+        this.#onReached();
+      }
+      return await askServer(this.#connection, signal);
+    } catch (error) {
+      this.#drop();
+      return describeConnectFailure(signal.aborted ? signal.reason : error);
+    }
+  }
+
+  async #askOnBorrowed(own: ConnectFailure, signal: AbortSignal): Promise<ReadyAnswer> {
+    if (signal.aborted) return unready(own);
+    const session = this.#pool.borrowIdle();
+    if (session === null) {
+      // A server that answers at all serves those whom it has let in.
+      return own.kind === 'refused' && this.#pool.open > 0 ? ready : unready(own);
+    }
+    try {
+      const answer = await askServer(session.connection, signal);
+      this.#pool.release(session, 'unclean');
+      return answer;
+    } catch {
+      this.#pool.release(session, 'broken');
+      return unready(own);
+    }
+  }
+
+  #drop(): void {
+    this.#connection?.destroy(new Error('the probe was given up'));
+    this.#connection = null;
+  }
+}
+
+/** Rejects when the connection is lost, which the abort of `signal` makes it. */
+async function askServer(connection: Connection, signal: AbortSignal): Promise<ReadyAnswer> {
+  const abort = () => connection.destroy(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    const [galera, galeraReady] = await Promise.all([
+      fetchRows(connection, galeraSql),
+      fetchRows(connection, galeraReadySql),
+    ]);
+    return !isOn(galera) || isOn(galeraReady)
+      ? ready
+      : { isReady: false, code: 'GALERA_NOT_READY', errno: null };
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+function unready({ kind, errno }: ConnectFailure): ReadyAnswer {
+  return { isReady: false, code: codes[kind], errno };
+}
+
+function codeOf(answer: ReadyAnswer): string {
+  return answer.isReady ? 'READY' : answer.code;
+}
+
+function isOn(rows: readonly (readonly (string | null)[])[]): boolean {
+  return rows[0]?.[1] === 'ON';
+}

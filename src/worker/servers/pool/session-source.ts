@@ -1,0 +1,137 @@
+// Opens the pool's sessions: how many at once, and when to try again after a failure.
+// Must not know who waits for a session, nor how many there should be.
+import { performance } from 'node:perf_hooks';
+import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
+import type { Log } from '../../../shared/process/log.ts';
+import { Backoff } from './backoff.ts';
+import { openWithin } from './bounded.ts';
+import type { Reachability } from './reachability.ts';
+import type { Session } from './session.ts';
+
+/** Whoever wants sessions. */
+export interface SessionEvents {
+  /** @param since when its connection began to be opened (performance.now) */
+  opened(session: Session, since: number): void;
+  /** An attempt failed, and another will be made after a delay: `retry` is called then. */
+  failed(): void;
+  retry(): void;
+}
+
+/** Somebody who waits brings the next attempt forward, but not closer to the last one than this, or twice this. */
+const leastPauseMs = 500;
+
+/** Opens sessions on request. While the last attempt has failed, one at a time: a server that comes back is not stormed. */
+export class SessionSource {
+  connecting = 0;
+  readonly done = { connectsOk: 0, connectsFailed: 0 };
+  /** Why the last attempt failed; null: it did not, or there was none. */
+  failure: ConnectFailure | null = null;
+  readonly #open: (signal: AbortSignal) => Promise<Session>;
+  readonly #events: SessionEvents;
+  readonly #reachability: Reachability;
+  readonly #log: Log;
+  readonly #closing = new AbortController();
+  readonly #backoff = new Backoff();
+  #retryTimer: NodeJS.Timeout | null = null;
+  #mayHurryAt = 0;
+  #attempt: Promise<void> = Promise.resolve();
+
+  constructor(
+    open: (signal: AbortSignal) => Promise<Session>,
+    events: SessionEvents,
+    reachability: Reachability,
+    log: Log,
+  ) {
+    this.#open = open;
+    this.#events = events;
+    this.#reachability = reachability;
+    this.#log = log;
+    reachability.join('pool', () => this.wake());
+  }
+
+  /** The last attempt failed, and the next is not due yet. */
+  get isPausing(): boolean {
+    return this.#retryTimer !== null;
+  }
+
+  /** Whether a further session may be opened now. */
+  get mayConnect(): boolean {
+    if (this.isPausing || this.#closing.signal.aborted) return false;
+    return this.#backoff.failures === 0 || this.connecting === 0;
+  }
+
+  /** Resolves when the attempt that was begun last has ended, well or not. */
+  get attempt(): Promise<void> {
+    return this.#attempt;
+  }
+
+  connect(): void {
+    this.connecting += 1;
+    const from = performance.now();
+    this.#attempt = openWithin(this.#closing.signal, this.#open).then(
+      (session) => {
+        this.done.connectsOk += 1;
+        this.failure = null;
+        this.#backoff.succeeded();
+        this.#reachability.succeeded('pool');
+        this.connecting -= 1;
+        this.#log.debug?.('a session was opened', {
+          connection: session.connection.threadId,
+          took_ms: Math.round(performance.now() - from),
+        });
+        this.#events.opened(session, from);
+      },
+      (error: unknown) => {
+        this.connecting -= 1;
+        this.#failed(error);
+      },
+    );
+  }
+
+  /** Somebody waits: ends the pause if it has lasted long enough. Returns whether it has ended. */
+  hurry(): boolean {
+    if (this.#retryTimer === null) return true;
+    if (performance.now() < this.#mayHurryAt) return false;
+    this.#endPause();
+    return true;
+  }
+
+  /** The database has been reached by somebody else: an attempt that is due later is made now. */
+  wake(): void {
+    if (this.#retryTimer === null) return;
+    this.#endPause();
+    this.#events.retry();
+  }
+
+  /** Tells that a session's connection is gone. */
+  noteLoss(reason: Error, wasInUse: boolean): void {
+    if (!this.#closing.signal.aborted) this.#reachability.lost(reason, wasInUse);
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('the pool is closing'));
+    this.#endPause();
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#closing.signal.aborted) {
+      this.done.connectsFailed += 1;
+      this.failure = this.#reachability.failed('pool', error);
+      if (this.#retryTimer === null) this.#retryLater();
+    }
+    this.#events.failed();
+  }
+
+  #retryLater(): void {
+    this.#mayHurryAt = performance.now() + leastPauseMs * (1 + Math.random());
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null;
+      this.#events.retry();
+    }, this.#backoff.failed());
+  }
+
+  #endPause(): void {
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#retryTimer = null;
+  }
+}

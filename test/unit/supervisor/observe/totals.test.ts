@@ -1,0 +1,104 @@
+// Counters are the sum over every worker there ever was; gauges are those of the living.
+// Must not know processes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Snapshot } from '../../../../src/shared/observe/metrics.ts';
+import { createTotals } from '../../../../src/supervisor/observe/totals.ts';
+
+function snapshot(requests: number, inFlight: number, counts: readonly number[] = []): Snapshot {
+  const labels = { endpoint: 'db', status: '2xx' };
+  return {
+    samples: [
+      { metric: 'dbhttpd_requests_total', labels, value: requests },
+      { metric: 'dbhttpd_requests_in_flight', labels: {}, value: inFlight },
+    ],
+    histograms: [
+      { metric: 'dbhttpd_request_duration_seconds', labels: {}, counts, sum: counts.length },
+    ],
+  };
+}
+
+const state = {
+  slots: [{ slot: 0, isUp: true, restarts: 1, runsOtherCode: false, requestsLost: 0 }],
+  silent: 0,
+  logLinesLost: 0,
+  primariesUnsaved: 0,
+  startedAt: 1,
+  own: {
+    cpuSeconds: 2,
+    residentBytes: 3,
+    heapUsedBytes: 4,
+    lag: { counts: [5, ...Array<number>(13).fill(0)], sum: 0.001 },
+  },
+};
+
+async function lines(
+  totals: ReturnType<typeof createTotals>,
+  changed = {},
+): Promise<readonly string[]> {
+  return (await totals.render({ ...state, ...changed })).split('\n');
+}
+
+const requests = 'dbhttpd_requests_total{section="world",slot="0",endpoint="db",status="2xx"}';
+
+test('a counter never goes backwards when a worker dies, and goes on with its successor', async () => {
+  const totals = createTotals('world');
+  totals.update(0, snapshot(10, 3));
+  assert.ok((await lines(totals)).includes(`${requests} 10`));
+  totals.retire(0);
+  const between = await lines(totals);
+  assert.ok(between.includes(`${requests} 10`));
+  assert.ok(!between.some((line) => line.startsWith('dbhttpd_requests_in_flight{')));
+  totals.update(0, snapshot(2, 1));
+  assert.ok((await lines(totals)).includes(`${requests} 12`));
+  totals.retire(0);
+  totals.retire(0);
+  assert.ok((await lines(totals)).includes(`${requests} 12`));
+});
+
+test('a histogram is cumulative, summed over the dead, and counts its last bucket', async () => {
+  const totals = createTotals('world');
+  const counts = [1, ...Array<number>(15).fill(0), 4];
+  totals.update(0, snapshot(0, 0, counts));
+  totals.retire(0);
+  totals.update(0, snapshot(0, 0, counts));
+  const text = await lines(totals);
+  const name = 'dbhttpd_request_duration_seconds';
+  assert.ok(text.includes(`# TYPE ${name} histogram`));
+  assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="0.0005"} 2`));
+  assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="60"} 2`));
+  assert.ok(text.includes(`${name}_bucket{section="world",slot="0",le="+Inf"} 10`));
+  assert.ok(text.includes(`${name}_count{section="world",slot="0"} 10`));
+  assert.ok(text.includes(`${name}_sum{section="world",slot="0"} 34`));
+});
+
+test('the supervisor tells which slots are up, restarted and silent', async () => {
+  const text = await lines(createTotals('world'), { silent: 1 });
+  assert.ok(text.includes('dbhttpd_worker_up{section="world",slot="0"} 1'));
+  assert.ok(text.includes('dbhttpd_worker_restarts_total{section="world",slot="0"} 1'));
+  assert.ok(text.includes('dbhttpd_workers_silent{section="world"} 1'));
+});
+
+test("the supervisor's own figures are apart from the workers', which a sum is made of", async () => {
+  const totals = createTotals('world');
+  totals.update(0, snapshot(1, 1));
+  const text = await lines(totals);
+  assert.ok(text.includes('dbhttpd_supervisor_cpu_seconds_total{section="world"} 2'));
+  assert.ok(text.includes('dbhttpd_supervisor_resident_memory_bytes{section="world"} 3'));
+  assert.ok(text.includes('dbhttpd_supervisor_heap_used_bytes{section="world"} 4'));
+  const lag = 'dbhttpd_supervisor_event_loop_lag_seconds';
+  assert.ok(text.includes(`${lag}_bucket{section="world",le="10"} 5`));
+  assert.ok(text.includes(`${lag}_count{section="world"} 5`));
+  assert.ok(!text.some((line) => /^process_(cpu|resident)/.test(line)));
+});
+
+test('what no scrape has told is told once, at the end: what one has told is not', async () => {
+  const totals = createTotals('world');
+  totals.update(0, snapshot(10, 0));
+  assert.equal(totals.unseen().requests, 10);
+  await lines(totals);
+  assert.equal(totals.unseen().requests, 0);
+  totals.retire(0);
+  totals.update(0, snapshot(3, 0));
+  assert.equal(totals.unseen().requests, 3);
+});

@@ -1,0 +1,120 @@
+// What of a batch goes to the server together, and what waits for what must be known first.
+// Must not know connections.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Batch, Expectation } from '../../../../src/worker/execution/batch.ts';
+import { writeTexts } from '../../../../src/worker/execution/batch-texts.ts';
+import { noEffects } from '../../../../src/worker/execution/statement-effects.ts';
+
+const expectsOne: Expectation = {
+  of: 'affected_rows',
+  least: 1,
+  most: 1,
+  code: 'EXPECTATION_FAILED',
+};
+
+function stepOf(sql: string, expect: Expectation | null = null) {
+  const statement = {
+    sql,
+    isRead: false,
+    effects: noEffects,
+    seesOneMoment: false,
+    needsFreshSession: false,
+    leavesSessionClean: false,
+    isReadOnly: false,
+    shape: null,
+    rollbackOnError: false,
+    asksServer: false,
+    coalescingKey: null,
+  };
+  return { sql, statement, isCall: sql.startsWith('call'), expect };
+}
+
+function textsOf(
+  steps: Batch['steps'],
+  wish: Partial<Batch> = {},
+  mostBytes = 1024 ** 2,
+): readonly string[] {
+  const batch: Batch = {
+    steps,
+    isAtomic: true,
+    isolation: null,
+    isReadOnly: false,
+    mostRetries: 0,
+    isDryRun: false,
+    mustUndo: null,
+    key: null,
+    ...wish,
+  };
+  return writeTexts(batch, 's', mostBytes, null).map(({ sql }) => sql);
+}
+
+const lines = (...sql: string[]) => sql.join('\n;');
+
+test('a batch without conditions is one text, with its proof at the end and without COMMIT', () => {
+  assert.deepEqual(textsOf([stepOf('a'), stepOf('b')]), [
+    lines('ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s', 'a', 'b', 'RELEASE SAVEPOINT s'),
+  ]);
+});
+
+test('isolation and READ ONLY stand before the transaction', () => {
+  assert.deepEqual(textsOf([stepOf('a')], { isolation: 'read committed', isReadOnly: true }), [
+    lines(
+      'ROLLBACK',
+      'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
+      'START TRANSACTION READ ONLY',
+      'SAVEPOINT s',
+      'a',
+      'RELEASE SAVEPOINT s',
+    ),
+  ]);
+});
+
+test('nothing of the batch goes with a statement of which something is expected, behind it', () => {
+  assert.deepEqual(textsOf([stepOf('a', expectsOne), stepOf('b'), stepOf('c', expectsOne)]), [
+    lines('ROLLBACK', 'START TRANSACTION', 'SAVEPOINT s', 'a'),
+    lines('b', 'c', 'RELEASE SAVEPOINT s'),
+  ]);
+});
+
+test('a CALL is followed by a proof before anything else runs, by a savepoint that no other stands behind', () => {
+  assert.deepEqual(textsOf([stepOf('call p()'), stepOf('a'), stepOf('call p()')]), [
+    lines(
+      'ROLLBACK',
+      'START TRANSACTION',
+      'SAVEPOINT s',
+      'SAVEPOINT s_call',
+      'call p()',
+      'RELEASE SAVEPOINT s_call',
+      'a',
+      'call p()',
+      'RELEASE SAVEPOINT s',
+    ),
+  ]);
+});
+
+test('without a transaction there are the statements alone', () => {
+  assert.deepEqual(textsOf([stepOf('a', expectsOne), stepOf('call p()')], { isAtomic: false }), [
+    'a',
+    'call p()',
+  ]);
+});
+
+test('a text does not grow without end', () => {
+  const long = 'x'.repeat(200_000);
+  const texts = textsOf([stepOf(long), stepOf(long), stepOf('b')]);
+  assert.deepEqual(
+    texts.map(({ length }) => length < 300_000),
+    [true, true],
+  );
+});
+
+test('a text is no longer than what the server takes at once', () => {
+  const texts = textsOf(
+    Array.from({ length: 100 }, () => stepOf('select "äöü"')),
+    {},
+    1024,
+  );
+  assert.equal(texts.join('\n;').split('\n;').length, 104);
+  for (const text of texts) assert.ok(Buffer.byteLength(text) < 1024 - 1);
+});

@@ -1,0 +1,42 @@
+// What an attempt ends of the one before it: on the same run of the same server alone, where connection ids are not given twice.
+// Two servers with the same connection id are made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts';
+import type { LostSession, ServerIdentity } from '../../../../../src/shared/mysql/identity.ts';
+import { Attempt } from '../../../../../src/worker/execution/idempotency/attempt.ts';
+import { Ledger } from '../../../../../src/worker/execution/idempotency/ledger.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+  silentLog,
+} from '../../../support/scripted-connection.ts';
+
+const own: ServerIdentity = { name: 'db1:3306/1', startedAt: 1_000 };
+const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+
+/** What an attempt sends to its server to end the session that the one before has lost. */
+async function sentToEnd(predecessor: LostSession | null, answer: ScriptedAnswer = 'ok') {
+  const connection = createScriptedConnection(() => answer);
+  const events = { commitTimeoutMs: 0, isRecovering: true, keyTaken: () => {} };
+  const attempt = new Attempt(ledger, { id: 'aa', request: 'bb' }, predecessor, events);
+  await attempt.endPredecessor(createScriptedSession(connection, { identity: own }));
+  return connection.sent;
+}
+
+test('an attempt ends the session that the one before has lost on the same server', async () => {
+  assert.deepEqual(await sentToEnd({ threadId: 41, identity: own }), ['KILL 41']);
+  const gone = await sentToEnd({ threadId: 41, identity: own }, { errno: 1094 });
+  assert.deepEqual(gone, ['KILL 41'], 'it had ended by itself');
+});
+
+test('an attempt ends nothing on another server, nor in another run of its own', async () => {
+  for (const identity of [
+    { ...own, name: 'db2:3306/2' },
+    { ...own, startedAt: 940 },
+  ]) {
+    assert.deepEqual(await sentToEnd({ threadId: 41, identity }), []);
+  }
+  assert.deepEqual(await sentToEnd(null), []);
+});

@@ -1,0 +1,127 @@
+// A batch with a key whose connections are lost again and again: what is told in the end.
+// So many losses at one place cannot be had with every kind of table: what runs is made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts';
+import type { Batch, BatchStep } from '../../../../../src/worker/execution/batch.ts';
+import type { Execution } from '../../../../../src/worker/execution/execution.ts';
+import { KeyedRun } from '../../../../../src/worker/execution/idempotency/keyed-run.ts';
+import { Ledger } from '../../../../../src/worker/execution/idempotency/ledger.ts';
+import type { CreateRun, Launcher } from '../../../../../src/worker/execution/launcher.ts';
+import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
+import type { RunContext } from '../../../../../src/worker/execution/run-context.ts';
+import type { RunEvents, RunSink } from '../../../../../src/worker/execution/run-events.ts';
+import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
+import { Admission } from '../../../../../src/worker/servers/pool/admission.ts';
+import { silentLog } from '../../../support/scripted-connection.ts';
+
+const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
+const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };
+const context = { address: 'db', consistency: null, control: null } as unknown as RunContext;
+
+/** A step that writes; null: it is not known to which tables. */
+const stepOn = (tables: readonly { schema: string; name: string }[] | null): BatchStep =>
+  ({
+    sql: 'x',
+    statement: { isRead: false, effects: { confinedTo: tables, isUndoable: () => true } },
+  }) as unknown as BatchStep;
+
+/**
+ * What a batch of these steps comes to when its attempts end so, one after the other.
+ * @param isBehind it begins once another request with the same key has ended
+ */
+function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = false) {
+  const told: RunEnd[] = [];
+  const left = [...ends];
+  const launch = (_wish: unknown, create: CreateRun, events: RunEvents): Execution => {
+    create(context, events);
+    const start = () => {
+      const end = left.shift();
+      if (end !== undefined) events.runEnded(end);
+    };
+    return { start, isSent: true, stop: () => {} } as unknown as Execution;
+  };
+  const launcher = { admission: new Admission(() => 1), launch } as unknown as Launcher;
+  const batch = { steps, key: null, isAtomic: true, mustUndo: null } as unknown as Batch;
+  const events: RunEvents = {
+    sink: { restart: () => true } as unknown as RunSink,
+    traceparent: null,
+    seen: () => {},
+    runEnded: (end) => told.push(end),
+  };
+  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
+  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  const before = isBehind ? ledger.turns.enter(key.id, () => {}) : null;
+  new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes()).start();
+  before?.leave();
+  return { told, left: left.length };
+}
+
+const fourLosses = [lost, lost, lost, lost];
+
+test('where the key is proven to be free, what was written to known tables is told rolled back', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [
+    { kind: 'lost', outcome: 'rolled_back' },
+  ]);
+});
+
+test('where it is not known which tables were written to, nothing is run again after a loss', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }]), stepOn(null)];
+  assert.deepEqual(run(steps, [lost, succeeded]), { told: [lost], left: 0 });
+});
+
+test('where the server says that a table is not undone, nothing is run again either', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const refused: RunEnd = {
+    kind: 'batch failed',
+    fault: { kind: 'not undoable' },
+    statement: null,
+    outcome: 'not_executed',
+  };
+  for (const losses of [[lost], fourLosses]) {
+    const found = run(steps, [...losses, refused, lost, succeeded]);
+    assert.deepEqual(found, { told: [lost], left: 0 });
+  }
+});
+
+test('after a loss, an attempt that could not take the key does not tell that nothing was executed', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
+  assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
+  assert.deepEqual(run(steps, [stopped]).told, [stopped]);
+});
+
+test('a repetition whose turn comes with its deadline does not report that nothing was executed', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
+  const unknown: RunEnd = { kind: 'key unknown', reason: 'deadline' };
+  assert.deepEqual(run(steps, [stopped], true), { told: [unknown], left: 0 });
+});
+
+test('a key that is there answers with its reply only to the request that it stands for', () => {
+  const replayed: string[] = [];
+  const told: RunEnd[] = [];
+  const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;
+  const events: RunEvents = {
+    sink,
+    traceparent: null,
+    seen: () => {},
+    runEnded: (end) => told.push(end),
+  };
+  const batch = { steps: [] } as unknown as Batch;
+  const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
+  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  const taken = (request: string, reply: Buffer | null) => {
+    const launcher = { admission: new Admission(() => 1) } as unknown as Launcher;
+    const run = new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes());
+    run.keyTaken({ request, attempt: 'cc', reply });
+    return told.at(-1);
+  };
+  const reply = Buffer.from('the first reply');
+  assert.deepEqual(taken('other', reply), { kind: 'key refused', reason: 'other request' });
+  assert.deepEqual(taken('bb', null), { kind: 'key refused', reason: 'no reply' });
+  assert.deepEqual(replayed, []);
+  assert.deepEqual(taken('bb', reply), succeeded);
+  assert.deepEqual(replayed, ['the first reply']);
+});

@@ -1,0 +1,98 @@
+// A session of the pipeline: what goes together in one write, what waits for the next, what may be taken back.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Command, Connection } from '../../../../../src/shared/mysql/connection.ts';
+import type { QueryCommand } from '../../../../../src/shared/mysql/query.ts';
+import {
+  heldUpMs,
+  type PipelinedStatement,
+  PipelineSession,
+} from '../../../../../src/worker/execution/pipeline/pipeline-session.ts';
+import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+
+const together = 32;
+
+/** A pipeline session on a connection that only counts, and the numbers of the statements it was told of. */
+function create() {
+  const writes: number[] = [];
+  const connection: Pick<Connection, 'isLost' | 'sendTogether'> = {
+    isLost: false,
+    sendTogether: (commands: readonly Command[]) => void writes.push(commands.length),
+  };
+  const session = { connection, mostTextBytes: 1 << 20, isFresh: true } as unknown as Session;
+  const place = new PipelineSession(session, null);
+  const expelled: number[] = [];
+  const written: number[] = [];
+  const add = (from: number, count: number): PipelinedStatement[] =>
+    Array.from({ length: count }, (_, index) => {
+      const statement: PipelinedStatement = {
+        command: {} as QueryCommand,
+        written: () => void written.push(from + index),
+        expelled: () => void expelled.push(from + index),
+        waitLimit: { since: from + index, longestMs: 1_000 },
+      };
+      place.add(statement);
+      return statement;
+    });
+  return { place, writes, written, expelled, add };
+}
+
+test('what is more than goes together waits until all that was written is answered', () => {
+  const { place, writes, written, add } = create();
+  add(0, together + 8);
+  place.flush(0);
+  assert.deepEqual([writes, place.waiting, place.depth], [[together], 8, together + 8]);
+  for (let n = 0; n < together; n += 1) {
+    place.flush(n);
+    assert.equal(writes.length, 1);
+    place.headEnded(n);
+  }
+  place.flush(together);
+  assert.deepEqual([writes, place.waiting, place.depth], [[together, 8], 0, 8]);
+  assert.deepEqual(
+    written,
+    Array.from({ length: together + 8 }, (_, n) => n),
+  );
+});
+
+test('behind a head without an answer nothing is added, and what waits is sent away unwritten', () => {
+  const { place, writes, expelled, add } = create();
+  add(0, 2);
+  place.flush(1_000);
+  add(2, 3);
+  assert.equal(place.isHeldUp(1_000 + heldUpMs), false);
+  assert.equal(place.isOpenTo(10, 1_000 + heldUpMs), true);
+  assert.equal(place.isHeldUp(1_001 + heldUpMs), true);
+  assert.equal(place.isOpenTo(10, 1_001 + heldUpMs), false);
+  place.expelWaiting();
+  assert.deepEqual([expelled, writes, place.depth], [[2, 3, 4], [2], 2]);
+});
+
+test('a statement is taken back before it is written, not after', () => {
+  const { place, writes, add } = create();
+  const [first, second] = add(0, 2) as [PipelinedStatement, PipelinedStatement];
+  assert.equal(place.withdraw(first), true);
+  place.flush(0);
+  assert.equal(place.withdraw(second), false);
+  assert.deepEqual([writes, place.depth], [[1], 1]);
+});
+
+test('all are sent away where the session may have changed, the written ones first', () => {
+  const { place, expelled, add } = create();
+  add(0, 2);
+  place.flush(0);
+  add(2, 2);
+  place.expelAll();
+  assert.deepEqual(expelled, [0, 1, 2, 3]);
+  assert.equal(place.waiting, 0);
+});
+
+test('a statement that has waited for too long to be written is sent away; those that may still wait stay', () => {
+  const { place, written, expelled, add } = create();
+  add(0, 3);
+  place.expelLate(({ since }) => since < 2);
+  assert.deepEqual(expelled, [0, 1]);
+  place.flush(performance.now());
+  assert.deepEqual(written, [2]);
+});

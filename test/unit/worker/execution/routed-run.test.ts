@@ -1,0 +1,156 @@
+// A run that is on its way from one server to another, and is stopped in that moment.
+// The moment cannot be had from outside: what runs, and the servers, are made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Execution } from '../../../../src/worker/execution/execution.ts';
+import type { RunEnd, StopReason } from '../../../../src/worker/execution/outcome.ts';
+import type { Route, Router } from '../../../../src/worker/execution/route.ts';
+import { RoutedRun } from '../../../../src/worker/execution/routed-run.ts';
+import type { RunContext } from '../../../../src/worker/execution/run-context.ts';
+import type { RunEvents, RunSink } from '../../../../src/worker/execution/run-events.ts';
+import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
+import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
+
+const route: Route = { context: {} as RunContext, looks: 1 };
+const router: Router = {
+  admission: new Admission(() => 1),
+  mostWaitMs: null,
+  whyNone: 'no primary',
+  choose: () => route,
+  routeOf: () => route,
+  remember: () => {},
+  forget: () => {},
+  ended: () => {},
+};
+
+/** A declared read that runs, whose server is given up, and whose deadline passes before it has ended there. */
+function stopWhileItMoves(end: RunEnd) {
+  const runs: RunEvents[] = [];
+  const stops: StopReason[] = [];
+  const ends: RunEnd[] = [];
+  const create = (_context: RunContext, events: RunEvents) => {
+    runs.push(events);
+    const stop = (reason: StopReason) => stops.push(reason);
+    return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
+  };
+  const sink = { hasLeft: false, restart: () => true } as unknown as RunSink;
+  const runEnded = (told: RunEnd) => ends.push(told);
+  const events = { sink, traceparent: null, seen: () => {}, runEnded };
+  const wish = { isReadOnly: true, hasKey: false, after: null, needsPrimary: false };
+  const run = new RoutedRun(router, wish, create, events, new RunTimes());
+  run.start();
+  run.leaveRoute();
+  run.stop('deadline');
+  runs[0]?.runEnded(end);
+  return { begun: runs.length, stops: stops.length, ends };
+}
+
+test('what is stopped while it moves is told why, and not begun again', () => {
+  const end: RunEnd = { kind: 'batch stopped', reason: 'stopping', outcome: 'rolled_back' };
+  assert.deepEqual(stopWhileItMoves(end), {
+    begun: 1,
+    stops: 1,
+    ends: [{ ...end, reason: 'deadline' }],
+  });
+});
+
+test('what ends by itself while it moves, after its time, is told as it is, and not begun again', () => {
+  for (const end of [
+    { kind: 'answered', failure: null, facts: null },
+    { kind: 'lost', outcome: 'unknown' },
+  ] as const) {
+    assert.deepEqual(stopWhileItMoves(end), { begun: 1, stops: 1, ends: [end] });
+  }
+});
+
+type Wish = { readonly isReadOnly: boolean; readonly hasKey: boolean };
+const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd => ({
+  kind: 'answered',
+  facts: null,
+  failure: {
+    error: { errno, sqlState: 'HY000', message: 'refused' },
+    statement: 0,
+    mayBePartial: false,
+    isUnknown: false,
+    rolledBack: false,
+    batch: { outcome, isAround: true },
+  },
+});
+const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
+
+/** How often it is begun, where its first run has been sent and ends so; and what is told. @param act done before it ends */
+function beginnings(
+  wish: Wish,
+  end: RunEnd,
+  { hasLeft = false, act = (_run: RoutedRun) => {} } = {},
+) {
+  const runs: RunEvents[] = [];
+  const stops: StopReason[] = [];
+  const ends: RunEnd[] = [];
+  const create = (_context: RunContext, events: RunEvents) => {
+    runs.push(events);
+    const stop = (reason: StopReason) => stops.push(reason);
+    return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
+  };
+  const sink = { hasLeft, restart: () => !hasLeft } as unknown as RunSink;
+  const runEnded = (told: RunEnd) => ends.push(told);
+  const events = { sink, traceparent: null, seen: () => {}, runEnded };
+  const all = { ...wish, after: null, needsPrimary: false };
+  let looks = 0;
+  const changing: Router = {
+    ...router,
+    choose: () => {
+      looks += 1;
+      return { ...route, looks };
+    },
+  };
+  const run = new RoutedRun(changing, all, create, events, new RunTimes());
+  run.start();
+  act(run);
+  runs[0]?.runEnded(end);
+  return { begun: runs.length, stops, ends };
+}
+
+const read = { isReadOnly: true, hasKey: false };
+const write = { isReadOnly: false, hasKey: false };
+const keyed = { isReadOnly: false, hasKey: true };
+
+test('a write whose connection was lost is told as it is, and a declared read is begun elsewhere', () => {
+  const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
+  assert.deepEqual(beginnings(write, lost), { begun: 1, stops: [], ends: [lost] });
+  assert.deepEqual(beginnings(keyed, lost), { begun: 1, stops: [], ends: [lost] });
+  assert.deepEqual(beginnings(read, lost), { begun: 2, stops: [], ends: [] });
+});
+
+test('what a server that takes no writes has rolled back is begun elsewhere only with a key', () => {
+  const rolledBack = answeredWith(1290, 'rolled_back');
+  assert.equal(beginnings(keyed, rolledBack).begun, 2);
+  assert.deepEqual(beginnings(write, rolledBack), { begun: 1, stops: [], ends: [rolledBack] });
+  assert.equal(beginnings(keyed, answeredWith(1290, 'partial')).begun, 1);
+  assert.equal(beginnings(keyed, answeredWith(1062, 'rolled_back')).begun, 1);
+});
+
+test('a write that was sent stays where it is when its server is given up, and so does a read of which a byte has left', () => {
+  const answered: RunEnd = { kind: 'answered', failure: null, facts: null };
+  const act = (run: RoutedRun) => run.leaveRoute();
+  assert.deepEqual(beginnings(write, answered, { act }), { begun: 1, stops: [], ends: [answered] });
+  assert.deepEqual(beginnings(read, answered, { act, hasLeft: true }), {
+    begun: 1,
+    stops: [],
+    ends: [answered],
+  });
+  const moved: RunEnd = { kind: 'stopped', reason: 'server left' };
+  const found = beginnings(read, moved, { act });
+  assert.deepEqual([found.begun, found.stops], [2, ['server left']]);
+});
+
+test('a write that its server stopped when it was given up is not begun elsewhere, unless it was not executed', () => {
+  for (const end of [
+    { kind: 'stopped', reason: 'server left' },
+    { kind: 'batch stopped', reason: 'server left', outcome: 'rolled_back' },
+  ] as const) {
+    assert.deepEqual(beginnings(write, end), { begun: 1, stops: [], ends: [end] });
+  }
+  assert.equal(beginnings(write, { kind: 'not executed', reason: 'server left' }).begun, 2);
+  assert.equal(beginnings(write, unsent).begun, 2);
+});

@@ -1,0 +1,68 @@
+// What a ROLLBACK on a session proves, by each answer of the server; and that nothing follows an interruption.
+// Answers and moments are made up: through the gateway they come by chance.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ofTransaction, SessionLease } from '../../../../src/worker/execution/session-lease.ts';
+import type { Control } from '../../../../src/worker/servers/pool/control.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+} from '../../support/scripted-connection.ts';
+
+const control = { kill: async () => true, noteRunningOn: () => {} } as unknown as Control;
+const autocommit = 2;
+const warned = { status: autocommit, warnings: 1 };
+
+function leaseOn(answer: (statement: string) => ScriptedAnswer) {
+  const connection = createScriptedConnection(answer);
+  const lease = new SessionLease(createScriptedSession(connection), control, () => {}, null);
+  return { connection, lease };
+}
+
+/** What became of a transaction, where the server answers ROLLBACK TO SAVEPOINT and ROLLBACK so. */
+async function undone(toSavepoint: ScriptedAnswer, rollback: ScriptedAnswer) {
+  const { lease } = leaseOn((sql) => (sql === 'ROLLBACK' ? rollback : toSavepoint));
+  return lease.rollBack('s');
+}
+
+test('a ROLLBACK proves that all is undone only where its savepoint was there and the server warns of nothing', async () => {
+  assert.equal(await undone('ok', 'ok'), 'rolled_back');
+  assert.equal(await undone({ errno: 1305 }, 'ok'), 'no proof');
+  assert.equal(await undone('ok', warned), 'partial');
+  assert.equal(await undone(warned, 'ok'), 'partial');
+  assert.equal(await undone({ errno: 1305 }, warned), 'partial');
+});
+
+test('a ROLLBACK that has no answer, or is refused, proves nothing, and its connection is not used again', async () => {
+  assert.equal(await undone('ok', 'lost'), 'unknown');
+  const { connection, lease } = leaseOn((sql) => (sql === 'ROLLBACK' ? { errno: 1158 } : 'ok'));
+  assert.equal(await lease.rollBack(null), 'unknown');
+  assert.equal(connection.isLost, true);
+});
+
+test('nothing but the ROLLBACK is sent on a session after an interruption', async () => {
+  const { connection, lease } = leaseOn(() => 'ok');
+  lease.interrupt();
+  assert.deepEqual(await lease.ask('UPDATE t SET n = 1', ofTransaction), {
+    kind: 'answered',
+    error: null,
+  });
+  assert.deepEqual(connection.sent, []);
+  assert.equal(await lease.rollBack(null), 'rolled_back');
+  lease.end();
+  assert.deepEqual(connection.sent, ['ROLLBACK']);
+});
+
+test('a session is clean only where the flags of the last answer say that no transaction is open', async () => {
+  const [inTransaction, settled] = [3, autocommit];
+  for (const [status, isClean] of [
+    [settled, true],
+    [inTransaction, false],
+    [0, false],
+  ] as const) {
+    const { lease } = leaseOn(() => ({ status, warnings: 0 }));
+    await lease.ask('COMMIT', ofTransaction);
+    assert.equal(lease.isClean, isClean, `${status}`);
+  }
+});

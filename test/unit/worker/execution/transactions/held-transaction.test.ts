@@ -1,0 +1,195 @@
+// A held transaction gives its session back to be reset, however it has ended.
+// The pool resets by what it is told: what it is told can only be seen beside a pool that is made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
+import type { RunContext } from '../../../../../src/worker/execution/run-context.ts';
+import {
+  HeldTransaction,
+  type Left,
+  type TransactionEnd,
+} from '../../../../../src/worker/execution/transactions/held-transaction.ts';
+import { pingEveryMs } from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+  type ScriptedConnection,
+} from '../../../support/scripted-connection.ts';
+
+const done: RunEnd = { kind: 'answered', failure: null, facts: null };
+const times = { idleMs: 60_000, totalMs: 60_000 };
+
+/** How the session comes back, and how the transaction has ended, when something was done to it. */
+async function givenBack(
+  act: (transaction: HeldTransaction, connection: ScriptedConnection) => void,
+): Promise<[string, TransactionEnd]> {
+  const connection = createScriptedConnection();
+  const session = createScriptedSession(connection);
+  const verdicts: string[] = [];
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: (_session: unknown, verdict: string) => verdicts.push(verdict) },
+  } as unknown as RunContext;
+  const end = await new Promise<TransactionEnd>((resolve) => {
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      doubted: async () => {},
+      ended: resolve,
+    });
+    act(transaction, connection);
+  });
+  assert.equal(verdicts.length, 1);
+  return [verdicts.join(), end];
+}
+
+test('a session that a transaction was held on is reset before another request has it', async () => {
+  for (const end of ['committed', 'rolled_back', 'ended', 'stopped', 'unknown'] as const) {
+    const found = await givenBack((transaction) => transaction.release(end, done, 'nothing'));
+    assert.deepEqual(found, ['unclean', end]);
+  }
+  assert.deepEqual(await givenBack((transaction) => transaction.close()), ['unclean', 'stopping']);
+});
+
+test('a session that is lost under its transaction is not used again', async () => {
+  const found = await givenBack((transaction, connection) => {
+    connection.lose();
+    // The pool hears of it, and tells whoever keeps the session.
+    transaction.session.onLost?.();
+  });
+  assert.deepEqual(found, ['broken', 'lost']);
+});
+
+test('whoever asks for a transaction that is about to end is told how it ended, and has no turn in it', async () => {
+  const session = createScriptedSession(createScriptedConnection());
+  const asked: string[] = [];
+  const turn = {
+    granted: () => asked.push('granted'),
+    refused: () => asked.push('refused'),
+    isTooLate: (end: TransactionEnd) => asked.push(end),
+    expire: () => {},
+    isCommit: false,
+  };
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: () => {}, admission: { admit: () => true, leave: () => {} } },
+  } as unknown as RunContext;
+  await new Promise<void>((resolve) => {
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      doubted: async () => {},
+      ended: () => resolve(),
+    });
+    transaction.close();
+    // Its ROLLBACK is under way.
+    transaction.request(turn);
+    assert.deepEqual(asked, []);
+  });
+  assert.deepEqual(asked, ['stopping']);
+});
+
+test('a transaction that ends by itself tells whether something of it stands', async () => {
+  const answers: readonly (readonly [(sql: string) => ScriptedAnswer, Left])[] = [
+    [() => 'ok', 'nothing'],
+    [(sql) => (sql === 'ROLLBACK' ? { status: 2, warnings: 1 } : 'ok'), 'something'],
+    [(sql) => (sql === 'ROLLBACK' ? 'ok' : { errno: 1305 }), 'something'],
+  ];
+  for (const [answer, expected] of answers) {
+    const session = createScriptedSession(createScriptedConnection(answer));
+    const context = {
+      control: {},
+      consistency: null,
+      share: { leave: () => {} },
+      pool: { release: () => {} },
+    } as unknown as RunContext;
+    const found = await new Promise((resolve) => {
+      const begun = { session, context, savepoint: 's', isReadOnly: false };
+      const transaction = new HeldTransaction(begun, times, {
+        turnEnded: () => {},
+        doubted: async () => {},
+        ended: (_end, left) => resolve(left),
+      });
+      transaction.close();
+    });
+    assert.equal(found, expected);
+  }
+});
+
+test('a transaction that is lost leaves nothing, unless what ran in it may have stayed', async () => {
+  for (const [isDoubted, expected] of [
+    [false, 'nothing'],
+    [true, 'unknown'],
+  ] as const) {
+    const connection = createScriptedConnection();
+    const session = createScriptedSession(connection);
+    const context = {
+      control: {},
+      consistency: null,
+      share: { leave: () => {} },
+      pool: { release: () => {} },
+    } as unknown as RunContext;
+    const noted: string[] = [];
+    const ended: Left[] = [];
+    const begun = { session, context, savepoint: 's', isReadOnly: false };
+    const transaction = new HeldTransaction(begun, times, {
+      turnEnded: () => {},
+      doubted: async () => void noted.push('doubted'),
+      ended: (_end, left) => void ended.push(left),
+    });
+    if (isDoubted) {
+      await transaction.doubt({ writes: null, isCall: false });
+      await transaction.doubt({ writes: null, isCall: false });
+    }
+    assert.deepEqual(noted, isDoubted ? ['doubted'] : []);
+    connection.lose();
+    session.onLost?.();
+    assert.deepEqual(ended, [expected]);
+  }
+});
+
+test('while somebody has its turn, the server is kept from taking the transaction for idle', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const connection = createScriptedConnection();
+  const session = createScriptedSession(connection);
+  const context = {
+    control: {},
+    consistency: null,
+    share: { leave: () => {} },
+    pool: { release: () => {} },
+  } as unknown as RunContext;
+  const begun = { session, context, savepoint: 's', isReadOnly: false };
+  const transaction = new HeldTransaction(begun, times, {
+    turnEnded: () => {},
+    doubted: async () => {},
+    ended: () => {},
+  });
+  transaction.request({
+    granted: () => {},
+    refused: () => {},
+    isTooLate: () => {},
+    expire: () => {},
+    isCommit: false,
+  });
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.deepEqual(connection.sent, ['ping', 'ping', 'ping']);
+  // From here on it may be idle, for as long as the gateway itself allows.
+  transaction.release(null, done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.equal(connection.sent.length, 3);
+  transaction.request({
+    granted: () => {},
+    refused: () => {},
+    isTooLate: () => {},
+    expire: () => {},
+    isCommit: true,
+  });
+  transaction.release('committed', done, 'nothing');
+  t.mock.timers.tick(pingEveryMs * 3);
+  assert.equal(connection.sent.length, 3);
+});

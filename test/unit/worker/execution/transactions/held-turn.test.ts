@@ -1,0 +1,153 @@
+// A turn in a held transaction that ends in an exception: a COMMIT that was sent is never told as undone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
+import type { RunEvents } from '../../../../../src/worker/execution/run-events.ts';
+import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
+import type {
+  HeldTransaction,
+  TransactionEnd,
+  Turn,
+} from '../../../../../src/worker/execution/transactions/held-transaction.ts';
+import {
+  HeldTurn,
+  type Job,
+  type JobTools,
+} from '../../../../../src/worker/execution/transactions/held-turn.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  type ScriptedAnswer,
+} from '../../../support/scripted-connection.ts';
+
+/** Has a job done that throws, and resolves to how the transaction was said to have ended. */
+function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null> {
+  const connection = { isLost: false, destroy: () => {}, resume: () => {} };
+  const session = { connection, aliveAt: performance.now() };
+  const ends: RunEnd[] = [];
+  const runEnded = (end: RunEnd) => ends.push(end);
+  const events = { traceparent: null, runEnded } as unknown as RunEvents;
+  return new Promise((resolve) => {
+    const transaction = {
+      context: { consistency: null, control: null },
+      request: (turn: Turn) => turn.granted(session as never),
+      release: resolve,
+    } as unknown as HeldTransaction;
+    const job: Job = {
+      kind: 'statement',
+      seesOneMoment: true,
+      perform: async (tools) => {
+        before(tools);
+        throw new Error('a mistake');
+      },
+      afterEnd: () => ({ kind: 'lost', outcome: 'unknown' }),
+    };
+    new HeldTurn(transaction, job, null, events, new RunTimes()).start();
+  });
+}
+
+test('an exception ends the transaction; behind a COMMIT that was sent it is unknown how', async () => {
+  assert.equal(await endOf(() => {}), 'lost');
+  assert.equal(await endOf((tools) => tools.commitIsSent()), 'unknown');
+});
+
+/** A job on a session that lay idle, whose server says whether its transaction is still there. */
+function turnAfterIdling(answer: ScriptedAnswer) {
+  const connection = createScriptedConnection(() => answer);
+  const session = createScriptedSession(connection, { aliveAt: performance.now() - 60_000 });
+  return new Promise<[hasRun: boolean, TransactionEnd | null]>((resolve) => {
+    let hasRun = false;
+    const transaction = {
+      context: { consistency: null, control: null },
+      request: (turn: Turn) => turn.granted(session),
+      release: (ended: TransactionEnd | null) => resolve([hasRun, ended]),
+    } as unknown as HeldTransaction;
+    const job: Job = {
+      kind: 'statement',
+      seesOneMoment: true,
+      perform: async () => {
+        hasRun = true;
+        return { end: { kind: 'answered', failure: null, facts: null }, ended: null };
+      },
+      afterEnd: () => ({ kind: 'transaction ended', outcome: 'not_executed' }),
+    };
+    const events = { traceparent: null, runEnded: () => {} } as unknown as RunEvents;
+    new HeldTurn(transaction, job, null, events, new RunTimes()).start();
+  });
+}
+
+test('on a session that lay idle nothing runs before its server has said that the transaction is still there', async () => {
+  const [autocommit, inTransaction] = [2, 3];
+  const open = { status: inTransaction, warnings: 0 };
+  const over = { status: autocommit, warnings: 0 };
+  assert.deepEqual(await turnAfterIdling(open), [true, null]);
+  assert.deepEqual(await turnAfterIdling(over), [false, 'lost']);
+  assert.deepEqual(await turnAfterIdling('lost'), [false, 'lost']);
+});
+
+test('the age of a transaction ends what runs in it, but not a COMMIT that was sent', async () => {
+  for (const [isCommitting, stopped] of [
+    [false, 'deadline'],
+    [true, null],
+  ] as const) {
+    const found = await new Promise((resolve) => {
+      const connection = { isLost: false, destroy: () => {}, resume: () => {} };
+      const transaction = {
+        context: { consistency: null, control: null },
+        request: (turn: Turn) => turn.granted({ connection, aliveAt: performance.now() } as never),
+        release: () => {},
+      } as unknown as HeldTransaction;
+      const ends: RunEnd[] = [];
+      const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
+      const job: Job = {
+        kind: 'statement',
+        seesOneMoment: true,
+        perform: async (tools) => {
+          if (isCommitting) tools.commitIsSent();
+          turn.expire();
+          resolve([tools.stopReason, ends.length]);
+          return { end: { kind: 'answered', failure: null, facts: null }, ended: 'committed' };
+        },
+        afterEnd: () => ({ kind: 'lost', outcome: 'unknown' }),
+      };
+      const turn = new HeldTurn(
+        transaction,
+        job,
+        null,
+        events as unknown as RunEvents,
+        new RunTimes(),
+      );
+      turn.start();
+    });
+    assert.deepEqual(found, [stopped, 0]);
+  }
+});
+
+test('where there is no room behind a COMMIT, a further one is unknown, and a statement is not executed', () => {
+  for (const [kind, isBehind, expected] of [
+    ['commit', true, 'commit running'],
+    ['rollback', true, 'commit running'],
+    ['statement', true, 'not executed'],
+    ['commit', false, 'not executed'],
+  ] as const) {
+    const ends: RunEnd[] = [];
+    const transaction = {
+      request: (turn: Turn) => turn.refused('queue full'),
+      hasCommitBefore: () => isBehind,
+    } as unknown as HeldTransaction;
+    const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
+    const job = { kind, seesOneMoment: true } as Job;
+    const turn = new HeldTurn(
+      transaction,
+      job,
+      null,
+      events as unknown as RunEvents,
+      new RunTimes(),
+    );
+    turn.start();
+    assert.deepEqual(
+      ends.map((end) => end.kind),
+      [expected],
+    );
+  }
+});

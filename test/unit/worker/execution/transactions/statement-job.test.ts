@@ -1,0 +1,80 @@
+// What a statement in a held transaction says of it when MySQL refuses the statement, by what the server says then.
+// The answers cannot be had from outside one by one: the session's lease is made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
+import type { Statement } from '../../../../../src/worker/execution/preparation.ts';
+import type { SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
+import { noEffects } from '../../../../../src/worker/execution/statement-effects.ts';
+import type { Doubt } from '../../../../../src/worker/execution/transactions/held-transaction.ts';
+import type { JobTools } from '../../../../../src/worker/execution/transactions/held-turn.ts';
+import { StatementJob } from '../../../../../src/worker/execution/transactions/statement-job.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+} from '../../../support/scripted-connection.ts';
+
+const [autocommit, inTransaction] = [2, 3];
+
+/** What is told where the server refuses with this error, and then says so of the transaction. */
+async function refused(
+  errno: number,
+  { sql = 'update t set n = 1', status = autocommit, hasLeft = false, mayBeAnother = false } = {},
+) {
+  const connection = createScriptedConnection(() => ({ status, warnings: 0 }));
+  const lease = {
+    session: createScriptedSession(connection),
+    isLost: false,
+    ask: async () => ({
+      kind: 'answered',
+      error: { errno, sqlState: 'HY000', message: 'refused' },
+    }),
+    rollBack: async () => 'rolled_back',
+    hasLeftSomething: async () => hasLeft,
+  } as unknown as SessionLease;
+  const job = new StatementJob({ sql, effects: noEffects } as Statement, false);
+  const { end, ended } = await job.perform({
+    lease,
+    stopReason: null,
+    mayBeAnother,
+  } as unknown as JobTools);
+  return [outcomeOf(end), ended];
+}
+
+function outcomeOf(end: RunEnd): string | null {
+  return end.kind === 'answered' ? (end.failure?.batch?.outcome ?? null) : end.kind;
+}
+
+test('a refused statement that leaves its transaction open says nothing of that', async () => {
+  assert.deepEqual(await refused(1062, { status: inTransaction }), [null, null]);
+});
+
+test('a deadlock has rolled back all, unless the server warns of tables that it could not undo', async () => {
+  assert.deepEqual(await refused(1213), ['rolled_back', 'ended']);
+  assert.deepEqual(await refused(1213, { hasLeft: true }), ['partial', 'ended']);
+  assert.deepEqual(await refused(1213, { sql: 'call p()' }), ['partial', 'ended']);
+  assert.deepEqual(await refused(1213, { mayBeAnother: true }), ['unknown', 'ended']);
+});
+
+test('an error behind which the transaction is gone, without being one that undoes it, leaves a part', async () => {
+  assert.deepEqual(await refused(1062), ['partial', 'ended']);
+});
+
+test('a long statement whose words are known already is not read again before it is sent', async () => {
+  const connection = createScriptedConnection();
+  const lease = {
+    session: createScriptedSession(connection),
+    isLost: false,
+    ask: async () => ({ kind: 'lost' }),
+  } as unknown as SessionLease;
+  const effects = { ...noEffects, confinedTo: null, isUndoable: () => false };
+  const analysis = { scanned: [{ isCall: true }] };
+  // Its text would say otherwise.
+  const statement = { sql: 'insert into t values (1)', effects, analysis };
+  const doubts: Doubt[] = [];
+  const tools = { lease, stopReason: null, doubt: async (doubt: Doubt) => void doubts.push(doubt) };
+  await new StatementJob(statement as unknown as Statement, false).perform(
+    tools as unknown as JobTools,
+  );
+  assert.deepEqual(doubts, [{ writes: null, isCall: true }]);
+});

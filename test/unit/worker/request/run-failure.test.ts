@@ -1,0 +1,99 @@
+// The promise about fates: for each way in which a run got no answer the status, the outcome, and what to do.
+// Must not need a run.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type FailureFacts, failures } from '../../../../src/shared/failure-codes.ts';
+import { runFailure } from '../../../../src/worker/request/run-failure.ts';
+
+type Unanswered = Parameters<typeof runFailure>[0];
+
+const table: readonly (readonly [end: Unanswered, status: number, read: string, write: string])[] =
+  [
+    [{ kind: 'not executed', reason: 'queue full' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'deadline' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'database unreachable' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'not executed', reason: 'stopping' }, 503, 'not_executed', 'not_executed'],
+    [{ kind: 'stopped', reason: 'deadline' }, 504, 'failed', 'unknown'],
+    [{ kind: 'stopped', reason: 'too large' }, 422, 'failed', 'unknown'],
+    [{ kind: 'stopped', reason: 'stopping' }, 502, 'failed', 'unknown'],
+    [{ kind: 'cut short', reason: 'queue full' }, 502, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'database unreachable' }, 502, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'deadline' }, 504, 'failed', 'failed'],
+    [{ kind: 'cut short', reason: 'stopping' }, 502, 'failed', 'failed'],
+    [{ kind: 'lost', outcome: 'unknown' }, 502, 'unknown', 'unknown'],
+  ];
+
+test('says what happened, and never more than is known', () => {
+  for (const [end, status, read, write] of table) {
+    for (const [isRead, outcome] of [
+      [true, read],
+      [false, write],
+    ] as const) {
+      const failure = runFailure(end, isRead, () => 7);
+      assert.deepEqual([failure.status, failure.outcome], [status, outcome], JSON.stringify(end));
+      const promised: FailureFacts = failures[failure.code];
+      const isSent = end.kind !== 'not executed';
+      assert.equal(status, (isSent ? promised.sentStatus : null) ?? promised.status, failure.code);
+      assert.equal(failure.retryAfterSeconds !== undefined, status === 503);
+      assert.equal(/safe to try again/.test(failure.message), outcome === 'not_executed');
+      assert.equal(/look before you repeat/.test(failure.message), outcome === 'unknown');
+    }
+  }
+});
+
+test('tells of a key whose request is not known to have ended that the same key may be sent again', () => {
+  const reasons = ['deadline', 'stopping', 'queue full', 'database unreachable', 'lost'] as const;
+  const told = reasons.map((reason) => {
+    const failure = runFailure({ kind: 'key unknown', reason }, false, () => 7);
+    assert.deepEqual([failure.outcome, failure.mayRepeat], ['unknown', true]);
+    assert.match(failure.message, /^[^.]+\. What became of .* repeat it with the same key/);
+    return [failure.status, failure.code];
+  });
+  assert.deepEqual(told, [
+    [504, 'DEADLINE_RUNNING'],
+    [502, 'STOPPING'],
+    [502, 'QUEUE_FULL'],
+    [502, 'DATABASE_UNREACHABLE'],
+    [502, 'CONNECTION_LOST'],
+  ]);
+});
+
+test('a stopped batch is told with what became of it, and nothing else is said of that', () => {
+  const end = { kind: 'batch stopped', reason: 'too large', outcome: 'rolled_back' } as const;
+  const { status, code, message } = runFailure(end, false, () => 7);
+  assert.deepEqual([status, code], [422, 'RESULT_TOO_LARGE']);
+  assert.match(message, /16 MiB where it is held back\. Everything was undone\.$/);
+});
+
+test('gives each way a code of its own', () => {
+  // What was cut short has the code of what kept it from running again.
+  const ways = table.filter(([end]) => end.kind !== 'cut short');
+  const codes = ways.map(([end]) => runFailure(end, true, () => 7).code);
+  assert.ok(new Set(codes).size >= codes.length - 1, codes.join());
+});
+
+test('sends a client back when the queue will have drained, where the queue is the reason', () => {
+  const wait = (reason: 'queue full' | 'deadline' | 'stopping') =>
+    runFailure({ kind: 'not executed', reason }, true, () => 7).retryAfterSeconds;
+  assert.deepEqual([wait('queue full'), wait('deadline'), wait('stopping')], [7, 7, 1]);
+});
+
+test('a write that was stopped for any reason, or ended by an exception, is unknown; a read has failed', () => {
+  const reasons = [
+    'deadline',
+    'client gone',
+    'stalled',
+    'too large',
+    'killed',
+    'stopping',
+  ] as const;
+  for (const reason of reasons) {
+    const outcomeOf = (isRead: boolean) =>
+      runFailure({ kind: 'stopped', reason }, isRead, () => 7).outcome;
+    assert.deepEqual([outcomeOf(true), outcomeOf(false)], ['failed', 'unknown'], reason);
+  }
+  const faulted = (isSent: boolean, isRead: boolean) =>
+    runFailure({ kind: 'faulted', isSent, cause: new Error('a mistake') }, isRead, () => 7).outcome;
+  assert.deepEqual([faulted(true, true), faulted(true, false)], ['failed', 'unknown']);
+  assert.deepEqual([faulted(false, true), faulted(false, false)], ['not_executed', 'not_executed']);
+});

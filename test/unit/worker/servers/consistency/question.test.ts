@@ -1,0 +1,100 @@
+// What a server's answers say of what was seen: of each kind of server a bound, and whether it holds what is missing elsewhere.
+// Must not need a server.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Connection } from '../../../../../src/shared/mysql/connection.ts';
+import { parseSets } from '../../../../../src/shared/servers/gtid-sets.ts';
+import {
+  type Answer,
+  questionFor,
+} from '../../../../../src/worker/servers/consistency/question.ts';
+import {
+  parseEvents,
+  type SeenPosition,
+} from '../../../../../src/worker/servers/consistency/token.ts';
+
+const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
+
+function questionOf(flavour: 'mariadb' | 'mysql', isNode = false) {
+  return questionFor({ flavour } as Connection, isNode);
+}
+
+function answerOf(answer: Answer | null): Answer {
+  assert.ok(answer !== null);
+  return answer;
+}
+
+const events = (text: string): SeenPosition => ({
+  kind: 'mariadb',
+  events: parseEvents(text) ?? new Map(),
+});
+const gtids = (executed: string, owned = ''): SeenPosition => ({
+  kind: 'mysql',
+  executed: parseSets(executed) ?? new Map(),
+  owned: parseSets(owned) ?? new Map(),
+});
+
+test('MariaDB: an event is there where its own server has come as far, not where another one has', () => {
+  const { read } = questionOf('mariadb');
+  const answer = answerOf(read(['0-2-30', '0-1-20,0-2-30', ''], null));
+  assert.deepEqual(answer.position, events('0-2-30'));
+  assert.equal(answer.has(events('0-1-20')), true);
+  assert.equal(
+    answer.has(events('0-1-21')),
+    false,
+    'server 2 has a higher number, which proves nothing',
+  );
+  assert.equal(answer.has(events('0-3-1')), false);
+  assert.equal(answer.has(gtids(`${uuid}:1`)), null);
+});
+
+test('MariaDB: without a binary log nothing is bounded', () => {
+  assert.equal(questionOf('mariadb').read(['', '', ''], null), null);
+  assert.equal(questionOf('mariadb').read([null, null, null], null), null);
+});
+
+test('MariaDB: the session’s own write is told where it is a new one, and its domain the only one', () => {
+  const { read } = questionOf('mariadb');
+  const first = answerOf(read(['0-1-20', '0-1-20', '0-1-19'], null));
+  assert.deepEqual(first.ownWrite, events('0-1-19'));
+  assert.equal(answerOf(read(['0-1-21', '0-1-21', '0-1-19'], first)).ownWrite, null);
+  assert.deepEqual(
+    answerOf(read(['0-1-22', '0-1-22', '0-1-22'], first)).ownWrite,
+    events('0-1-22'),
+  );
+  const several = answerOf(read(['0-1-22,7-1-5', '0-1-22,7-1-5', '0-1-22'], first));
+  assert.equal(several.ownWrite, null, 'it may have seen what is in the other domain');
+});
+
+test('MySQL: the bound is what is executed and what is owned; only the former can be proven lost', () => {
+  const { read } = questionOf('mysql');
+  const answer = answerOf(read([`${uuid}:7#3`, `${uuid}:1-5`], null));
+  assert.deepEqual(answer.position, gtids(`${uuid}:1-5`, `${uuid}:7`));
+  assert.equal(answer.has(gtids(`${uuid}:1-5`)), true);
+  assert.equal(answer.has(gtids(`${uuid}:1-6`)), false);
+  assert.equal(answer.has(gtids(`${uuid}:1-5`, `${uuid}:6`)), null, 'it may have been rolled back');
+  assert.equal(answer.has(events('0-1-1')), null);
+});
+
+test('MySQL: without GTIDs nothing is bounded', () => {
+  assert.equal(questionOf('mysql').read(['', ''], null), null);
+});
+
+test('Galera: the same cluster’s number counts, and a lower one proves nothing', () => {
+  const { read } = questionOf('mariadb', true);
+  const seen = (committed: bigint, cluster = uuid): SeenPosition => ({
+    kind: 'galera',
+    cluster,
+    committed,
+  });
+  const answer = answerOf(read([uuid, '12'], null));
+  assert.deepEqual(answer.position, seen(12n));
+  assert.deepEqual(
+    answerOf(questionOf('mysql', true).read([`${uuid}:12`], null)).position,
+    seen(12n),
+  );
+  assert.equal(answer.has(seen(12n)), true);
+  assert.equal(answer.has(seen(13n)), null);
+  assert.equal(answer.has(seen(1n, uuid.replace('3', '4'))), null);
+  assert.equal(read(['00000000-0000-0000-0000-000000000000', '-1'], null), null);
+});

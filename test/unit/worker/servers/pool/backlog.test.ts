@@ -1,0 +1,48 @@
+// Whether one more would wait for too long: only where all of a window says so, and never for a burst or an idle past.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Backlog } from '../../../../../src/worker/servers/pool/backlog.ts';
+
+/** A backlog of 10 sessions with a longest wait of 5 s, of which so many had their turn in each of the seconds so far. */
+function after(turnsBySecond: readonly number[]): (ahead: number, longestMs?: number) => boolean {
+  const backlog = new Backlog(5_000, 10);
+  backlog.begins(0);
+  for (const [second, turns] of turnsBySecond.entries()) {
+    for (let turn = 0; turn < turns; turn += 1) backlog.shortened(second * 1000 + 500);
+  }
+  const now = turnsBySecond.length * 1000 + 1;
+  return (ahead, longestMs = 5_000) => backlog.outlasts(ahead, longestMs, now);
+}
+
+test('nothing is said before somebody has waited for as long as anybody may', () => {
+  assert.equal(after([0, 0, 0, 0])(100_000), false);
+});
+
+test('so many wait that all the turns of a longest wait, and all sessions at once, would not do', () => {
+  const outlasts = after([20, 20, 20, 20, 20]);
+  assert.deepEqual([outlasts(109), outlasts(110)], [false, true]);
+});
+
+test('whoever may wait for a part of it only is behind fewer', () => {
+  const outlasts = after([20, 20, 20, 20, 20]);
+  assert.deepEqual([outlasts(29, 1_000), outlasts(30, 1_000)], [false, true]);
+});
+
+test('statements that end all at one time, seconds apart, are not taken for a standstill', () => {
+  // At most three of them in any five seconds, in the window before or in this one.
+  const outlasts = after([0, 10, 0, 10, 0, 10, 0, 10, 0]);
+  assert.deepEqual([outlasts(29), outlasts(30)], [false, true]);
+});
+
+test('where nobody has had a turn for all of a window, only as many may wait as there are sessions', () => {
+  const outlasts = after([50, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual([outlasts(9), outlasts(10)], [false, true]);
+});
+
+test('a queue that was empty begins anew', () => {
+  const backlog = new Backlog(5_000, 10);
+  backlog.begins(0);
+  assert.equal(backlog.outlasts(10, 5_000, 6_000), true);
+  backlog.begins(6_000);
+  assert.equal(backlog.outlasts(1_000, 5_000, 10_000), false);
+});

@@ -1,0 +1,48 @@
+// Idle sessions are pinged where the server would end them for being idle, and nowhere else.
+// Real seconds cannot be waited for: the clock and the server are made up.
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
+import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+import { transactionBoundS } from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  silentLog,
+} from '../../../support/scripted-connection.ts';
+
+/** What a session hears that lies idle for as long as the server's bound; it has not been heard of for a minute. */
+async function heardIdle(server: { flavour: string; serverVersion: string }, isLent = false) {
+  mock.timers.enable({ apis: ['setInterval'] });
+  const connection = Object.assign(createScriptedConnection(), server);
+  const session = createScriptedSession(connection);
+  const sizes = { size: 1, queue: 1, maxWaitMs: 5_000 };
+  const settings = { ...sizes, onOpened: () => {}, mayLend: null, onRelease: () => {} };
+  const pool = new Pool(
+    { ...settings, open: async () => session, log: silentLog },
+    new Reachability(silentLog, { address: 'db', account: 'app' }),
+  );
+  try {
+    const granted = new Promise<Session>((resolve, reject) => {
+      pool.request({ granted: resolve, refused: reject });
+    });
+    await granted;
+    if (!isLent) pool.release(session, 'clean');
+    session.aliveAt = performance.now() - 60_000;
+    mock.timers.tick(transactionBoundS * 1000);
+    await turn();
+    return [...connection.sent];
+  } finally {
+    mock.timers.reset();
+    void pool.close();
+  }
+}
+
+test('an idle session is pinged if the server bounds idle sessions', async () => {
+  const mysql = { flavour: 'mysql', serverVersion: '9.7.0' };
+  assert.ok((await heardIdle(mysql)).includes('ping'));
+  assert.deepEqual(await heardIdle(mysql, true), []);
+  assert.deepEqual(await heardIdle({ flavour: 'mariadb', serverVersion: '10.11.6-MariaDB' }), []);
+});

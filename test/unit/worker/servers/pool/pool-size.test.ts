@@ -1,0 +1,49 @@
+// The pool never opens more sessions than it may, whoever asks for them and when.
+// Must not know a server: the sessions are made up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Log } from '../../../../../src/shared/process/log.ts';
+import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
+import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
+
+const ignore = () => {};
+const log: Log = { error: ignore, warn: ignore, info: ignore, debug: null, reopen: ignore };
+
+function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
+  const pool = new Pool(
+    {
+      size,
+      queue: 10,
+      maxWaitMs: 5_000,
+      open: async () =>
+        ({ connection: { isLost: false, watch: ignore }, place: -1 }) as unknown as Session,
+      onOpened: () => onOpened(pool),
+      mayLend: null,
+      onRelease: ignore,
+      log,
+    },
+    new Reachability(log, { address: 'nowhere', account: 'nobody' }),
+  );
+  return pool;
+}
+
+test('who asks for a session while one is being told of as opened does not get the pool beyond its size', async () => {
+  const granted: Session[] = [];
+  const waiter: Waiter = { granted: (session) => void granted.push(session), refused: ignore };
+  let isAsked = false;
+  const pool = createPool(1, () => {
+    // As the catalogue does when the server turns out to be another one.
+    if (!isAsked) pool.request(waiter);
+    isAsked = true;
+  });
+  pool.request(waiter);
+  for (let n = 0; n < 5; n += 1) await turn();
+  assert.equal(granted.length, 1);
+  assert.equal(pool.open, 1);
+  pool.release(granted[0] as Session, 'clean');
+  assert.equal(granted.length, 2);
+  assert.equal(granted[0], granted[1]);
+});

@@ -1,0 +1,74 @@
+// How long requests wait for a session: behind others up to a part of their deadline, for a connection that is opened up to max_wait.
+import assert from 'node:assert/strict';
+import { performance } from 'node:perf_hooks';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
+import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
+import {
+  createScriptedConnection,
+  createScriptedSession,
+  silentLog,
+} from '../../../support/scripted-connection.ts';
+
+const maxWaitMs = 60_000;
+
+function openNever(signal: AbortSignal): Promise<Session> {
+  return new Promise((_opened, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('it was given up')));
+  });
+}
+
+/** A pool of one session, and requests that tell what becomes of them. */
+function create(open: (signal: AbortSignal) => Promise<Session>) {
+  const pool = new Pool(
+    {
+      size: 1,
+      queue: 10,
+      maxWaitMs,
+      open,
+      onOpened: () => {},
+      mayLend: null,
+      onRelease: () => {},
+      log: silentLog,
+    },
+    new Reachability(silentLog, { address: 'db', account: 'app' }),
+  );
+  const told: string[] = [];
+  const since = performance.now();
+  const ask = (name: string, longestMs: number) => {
+    const waiter: Waiter = {
+      waitLimit: { since, longestMs },
+      granted: () => void told.push(`${name}: granted`),
+      refused: (reason) => void told.push(`${name}: ${reason}`),
+    };
+    pool.request(waiter);
+  };
+  return { pool, told, ask, since };
+}
+
+test('a request for which a connection is being opened waits for max_wait, those behind it for their own part of it', () => {
+  const { pool, told, ask, since } = create(openNever);
+  ask('first', 10_000);
+  ask('second', 10_000);
+  ask('third', 20_000);
+  pool.refuseLate(since + 9_999);
+  assert.deepEqual(told, []);
+  pool.refuseLate(since + 10_000);
+  assert.deepEqual(told, ['second: waited too long']);
+  pool.refuseLate(since + maxWaitMs);
+  assert.deepEqual(told.slice(1), ['first: waited too long', 'third: waited too long']);
+  assert.equal(pool.admission.waiting, 0);
+  void pool.close();
+});
+
+test('a request that has waited elsewhere for as long as it may gets an idle session, and is else rejected at once', async () => {
+  const { pool, told, ask } = create(async () => createScriptedSession(createScriptedConnection()));
+  ask('first', 10_000);
+  for (let n = 0; n < 5; n += 1) await turn();
+  ask('late', 0);
+  assert.deepEqual(told, ['first: granted', 'late: waited too long']);
+  void pool.close();
+});
