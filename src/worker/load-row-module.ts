@@ -10,7 +10,7 @@ import { RowModule } from './encode/row-module.ts';
  */
 export function loadRowModule(log: Log, arenaBytes: number): RowModule | null {
   try {
-    return new RowModule(readFileSync(new URL('reply/rows.wasm', import.meta.url)), arenaBytes);
+    return new RowModule(readFileSync(new URL('encode/rows.wasm', import.meta.url)), arenaBytes);
   } catch (error) {
     log.warn('rows are written without WebAssembly', { reason: (error as Error).message });
     return null;
