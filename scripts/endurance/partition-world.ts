@@ -1,6 +1,7 @@
 // Three servers that replicate, a gateway before them, and the truth that an operator has: which server is the primary, and since when.
 // Must not know when anything fails.
 import { describeCreation, parseLedgerTable } from '../../src/shared/idempotency-table.ts';
+import { exitCodes } from '../../src/shared/process/exit-codes.ts';
 import { type Ask, createAsk } from '../../test/support/ask.ts';
 import {
   holdsPosition,
@@ -53,10 +54,13 @@ export class PartitionWorld {
     return this.#daemon.readLog();
   }
 
-  /** Starts the gateway at its address. */
-  async startGateway(): Promise<void> {
+  /** Starts the gateway at its address. A start whose workers are all killed gives up, and an operator starts it again. */
+  async startGateway(triesLeft = 3): Promise<void> {
     const { status, stderr } = await this.#daemon.start();
-    if (status !== 0) throw new Error(`dbhttpd: exit ${status}\n${stderr}\n${this.log()}`);
+    if (status === 0) return;
+    const isGivenUp = status === exitCodes.unavailable && triesLeft > 1;
+    if (!isGivenUp) throw new Error(`dbhttpd: exit ${status}\n${stderr}\n${this.log()}`);
+    await this.startGateway(triesLeft - 1);
   }
 
   /** Ends the gateway: SIGTERM, and it drains, or SIGKILL to all of its processes. */
