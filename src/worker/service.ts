@@ -38,6 +38,7 @@ import { acceptForwarded, type ForwardedConnections } from './http/forwarded-con
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
+import { createRequestIds } from './http/request-ids.ts';
 import { createHttpServer } from './http/server.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
@@ -52,7 +53,6 @@ import type { Exchange } from './request/exchange.ts';
 import { createTokenGuard } from './request/guard.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
-import { createRequestIds } from './request/request-ids.ts';
 import { createRouter } from './request/router.ts';
 import { ServedSection, stopping } from './served-section.ts';
 import { Section } from './servers/section.ts';

@@ -22,8 +22,8 @@ export const fateMutations: readonly Mutation[] = [
     name: 'stopped-write-told-failed',
     promise: 'a write that was killed is unknown',
     file: 'src/worker/request/run-failure.ts',
-    before: "const outcome = isRead ? 'failed' : 'unknown';",
-    after: "const outcome = isRead || reason === 'killed' ? 'failed' : 'unknown';",
+    before: "return ended(end.reason, isRead ? 'failed' : 'unknown');",
+    after: "return ended(end.reason, isRead || end.reason === 'killed' ? 'failed' : 'unknown');",
     tests: ['test/unit/worker/request/run-failure.test.ts'],
   },
   {
@@ -39,7 +39,7 @@ export const fateMutations: readonly Mutation[] = [
     promise: 'a request with a key may be repeated while it is not known what became of it',
     file: 'src/worker/request/run-failure.ts',
     before: "outcome: 'unknown', mayRepeat: true };",
-    after: "outcome: 'unknown', mayRepeat: false };",
+    after: "outcome: 'unknown' };",
     tests: ['test/unit/worker/request/run-failure.test.ts'],
   },
   {

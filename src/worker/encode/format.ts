@@ -2,7 +2,7 @@
 // Must not know any of them.
 import type { Answer } from '../execution/outcome.ts';
 import type { RunSink } from '../execution/run-events.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from '../failure/failure.ts';
 import type { ReplyHead } from './head.ts';
 import type { ReplyWriter } from './writer.ts';
 

@@ -1,7 +1,7 @@
 // What stands before a result set's rows, and how its rows are written: made once for each set of columns.
 // Must not know connections; relies on equal column definitions being the same array.
 import type { Column } from '../../shared/mysql/packets.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from '../failure/failure.ts';
 import type { RowPlan } from './rows.ts';
 
 /** One kind of result set. */

@@ -1,7 +1,7 @@
 // X-Consistency-Token on requests and replies of sections that have several servers.
 // Must not know how a server is held against a token.
 
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import type { SeenHeaders } from '../request/exchange.ts';
 import { decodeToken, encodeToken, type Token } from '../servers/consistency/token.ts';
 

@@ -2,20 +2,19 @@
 // Must not know what such a request wants beside that.
 import type { IncomingMessage } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
-import { type Failure, refusal } from '../encode/failure.ts';
-import type { Outcome } from '../execution/outcome.ts';
 import type { Held, HeldTransactions } from '../execution/transactions/held-transactions.ts';
+import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
+import { sendFailure } from '../http/failure-reply.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Peers } from '../http/peers.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
-import { transactionEnded } from '../request/batch-failure.ts';
 import { credentialOf } from '../request/credential.ts';
-import { sendFailure } from '../request/failure.ts';
 import { type ForwardEvents, forwardRequest, type Unanswered } from '../request/forward.ts';
 import {
   commitRunning,
-  connectionLostElsewhere,
+  connectionLost,
   deadlineElsewhere,
+  transactionEnded,
 } from '../request/run-failure.ts';
 
 /** A request of which the body has been read. */
@@ -130,12 +129,12 @@ const ownerIsBusy: Failure = {
 
 /** What is told where a transaction is over, of a statement that was to run in it. */
 export function statementOver(wasSent: boolean): Failure {
-  return wasSent ? connectionLostElsewhere : transactionEnded('not_executed');
+  return wasSent ? connectionLost : transactionEnded('not_executed');
 }
 
 /** The same of a COMMIT, but where it is known to be done. */
 export function commitOver(ending: Exclude<Ending, 'committed'>, wasSent: boolean): Failure {
-  if (ending === 'unknown') return connectionLostElsewhere;
+  if (ending === 'unknown') return connectionLost;
   return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed');
 }
 

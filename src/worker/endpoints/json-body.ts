@@ -3,12 +3,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
-import { refusal } from '../encode/failure.ts';
+import { refusal } from '../failure/failure.ts';
 import { readBody } from '../http/body.ts';
+import { endWithFault, sendFailure } from '../http/failure-reply.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
-import { sendFailure } from '../request/failure.ts';
-import { endWithFault } from '../request/internal-fault.ts';
 import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 import { type Work, workThen } from './long-requests.ts';
 

@@ -4,10 +4,10 @@ import { performance } from 'node:perf_hooks';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import type { Escapes } from '../../shared/sql/lexer.ts';
 import { whyNotInPieces, whyNotInTransaction } from '../../shared/sql/transaction-safe.ts';
+import { endWithFault } from '../http/failure-reply.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Observe } from '../observe/observation.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
-import { endWithFault } from '../request/internal-fault.ts';
 import type { LongWork } from '../request/long-work.ts';
 
 /** What does the work, and what receives the errors that it throws. */

@@ -2,9 +2,9 @@
 // Must not know how any of them answers.
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
-import { type RenderFailure, renderPlainFailure } from '../encode/failure.ts';
 import { renderDriverFailure } from '../encode/formats/driver-error.ts';
-import { renderProblem } from '../encode/formats/problem.ts';
+import { renderPlainFailure, renderProblem } from '../encode/formats/problem.ts';
+import type { RenderFailure } from '../failure/failure.ts';
 import type { Rules } from '../http/compat.ts';
 import type { Handler, Route } from '../request/router.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';

@@ -12,13 +12,13 @@ import {
   scanInPieces,
   scanStatements,
 } from '../../shared/sql/statements.ts';
-import { type Failure, refusal } from '../encode/failure.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import type { Statement } from '../execution/preparation.ts';
 import { noEffects } from '../execution/statement-effects.ts';
 import { type Known, TableEffects } from '../execution/table-effects.ts';
 import type { Home } from '../execution/transactions/held-transactions.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import type { LongWork } from '../request/long-work.ts';
 import type { Tokens } from './consistency.ts';
 import { type Asker, workThen } from './long-requests.ts';

@@ -4,10 +4,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
-import { type Failure, refusal } from '../encode/failure.ts';
 import { jsonType } from '../encode/head.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
+import { sendFailure } from '../http/failure-reply.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
-import { sendFailure } from '../request/failure.ts';
 import type { Handler } from '../request/router.ts';
 import { sendText } from './send-text.ts';
 

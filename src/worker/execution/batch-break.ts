@@ -1,8 +1,9 @@
 // Why a batch's work has ended without its end, what that means for the data, and what is told of it. Pure.
 // Must not know sessions.
 import type { ServerError } from '../../shared/mysql/packets.ts';
+import type { Outcome } from '../failure/failure.ts';
 import type { BatchFault } from './batch.ts';
-import type { Outcome, RunEnd, StopReason } from './outcome.ts';
+import type { RunEnd, StopReason } from './outcome.ts';
 import { leavesUnknown } from './statement-failure.ts';
 
 /** What has come between. */

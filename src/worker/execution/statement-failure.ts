@@ -4,7 +4,7 @@ import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
 import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, type Statement, scanStatements } from '../../shared/sql/statements.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '../failure/failure.ts';
 
 /** What is to be told of it. */
 export type StatementFailure = {

@@ -1,9 +1,10 @@
 // What is answered to bytes that are no HTTP, where no ServerResponse exists.
 // Must not know requests.
 import type { Socket } from 'node:net';
-import { type Failure, refusal, renderPlainFailure } from '../encode/failure.ts';
+import { renderPlainFailure } from '../encode/formats/problem.ts';
 import { headerLines, typedHeaders } from '../encode/head.ts';
-import { failureHeaders } from '../request/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
+import { failureHeaders } from './failure-reply.ts';
 import { endSocket } from './linger.ts';
 
 /** What node's parser or clock objected to, as the status that says so. */

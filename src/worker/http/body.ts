@@ -1,7 +1,7 @@
 // A request's body, read to its end within a limit.
 // Must not know what is in it.
 import type { IncomingMessage } from 'node:http';
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import { ByteCollector } from './byte-collector.ts';
 import type { OutgoingReply } from './outgoing-reply.ts';
 

@@ -2,7 +2,7 @@
 // Must not know how requests are answered.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Failure } from '../encode/failure.ts';
+import type { Failure } from '../failure/failure.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import { Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';

@@ -1,7 +1,7 @@
 // What comes in on one connection, cut into requests before node's parser sees it: one at a time, each head whole,
 // strict in form and bounded in length, and nothing behind it. Must not know what requests say, nor how they are answered.
 import type { IncomingMessage } from 'node:http';
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import { type BodyFrame, frameOf } from './body-frame.ts';
 import { ByteCollector } from './byte-collector.ts';
 import type { HeldBytes, Holder } from './held-bytes.ts';

@@ -1,8 +1,9 @@
 // A reply that counts the bytes of its body, and that can leave as a whole in one write.
 // Must not know what the bytes say.
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import { type RenderFailure, renderPlainFailure } from '../encode/failure.ts';
+import { renderPlainFailure } from '../encode/formats/problem.ts';
 import { headerLines } from '../encode/head.ts';
+import type { RenderFailure } from '../failure/failure.ts';
 import { createSecondClock } from '../observe/second-clock.ts';
 import { ServerResponse, STATUS_CODES } from './node-http.ts';
 import { sendAtOnce } from './node-internals.ts';

@@ -1,7 +1,7 @@
 // What a request's head says, checked before anything is done: path, query, host, syntax.
 // Pure. Must not know routes or SQL.
 import { isIPv6 } from 'node:net';
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import type { Rules } from './compat.ts';
 
 /** The parts of a head that decide. `query` is everything after the first `?`; null without one. */

@@ -1,6 +1,6 @@
 // The first line of a request, read to the letter: node's parser takes several spaces, and other protocols' names.
 // Pure. Must not know headers, nor what a path means.
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 
 const space = 0x20;
 const slash = 0x2f;

@@ -2,17 +2,17 @@
 // Must not know routes: it hands each request to one handler, one at a time for each connection.
 import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import type { Failure } from '../encode/failure.ts';
-import { sendFailure } from '../request/failure.ts';
-import { createRequestIds } from '../request/request-ids.ts';
+import type { Failure } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
 import { endWithFailure, syntaxFailure } from './bare-failure.ts';
 import { type Client, Clients, type Exchange } from './clients.ts';
+import { sendFailure } from './failure-reply.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { keepFromParser, type NodeInternals, sourceOf } from './node-internals.ts';
 import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
 import { relayConnections } from './relayed-socket.ts';
+import { createRequestIds } from './request-ids.ts';
 import { resetConnection } from './reset.ts';
 import { StallWatch } from './stall-watch.ts';
 import { Turns } from './turns.ts';

@@ -5,7 +5,6 @@ import { type FailureCode, failures, type RequestOutcome } from '../../shared/fa
 import type { LiveRequest, RequestPhase } from '../../shared/observe/live-requests.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { BufferPool } from '../encode/buffers.ts';
-import type { Failure } from '../encode/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
 import { ReplyWriter } from '../encode/writer.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -13,6 +12,8 @@ import { type Executor, isBatch, isHeldStep, type Work } from '../execution/exec
 import type { Answer, RunEnd, StopReason } from '../execution/outcome.ts';
 import type { RunEvents } from '../execution/run-events.ts';
 import { RunTimes } from '../execution/run-times.ts';
+import type { Failure } from '../failure/failure.ts';
+import { endWithFault, sendFailure } from '../http/failure-reply.ts';
 import { type GzipEvents, GzipTransport } from '../http/gzip-transport.ts';
 import type { Attended, OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Peers } from '../http/peers.ts';
@@ -25,8 +26,6 @@ import type { Observe } from '../observe/observation.ts';
 import type { RequestRecord } from '../observe/request-record.ts';
 import type { Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
-import { sendFailure } from './failure.ts';
-import { endWithFault } from './internal-fault.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
 import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
 

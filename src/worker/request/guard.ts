@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../../shared/config/config.ts';
-import { type Failure, refusal } from '../encode/failure.ts';
+import { type Failure, refusal } from '../failure/failure.ts';
 import { parseBasic } from './basic-credentials.ts';
 import { bearerToken } from './credential.ts';
 

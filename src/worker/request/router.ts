@@ -2,9 +2,10 @@
 // Must not know what stands in the table, nor how anything is answered.
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/config/config.ts';
-import { type Failure, type RenderFailure, refusal } from '../encode/failure.ts';
+import { type Failure, type RenderFailure, refusal } from '../failure/failure.ts';
 import { announcesBody } from '../http/body-announcement.ts';
 import { endWithConnection, rulesOf } from '../http/compat.ts';
+import { endWithFault, sendFailure } from '../http/failure-reply.ts';
 import type { OutgoingReply } from '../http/outgoing-reply.ts';
 import { createHeadReader, type RequestHead } from '../http/request-head.ts';
 import type { RequestHandler } from '../http/server.ts';
@@ -16,7 +17,6 @@ import {
 } from '../observe/request-record.ts';
 import { parseTraceparent } from '../observe/trace-context.ts';
 import { createCors } from './cors.ts';
-import { sendFailure } from './failure.ts';
 import {
   createBrowserGuard,
   createHostGuard,
@@ -24,7 +24,6 @@ import {
   type Guard,
   type TokenGuard,
 } from './guard.ts';
-import { endWithFault } from './internal-fault.ts';
 import { readOrigin } from './origin.ts';
 
 /** Answers a request whose method is one of its route's. The record's id is to be repeated in the reply. */

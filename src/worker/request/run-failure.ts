@@ -1,32 +1,88 @@
-// A run that got no answer, in the words of HTTP and of people: what happened to the data, what to do.
-// Pure. Must not know the run, only how it ended. No host, user or SQL in a text.
+// How a run ended without an answer, as a failure: one table of reasons, and what became of the statements. Pure.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
-import { type Failure, refusal } from '../encode/failure.ts';
-import type { Outcome, RunEnd, StopReason } from '../execution/outcome.ts';
+import type { Expectation } from '../execution/batch.ts';
+import type { RunEnd } from '../execution/outcome.ts';
 import type { ReadOnlyDoubt } from '../execution/pipeline/read-only-proof.ts';
 import {
-  batchFailure,
   consequences,
-  type StopCause,
-  stoppedBatch,
-  transactionEnded,
-} from './batch-failure.ts';
-import { internalFailure } from './internal-fault.ts';
+  type Failure,
+  failureOnceSent,
+  internalFailure,
+  type Outcome,
+  refusal,
+} from '../failure/failure.ts';
 
+type End<Kind extends RunEnd['kind']> = Extract<RunEnd, { kind: Kind }>;
 type Unanswered = Exclude<RunEnd, { kind: 'answered' }>;
-type NotExecuted = Extract<RunEnd, { kind: 'not executed' }>;
-type Stopped = Extract<RunEnd, { kind: 'stopped' }>;
-type KeyUnknown = Extract<RunEnd, { kind: 'key unknown' }>;
-type CutShort = Extract<RunEnd, { kind: 'cut short' }>;
+type Reason = End<'not executed'>['reason'];
 
-const consequence = {
-  read: 'It was stopped; reading has changed nothing.',
-  write: 'It may or may not have been applied: look before you repeat it.',
-} as const;
+/** Why a run ended: its code and sentence if nothing was sent, and if statements were running. */
+type Cause = {
+  readonly waiting: readonly [code: FailureCode, sentence: string];
+  /** Missing: as if nothing was sent. */
+  readonly running?: readonly [code: FailureCode, sentence: string];
+  /** The queue is the reason: a repetition makes sense when it will have drained. */
+  readonly isQueue?: true;
+};
+
+const causes: Readonly<Record<Reason, Cause>> = {
+  'queue full': {
+    waiting: ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
+    isQueue: true,
+  },
+  'waited too long': {
+    waiting: [
+      'WAITED_TOO_LONG',
+      'No database connection came free within max_wait, or a quarter of the deadline.',
+    ],
+    isQueue: true,
+  },
+  deadline: {
+    waiting: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
+    running: ['DEADLINE_RUNNING', 'The deadline passed while the statement was running.'],
+    isQueue: true,
+  },
+  'database unreachable': {
+    waiting: ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
+  },
+  'no primary': { waiting: ['NO_PRIMARY', 'None of the servers takes writes now.'] },
+  behind: { waiting: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'] },
+  'two primaries': {
+    waiting: [
+      'TWO_PRIMARIES',
+      'Several servers could be written to, and the gateway cannot tell which should be.',
+    ],
+  },
+  'server left': {
+    waiting: ['DATABASE_UNREACHABLE', 'The server chosen for the request is no longer used.'],
+    running: ['CONNECTION_LOST', 'The server that ran the statement is no longer used.'],
+  },
+  stopping: {
+    waiting: ['STOPPING', 'The gateway is stopping.'],
+    running: ['STOPPING', 'The gateway stopped while the statement was running.'],
+  },
+  killed: { waiting: ['KILLED', 'An operator ended the request.'] },
+  'client gone': { waiting: ['CLIENT_GONE', 'The client went away.'] },
+  stalled: { waiting: ['STALLED', 'The reader stalled.'] },
+  'too large': {
+    waiting: ['RESULT_TOO_LARGE', 'The result is too large.'],
+    running: [
+      'RESULT_TOO_LARGE',
+      'The result is larger than max_result_bytes, or than 16 MiB where it is held back.',
+    ],
+  },
+  'too wide': {
+    waiting: ['TOO_MANY_COLUMNS', 'The result has too many columns.'],
+    running: [
+      'TOO_MANY_COLUMNS',
+      'The result has more columns than max_columns allows, or 4 MiB of definitions.',
+    ],
+  },
+};
 
 /**
  * @param isRead whether stopping the statements cannot have left anything half done
- * @param retryAfterSeconds asked for where the queue is the reason: when it will have drained
+ * @param retryAfterSeconds when the queue will have drained
  */
 export function runFailure(
   end: Unanswered,
@@ -35,27 +91,27 @@ export function runFailure(
 ): Failure {
   switch (end.kind) {
     case 'not executed':
-      return notExecuted(end, retryAfterSeconds);
+      return notExecuted(end.reason, retryAfterSeconds);
     case 'stopped':
-      return stopped(end, isRead);
+      return ended(end.reason, isRead ? 'failed' : 'unknown');
     case 'cut short':
-      return cutShort(end);
+      return cutShort(end.reason);
     case 'faulted':
       return internalFailure(faultedOutcome(end.isSent, isRead));
     case 'batch failed':
       return batchFailure(end);
     case 'batch stopped':
-      return stoppedBatch(stops[end.reason], end.outcome);
+      return ended(end.reason, end.outcome);
     case 'transaction ended':
       return transactionEnded(end.outcome);
     case 'commit running':
       return commitRunning;
     case 'lost':
-      return lost(end);
+      return end.outcome === 'unknown' ? connectionLost : lostRepeatedly;
     case 'key unknown':
-      return keyUnknown(end);
+      return keyUnknown(end.reason);
     case 'key refused':
-      return end.left === undefined ? keyFailures[end.reason] : tableLost(end.left);
+      return keyRefused(end);
     case 'not only reading':
       return notOnlyReading(end);
     case 'token lost':
@@ -65,23 +121,140 @@ export function runFailure(
   }
 }
 
-function lost({ outcome }: Extract<RunEnd, { kind: 'lost' }>): Failure {
-  const [reason, ending] =
-    outcome === 'unknown'
-      ? ['after the statement was sent', consequence.write]
-      : ['again and again while the statements ran', 'Everything was undone.'];
-  const message = `The connection was lost ${reason}. ${ending}`;
-  return { status: 502, code: 'CONNECTION_LOST', message, outcome };
+function notExecuted(reason: Reason, retryAfterSeconds: () => number): Failure {
+  const { waiting, isQueue = false } = causes[reason];
+  const [code, sentence] = waiting;
+  if (reason === 'killed') return refusal(code, `${sentence} ${consequences.not_executed}`);
+  return {
+    status: 503,
+    code,
+    message: `${sentence} Nothing was executed; it is safe to try again.`,
+    outcome: 'not_executed',
+    retryAfterSeconds: isQueue ? retryAfterSeconds() : 1,
+  };
 }
 
-/** A worker that was passed a request went before it had answered. */
-export const connectionLostElsewhere: Failure = lost({ kind: 'lost', outcome: 'unknown' });
+/** Statements that may have been sent ended for this reason. */
+function ended(reason: Reason, outcome: Outcome): Failure {
+  const [code, sentence] = onceSent(reason);
+  return failureOnceSent(code, sentence, outcome);
+}
+
+function onceSent(reason: Reason): Cause['waiting'] {
+  const { waiting, running = waiting } = causes[reason];
+  return running;
+}
+
+/** A READ ONLY run was sent, so it counts as executed. */
+function cutShort(reason: Reason): Failure {
+  const [code, sentence] = onceSent(reason);
+  const message = `The statement was cut short and could not be run again. ${sentence}`;
+  return failureOnceSent(code, message, 'failed');
+}
+
+/** What may have become of the statements of a request that an exception ended. */
+export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
+  if (!isSent) return 'not_executed';
+  return isRead ? 'failed' : 'unknown';
+}
+
+const lostAfter = 'The connection was lost after the statement was sent.';
+const lostWhile = 'The connection was lost again and again while the statements ran.';
+/** Also of a request that was passed on to a worker which ended before it answered. */
+export const connectionLost = failureOnceSent('CONNECTION_LOST', lostAfter, 'unknown');
+const lostRepeatedly = failureOnceSent('CONNECTION_LOST', lostWhile, 'rolled_back');
+
+/** Of a request that was passed on to a worker which did not answer long after the deadline. */
+export const deadlineElsewhere = ended('deadline', 'unknown');
+
+/** A COMMIT of the transaction has no answer yet. */
+export const commitRunning: Failure = {
+  status: failures.COMMIT_RUNNING.status,
+  code: 'COMMIT_RUNNING',
+  message: 'A COMMIT of the transaction has no answer yet: ask for it again to learn its outcome.',
+  outcome: 'unknown',
+};
+
+/** A server has lost what the client has seen. */
+export const tokenLost = refusal(
+  'TOKEN_LOST',
+  'What the client has seen before was lost when another server became the primary.',
+);
+
+/** The transaction that its client held is over. */
+export function transactionEnded(outcome: Outcome): Failure {
+  const reason =
+    outcome === 'not_executed'
+      ? 'There is no such transaction, or not any more: it was ended, lay idle, was too old, or its connection was lost.'
+      : 'The transaction was ended by a statement in it, or its connection was lost.';
+  return failureOnceSent('TRANSACTION_ENDED', reason, outcome);
+}
+
+/** A batch that was ended because of what a statement of it did. */
+function batchFailure({ fault, statement, outcome }: End<'batch failed'>): Failure {
+  const place = statement === null ? {} : { place: { statement } };
+  switch (fault.kind) {
+    case 'unmet': {
+      const expected = describeExpectation(fault.expect);
+      const reason = `${fault.found}, where ${expected} was expected.`;
+      return { ...failureOnceSent(fault.expect.code, reason, outcome), ...place };
+    }
+    case 'ended': {
+      const reason = 'The statement ended the transaction in which it ran.';
+      return { ...failureOnceSent('TRANSACTION_ENDED', reason, outcome), ...place };
+    }
+    case 'not undoable': {
+      const reason = 'A ROLLBACK is not known to undo all that the statement changes.';
+      const failure = failureOnceSent('NOT_UNDOABLE', reason, outcome);
+      const isRefused = outcome === 'not_executed';
+      return { ...failure, ...(isRefused && { status: failures.NOT_UNDOABLE.status }), ...place };
+    }
+    default:
+      return fault satisfies never;
+  }
+}
+
+function describeExpectation({ of, least, most }: Expectation): string {
+  if (least === most) return `${of} ${least}`;
+  if (most === Number.POSITIVE_INFINITY) return `${of} of at least ${least}`;
+  return least === 0 ? `${of} of at most ${most}` : `${of} from ${least} to ${most}`;
+}
+
+/** A repetition with the same key is safe, whatever became of the first. */
+function keyUnknown(reason: End<'key unknown'>['reason']): Failure {
+  const [code, sentence] =
+    reason === 'lost' ? (['CONNECTION_LOST', lostAfter] as const) : onceSent(reason);
+  const message = `${sentence} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
+  return { ...failureOnceSent(code, '', 'unknown'), message, outcome: 'unknown', mayRepeat: true };
+}
+
+const noTable = 'idempotency_table cannot be used: the log and --check say why.';
+
+function keyRefused({ reason, left }: End<'key refused'>): Failure {
+  switch (reason) {
+    case 'other request':
+      return refusal(
+        'IDEMPOTENCY_KEY_REUSED',
+        'The Idempotency-Key was used for another request, which was executed. Nothing was executed now.',
+      );
+    case 'no reply': {
+      const message =
+        'One of the statements of the request with this key ended its transaction, or its connection was lost while it wrote to tables without transactions. A part of it may remain, and nothing is executed again.';
+      return { ...refusal('TRANSACTION_ENDED', message), outcome: 'partial' };
+    }
+    case 'no table': {
+      // The table could be written to when the statements began, and not when they had been run.
+      if (left !== undefined) return failureOnceSent('IDEMPOTENCY_TABLE', noTable, left);
+      const message = `${noTable} ${consequences.not_executed}`;
+      return { ...refusal('IDEMPOTENCY_TABLE', message), retryAfterSeconds: 1 };
+    }
+    default:
+      return reason satisfies never;
+  }
+}
 
 /** The account's rights decide what the gateway can know, so the message names the one that is missing. */
-function notOnlyReading({
-  doubt,
-  statement,
-}: Extract<RunEnd, { kind: 'not only reading' }>): Failure {
+function notOnlyReading({ doubt, statement }: End<'not only reading'>): Failure {
   const message = `${describeDoubt(doubt)} The request only reads: nothing was executed.`;
   return {
     ...refusal('READ_ONLY', message),
@@ -108,187 +281,3 @@ function describeDoubt({ kind, name, flavour }: ReadOnlyDoubt): string {
       return kind satisfies never;
   }
 }
-
-/** A COMMIT of a held transaction has no answer yet. */
-export const commitRunning: Failure = {
-  status: failures.COMMIT_RUNNING.status,
-  code: 'COMMIT_RUNNING',
-  message:
-    'A COMMIT of the transaction has no answer yet: ask for it again to learn what became of it.',
-  outcome: 'unknown',
-};
-
-/** With the same key a repetition is safe, whatever became of the first. */
-function keyUnknown({ reason }: KeyUnknown): Failure {
-  const cause = keyUnasked(reason);
-  const message = `${cause.message} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
-  return { ...cause, message, outcome: 'unknown', mayRepeat: true };
-}
-
-/** Why the key could not be asked. */
-function keyUnasked(reason: KeyUnknown['reason']): StopCause {
-  switch (reason) {
-    case 'lost':
-      return {
-        status: 502,
-        code: 'CONNECTION_LOST',
-        message: 'The connection was lost after the statement was sent.',
-      };
-    case 'queue full':
-    case 'waited too long':
-    case 'database unreachable':
-    case 'no primary':
-    case 'two primaries':
-    case 'behind':
-      return unreached(reason);
-    default:
-      return stops[reason];
-  }
-}
-
-const keyFailures: Readonly<Record<Extract<RunEnd, { kind: 'key refused' }>['reason'], Failure>> = {
-  'other request': refusal(
-    'IDEMPOTENCY_KEY_REUSED',
-    'The Idempotency-Key stands for another request, which was executed. Nothing was executed now.',
-  ),
-  'no reply': {
-    ...refusal(
-      'TRANSACTION_ENDED',
-      'One of the statements of the request with this key ended its transaction, or its connection was lost while it wrote to tables without transactions. A part may stand, and nothing is executed again.',
-    ),
-    outcome: 'partial',
-  },
-  'no table': {
-    ...refusal(
-      'IDEMPOTENCY_TABLE',
-      'idempotency_table cannot be used: the log and --check say why. Nothing was executed.',
-    ),
-    retryAfterSeconds: 1,
-  },
-};
-
-/** The table could be written to when the statements began, and not when they had been run. */
-function tableLost(outcome: Outcome): Failure {
-  const { sentStatus: status } = failures.IDEMPOTENCY_TABLE;
-  const message = `idempotency_table cannot be used: the log and --check say why. ${consequences[outcome]}`;
-  return { status, code: 'IDEMPOTENCY_TABLE', message, outcome };
-}
-
-/** What is told of a token whose position is there no more. */
-export const tokenLost = refusal(
-  'TOKEN_LOST',
-  'What the client has seen before is there no more: it was lost when another server became the primary.',
-);
-
-/** What may have become of the statements of a request that an exception ended. */
-export function faultedOutcome(isSent: boolean, isRead: boolean): Outcome {
-  if (!isSent) return 'not_executed';
-  return isRead ? 'failed' : 'unknown';
-}
-
-const refusals = {
-  'queue full': ['QUEUE_FULL', 'Too many requests are waiting for the database.'],
-  'waited too long': [
-    'WAITED_TOO_LONG',
-    'No database connection came free within max_wait, or a quarter of the deadline.',
-  ],
-  deadline: ['DEADLINE_WAITING', 'No database connection came free before the deadline.'],
-  'database unreachable': ['DATABASE_UNREACHABLE', 'The database cannot be reached.'],
-  stopping: ['STOPPING', 'The gateway is stopping.'],
-  'client gone': ['CLIENT_GONE', 'The client went away.'],
-  killed: ['KILLED', 'Somebody ended the request.'],
-  stalled: ['STALLED', 'The reader stalled.'],
-  'too large': ['RESULT_TOO_LARGE', 'The result is too large.'],
-  'too wide': ['TOO_MANY_COLUMNS', 'The result has too many columns.'],
-  'no primary': ['NO_PRIMARY', 'None of the servers takes writes now.'],
-  'server left': ['DATABASE_UNREACHABLE', 'The server that was to run it is not used any more.'],
-  behind: ['NO_PRIMARY', 'None of the servers shows what the client has seen.'],
-  'two primaries': [
-    'TWO_PRIMARIES',
-    'Several servers could be written to, and it cannot be told which should be.',
-  ],
-} as const satisfies Readonly<
-  Record<NotExecuted['reason'], readonly [code: FailureCode, message: string]>
->;
-
-/** Where the queue is the reason, it makes sense to come again when it will have drained. */
-const waitReasons: ReadonlySet<NotExecuted['reason']> = new Set([
-  'queue full',
-  'waited too long',
-  'deadline',
-]);
-
-function notExecuted({ reason }: NotExecuted, retryAfterSeconds: () => number): Failure {
-  const [code, message] = refusals[reason];
-  if (reason === 'killed') return { ...refusal(code, `${message} Nothing was executed.`) };
-  return {
-    status: 503,
-    code,
-    message: `${message} Nothing was executed; it is safe to try again.`,
-    outcome: 'not_executed',
-    retryAfterSeconds: waitReasons.has(reason) ? retryAfterSeconds() : 1,
-  };
-}
-
-/** It had been sent, so that nobody is told it was not executed; and it ran READ ONLY. */
-function cutShort({ reason }: CutShort): Failure {
-  if (isUnreached(reason)) {
-    const failure = unreached(reason);
-    const message = `The statement was cut short and could not be run again. ${failure.message} Reading has changed nothing.`;
-    return { ...failure, message };
-  }
-  return stopped({ kind: 'stopped', reason }, true);
-}
-
-type Unreached = Exclude<NotExecuted['reason'], StopReason>;
-
-function isUnreached(reason: CutShort['reason']): reason is Unreached {
-  return !(reason in stops);
-}
-
-function unreached(reason: Unreached): Failure {
-  const [code, message] = refusals[reason];
-  return { status: failures[code].sentStatus, code, message, outcome: 'failed' };
-}
-
-/** Why statements were stopped; what became of them is told behind it. */
-const stops: Readonly<Record<StopReason, StopCause>> = {
-  deadline: {
-    status: 504,
-    code: 'DEADLINE_RUNNING',
-    message: 'The deadline passed while the statement was running.',
-  },
-  'too large': {
-    status: 422,
-    code: 'RESULT_TOO_LARGE',
-    message: 'The result is larger than max_result_bytes, or than 16 MiB where it is held back.',
-  },
-  'too wide': {
-    status: 422,
-    code: 'TOO_MANY_COLUMNS',
-    message: 'The result has more columns than max_columns allows, or 4 MiB of definitions.',
-  },
-  stopping: {
-    status: 502,
-    code: 'STOPPING',
-    message: 'The gateway stopped while the statement was running.',
-  },
-  'server left': {
-    status: 502,
-    code: 'CONNECTION_LOST',
-    message: 'The server that ran the statement is not used any more.',
-  },
-  'client gone': { status: 499, code: 'CLIENT_GONE', message: 'The client went away.' },
-  killed: { status: 504, code: 'KILLED', message: 'Somebody ended the request.' },
-  stalled: { status: 499, code: 'STALLED', message: 'The reader stalled.' },
-};
-
-function stopped({ reason }: Stopped, isRead: boolean): Failure {
-  const cause = stops[reason];
-  const ending = isRead ? consequence.read : consequence.write;
-  const outcome = isRead ? 'failed' : 'unknown';
-  return { ...cause, message: `${cause.message} ${ending}`, outcome };
-}
-
-/** A worker that was passed a request has not begun to answer when its deadline had long passed. */
-export const deadlineElsewhere: Failure = stopped({ kind: 'stopped', reason: 'deadline' }, false);

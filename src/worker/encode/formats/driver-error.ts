@@ -2,8 +2,7 @@
 // Must not know how the reply leaves.
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
-import type { Outcome } from '../../execution/outcome.ts';
-import type { Failure, RenderFailure } from '../failure.ts';
+import type { Failure, Outcome, RenderFailure } from '../../failure/failure.ts';
 import { jsonType } from '../head.ts';
 
 /** What stands in `error`. `outcome` is ours: clients of the protocol know it not, and hand it on in the error's body. */

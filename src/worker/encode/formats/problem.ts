@@ -11,9 +11,8 @@ import {
 } from '../../../shared/failure-codes.ts';
 import { errorName } from '../../../shared/mysql/error-names.ts';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
-import type { Outcome } from '../../execution/outcome.ts';
-import type { Failure, Place, RenderFailure } from '../failure.ts';
-import { createReplyHead, type ReplyHead } from '../head.ts';
+import type { Failure, Outcome, Place, RenderFailure } from '../../failure/failure.ts';
+import { createReplyHead, jsonType, type ReplyHead } from '../head.ts';
 
 /** RFC 9457, section 3. */
 const problemType = 'application/problem+json';
@@ -46,6 +45,12 @@ export type RefusedRequest = {
   /** Where several statements were sent: which one. */
   readonly place?: Place;
 };
+
+/** The object of /db, and of every path without a format of its own. */
+export const renderPlainFailure: RenderFailure = ({ message, code, outcome }) => ({
+  contentType: jsonType,
+  body: JSON.stringify({ ERROR: message, CODE: code, OUTCOME: outcome }),
+});
 
 /** The gateway's own failures. */
 export const renderProblem: RenderFailure = (failure, requestId) =>

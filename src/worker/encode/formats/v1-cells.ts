@@ -1,9 +1,9 @@
 // How rows and their values look in the formats of /v1, as a request has chosen.
 // Must not know what stands around the rows.
 import { type Column, columnName } from '../../../shared/mysql/packets.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
 import type { CellRules } from '../column-kinds.ts';
 import { describeColumn } from '../column-types.ts';
-import { type Failure, refusal } from '../failure.ts';
 import type { ResultHead } from '../result-heads.ts';
 import { objectKeys, planRow } from '../rows.ts';
 

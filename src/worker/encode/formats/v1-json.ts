@@ -5,7 +5,7 @@ import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execution/outcome.ts';
 import type { HeldResults } from '../../execution/run-events.ts';
 import type { StatementFailure } from '../../execution/statement-failure.ts';
-import type { Failure } from '../failure.ts';
+import type { Failure } from '../../failure/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
 import { type RowBounds, replayReply, sealReply } from '../kept-reply.ts';

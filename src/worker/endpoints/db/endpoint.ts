@@ -3,7 +3,6 @@
 
 import type { Config } from '../../../shared/config/config.ts';
 import { longFrom } from '../../../shared/pieces.ts';
-import { refusal } from '../../encode/failure.ts';
 import {
   chooseDbFormat,
   createDbHeads,
@@ -11,12 +10,13 @@ import {
   type DbReplyOptions,
 } from '../../encode/formats/db.ts';
 import { jsonType, typedHeaders } from '../../encode/head.ts';
+import { refusal } from '../../failure/failure.ts';
 import { announcesBody } from '../../http/body-announcement.ts';
 import { rulesOf } from '../../http/compat.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { Exchange } from '../../request/exchange.ts';
-import { sendFailure } from '../../request/failure.ts';
 import type { Handler } from '../../request/router.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';
 import { type Asker, workThen } from '../long-requests.ts';

@@ -7,12 +7,12 @@ import {
   decodeTransactionStatement,
   type TransactionStatement,
 } from '../../../shared/sql/transaction-statement.ts';
-import { type Failure, refusal } from '../../encode/failure.ts';
 import { createDriverHeads } from '../../encode/formats/driver.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { parseBasic } from '../../request/basic-credentials.ts';
 import { Exchange } from '../../request/exchange.ts';
-import { sendFailure } from '../../request/failure.ts';
 import type { Handler } from '../../request/router.ts';
 import { readJsonBody } from '../json-body.ts';
 import { type ParsedObject, parseObject } from '../json-text.ts';

@@ -2,9 +2,9 @@
 // Must not know how they are held.
 import type { IncomingMessage } from 'node:http';
 import type { Isolation } from '../../../shared/sql/isolation.ts';
-import { refusal } from '../../encode/failure.ts';
 import type { HeldStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import { refusal } from '../../failure/failure.ts';
 import type { OutgoingReply } from '../../http/outgoing-reply.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { credentialOf } from '../../request/credential.ts';

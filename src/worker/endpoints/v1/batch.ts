@@ -1,10 +1,10 @@
-import { type Failure, refusal } from '../../encode/failure.ts';
 import { chooseV1Batch } from '../../encode/formats/v1-batch.ts';
 import { RowBounds } from '../../encode/kept-reply.ts';
 import type { ResultHeads } from '../../encode/result-heads.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import { Exchange } from '../../request/exchange.ts';
-import { sendFailure } from '../../request/failure.ts';
 import type { Handler } from '../../request/router.ts';
 import { readJsonBody } from '../json-body.ts';
 import { type Asker, workThen } from '../long-requests.ts';

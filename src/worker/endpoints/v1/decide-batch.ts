@@ -4,10 +4,10 @@ import { allAtOnce, longFrom, type Pieces, stepsInPiece } from '../../../shared/
 import { classify } from '../../../shared/sql/classify.ts';
 import { scanStatements } from '../../../shared/sql/statements.ts';
 import { whyNotInPieces, whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
-import { type Failure, refusal } from '../../encode/failure.ts';
 import type { Batch, BatchStep, Expectation } from '../../execution/batch.ts';
 import type { Statement } from '../../execution/preparation.ts';
 import type { Known } from '../../execution/table-effects.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
 import {
   decideInPieces,
   decideStatement,

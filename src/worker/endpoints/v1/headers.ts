@@ -1,6 +1,6 @@
 // What the headers of a request to /v1 ask for, whatever its body may be.
 // Must not know what its body asks for.
-import { type Failure, refusal } from '../../encode/failure.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
 import { chooseMediaType, mediaTypes } from './accept.ts';
 import { checkKey } from './idempotency.ts';
 

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
-import { type Failure, refusal } from '../../encode/failure.ts';
 import type { Batch } from '../../execution/batch.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
 import { type Fields, present } from './fields.ts';
 
 const off = refusal(

@@ -2,9 +2,9 @@
 // Must not know how the supervisor finds it out.
 import type { Caller } from '../../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../../shared/process/messages.ts';
-import { refusal } from '../../encode/failure.ts';
 import { jsonType } from '../../encode/head.ts';
-import { sendFailure } from '../../request/failure.ts';
+import { refusal } from '../../failure/failure.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import type { Handler } from '../../request/router.ts';
 import { sendText } from '../send-text.ts';
 import { noAnswer, watching } from '../watching.ts';

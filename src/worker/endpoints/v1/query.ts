@@ -4,7 +4,6 @@ import {
   scanInPieces,
   scanStatements,
 } from '../../../shared/sql/statements.ts';
-import { type Failure, refusal } from '../../encode/failure.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import type { V1Layout } from '../../encode/formats/v1-cells.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
@@ -15,8 +14,9 @@ import type { HeldStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import type { Statement } from '../../execution/preparation.ts';
 import type { Known } from '../../execution/table-effects.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import { Exchange } from '../../request/exchange.ts';
-import { sendFailure } from '../../request/failure.ts';
 import type { Handler } from '../../request/router.ts';
 import {
   findTransaction,

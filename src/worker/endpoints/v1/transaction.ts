@@ -2,15 +2,15 @@
 // Must not know how statements run in it.
 
 import type { Ending } from '../../../shared/process/commit-endings.ts';
-import { type Failure, refusal } from '../../encode/failure.ts';
 import { chooseToldObject } from '../../encode/formats/told-object.ts';
 import { jsonType } from '../../encode/head.ts';
 import type { HeldStep } from '../../execution/executor.ts';
 import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import { type Failure, refusal } from '../../failure/failure.ts';
+import { sendFailure } from '../../http/failure-reply.ts';
 import { credentialOf } from '../../request/credential.ts';
 import { Exchange } from '../../request/exchange.ts';
-import { sendFailure } from '../../request/failure.ts';
 import type { Handler } from '../../request/router.ts';
 import {
   commitOver,

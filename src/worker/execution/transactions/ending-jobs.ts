@@ -1,8 +1,9 @@
 // COMMIT and ROLLBACK of a transaction that its client holds.
 // Must not know whose turn it is.
 import type { ServerError } from '../../../shared/mysql/packets.ts';
+import type { Outcome } from '../../failure/failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { Outcome, RunEnd } from '../outcome.ts';
+import type { RunEnd } from '../outcome.ts';
 import { ofTransaction, type SessionLease } from '../session-lease.ts';
 import { describeFailure } from '../statement-failure.ts';
 import { type Left, leftBy, type TransactionEnd } from './held-transaction.ts';

@@ -3,11 +3,12 @@
 import { performance } from 'node:perf_hooks';
 import { fetchStatus } from '../../../shared/mysql/commands.ts';
 import { serverStatus } from '../../../shared/mysql/packets.ts';
+import type { Outcome } from '../../failure/failure.ts';
 import { nothingSeen, type Seen, unverified } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import type { Execution } from '../execution.ts';
-import type { Outcome, RunEnd, StopReason } from '../outcome.ts';
+import type { RunEnd, StopReason } from '../outcome.ts';
 import { staleAfterMs } from '../preparation.ts';
 import type { RunEvents, RunSink } from '../run-events.ts';
 import type { RunTimes } from '../run-times.ts';

@@ -10,8 +10,9 @@ import {
 } from '../../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../../shared/mysql/query.ts';
 import { scanStatements } from '../../../shared/sql/statements.ts';
+import type { Outcome } from '../../failure/failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { Outcome, RunEnd } from '../outcome.ts';
+import type { RunEnd } from '../outcome.ts';
 import { findReadOnlyDoubt, needsProof } from '../pipeline/read-only-proof.ts';
 import type { Statement } from '../preparation.ts';
 import type { RunSink } from '../run-events.ts';

@@ -10,7 +10,6 @@ import {
   failures,
   mysqlFailures,
 } from '../../../../../src/shared/failure-codes.ts';
-import { refusal } from '../../../../../src/worker/encode/failure.ts';
 import {
   describeFailed,
   describeRefused,
@@ -19,7 +18,7 @@ import {
   renderAsProblem,
   renderProblem,
 } from '../../../../../src/worker/encode/formats/problem.ts';
-import type { Outcome } from '../../../../../src/worker/execution/outcome.ts';
+import { type Outcome, refusal } from '../../../../../src/worker/failure/failure.ts';
 
 const outcomes: readonly Outcome[] = [
   'not_executed',

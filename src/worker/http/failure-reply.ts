@@ -1,11 +1,12 @@
-// Sends a failure as the format of its path renders it, with the headers that belong to it.
-// Must not know why a request failed, only what is said about it.
-import type { Failure } from '../encode/failure.ts';
-import { headerLines, typedHeaders } from '../encode/head.ts';
-import { endReply } from '../http/linger.ts';
-import type { OutgoingReply } from '../http/outgoing-reply.ts';
+// A failure as a whole reply: rendered as the path's format has it, with the headers that belong to it.
 
-/** What a failure says in headers, beside those of its body. */
+import { headerLines, typedHeaders } from '../encode/head.ts';
+import { type Failure, internalFailure, type Outcome } from '../failure/failure.ts';
+import { endReply } from './linger.ts';
+import type { OutgoingReply } from './outgoing-reply.ts';
+import { resetConnection } from './reset.ts';
+
+/** The headers of a failure beside those of its body. */
 export function failureHeaders({ retryAfterSeconds, allow }: Failure): readonly string[] {
   const headers: string[] = [];
   if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
@@ -31,7 +32,7 @@ export function sendFailure(
     requestId,
     ...moreHeaders,
   ];
-  // Refusals come in crowds. A client that still waits for leave to send its body gets node's own reply.
+  // Refusals come in crowds. A client that waits for 100 (Continue) before it sends its body gets node's own reply.
   const isPlain = response.req.method !== 'HEAD' && response.expectation === 'none';
   if (isPlain && response.shouldKeepAlive) {
     response.sendWhole(failure.status, headerLines(headers), Buffer.from(body).toString('latin1'));
@@ -39,4 +40,12 @@ export function sendFailure(
   }
   response.writeHead(failure.status, headers);
   endReply(response, body);
+}
+
+/** Ends a reply after an exception: with INTERNAL if nothing has left yet, otherwise by a reset, so that no client takes it for whole. */
+export function endWithFault(response: OutgoingReply, requestId: string, outcome: Outcome): void {
+  if (response.destroyed || response.writableEnded) return;
+  response.failureCode = 'INTERNAL';
+  if (response.headersSent) resetConnection(response.socket);
+  else sendFailure(response, internalFailure(outcome), requestId);
 }

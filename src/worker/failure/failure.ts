@@ -1,0 +1,62 @@
+// A failure: why a request got no result, with the status, code, outcome and sentence that its reply has.
+import { type FailureCode, failures } from '../../shared/failure-codes.ts';
+
+/** What became of the statements of a request that got no result. */
+export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
+
+/** A reply that is no result. `message` is for people: no host, no user, no SQL. */
+export type Failure = {
+  readonly status: number;
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly outcome: Outcome;
+  /** Seconds after which a repetition may succeed. */
+  readonly retryAfterSeconds?: number;
+  /** The request may be repeated, whatever became of it. Missing: its code and outcome decide. */
+  readonly mayRepeat?: true;
+  /** The methods that a 405 allows. */
+  readonly allow?: string;
+  /** The part of the request that failed, for formats which report it. */
+  readonly place?: Place;
+};
+
+/** The part of a request that a failure is about. */
+export type Place = {
+  /** The number of its statement, from 0. */
+  readonly statement?: number;
+  /** Where in the SQL, in UTF-16 code units from 0. */
+  readonly offset?: number;
+};
+
+/** The last sentence of a message: what became of the statements. */
+export const consequences: Readonly<Record<Outcome, string>> = {
+  not_executed: 'Nothing was executed.',
+  failed: 'Nothing was changed.',
+  rolled_back: 'Everything was undone.',
+  partial: 'It may have been applied in part: look before you repeat it.',
+  unknown: 'It may or may not have been applied: look before you repeat it.',
+};
+
+/** A request that was refused before any SQL. */
+export function refusal(code: FailureCode, message: string): Failure {
+  return { status: failures[code].status, code, message, outcome: 'not_executed' };
+}
+
+/** A failure of statements that the database may have received. @param reason the first sentences of its message */
+export function failureOnceSent(code: FailureCode, reason: string, outcome: Outcome): Failure {
+  const facts: { readonly status: number; readonly sentStatus?: number } = failures[code];
+  const message = `${reason} ${consequences[outcome]}`;
+  return { status: facts.sentStatus ?? facts.status, code, message, outcome };
+}
+
+/** The failure of a request during which the gateway threw an exception. */
+export function internalFailure(outcome: Outcome): Failure {
+  const reason = 'The gateway made a mistake with this request, and its log says where.';
+  return failureOnceSent('INTERNAL', reason, outcome);
+}
+
+/** A failure as bytes. */
+export type RenderedFailure = { readonly contentType: string; readonly body: string };
+
+/** How a format writes a failure. */
+export type RenderFailure = (failure: Failure, requestId: string) => RenderedFailure;
