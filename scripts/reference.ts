@@ -2,8 +2,8 @@
 // Must not know anything that those tables do not say.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
-import { describeType } from '../src/shared/config/option-values.ts';
 import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';
+import { describeType } from '../src/shared/config/values.ts';
 import {
   type FailureFacts,
   failures,

@@ -1,8 +1,9 @@
 // The command line in, one command out; the only user of minimist.
 // Must not know what a command does.
+
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
-import type { Target } from '../shared/config/config-file.ts';
+import type { Target } from '../shared/config/load-config.ts';
 
 /** What the command line asks for. */
 export type Command =

@@ -1,7 +1,6 @@
 // Runs an instance in this very process, for service managers and containers.
 // Must not know the detached way.
-
-import type { Environment, Target } from '../shared/config/config-file.ts';
+import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';

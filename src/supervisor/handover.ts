@@ -1,8 +1,8 @@
 // What the launcher and the detached supervisor say to each other, and the descriptors it inherits.
 // Must not know what either does.
 
+import type { ListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
-import type { ListenAddress } from '../shared/config/listen-address.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 
 /** Descriptors of the detached supervisor, after stdio and the channel. */

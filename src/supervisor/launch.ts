@@ -1,7 +1,7 @@
 // Starts an instance in the background, waits for its report, and prints nothing.
 // Must not know how an instance lives.
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Environment, Target } from '../shared/config/config-file.ts';
+import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { FromDaemon, ToDaemon } from './handover.ts';

@@ -1,20 +1,20 @@
 // Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
 // Must not know what is started, nor how it is left.
 import { dirname } from 'node:path';
+import { formatListenAddress, isLocal } from '../shared/config/addresses.ts';
 import type { Config, Sections } from '../shared/config/config.ts';
 import {
   type Environment,
   formatFault,
   loadConfig,
   type Target,
-} from '../shared/config/config-file.ts';
+} from '../shared/config/load-config.ts';
 import {
   currentPlace,
   fallbackLog,
   makeDefaultDirectory,
   type Place,
-} from '../shared/config/default-paths.ts';
-import { formatListenAddress, isLocal } from '../shared/config/listen-address.ts';
+} from '../shared/config/machine-defaults.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';

@@ -1,9 +1,9 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
 
+import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
-import { formatListenAddress } from '../shared/config/listen-address.ts';
 import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';

@@ -45,7 +45,7 @@ export const settingMutations: readonly Mutation[] = [
   {
     name: 'insecure-by-default',
     promise: 'a listener beyond loopback needs a token or insecure',
-    file: 'src/shared/config/config-conflicts.ts',
+    file: 'src/shared/config/conflicts.ts',
     before: '!isLocal(listen) && !mayBeGuarded && !insecure,',
     after: '!isLocal(listen) && !mayBeGuarded && insecure,',
     tests: ['test/unit/shared/config/config.test.ts'],
@@ -53,7 +53,7 @@ export const settingMutations: readonly Mutation[] = [
   {
     name: 'keys-forgotten-under-way',
     promise: 'a key is remembered for as long as its request may run',
-    file: 'src/shared/config/config-conflicts.ts',
+    file: 'src/shared/config/conflicts.ts',
     before: 'config.idempotencyKeepMs < config.statementTimeoutMs,',
     after: 'config.idempotencyKeepMs < config.statementTimeoutMs / 2,',
     tests: ['test/unit/shared/config/config.test.ts'],

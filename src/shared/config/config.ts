@@ -1,11 +1,8 @@
 // A section's entries, secrets and surroundings in, a Config or every fault at once out.
 // Must not know files, cluster, http or MySQL.
-import { type Candidates, candidatesOf } from './candidates.ts';
-import { findConflicts } from './config-conflicts.ts';
-import type { CredentialFiles, KeyPair, TlsTexts } from './credentials.ts';
+import { type Candidates, candidatesOf, isLocal } from './addresses.ts';
+import type { CredentialFiles, Credentials, KeyPair, TlsTexts } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
-import { isLocal } from './listen-address.ts';
-import { parseValue, type ValueOf } from './option-values.ts';
 import {
   type FieldOf,
   fieldOf,
@@ -16,6 +13,7 @@ import {
   optionKeys,
   options,
 } from './options.ts';
+import { parseValue, type ValueOf } from './values.ts';
 
 type Defaulted<O extends Option> = O['initial'] extends string ? never : null;
 
@@ -25,25 +23,19 @@ export type Values = {
 };
 
 /** What the table alone does not say: what stands in other places, and what this machine decides. */
-type Composed = {
+type Composed = Credentials & {
   readonly section: string;
   readonly configPath: string;
   readonly database: string;
   /** Its servers, in the order of `host`, and of `-s`. */
   readonly candidates: Candidates;
   readonly user: string;
-  readonly password: string;
   readonly workers: number;
-  readonly tokens: readonly string[];
   /** What stood in `session_key_file`, in base64; null: not set. */
   readonly sessionKey: string | null;
-  /** What stood in the files that `tls_ca`, `tls_cert` and `tls_key` name. */
-  readonly tlsTexts: TlsTexts;
-  /** PEM texts: the keys that stood in `server_public_key`. */
+  /** The keys of the file `server_public_key`, as PEM texts. */
   readonly serverKeys: readonly string[];
-  /** What stood in the files that `https_cert` and `https_key` name; null: plain HTTP. */
-  readonly httpsTexts: KeyPair | null;
-  /** What is read anew on SIGHUP. */
+  /** The files that SIGHUP reads again. */
   readonly credentialFiles: CredentialFiles;
   /** Accepted Host names in lower case without port, IPv6 in brackets; null: any. */
   readonly allowHosts: readonly string[] | null;
@@ -131,16 +123,8 @@ export function withInstance(values: Values, first: Values): Values {
   return { ...values, ...Object.fromEntries(shared) };
 }
 
-/**
- * Composes the settings of one section from its values, frozen; combinations are judged here, all at once.
- * @param isJudged whether the combinations of a key count in this section
- */
-export function composeConfig(
-  values: Values,
-  written: ReadonlySet<string>,
-  around: Surroundings,
-  isJudged: (key: OptionKey) => boolean,
-): { config: Config; faults: readonly TextFault[] } {
+/** Composes the settings of one section from its values, frozen. */
+export function composeConfig(values: Values, around: Surroundings): Config {
   const tokens = around.tokens ?? values.token ?? [];
   const composed: Composed = {
     section: around.section,
@@ -162,8 +146,7 @@ export function composeConfig(
     pidfile: values.pidfile ?? around.pidfile,
     stateDir: values.state_dir ?? around.stateDir,
   };
-  const config: Config = Object.freeze({ ...tabled(values), ...composed });
-  return { config, faults: findConflicts(config, values, written, isJudged) };
+  return Object.freeze({ ...tabled(values), ...composed });
 }
 
 function tabled(values: Values): Tabled {

@@ -1,9 +1,9 @@
 // The files that hold a password, tokens, certificates and keys: read, judged, and read anew when an operator asks.
 // Must not know the other settings, nor who uses what is read.
+
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { findAuthoritiesFault, findLapse, findPairFault } from './certificates.ts';
-import type { Config, Sections } from './config.ts';
-import { isBearerToken } from './config-conflicts.ts';
+import { createSecureContext } from 'node:tls';
 import type { OptionKey } from './options.ts';
 
 /** The keys that name such files. */
@@ -32,8 +32,21 @@ export type TlsTexts = {
 /** PEM texts of a certificate and its key. */
 export type KeyPair = { readonly cert: string; readonly key: string };
 
-/** What can be replaced while an instance runs. */
-export type Credentials = Pick<Config, 'password' | 'tokens' | 'tlsTexts' | 'httpsTexts'>;
+/** The settings that can be replaced while an instance runs. */
+export type Credentials = {
+  readonly password: string;
+  readonly tokens: readonly string[];
+  /** The texts of the files that `tls_ca`, `tls_cert` and `tls_key` name. */
+  readonly tlsTexts: TlsTexts;
+  /** The texts of the files that `https_cert` and `https_key` name. Null: plain HTTP. */
+  readonly httpsTexts: KeyPair | null;
+};
+
+/** A section's settings, as far as a renewal concerns them. */
+type Renewable = Credentials & {
+  readonly section: string;
+  readonly credentialFiles: CredentialFiles;
+};
 
 /** Those of each section, in the sections' order. */
 export type SectionCredentials = readonly [Credentials, ...Credentials[]];
@@ -71,14 +84,14 @@ export function readCredentials(files: CredentialFiles): {
  * Reads the files of all sections anew. Where one is faulty, what it belongs to stays as it was, and the fault is told; so is a
  * certificate that does not serve.
  */
-export function renewCredentials(sections: Sections): {
+export function renewCredentials(sections: readonly [Renewable, ...Renewable[]]): {
   readonly credentials: SectionCredentials;
   readonly faults: readonly SectionFault[];
   readonly lapses: readonly SectionFault[];
 } {
   const faults: SectionFault[] = [];
   const lapses: SectionFault[] = [];
-  const renew = (config: Config): Credentials => {
+  const renew = (config: Renewable): Credentials => {
     const { section } = config;
     const read = readCredentials(config.credentialFiles);
     const { found } = read;
@@ -104,10 +117,10 @@ export function renewCredentials(sections: Sections): {
 }
 
 /** The sections with what was read anew, frozen. */
-export function withCredentials(
-  [config, ...others]: Sections,
+export function withCredentials<Section extends Credentials>(
+  [config, ...others]: readonly [Section, ...Section[]],
   [first, ...rest]: SectionCredentials,
-): Sections {
+): readonly [Section, ...Section[]] {
   return [
     Object.freeze({ ...config, ...first }),
     ...others.map((other, index) => Object.freeze({ ...other, ...rest[index] })),
@@ -120,6 +133,11 @@ export function parseTokens(text: string): readonly string[] {
     .split(/[,\n]/)
     .map((token) => token.trim())
     .filter((token) => token !== '');
+}
+
+/** Whether a text can be a bearer token (RFC 6750, section 2.1). */
+export function isBearerToken(text: string): boolean {
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(text);
 }
 
 /** Others must not read a secret, nor write what we obey. The group may: that is how a service account is let in. */
@@ -142,11 +160,11 @@ function readCredential(
   if (path === null) return null;
   try {
     const { bytes, stats } = readRegularFile(path);
-    const text = decode(bytes);
+    const text = decodeText(bytes);
     const problem =
       secretKeys.has(key) && isOpenToOthers(stats)
         ? 'is open to others: take their rights away (chmod o-rwx)'
-        : text === null
+        : text === null || text.includes('\0')
           ? 'is not a text in UTF-8'
           : null;
     if (problem === null) return text;
@@ -170,10 +188,10 @@ export function readRegularFile(path: string): { readonly bytes: Buffer; readonl
   }
 }
 
-function decode(bytes: Buffer): string | null {
+/** The text of a file; null: it is not UTF-8. */
+export function decodeText(bytes: Buffer): string | null {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return text.includes('\0') ? null : text;
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return null;
   }
@@ -223,7 +241,7 @@ function keyPairOf(
 
 /** Certificates that are whole but do not serve today: their successors may come while the gateway runs. */
 export function findLapses(
-  { tlsTexts, httpsTexts }: Pick<Config, 'tlsTexts' | 'httpsTexts'>,
+  { tlsTexts, httpsTexts }: Pick<Credentials, 'tlsTexts' | 'httpsTexts'>,
   nowMs = Date.now(),
 ): readonly CredentialFault[] {
   const looked = [
@@ -235,4 +253,113 @@ export function findLapses(
     const problem = text === null ? null : findLapse(text, nowMs, which);
     return problem === null ? [] : [{ key, problem }];
   });
+}
+
+/** What is wrong with one half of a pair. `problem` names neither a file nor anything of the key. */
+export type PairFault = { readonly half: 'certificate' | 'key'; readonly problem: string };
+
+const block = /-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----[\s\S]*?-----END \1CERTIFICATE-----/g;
+const noCertificate = 'holds no PEM certificate';
+
+/** Why a certificate (with its chain) and a key cannot be used together; null: they can. Dates are not looked at. */
+export function findPairFault(certificates: string, key: string): PairFault | null {
+  const chain = parseCertificates(certificates);
+  const [leaf] = chain;
+  if (leaf === undefined) return { half: 'certificate', problem: noCertificate };
+  if (chain.includes(null)) return { half: 'certificate', problem: 'holds a broken certificate' };
+  const parsed = parseKey(key);
+  if (typeof parsed === 'string') return { half: 'key', problem: parsed };
+  if (leaf?.checkPrivateKey(parsed) !== true) {
+    return { half: 'certificate', problem: 'and its key do not belong together' };
+  }
+  try {
+    createSecureContext({ cert: certificates, key });
+    return null;
+  } catch (error) {
+    // What OpenSSL's security level does not take: `ee key too small`, `ca md too weak`.
+    return { half: 'certificate', problem: `is refused by TLS (${reasonOf(error)})` };
+  }
+}
+
+/** Why a text is no list of certificates to trust; null: it is. Node itself would take anything, and trust nobody. */
+export function findAuthoritiesFault(certificates: string): string | null {
+  const all = parseCertificates(certificates);
+  if (all.length === 0) return noCertificate;
+  return all.includes(null) ? 'holds a broken certificate' : null;
+}
+
+/**
+ * Why the certificate does not serve at a moment, with the date; null: it does, or it is none. Of a pair only the first
+ * one counts, its owner's; of a list to trust, any that serves is enough.
+ */
+export function findLapse(
+  certificates: string,
+  nowMs: number,
+  which: 'first' | 'any',
+): string | null {
+  const all = parseCertificates(certificates);
+  const lapses = (which === 'first' ? all.slice(0, 1) : all).map((one) =>
+    one === null ? null : lapseOf(one, nowMs),
+  );
+  return lapses.every((lapse) => lapse !== null) ? (lapses[0] ?? null) : null;
+}
+
+function lapseOf(certificate: X509Certificate, nowMs: number): string | null {
+  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  if (nowMs > to) return `has expired on ${new Date(to).toISOString()}`;
+  if (nowMs < from) return `is not valid before ${new Date(from).toISOString()}`;
+  return null;
+}
+
+/** Every certificate of a text; null for one that cannot be read. */
+function parseCertificates(text: string): readonly (X509Certificate | null)[] {
+  return [...text.matchAll(block)].map(([pem]) => {
+    try {
+      return new X509Certificate(pem);
+    } catch {
+      return null;
+    }
+  });
+}
+
+function parseKey(key: string): KeyObject | string {
+  // In both of its forms an encrypted key says so; node's error for it has no code of its own.
+  if (key.includes('ENCRYPTED')) return 'is encrypted: nobody is there to type its passphrase';
+  try {
+    return createPrivateKey(key);
+  } catch {
+    return 'holds no PEM private key';
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { reason, code } = error as { reason?: string; code?: string };
+  return reason ?? code ?? 'unknown reason';
+}
+
+const leastBytes = 32;
+/** Whoever names a log or a disk by mistake is told so. */
+const mostBytes = 64 * 1024;
+
+/** A key, or what is wrong with its file; never what stands in it. */
+export type SessionKey =
+  | { readonly ok: true; readonly key: string }
+  | { readonly ok: false; readonly problem: string };
+
+/** Reads the key, every byte of the file, and returns it in base64, as messages between processes carry it. */
+export function readSessionKey(path: string): SessionKey {
+  try {
+    const { bytes, stats } = readRegularFile(path);
+    const problem = isOpenToOthers(stats)
+      ? 'is open to others: take their rights away (chmod o-rwx)'
+      : bytes.length < leastBytes
+        ? `holds fewer than ${leastBytes} bytes`
+        : bytes.length > mostBytes
+          ? `holds more than ${mostBytes} bytes`
+          : null;
+    return problem === null ? { ok: true, key: bytes.toString('base64') } : { ok: false, problem };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { ok: false, problem: `cannot be read (${code ?? message})` };
+  }
 }

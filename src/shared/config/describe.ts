@@ -1,10 +1,16 @@
 // Settings in words: the reference of all keys, and one section's effective values with its secrets masked.
 // Must not know how a section is read.
-import { formatCandidate } from './candidates.ts';
+import { formatCandidate, formatListenAddress } from './addresses.ts';
 import type { Config } from './config.ts';
-import { formatListenAddress } from './listen-address.ts';
-import { describeType, formatValue } from './option-values.ts';
-import { isOfInstance, type Option, type OptionKey, optionKeys, options } from './options.ts';
+import {
+  fieldOf,
+  isOfInstance,
+  type Option,
+  type OptionKey,
+  optionKeys,
+  options,
+} from './options.ts';
+import { describeType, formatValue } from './values.ts';
 
 /** The reference of every key, as a Markdown table. */
 export function describeOptions(): string {
@@ -56,7 +62,7 @@ function effectiveValue(config: Config, key: OptionKey): string | null | undefin
     case 'allow_origins':
       return config.allowOrigins.length === 0 ? null : config.allowOrigins.join(', ');
     default: {
-      const value = config[fields[key]];
+      const value = config[fieldOf(key)];
       return value === null ? null : formatValue(options[key].type, value);
     }
   }
@@ -82,53 +88,3 @@ function describeServers(
       return key satisfies never;
   }
 }
-
-const fields = {
-  database: 'database',
-  user: 'user',
-  reads: 'reads',
-  max_lag: 'maxLagMs',
-  failover_wait: 'failoverWaitMs',
-  tls: 'tls',
-  tls_ca: 'tlsCa',
-  tls_cert: 'tlsCert',
-  tls_key: 'tlsKey',
-  server_public_key: 'serverPublicKey',
-  init_sql: 'initSql',
-  listen_mode: 'listenMode',
-  workers: 'workers',
-  gateways: 'gateways',
-  pool: 'pool',
-  max_wait: 'maxWaitMs',
-  queue: 'queue',
-  coalesce: 'coalesce',
-  statement_timeout: 'statementTimeoutMs',
-  drain_timeout: 'drainTimeoutMs',
-  keepalive_timeout: 'keepaliveTimeoutMs',
-  buffer: 'bufferBytes',
-  compress: 'compress',
-  max_request_bytes: 'maxRequestBytes',
-  max_rows: 'maxRows',
-  max_result_bytes: 'maxResultBytes',
-  max_columns: 'maxColumns',
-  read_only: 'readOnly',
-  session_reset: 'sessionReset',
-  multi_statements: 'multiStatements',
-  idempotency_table: 'idempotencyTable',
-  idempotency_keep: 'idempotencyKeepMs',
-  transaction_idle_timeout: 'transactionIdleTimeoutMs',
-  transaction_timeout: 'transactionTimeoutMs',
-  session_key_file: 'sessionKeyFile',
-  https_cert: 'httpsCert',
-  https_key: 'httpsKey',
-  insecure: 'insecure',
-  console: 'console',
-  compat: 'compat',
-  drivers: 'drivers',
-  log: 'log',
-  log_level: 'logLevel',
-  access_log: 'accessLog',
-  slow_query: 'slowQueryMs',
-  pidfile: 'pidfile',
-  state_dir: 'stateDir',
-} as const satisfies Partial<Record<OptionKey, keyof Config>>;

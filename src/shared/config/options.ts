@@ -11,7 +11,7 @@ import {
   table,
   text,
   type ValueType,
-} from './option-types.ts';
+} from './values.ts';
 
 /** One key. `initial` is the default as one would write it; null: none, or computed as `computed` says. */
 export type Option = {
@@ -356,7 +356,9 @@ type UnitOf<K extends OptionKey> = (typeof options)[K]['type']['kind'] extends k
   : '';
 
 /** What a key's value is called in the code: in camel case, with the unit behind what has one. */
-export type FieldOf<K extends OptionKey> = `${CamelCase<K>}${UnitOf<K>}`;
+export type FieldOf<K extends OptionKey> = K extends OptionKey
+  ? `${CamelCase<K>}${UnitOf<K>}`
+  : never;
 
 const units: Readonly<Record<string, string>> = {
   duration: 'Ms',

@@ -1,7 +1,7 @@
 // --check's questions to the databases: every server of every section is asked, described, and its connections are counted.
 // Must not know what else --check looks at, nor where it is printed.
 
-import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/candidates.ts';
+import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
 import { type LedgerTable, parseLedgerTable } from '../../shared/idempotency-table.ts';
 import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';

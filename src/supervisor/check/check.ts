@@ -2,17 +2,17 @@
 // Must not know how an instance is run.
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
+import { formatListenAddress } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
+import { describeConfig } from '../../shared/config/describe.ts';
 import {
   type Environment,
   type Fault,
   formatFault,
   loadConfig,
   type Target,
-} from '../../shared/config/config-file.ts';
-import { currentPlace, runDirectory } from '../../shared/config/default-paths.ts';
-import { describeConfig } from '../../shared/config/describe.ts';
-import { formatListenAddress } from '../../shared/config/listen-address.ts';
+} from '../../shared/config/load-config.ts';
+import { currentPlace, runDirectory } from '../../shared/config/machine-defaults.ts';
 import { describeCreation } from '../../shared/idempotency-table.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { findObstacle } from '../../shared/process/line-writer.ts';

@@ -1,7 +1,7 @@
 // Short connections to one MySQL server: what kind it is, how many connections it admits, what its table of keys is like.
 // Must not know what is done with the answer; for --check alone.
 
-import type { Candidate } from '../../shared/config/candidates.ts';
+import type { Candidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
 import type { LedgerTable } from '../../shared/idempotency-table.ts';

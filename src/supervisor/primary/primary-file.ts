@@ -11,7 +11,7 @@ import {
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../shared/config/config.ts';
-import { currentPlace, makeStateDirectory } from '../../shared/config/default-paths.ts';
+import { currentPlace, makeStateDirectory } from '../../shared/config/machine-defaults.ts';
 import {
   formatPrimaryMemory,
   type PrimaryMemory,

@@ -1,5 +1,5 @@
 // The order by which `dbhttpd --primary` has a running instance take another primary, and its answer: one line each way at the phase socket.
-import { formatCandidate } from '../../shared/config/candidates.ts';
+import { formatCandidate } from '../../shared/config/addresses.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { RememberedPrimary } from '../../shared/servers/primary-memory.ts';
 import type { Overridden, PrimaryMemories } from './primary-memories.ts';

@@ -1,15 +1,15 @@
 // --primary: an operator names the primary once. The command tells the running instance, or else writes the file.
 // It decides nothing: it looks at the server, so that the memory has its identity, and says what it has set.
 import { dirname } from 'node:path';
-import { type Candidate, formatCandidate, parseHosts } from '../../shared/config/candidates.ts';
+import { type Candidate, formatCandidate, parseHosts } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
 import {
   type Environment,
   formatFault,
   loadConfig,
   type Target,
-} from '../../shared/config/config-file.ts';
-import { currentPlace, makeDefaultDirectory } from '../../shared/config/default-paths.ts';
+} from '../../shared/config/load-config.ts';
+import { currentPlace, makeDefaultDirectory } from '../../shared/config/machine-defaults.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { escapeControl } from '../../shared/process/log.ts';
 import { describePrimary, overridePrimary } from '../../shared/servers/primary-memory.ts';

@@ -1,7 +1,7 @@
 // One server of a section as a worker uses it: pool, pipeline, control, probe and catalogue as one thing.
 // Must not know the section's other servers, nor requests.
 import { performance } from 'node:perf_hooks';
-import { type Candidate, formatCandidate } from '../../shared/config/candidates.ts';
+import { type Candidate, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Credentials } from '../../shared/config/credentials.ts';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';

@@ -17,7 +17,7 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { currentPlace, fallbackLog } from '../../../src/shared/config/default-paths.ts';
+import { currentPlace, fallbackLog } from '../../../src/shared/config/machine-defaults.ts';
 import { type Daemon, daemonFor, runCommand } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 

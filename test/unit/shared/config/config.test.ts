@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Config, Sections } from '../../../../src/shared/config/config.ts';
-import { formatFault, type Loaded, loadConfig } from '../../../../src/shared/config/config-file.ts';
-import type { Place } from '../../../../src/shared/config/default-paths.ts';
 import { describeConfig, describeOptions } from '../../../../src/shared/config/describe.ts';
+import { formatFault, type Loaded, loadConfig } from '../../../../src/shared/config/load-config.ts';
+import type { Place } from '../../../../src/shared/config/machine-defaults.ts';
 import { optionKeys } from '../../../../src/shared/config/options.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-config-'));

@@ -15,7 +15,7 @@ import {
   fallbackLog,
   logDirectory,
   runDirectory,
-} from '../../../../src/shared/config/default-paths.ts';
+} from '../../../../src/shared/config/machine-defaults.ts';
 import { exitCodes } from '../../../../src/shared/process/exit-codes.ts';
 import { parseArguments } from '../../../../src/supervisor/arguments.ts';
 import { accessLogPath } from '../../../../src/worker/observe/access-log.ts';

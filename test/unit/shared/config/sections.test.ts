@@ -5,11 +5,11 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { formatCandidate } from '../../../../src/shared/config/candidates.ts';
+import { formatCandidate } from '../../../../src/shared/config/addresses.ts';
 import type { Sections } from '../../../../src/shared/config/config.ts';
-import { formatFault, loadConfig } from '../../../../src/shared/config/config-file.ts';
 import { renewCredentials, withCredentials } from '../../../../src/shared/config/credentials.ts';
 import { describeConfig } from '../../../../src/shared/config/describe.ts';
+import { formatFault, loadConfig } from '../../../../src/shared/config/load-config.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-sections-'));
 after(() => rmSync(directory, { recursive: true }));

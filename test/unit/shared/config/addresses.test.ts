@@ -7,7 +7,7 @@ import {
   findRepeated,
   formatCandidate,
   parseHosts,
-} from '../../../../src/shared/config/candidates.ts';
+} from '../../../../src/shared/config/addresses.ts';
 
 function named(text: string, port = 3306): readonly string[] {
   const hosts = parseHosts(text);

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readSessionKey } from '../../../../src/shared/config/session-key.ts';
+import { readSessionKey } from '../../../../src/shared/config/credentials.ts';
 import { createWorkspace } from '../../../support/workspace.ts';
 
 const workspace = createWorkspace('session-key', () => undefined);

@@ -1,9 +1,7 @@
 // One key's text in, its typed value or the problem out.
 // Must not know the table of keys, nor what a value means. Problems never repeat the value: it may be a secret.
 import { isAbsolute, normalize } from 'node:path';
-import { type HostItem, parseHosts } from './candidates.ts';
-import { type ListenAddress, parseListenAddress } from './listen-address.ts';
-import type { ValueType } from './option-types.ts';
+import { type HostItem, type ListenAddress, parseHosts, parseListenAddress } from './addresses.ts';
 
 /** The type that a key's value has once parsed. */
 export type ValueOf<T extends ValueType> = T extends {
@@ -156,3 +154,40 @@ export function describeType(type: ValueType): string {
       return type satisfies never;
   }
 }
+
+/** What a key's value may be, with its range; durations in ms, sizes in bytes. */
+export type ValueType =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'sql' }
+  | { readonly kind: 'path' }
+  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
+  | { readonly kind: 'duration'; readonly min: number; readonly max: number }
+  | { readonly kind: 'size'; readonly min: number; readonly max: number }
+  | { readonly kind: 'mode' }
+  | { readonly kind: 'flag' }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] }
+  | { readonly kind: 'list' }
+  | { readonly kind: 'address' }
+  | { readonly kind: 'hosts' }
+  | { readonly kind: 'table' };
+
+/** Any text. */
+export const text = { kind: 'text' } as const;
+/** An absolute path. */
+export const path = { kind: 'path' } as const;
+/** A table's name, alone or behind its database's and a point. */
+export const table = { kind: 'table' } as const;
+/** `on` or `off`. */
+export const flag = { kind: 'flag' } as const;
+/** Texts, comma-separated. */
+export const list = { kind: 'list' } as const;
+/** A whole number; both ends belong to the range. */
+export const integer = <const T extends number>(min: T, max: number) =>
+  ({ kind: 'integer', min, max }) as const;
+/** A time with its unit; the range in ms. */
+export const duration = (min: number, max: number) => ({ kind: 'duration', min, max }) as const;
+/** A size with its unit; the range in bytes. */
+export const size = (min: number, max: number) => ({ kind: 'size', min, max }) as const;
+/** One of some words. */
+export const choice = <const C extends readonly string[]>(...choices: C) =>
+  ({ kind: 'choice', choices }) as const;

@@ -1,7 +1,14 @@
-// Where pidfile, log and lasting state are unless the configuration says otherwise.
-// Must not know the configuration.
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+// What the machine decides if the configuration does not: the directories of pidfile, log and state, and the number of processors.
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs';
+import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /** Who asks, and what there is; handed in so that the rule can be tested. */
@@ -107,4 +114,34 @@ export function makeStateDirectory(directory: string, place: Place): void {
 /** The log of failures that happen before a section's own log is known. */
 export function fallbackLog(place: Place): string {
   return join(logDirectory(place), 'dbhttpd.log');
+}
+
+/** The number of processors that this process may use, by cores, affinity and cgroup quota. At least 1; a quota of 1.5 counts as 2. */
+export function processorCount(): number {
+  return Math.max(1, Math.min(availableParallelism(), Math.ceil(Math.min(quotaV2(), quotaV1()))));
+}
+
+/** cgroup v2: the smallest quota on the way up from this process's group. */
+function quotaV2(): number {
+  const own = /^0::(.*)$/m.exec(readText('/proc/self/cgroup') ?? '')?.[1] ?? '/';
+  let quota = Number.POSITIVE_INFINITY;
+  for (let group = own; ; group = dirname(group)) {
+    const limit = /^(\d+) (\d+)/.exec(readText(join('/sys/fs/cgroup', group, 'cpu.max')) ?? '');
+    if (limit !== null) quota = Math.min(quota, Number(limit[1]) / Number(limit[2]));
+    if (group === '/' || group === '.') return quota;
+  }
+}
+
+function quotaV1(): number {
+  const quota = Number(readText('/sys/fs/cgroup/cpu/cpu.cfs_quota_us') ?? -1);
+  const period = Number(readText('/sys/fs/cgroup/cpu/cpu.cfs_period_us') ?? 0);
+  return quota > 0 && period > 0 ? quota / period : Number.POSITIVE_INFINITY;
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
 }

@@ -10,7 +10,7 @@ import {
   findAuthoritiesFault,
   findLapse,
   findPairFault,
-} from '../../../../src/shared/config/certificates.ts';
+} from '../../../../src/shared/config/credentials.ts';
 import { createAuthority, type PairFiles } from '../../../support/certificates.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-certificates-'));

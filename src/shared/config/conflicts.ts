@@ -1,31 +1,19 @@
 // Combinations of settings that cannot be meant, each with the key to change.
 // Must not know how the settings were read.
 import { normalize } from 'node:path';
-import { findRepeated } from './candidates.ts';
+import { findRepeated, isLocal, isLoopbackName } from './addresses.ts';
 import type { Config, Values } from './config.ts';
-import type { TextFault } from './ini-section.ts';
-import { isLocal, isLoopbackName } from './listen-address.ts';
+import { isBearerToken } from './credentials.ts';
 import type { OptionKey } from './options.ts';
 
 type Rule = readonly [broken: boolean, key: OptionKey, problem: string];
 
-const tokenSyntax = /^[A-Za-z0-9._~+/-]+=*$/;
-
-/** Whether a text can be a bearer token (RFC 6750, section 2.1). */
-export function isBearerToken(text: string): boolean {
-  return tokenSyntax.test(text);
-}
-
-/**
- * Every broken rule; `written` are the keys that stand in the file, so that a default conflicts with nothing.
- * @param isJudged whether the rules of a key hold for this section
- */
+/** Every broken rule. @param written the keys that the file contains: a default conflicts with nothing */
 export function findConflicts(
   config: Config,
   values: Values,
   written: ReadonlySet<string>,
-  isJudged: (key: OptionKey) => boolean,
-): readonly TextFault[] {
+): readonly { readonly key: OptionKey; readonly problem: string }[] {
   const rules: readonly Rule[] = [
     ...required(written),
     ...towardsMysql(config, values, written),
@@ -48,9 +36,7 @@ export function findConflicts(
       'is shorter than `statement_timeout`: a key would be forgotten while its request runs, and that executed twice',
     ],
   ];
-  return rules
-    .filter(([isBroken, key]) => isBroken && isJudged(key))
-    .map(([, key, problem]) => ({ key, line: null, problem }));
+  return rules.filter(([isBroken]) => isBroken).map(([, key, problem]) => ({ key, problem }));
 }
 
 /** The pidfile and what an instance keeps beside it. */

@@ -12,7 +12,7 @@ import {
   type Place,
   runDirectory,
   stateDirectory,
-} from '../../../../src/shared/config/default-paths.ts';
+} from '../../../../src/shared/config/machine-defaults.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-places-'));
 after(() => rmSync(directory, { recursive: true }));
