@@ -1,6 +1,5 @@
 // One section with all that endpoints need to serve it, and what is counted of it.
 // Must not know the endpoints, nor the other sections.
-
 import { performance } from 'node:perf_hooks';
 import type { Sample } from '../shared/observe/metrics.ts';
 import type { ServerVerdict } from '../shared/observe/stats.ts';
@@ -9,6 +8,7 @@ import { asciiJson } from './encode/ascii-json.ts';
 import type { RowModule } from './encode/row-module.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
+import { StalledReaders } from './http/slow-readers.ts';
 import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
@@ -16,7 +16,7 @@ import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
 import type { ExchangeContext } from './request/exchange.ts';
 import type { LongWork } from './request/long-work.ts';
-import { createStalledReaders } from './request/stalled-in-section.ts';
+import type { Backend } from './servers/backend.ts';
 import type { Section } from './servers/section.ts';
 
 /** What all sections of a worker share. */
@@ -144,3 +144,32 @@ function describeLoad({ config, backends }: Section): LogFields {
 
 /** What is told of readiness while the gateway stops. */
 export const stopping = { isReady: false, code: 'STOPPING', errno: null } as const;
+
+/** Readers that are given up are told in the log so often at most. */
+const stalledLogMs = 10_000;
+
+/** Readers that are slow, and transactions that clients hold, keep half of a pool at most from those who wait. */
+export function createStalledReaders(
+  backends: readonly Backend[],
+  onGivenUp: (count: number) => void,
+  log: Log,
+): StalledReaders {
+  let lastTold = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return new StalledReaders({
+    othersWait: () => backends.some(({ pool }) => pool.queue.length > 0),
+    mostHeld: () => Math.max(0, Math.min(...backends.map(({ share }) => share.room))),
+    onGivenUp: (count) => {
+      onGivenUp(count);
+      untold += count;
+      const now = performance.now();
+      if (now - lastTold < stalledLogMs) return;
+      log.warn('slow readers held connections while requests waited', {
+        reset: untold,
+        pool: backends[0]?.pool.observations().size ?? 0,
+      });
+      lastTold = now;
+      untold = 0;
+    },
+  });
+}

@@ -31,14 +31,12 @@ import {
   HeldTransactions,
   type TransactionOwner,
 } from './execution/transactions/held-transactions.ts';
-import { clientTimeouts } from './http/client-timeouts.ts';
-import { rulesOf } from './http/compat.ts';
-import { decideConnectionLimit, openFilesLimit } from './http/connection-limit.ts';
 import { acceptForwarded, type ForwardedConnections } from './http/forwarded-connections.ts';
+import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
 import { replaceKeyPair } from './http/plain-or-tls.ts';
-import { createRequestIds } from './http/request-ids.ts';
+import { createRequestIds } from './http/request.ts';
 import { createHttpServer } from './http/server.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
@@ -48,6 +46,7 @@ import { RecentErrors } from './observe/recent-errors.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { StatementTable } from './observe/statement-table.ts';
 import { WorkerMetrics } from './observe/worker-metrics.ts';
+import { rulesOf } from './request/compat.ts';
 import { varyHeaders } from './request/cors.ts';
 import type { Exchange } from './request/exchange.ts';
 import { createTokenGuard } from './request/guard.ts';

@@ -21,10 +21,10 @@ export const boundMutations: readonly Mutation[] = [
   {
     name: 'chunk-extension-mebibyte',
     promise: 'the line of a chunk has at most 1 KiB',
-    file: 'src/worker/http/body-frame.ts',
+    file: 'src/worker/http/request-syntax.ts',
     before: 'const mostSizeLineBytes = 1024;',
     after: 'const mostSizeLineBytes = 1024 * 1024;',
-    tests: ['test/unit/worker/http/body-frame.test.ts'],
+    tests: ['test/unit/worker/http/request-syntax-body.test.ts'],
   },
   {
     name: 'headers-of-16-kib-refused',
@@ -32,6 +32,6 @@ export const boundMutations: readonly Mutation[] = [
     file: 'src/worker/http/intake.ts',
     before: '(found - line > this.#maxHeadersBytes ?',
     after: '(found - line >= this.#maxHeadersBytes ?',
-    tests: ['test/unit/worker/http/header-limits.test.ts'],
+    tests: ['test/unit/worker/http/intake-limits.test.ts'],
   },
 ];

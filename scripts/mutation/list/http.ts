@@ -5,7 +5,7 @@ export const httpMutations: readonly Mutation[] = [
   {
     name: 'header-101',
     promise: 'a request has at most 100 headers',
-    file: 'src/worker/http/request-head.ts',
+    file: 'src/worker/http/request.ts',
     before: 'if (rawHeaders.length > 2 * mostHeaders && !isPassedOn)',
     after: 'if (rawHeaders.length > 2 * mostHeaders + 2 && !isPassedOn)',
     tests: ['test/unit/worker/http/request-head.test.ts'],
@@ -13,7 +13,7 @@ export const httpMutations: readonly Mutation[] = [
   {
     name: 'two-authorizations',
     promise: 'a request with two Authorization headers is refused',
-    file: 'src/worker/http/request-head.ts',
+    file: 'src/worker/http/request.ts',
     before: "['host', 'authorization', 'content-type'].map",
     after: "['host', 'content-type'].map",
     tests: ['test/unit/worker/http/request-head.test.ts'],
@@ -21,7 +21,7 @@ export const httpMutations: readonly Mutation[] = [
   {
     name: 'port-beyond-65535',
     promise: 'a Host with a port that is none is refused',
-    file: 'src/worker/http/request-head.ts',
+    file: 'src/worker/http/request.ts',
     before: 'if (match === null || Number(match[4] ?? 0) > 65_535) return null;',
     after: 'if (match === null) return null;',
     tests: ['test/unit/worker/http/request-head.test.ts'],
@@ -29,25 +29,25 @@ export const httpMutations: readonly Mutation[] = [
   {
     name: 'body-of-the-limit-refused',
     promise: 'a body in chunks of exactly max_request_bytes is taken',
-    file: 'src/worker/http/body.ts',
+    file: 'src/worker/http/request.ts',
     before: 'if (body.length <= maxBytes) return;',
     after: 'if (body.length < maxBytes) return;',
-    tests: ['test/unit/worker/http/body.test.ts'],
+    tests: ['test/unit/worker/http/request-body.test.ts'],
   },
   {
     name: 'url-of-the-limit-refused',
     promise: 'a URL of exactly max_request_bytes is taken',
-    file: 'src/worker/http/request-line.ts',
+    file: 'src/worker/http/request-syntax.ts',
     before: 'return version - 1 - target > maxUrlBytes ?',
     after: 'return version - 1 - target >= maxUrlBytes ?',
-    tests: ['test/unit/worker/http/request-line.test.ts'],
+    tests: ['test/unit/worker/http/request-syntax-line.test.ts'],
   },
   {
     name: 'two-spaces',
     promise: 'the parts of a request line are separated by one space',
-    file: 'src/worker/http/request-line.ts',
+    file: 'src/worker/http/request-syntax.ts',
     before: 'if (bytes.indexOf(space, target) !== version - 1) return notOneSpace;',
     after: 'if (bytes[target] === space) return notOneSpace;',
-    tests: ['test/unit/worker/http/request-line.test.ts'],
+    tests: ['test/unit/worker/http/request-syntax-line.test.ts'],
   },
 ];

@@ -5,7 +5,7 @@ import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import { renderDriverFailure } from '../encode/formats/driver-error.ts';
 import { renderPlainFailure, renderProblem } from '../encode/formats/problem.ts';
 import type { RenderFailure } from '../failure/failure.ts';
-import type { Rules } from '../http/compat.ts';
+import type { Rules } from '../request/compat.ts';
 import type { Handler, Route } from '../request/router.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
 import type { DriverHandlers } from './planetscale/endpoint.ts';

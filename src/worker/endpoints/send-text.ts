@@ -1,6 +1,6 @@
 // A short text as the whole of a reply.
 // Must not know what it says.
-import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import type { OutgoingReply } from '../http/reply.ts';
 
 /** Answers with a text. Nothing may have been sent before, but for headers that were set. */
 export function sendText(

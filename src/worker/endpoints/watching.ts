@@ -6,8 +6,7 @@ import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import { jsonType } from '../encode/head.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
-import { sendFailure } from '../http/failure-reply.ts';
-import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import { type OutgoingReply, sendFailure } from '../http/reply.ts';
 import type { Handler } from '../request/router.ts';
 import { sendText } from './send-text.ts';
 

@@ -4,11 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
-import type { HeldBytes } from './held-bytes.ts';
-import { Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';
+import { type HeldBytes, Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
-import type { OutgoingReply } from './outgoing-reply.ts';
-import type { TurnTaker } from './turns.ts';
+import type { OutgoingReply } from './reply.ts';
 
 /** A request and its reply. */
 export type Exchange = {
@@ -150,5 +148,44 @@ export class Clients implements Iterable<Client> {
 
   [Symbol.iterator](): Iterator<Client> {
     return this.#all[Symbol.iterator]();
+  }
+}
+
+/** Whoever has something to do. */
+export interface TurnTaker {
+  takeTurn(): void;
+}
+
+/** A refusal takes about a tenth of a millisecond. */
+const mostPerTurn = 16;
+
+/** First come, first served. */
+export class Turns {
+  #waiting: TurnTaker[] = [];
+  #left = mostPerTurn;
+  #isPlanned = false;
+
+  /** Has it take its turn, once: now, or when there is one left. */
+  await(taker: TurnTaker): void {
+    this.#planNext();
+    if (this.#left === 0) {
+      this.#waiting.push(taker);
+      return;
+    }
+    this.#left -= 1;
+    taker.takeTurn();
+  }
+
+  #planNext(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    setImmediate(() => {
+      this.#isPlanned = false;
+      const now = this.#waiting.slice(0, mostPerTurn);
+      this.#waiting = this.#waiting.slice(mostPerTurn);
+      this.#left = mostPerTurn - now.length;
+      if (now.length > 0) this.#planNext();
+      for (const taker of now) taker.takeTurn();
+    });
   }
 }

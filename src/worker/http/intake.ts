@@ -1,11 +1,85 @@
 // What comes in on one connection, cut into requests before node's parser sees it: one at a time, each head whole,
 // strict in form and bounded in length, and nothing behind it. Must not know what requests say, nor how they are answered.
+
 import type { IncomingMessage } from 'node:http';
 import { type Failure, refusal } from '../failure/failure.ts';
-import { type BodyFrame, frameOf } from './body-frame.ts';
-import { ByteCollector } from './byte-collector.ts';
-import type { HeldBytes, Holder } from './held-bytes.ts';
-import { checkRequestLine, checkUnfinishedLine } from './request-line.ts';
+import { type Indexed, IndexedSet } from '../indexed-set.ts';
+import {
+  type BodyFrame,
+  checkRequestLine,
+  checkUnfinishedLine,
+  frameOf,
+} from './request-syntax.ts';
+
+/** Grows by doubling, so that any number of pieces costs as much as twice their bytes. */
+export class ByteCollector {
+  length = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+
+  /** Takes a piece. The first one is kept as it is: nobody may write to it afterwards. */
+  append(piece: Buffer): void {
+    const needed = this.length + piece.length;
+    if (this.length === 0) {
+      this.#bytes = piece;
+    } else {
+      if (needed > this.#bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.length, 1024));
+        this.#bytes.copy(larger, 0, 0, this.length);
+        this.#bytes = larger;
+      }
+      piece.copy(this.#bytes, this.length);
+    }
+    this.length = needed;
+  }
+
+  /** All of them, valid until the next piece is taken. */
+  bytes(): Buffer {
+    return this.#bytes.length === this.length ? this.#bytes : this.#bytes.subarray(0, this.length);
+  }
+}
+
+/** Whose bytes are counted. */
+export interface Holder extends Indexed {
+  /** Written by HeldBytes alone. */
+  heldBytes: number;
+  /** There is no room for it: it must hold nothing when this returns. */
+  giveUp(): void;
+}
+
+/** What is left over after some had to go: else the next byte would have to find the next one. */
+const roomAfterwards = 3 / 4;
+
+/** The bytes of one worker's clients. */
+export class HeldBytes {
+  readonly #holders = new IndexedSet<Holder>();
+  readonly #limit: number;
+  #total = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** A holder holds so much from now on. Beyond the limit those with the average and more go, the oldest first. */
+  note(holder: Holder, bytes: number): void {
+    this.#total += bytes - holder.heldBytes;
+    holder.heldBytes = bytes;
+    if (bytes === 0) this.#holders.delete(holder);
+    else if (!this.#holders.has(holder)) this.#holders.add(holder);
+    if (this.#total > this.#limit) this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    const average = this.#total / this.#holders.size;
+    for (const holder of this.#holders) {
+      if (this.#total <= this.#limit * roomAfterwards) return;
+      if (holder.heldBytes >= average) holder.giveUp();
+    }
+  }
+}
 
 /** All headers of a request together, like node's own default. */
 export const mostHeadersBytes = 16 * 1024;

@@ -9,8 +9,8 @@ import {
   noInternals,
   tellsTakenBytes,
 } from './node-internals.ts';
-import type { OutgoingReply } from './outgoing-reply.ts';
 import { Peers } from './peers.ts';
+import type { OutgoingReply } from './reply.ts';
 import { createHttpServer, type RequestHandler } from './server.ts';
 
 /** What was found. */

@@ -2,12 +2,11 @@
 // Must not know what is done with a request.
 import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { ClientTimeouts } from './client-timeouts.ts';
-import type { ConnectionLimit } from './connection-limit.ts';
 import { mostHeadersBytes } from './intake.ts';
-import { createServer } from './node-http.ts';
-import { OutgoingReply } from './outgoing-reply.ts';
+import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
+import { createServer } from './node-internals.ts';
 import type { Peers } from './peers.ts';
+import { OutgoingReply } from './reply.ts';
 
 /** What bounds the server, and whether it speaks TLS. */
 export type HttpSettings = {

@@ -4,18 +4,24 @@ import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
-import { endWithFailure, syntaxFailure } from './bare-failure.ts';
-import { type Client, Clients, type Exchange } from './clients.ts';
-import { sendFailure } from './failure-reply.ts';
-import { HeldBytes } from './held-bytes.ts';
-import { keepFromParser, type NodeInternals, sourceOf } from './node-internals.ts';
-import type { Expectation, OutgoingReply } from './outgoing-reply.ts';
+import { type Client, Clients, type Exchange, Turns } from './clients.ts';
+import { HeldBytes } from './intake.ts';
+import {
+  keepFromParser,
+  type NodeInternals,
+  relayConnections,
+  sourceOf,
+} from './node-internals.ts';
 import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
-import { relayConnections } from './relayed-socket.ts';
-import { createRequestIds } from './request-ids.ts';
-import { resetConnection } from './reset.ts';
-import { StallWatch } from './stall-watch.ts';
-import { Turns } from './turns.ts';
+import {
+  type Expectation,
+  endWithFailure,
+  type OutgoingReply,
+  resetConnection,
+  sendFailure,
+  syntaxFailure,
+} from './reply.ts';
+import { StallWatch } from './slow-readers.ts';
 
 /** Whoever answers a request. */
 export interface Answering {
@@ -41,11 +47,7 @@ export type Refusals = {
   readonly observe: (client: string, failure: Failure, bytes: number, requestId: string) => void;
 };
 
-const unobserved: Refusals = {
-  nextRequestId: createRequestIds(),
-  headers: [],
-  observe: () => {},
-};
+const unobserved: Refusals = { nextRequestId: () => '-', headers: [], observe: () => {} };
 
 /** A server that is not listening yet. */
 export type HttpServer = {

@@ -2,9 +2,8 @@
 // Must not know where lines go. A query string is in no line, the Referer's neither: SQL's literals stand there.
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import { thousandths, threeDigits } from './milliseconds.ts';
+import { createSecondClock, thousandths, threeDigits } from '../../shared/observe/time-text.ts';
 import type { RequestRecord } from './request-record.ts';
-import { createSecondClock } from './second-clock.ts';
 
 /** An answer to what was no HTTP. */
 export type Refused = {

@@ -1,7 +1,7 @@
 // How many descriptors this process has open, and how many it may have.
 // Must not know what they are.
 import { readdirSync } from 'node:fs';
-import { openFilesLimit } from '../http/connection-limit.ts';
+import { openFilesLimit } from '../http/limits.ts';
 
 /** Listing thousands of descriptors takes milliseconds: not every second. */
 const everyMs = 5_000;

@@ -13,14 +13,21 @@ import type { Answer, RunEnd, StopReason } from '../execution/outcome.ts';
 import type { RunEvents } from '../execution/run-events.ts';
 import { RunTimes } from '../execution/run-times.ts';
 import type { Failure } from '../failure/failure.ts';
-import { endWithFault, sendFailure } from '../http/failure-reply.ts';
-import { type GzipEvents, GzipTransport } from '../http/gzip-transport.ts';
-import type { Attended, OutgoingReply } from '../http/outgoing-reply.ts';
 import type { Peers } from '../http/peers.ts';
-import { ReplyTransport, serverTiming } from '../http/reply-transport.ts';
-import { resetConnection } from '../http/reset.ts';
-import { type ReaderEvents, SlowReader } from '../http/slow-reader.ts';
-import type { StalledReaders } from '../http/stalled-readers.ts';
+import {
+  type Attended,
+  endWithFault,
+  type OutgoingReply,
+  resetConnection,
+  sendFailure,
+} from '../http/reply.ts';
+import {
+  type GzipEvents,
+  GzipTransport,
+  ReplyTransport,
+  serverTiming,
+} from '../http/reply-transport.ts';
+import { type ReaderEvents, SlowReader, type StalledReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary } from '../observe/exchange-summary.ts';
 import type { Observe } from '../observe/observation.ts';
 import type { RequestRecord } from '../observe/request-record.ts';

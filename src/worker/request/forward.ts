@@ -2,11 +2,10 @@
 // Must not know why it is that worker's to answer, nor what the request says.
 import type { IncomingMessage } from 'node:http';
 import { shortenPath } from '../../shared/process/short-path.ts';
-import { request as sendRequest } from '../http/node-http.ts';
-import type { OutgoingReply } from '../http/outgoing-reply.ts';
+import { request as sendRequest } from '../http/node-internals.ts';
 import type { Peers } from '../http/peers.ts';
-import { resetConnection } from '../http/reset.ts';
-import { StallWatch } from '../http/stall-watch.ts';
+import { type OutgoingReply, resetConnection } from '../http/reply.ts';
+import { StallWatch } from '../http/slow-readers.ts';
 import type { Origin } from '../observe/request-record.ts';
 import { formatOrigin, originHeader } from './origin.ts';
 

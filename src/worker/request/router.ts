@@ -3,11 +3,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, type RenderFailure, refusal } from '../failure/failure.ts';
-import { announcesBody } from '../http/body-announcement.ts';
-import { endWithConnection, rulesOf } from '../http/compat.ts';
-import { endWithFault, sendFailure } from '../http/failure-reply.ts';
-import type { OutgoingReply } from '../http/outgoing-reply.ts';
-import { createHeadReader, type RequestHead } from '../http/request-head.ts';
+import { endWithFault, type OutgoingReply, sendFailure } from '../http/reply.ts';
+import { announcesBody, createHeadReader, type RequestHead } from '../http/request.ts';
 import type { RequestHandler } from '../http/server.ts';
 import {
   type Endpoint,
@@ -16,6 +13,7 @@ import {
   RequestRecord,
 } from '../observe/request-record.ts';
 import { parseTraceparent } from '../observe/trace-context.ts';
+import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';
 import {
   createBrowserGuard,

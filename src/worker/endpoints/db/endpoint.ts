@@ -11,11 +11,10 @@ import {
 } from '../../encode/formats/db.ts';
 import { jsonType, typedHeaders } from '../../encode/head.ts';
 import { refusal } from '../../failure/failure.ts';
-import { announcesBody } from '../../http/body-announcement.ts';
-import { rulesOf } from '../../http/compat.ts';
-import { sendFailure } from '../../http/failure-reply.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
+import { type OutgoingReply, sendFailure } from '../../http/reply.ts';
+import { announcesBody } from '../../http/request.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
+import { rulesOf } from '../../request/compat.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';

@@ -6,7 +6,7 @@ import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
-import { escapeControls, plainKeys, type Rules, rulesOf } from '../../http/compat.ts';
+import { escapeControls, plainKeys, type Rules, rulesOf } from '../../request/compat.ts';
 import { type ParsedObject, parseObject, parseObjectInPieces } from '../json-text.ts';
 import { describeUnknown } from '../served-sections.ts';
 import { decodeQueryString } from './query-string.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../shared/sql/transaction-statement.ts';
 import { createDriverHeads } from '../../encode/formats/driver.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/failure-reply.ts';
+import { sendFailure } from '../../http/reply.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { parseBasic } from '../../request/basic-credentials.ts';
 import { Exchange } from '../../request/exchange.ts';

@@ -5,7 +5,7 @@ import type { Isolation } from '../../../shared/sql/isolation.ts';
 import type { HeldStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
-import type { OutgoingReply } from '../../http/outgoing-reply.ts';
+import type { OutgoingReply } from '../../http/reply.ts';
 import type { RequestRecord } from '../../observe/request-record.ts';
 import { credentialOf } from '../../request/credential.ts';
 import { Exchange } from '../../request/exchange.ts';

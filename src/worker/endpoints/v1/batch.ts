@@ -3,7 +3,7 @@ import { RowBounds } from '../../encode/kept-reply.ts';
 import type { ResultHeads } from '../../encode/result-heads.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/failure-reply.ts';
+import { sendFailure } from '../../http/reply.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';
 import { readJsonBody } from '../json-body.ts';

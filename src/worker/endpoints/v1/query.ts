@@ -15,7 +15,7 @@ import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts
 import type { Statement } from '../../execution/preparation.ts';
 import type { Known } from '../../execution/table-effects.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/failure-reply.ts';
+import { sendFailure } from '../../http/reply.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';
 import {

@@ -8,7 +8,7 @@ import type { HeldStep } from '../../execution/executor.ts';
 import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/failure-reply.ts';
+import { sendFailure } from '../../http/reply.ts';
 import { credentialOf } from '../../request/credential.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';

@@ -5,8 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import test from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { HeldBytes } from '../../../../src/worker/http/held-bytes.ts';
-import { Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+import { HeldBytes, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const mebibyte = 1024 ** 2;
 const events: IntakeEvents = {

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type ListenOptions, type Socke
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
-import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
+import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
 import { takenBytes } from '../../../../src/worker/http/node-internals.ts';
 import { type Peer, Peers } from '../../../../src/worker/http/peers.ts';
 import { createAuthority } from '../../../support/certificates.ts';

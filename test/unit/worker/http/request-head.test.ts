@@ -2,7 +2,7 @@
 // Must not know routes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createHeadReader } from '../../../../src/worker/http/request-head.ts';
+import { createHeadReader } from '../../../../src/worker/http/request.ts';
 
 const readHead = createHeadReader({ hostMayBeMissing: false });
 const read = (url: string | undefined, rawHeaders = ['Host', 'localhost'], httpVersion = '1.1') =>

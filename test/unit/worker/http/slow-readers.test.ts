@@ -1,8 +1,11 @@
 // Which readers are given up: the slowest beyond those that may be slow, only while requests wait.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pace } from '../../../../src/worker/http/pace.ts';
-import { type HoldingReader, StalledReaders } from '../../../../src/worker/http/stalled-readers.ts';
+import {
+  type HoldingReader,
+  Pace,
+  StalledReaders,
+} from '../../../../src/worker/http/slow-readers.ts';
 
 /** Readers at these paces, bytes a second, after three seconds; the paces of those that were given up. */
 async function givenUp(paces: readonly number[], { othersWait = true, mostHeld = 2 } = {}) {

@@ -1,8 +1,12 @@
 // What a request's head says, checked before anything is done: path, query, host, syntax.
 // Pure. Must not know routes or SQL.
+
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { type Failure, refusal } from '../failure/failure.ts';
-import type { Rules } from './compat.ts';
+import { ByteCollector } from './intake.ts';
+import type { OutgoingReply } from './reply.ts';
 
 /** The parts of a head that decide. `query` is everything after the first `?`; null without one. */
 export type RequestHead = {
@@ -62,7 +66,9 @@ export type HeadReader = (raw: RawHead, isPassedOn?: boolean) => HeadResult;
  */
 export function createHeadReader({
   hostMayBeMissing,
-}: Pick<Rules, 'hostMayBeMissing'>): HeadReader {
+}: {
+  readonly hostMayBeMissing: boolean;
+}): HeadReader {
   let last: Host | null = null;
   const hostOf = (given: string): Host => {
     if (last?.given === given) return last;
@@ -117,4 +123,69 @@ function nameOf(authority: string): string | null {
   const [, name, bracketed, address] = match;
   if (bracketed === undefined) return name as string;
   return isIPv6(address as string) ? bracketed : null;
+}
+
+/** Whether the head announces a body. Without one the request is complete with its head. */
+export function announcesBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return request.headers['transfer-encoding'] !== undefined || (length ?? '0') !== '0';
+}
+
+/** Exactly one is called, once; none when the client goes away first. */
+export type BodyReader = {
+  readonly complete: (body: Buffer) => void;
+  readonly failed: (failure: Failure) => void;
+};
+
+const tooLarge = (maxBytes: number) =>
+  refusal('BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
+
+const codedBody = refusal('TRANSFER_CODING', 'No transfer coding but chunked is understood here.');
+
+const compressedBody = refusal(
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must not be compressed: no content coding is understood here.',
+);
+
+/** Reads the whole body. A body that is too long fails as soon as that is known; only a good one is asked for. */
+export function readBody(
+  request: IncomingMessage,
+  response: OutgoingReply,
+  maxBytes: number,
+  reader: BodyReader,
+): void {
+  const failure = checkAnnouncement(request, maxBytes);
+  if (failure !== null) {
+    reader.failed(failure);
+    return;
+  }
+  const body = new ByteCollector();
+  const take = (chunk: Buffer) => {
+    body.append(chunk);
+    if (body.length <= maxBytes) return;
+    request.off('data', take);
+    request.off('end', complete);
+    request.pause();
+    reader.failed(tooLarge(maxBytes));
+  };
+  const complete = () => reader.complete(body.bytes());
+  request.on('data', take);
+  request.on('end', complete);
+  if (response.expectation === '100-continue') response.writeContinue();
+}
+
+function checkAnnouncement({ headers }: IncomingMessage, maxBytes: number): Failure | null {
+  if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    return compressedBody;
+  }
+  // Node takes any coding before chunked off the frame only: the body would be read as what it is not.
+  return (headers['transfer-encoding'] ?? 'chunked').toLowerCase() === 'chunked' ? null : codedBody;
+}
+
+/** Creates what makes ids that are unique to this process and request: a random prefix and a counter. */
+export function createRequestIds(): () => string {
+  const prefix = randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `${prefix}-${(count++).toString(36)}`;
 }

@@ -1,7 +1,7 @@
 // The kernel's table of TCP sockets: read once for all that ask, taken apart whatever stands in it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLines, SendQueues } from '../../../../src/worker/http/send-queues.ts';
+import { parseLines, SendQueues } from '../../../../src/worker/http/peers.ts';
 
 const head =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n';

@@ -1,7 +1,7 @@
 // When a reader is slow: by what it has acknowledged over two seconds, seen often enough.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pace } from '../../../../src/worker/http/pace.ts';
+import { Pace } from '../../../../src/worker/http/slow-readers.ts';
 
 const kib = 1024;
 

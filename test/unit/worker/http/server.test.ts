@@ -2,11 +2,10 @@
 // Must not know routes or SQL.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { clientTimeouts } from '../../../../src/worker/http/client-timeouts.ts';
+import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../../src/worker/http/peers.ts';
 import { createHttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';

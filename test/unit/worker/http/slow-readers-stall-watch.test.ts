@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Peer } from '../../../../src/worker/http/peers.ts';
-import { StallWatch } from '../../../../src/worker/http/stall-watch.ts';
+import { StallWatch } from '../../../../src/worker/http/slow-readers.ts';
 
 type Seconds = number;
 

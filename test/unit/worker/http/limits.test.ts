@@ -2,10 +2,7 @@
 // Must not know sockets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  decideConnectionLimit,
-  openFilesLimit,
-} from '../../../../src/worker/http/connection-limit.ts';
+import { decideConnectionLimit, openFilesLimit } from '../../../../src/worker/http/limits.ts';
 
 test('never promises more descriptors than there are', () => {
   for (const descriptors of [128, 256, 1024, 20_000, 1_048_576]) {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { HeldBytes } from '../../../../src/worker/http/held-bytes.ts';
-import { Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+import { HeldBytes, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const mostBytes = 16 * 1024;
 

@@ -2,7 +2,7 @@
 // Must not know where they are shown.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tenths, thousandths } from '../../../../src/worker/observe/milliseconds.ts';
+import { tenths, thousandths } from '../../../../src/shared/observe/time-text.ts';
 import { fc } from '../../../support/property.ts';
 
 for (const [name, write, digits] of [

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { readBody } from '../../../../src/worker/http/body.ts';
-import type { OutgoingReply } from '../../../../src/worker/http/outgoing-reply.ts';
+import type { OutgoingReply } from '../../../../src/worker/http/reply.ts';
+import { readBody } from '../../../../src/worker/http/request.ts';
 
 const maxBytes = 8;
 

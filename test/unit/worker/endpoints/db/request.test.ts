@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { isLosslessNumber } from 'lossless-json';
-import { failures } from '../../../../src/shared/failure-codes.ts';
+import { failures } from '../../../../../src/shared/failure-codes.ts';
 import {
   type DbRequest,
   type Decoded,
   decodeDbBody,
   decodeDbQueryString,
-} from '../../../../src/worker/endpoints/db/request.ts';
-import { rulesOf } from '../../../../src/worker/http/compat.ts';
-import { anyCharacter, cases, fc } from '../../../support/property.ts';
+} from '../../../../../src/worker/endpoints/db/request.ts';
+import { rulesOf } from '../../../../../src/worker/request/compat.ts';
+import { anyCharacter, cases, fc } from '../../../../support/property.ts';
 
 const get = (raw: string) => decodeDbQueryString(raw, ['world']);
 const post = (text: string | Buffer) => decodeDbBody(Buffer.from(text as string), ['world']);

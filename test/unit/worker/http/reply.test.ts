@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { OutgoingReply } from '../../../../src/worker/http/outgoing-reply.ts';
+import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
 import { exchange, openRaw, type RawReply } from '../../../support/http.ts';
 
 const headers = [

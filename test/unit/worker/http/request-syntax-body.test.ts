@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { frameOf } from '../../../../src/worker/http/body-frame.ts';
+import { frameOf } from '../../../../src/worker/http/request-syntax.ts';
 
 const chunked = { headers: { 'transfer-encoding': 'chunked' } } as unknown as IncomingMessage;
 

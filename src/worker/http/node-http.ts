@@ -1,6 +1,0 @@
-// node:http, without the facade that an import statement puts before it.
-// From Node 22 on making that facade reads every export, and one of them loads undici: 11 MiB and more in each worker
-// (measured on 22.23 and 24.21), and on Node 22 an unhandled rejection where V8 has no WebAssembly.
-
-export const { createServer, request, ServerResponse, STATUS_CODES } =
-  process.getBuiltinModule('node:http');
