@@ -1,14 +1,11 @@
-// --check: everything a start would look at, told to a person; nothing is started.
-// Must not know how an instance is run.
+// --check: examines everything that a start needs, and starts nothing.
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatListenAddress } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
-import { describeConfig } from '../../shared/config/describe.ts';
 import {
   type Environment,
   type Fault,
-  formatFault,
   loadConfig,
   type Target,
 } from '../../shared/config/load-config.ts';
@@ -20,83 +17,95 @@ import { escapeControl } from '../../shared/process/log.ts';
 import { holderOf } from '../claim.ts';
 import { bindListener, isTaken } from '../listener.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
-import { checkDatabases, type Finding, ledgerOf } from './check-databases.ts';
+import { examineDatabases, tableOf } from './databases.ts';
+import {
+  type Finding,
+  fault,
+  formatFaults,
+  formatReport,
+  placeOf,
+  type Report,
+  warning,
+} from './report.ts';
 
-/** Prints the effective settings on stdout and every fault on stderr; the first fault's exit status, or 0. */
+/** Prints the effective settings on stdout and every fault on stderr. Returns the first fault's exit status, or 0. */
 export async function check(target: Target, env: Environment): Promise<ExitCode> {
   // A reader that closes its end early (`| head`) is no fault of the configuration.
   process.stdout.on('error', () => {});
+  const report = await examine(target, env);
+  for (const line of formatReport(report)) process.stdout.write(`${escapeControl(line)}\n`);
+  for (const line of formatFaults(report)) process.stderr.write(`${escapeControl(line)}\n`);
+  const [first] = report.findings.filter((finding) => finding.severity === 'fault');
+  return first?.exitCode ?? exitCodes.ok;
+}
+
+async function examine(target: Target, env: Environment): Promise<Report> {
   const loaded = loadConfig(target, env, currentPlace());
-  if (loaded.kind === 'unreadable') {
-    return conclude([{ exitCode: exitCodes.configUnreadable, problem: loaded.reason }]);
-  }
-  if (loaded.kind === 'invalid') {
-    return conclude(findFaults(loaded.faults));
-  }
-  const { sections } = loaded;
-  const [config] = sections;
-  for (const section of sections) {
-    print(`[${section.section}] of ${section.configPath}`);
-    for (const line of describeConfig(section)) print(`  ${line}`);
-  }
-  const findings = [
-    ...findFaults(loaded.warnings),
-    ...findUncreatable(config),
-    ...(await findUnbindable(config)),
-  ];
-  const databases = await checkDatabases(sections);
-  for (const line of databases.lines) print(line);
-  for (const line of findForgetful(sections)) print(line);
-  printCreations(sections);
-  return conclude([...findings, ...databases.findings]);
-}
-
-function findFaults(faults: readonly Fault[]): readonly Finding[] {
-  const exitCode = exitCodes.configInvalid;
-  return faults.map((fault) => ({ exitCode, problem: formatFault(fault) }));
-}
-
-function print(line: string): void {
-  process.stdout.write(`${escapeControl(line)}\n`);
-}
-
-/** Between empty lines and from the first column on, so that it can be cut out: docs/exactly-once.md says how. */
-function printCreations(sections: Sections): void {
-  const tables = sections.map(ledgerOf).filter((table) => table !== null);
-  for (const statement of new Set(tables.map(describeCreation))) {
-    for (const line of ['', ...statement.split('\n')]) print(line);
+  const nothing = { sections: [], instance: null, servers: [], creations: [] } as const;
+  switch (loaded.kind) {
+    case 'unreadable': {
+      const place = { file: target.configPath, section: null, server: null, key: null, line: null };
+      return {
+        ...nothing,
+        findings: [fault(exitCodes.configUnreadable, place, loaded.reason)],
+      };
+    }
+    case 'invalid':
+      return { ...nothing, findings: loaded.faults.map(invalid) };
+    case 'ok': {
+      const { sections, warnings } = loaded;
+      const [config] = sections;
+      const instance = await findInstance(config);
+      const unbindable = instance === null ? await findUnbindable(config) : [];
+      const databases = await examineDatabases(sections);
+      const tables = sections.map(tableOf).filter((table) => table !== null);
+      return {
+        sections,
+        instance,
+        servers: databases.servers,
+        creations: [...new Set(tables.map(describeCreation))],
+        findings: [
+          ...warnings.map(invalid),
+          ...findUncreatable(config),
+          ...unbindable,
+          ...databases.findings,
+          ...findUnwritableState(sections),
+        ],
+      };
+    }
+    default:
+      return loaded satisfies never;
   }
 }
 
-function conclude(findings: readonly Finding[]): ExitCode {
-  for (const { problem } of findings) process.stderr.write(`dbhttpd: ${escapeControl(problem)}\n`);
-  return findings[0]?.exitCode ?? exitCodes.ok;
+function invalid({ problem, ...place }: Fault): Finding {
+  return fault(exitCodes.configInvalid, { ...place, server: null }, problem);
 }
 
-/** A start lives with it: what is remembered of the primary ends with the instance then. */
-function findForgetful(sections: Sections): readonly string[] {
+/** A start succeeds without it, but the memory of the primary ends with the instance then. */
+function findUnwritableState(sections: Sections): readonly Finding[] {
   return sections.flatMap((config) => {
     if (config.candidates.length === 1) return [];
     const path = primaryFilePath(config);
     const reason = whyNotCreatable(path, true);
-    return reason === null ? [] : [`warning: cannot keep the last primary in ${path}: ${reason}`];
+    const message = `cannot keep the last primary in ${path}: ${reason}`;
+    return reason === null ? [] : [warning(placeOf(config, 'state_dir'), message)];
   });
 }
 
 function findUncreatable(config: Config): readonly Finding[] {
-  const exitCode = exitCodes.cannotCreate;
   return (['pidfile', 'log'] as const).flatMap((key) => {
     const path = config[key];
     const mayMakeDirectory = key === 'log' || dirname(path) === runDirectory(currentPlace());
     const obstacle = key === 'log' ? findObstacle(path) : null;
     const reason = obstacle ?? whyNotCreatable(path, mayMakeDirectory);
-    return reason === null
-      ? []
-      : [{ exitCode, problem: `cannot create the ${key} ${path}: ${reason}` }];
+    if (reason === null) return [];
+    const message = `cannot create the ${key} ${path}: ${reason}`;
+    return [fault(exitCodes.cannotCreate, placeOf(config, key), message)];
   });
 }
 
-/** Missing directories are made by a start for a log and for a default path, not for a pidfile that is set. */
+/** A start makes missing directories for a log and for a default path, but not for a configured pidfile. */
 function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null {
   const directory = dirname(path);
   try {
@@ -110,32 +119,28 @@ function whyNotCreatable(path: string, mayMakeDirectory: boolean): string | null
 }
 
 async function findUnbindable(config: Config): Promise<readonly Finding[]> {
-  const holder = await findHolder(config);
-  if (holder !== null) {
-    print(`instance: ${holder}`);
-    return [];
-  }
-  // Binding a socket's path would replace the name: it is only looked at.
-  if (config.listen.kind === 'unix') {
-    const { path } = config.listen;
-    const reason = (await isTaken(path)) ? 'EADDRINUSE' : whyNotCreatable(path, false);
-    const problem = `cannot listen on ${path}: ${reason}`;
-    return reason === null ? [] : [{ exitCode: exitCodes.unavailable, problem }];
-  }
-  const bound = await bindListener(config.listen, config.listenMode);
-  if (bound.ok) {
-    bound.listener.close();
-    return [];
-  }
-  const problem = `cannot listen on ${formatListenAddress(config.listen)}: ${bound.reason}`;
-  return [{ exitCode: exitCodes.unavailable, problem }];
+  const reason = await whyNotBindable(config);
+  if (reason === null) return [];
+  const message = `cannot listen on ${formatListenAddress(config.listen)}: ${reason}`;
+  return [fault(exitCodes.unavailable, placeOf(config, 'listen'), message)];
 }
 
-async function findHolder(config: Config): Promise<string | null> {
+async function whyNotBindable({ listen, listenMode }: Config): Promise<string | null> {
+  // Binding would replace the socket's name, so its path is only examined.
+  if (listen.kind === 'unix') {
+    return (await isTaken(listen.path)) ? 'EADDRINUSE' : whyNotCreatable(listen.path, false);
+  }
+  const bound = await bindListener(listen, listenMode);
+  if (!bound.ok) return bound.reason;
+  bound.listener.close();
+  return null;
+}
+
+async function findInstance(config: Config): Promise<string | null> {
   try {
     return await holderOf(config.pidfile);
   } catch {
-    // The pidfile's directory is missing, which is reported as such: nobody can hold the claim.
+    // The pidfile's directory is missing, which is reported as such. No process can hold the claim.
     return null;
   }
 }

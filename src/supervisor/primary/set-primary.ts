@@ -14,7 +14,7 @@ import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { escapeControl } from '../../shared/process/log.ts';
 import { describePrimary, overridePrimary } from '../../shared/servers/primary-memory.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
-import { askViewAgain } from '../check/server-facts.ts';
+import { askViewAgain } from '../check/databases.ts';
 import { claimInstance } from '../claim.ts';
 import { orderHolder } from '../phase-socket.ts';
 import { primaryFilePath, readPrimaryFile, replacePrimaryFile } from './primary-file.ts';

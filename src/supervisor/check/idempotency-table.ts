@@ -3,10 +3,10 @@
 import { findTableFaults, type LedgerTable } from '../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
-import { quoteAccount } from './account.ts';
+import { quoteAccount } from './grants.ts';
 
 /** In words, one line each. */
-export type LedgerFacts = {
+export type TableFindings = {
   /** What keeps requests with a key from being served. */
   readonly faults: readonly string[];
   /** What is promised less than it could be. */
@@ -17,11 +17,11 @@ export type LedgerFacts = {
  * Asks all of it; writes nothing. Rejects when the connection is lost.
  * @param keepMs how long the section keeps a key
  */
-export async function fetchLedgerFacts(
+export async function examineTable(
   connection: Connection,
   table: LedgerTable,
   keepMs: number,
-): Promise<LedgerFacts> {
+): Promise<TableFindings> {
   try {
     const faults = await findTableFaults(connection, table);
     const attempts = await tryStatements(connection, table);
@@ -96,7 +96,7 @@ export function judgeRights(
   table: LedgerTable,
   account: string,
   isSound: boolean,
-): LedgerFacts {
+): TableFindings {
   const missing: string[] = [];
   const unknown: string[] = [];
   const faults: string[] = [];

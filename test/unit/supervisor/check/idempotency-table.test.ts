@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseLedgerTable } from '../../../../src/shared/idempotency-table.ts';
-import { findVolatility, judgeRights } from '../../../../src/supervisor/check/ledger-facts.ts';
+import { findVolatility, judgeRights } from '../../../../src/supervisor/check/idempotency-table.ts';
 
 const table = parseLedgerTable('keys', 'world');
 const judge = (refusals: Readonly<Record<string, number | null>>, isSound = true) => {

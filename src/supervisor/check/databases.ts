@@ -1,0 +1,413 @@
+// The databases of --check: it connects to every server of every section, describes it, and adds up the connections.
+import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/addresses.ts';
+import type { Config, Sections } from '../../shared/config/config.ts';
+import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
+import { type LedgerTable, parseLedgerTable } from '../../shared/idempotency-table.ts';
+import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
+import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { leastArenaBytes, openConnection } from '../../shared/mysql/open-connection.ts';
+import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
+import { exitCodes } from '../../shared/process/exit-codes.ts';
+import { askView, prepareQuestions } from '../../shared/servers/ask-view.ts';
+import { type Judgement, judge, type Verdict } from '../../shared/servers/judge.ts';
+import type { Seen } from '../../shared/servers/scene.ts';
+import type { ServerView } from '../../shared/servers/server-view.ts';
+import { primaryFilePath, readPrimaryFile } from '../primary/primary-file.ts';
+import {
+  type Account,
+  findExcessGrants,
+  findMissingGrants,
+  findRoleWarnings,
+  type Member,
+} from './grants.ts';
+import { examineTable, type TableFindings } from './idempotency-table.ts';
+import { type Finding, fault, placeOf, type ServerReport, warning } from './report.ts';
+
+/** What a server reports of itself. */
+type ServerFacts = {
+  readonly flavour: 'MySQL' | 'MariaDB';
+  readonly version: string;
+  readonly maxConnections: number;
+  /** Of the account; null: it has no limit of its own. */
+  readonly maxUserConnections: number | null;
+  /** Whether the login works only while the server remembers the password. */
+  readonly isRemembered: boolean;
+  /** Why the server refused `init_sql`. */
+  readonly initSqlProblem: string | null;
+  /** Null: the server refused to report it. */
+  readonly account: Account | null;
+  readonly isReadOnly: boolean;
+  /** Null: its section has no other server. */
+  readonly member: Member | null;
+};
+
+/** What a server reported, or why it could not be asked. */
+type Asked<T> =
+  | { readonly ok: true; readonly facts: T }
+  | { readonly ok: false; readonly failure: ConnectFailure };
+
+/** One server of one section. */
+type Answer = {
+  readonly section: Config;
+  readonly candidate: Candidate;
+  readonly asked: Asked<ServerFacts>;
+  /** The table of idempotency keys, for the server on which it was examined. */
+  readonly table: Asked<TableFindings> | null;
+  /** What a gateway would use it for; null: its section has no other server. */
+  readonly verdict: Verdict | null;
+  /** What is wrong with the servers of the section together, for the first that can be reached. */
+  readonly warning: string | null;
+};
+
+/** The table of idempotency keys of a section; null: it has none. */
+export function tableOf({ idempotencyTable, database }: Config): LedgerTable | null {
+  return idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
+}
+
+/**
+ * Asks all servers at once, within 20 s. An unreachable server is a fault if no other server of its section can be reached, or
+ * else a warning.
+ */
+export async function examineDatabases(
+  sections: Sections,
+): Promise<{ readonly servers: readonly ServerReport[]; readonly findings: readonly Finding[] }> {
+  const answers = await Promise.all(sections.map(askSection));
+  const servers: ServerReport[] = [];
+  const findings: Finding[] = [];
+  for (const own of answers) {
+    const isServed = own.some(({ asked }) => asked.ok);
+    for (const answer of own) {
+      const { section, candidate } = answer;
+      const server = formatCandidate(candidate);
+      findings.push(
+        ...findFaults(answer, server, isServed),
+        ...findWarnings(answer, server, isServed, sections),
+      );
+      if (!isServed) continue;
+      servers.push({ section: section.section, server, lines: describeServer(answer, sections) });
+    }
+  }
+  return { servers, findings };
+}
+
+async function askSection(section: Config): Promise<readonly Answer[]> {
+  const { candidates } = section;
+  const asked = await Promise.all(
+    candidates.map((candidate) =>
+      ask(section, candidate, (connection) => fetchFacts(connection, section)),
+    ),
+  );
+  const judged = candidates.length === 1 ? null : await judgeSection(section, asked);
+  const first = asked.findIndex(({ ok }) => ok);
+  const answers = candidates.map(
+    (candidate, at): Answer => ({
+      section,
+      candidate,
+      asked: asked[at] as Asked<ServerFacts>,
+      table: null,
+      verdict: judged?.verdicts[at] ?? null,
+      warning: at === first && judged !== null ? warningOf(judged) : null,
+    }),
+  );
+  const table = tableOf(section);
+  const holder = answers[judged?.primary ?? -1] ?? findTableHolder(answers);
+  if (table === null || holder === undefined) return answers;
+  const examined = await ask(section, holder.candidate, async (connection) => {
+    // init_sql may choose the role that has the rights. Its refusal is a finding of its own.
+    await tryStatements(connection, initStatements(section));
+    return examineTable(connection, table, section.idempotencyKeepMs);
+  });
+  return answers.map((answer) => (answer === holder ? { ...answer, table: examined } : answer));
+}
+
+/** Judges the servers as a worker that has just been started does, with the primary that an earlier instance remembered. */
+async function judgeSection(
+  section: Config,
+  asked: readonly Asked<ServerFacts>[],
+): Promise<Judgement> {
+  const seen = section.candidates.map(async (candidate, at): Promise<Seen> => {
+    const first = asked[at] as Asked<ServerFacts>;
+    const again = first.ok ? await askViewAgain(section, candidate) : first;
+    if (!again.ok) return { view: null, reason: again.failure.reason, number: null };
+    const member = first.ok ? first.facts.member : null;
+    const earlier = member === null ? [] : [member.view];
+    const address = formatCandidate(candidate);
+    return { view: again.facts, earlier, address, provenBy: null, notYet: null };
+  });
+  const content = readPrimaryFile(primaryFilePath(section));
+  return judge(await Promise.all(seen), null, content.kind === 'memory' ? content.memory : null);
+}
+
+function warningOf({ primary, warning }: Judgement): string | null {
+  return warning ?? (primary === null ? 'none of the servers of the section takes writes' : null);
+}
+
+/** The server on which the table is examined if the section has no primary: the first writable one, or else the first. */
+function findTableHolder(answers: readonly Answer[]): Answer | undefined {
+  const isWritable = ({ asked }: Answer) => asked.ok && !asked.facts.isReadOnly;
+  return answers.find(isWritable) ?? answers.find(({ asked }) => asked.ok);
+}
+
+function findFaults(answer: Answer, server: string, isServed: boolean): readonly Finding[] {
+  const { section, candidate, asked, table } = answer;
+  const invalid = (key: string, problem: string) =>
+    fault(exitCodes.configInvalid, placeOf(section, key, server), problem);
+  const unreachable = (failure: ConnectFailure) =>
+    fault(
+      exitCodes.unavailable,
+      placeOf(section, hostKey(candidate), server),
+      describeFailure(section, server, failure),
+    );
+  if (!asked.ok) return isServed ? [] : [unreachable(asked.failure)];
+  const { initSqlProblem } = asked.facts;
+  const tableFaults = table?.ok === true ? table.facts.faults : [];
+  const quoted = tableOf(section)?.quoted;
+  return [
+    ...(initSqlProblem === null
+      ? []
+      : [invalid('init_sql', `init_sql is refused by the server: ${initSqlProblem}`)]),
+    ...tableFaults.map((one) =>
+      invalid('idempotency_table', `idempotency_table ${quoted}: ${one}`),
+    ),
+    ...(table?.ok === false ? [unreachable(table.failure)] : []),
+  ];
+}
+
+function hostKey({ socket }: Candidate): string {
+  return socket === null ? 'host' : 'socket';
+}
+
+function describeFailure({ user }: Config, server: string, failure: ConnectFailure): string {
+  const { kind, errno, reason } = failure;
+  switch (kind) {
+    case 'refused':
+      return `database ${server} refuses the account ${user}: ${reason} (${errno})`;
+    case 'unusable':
+    case 'tls':
+      return `database ${server}: ${reason}`;
+    case 'silent':
+    case 'unreachable':
+      return `database unreachable: ${server}: ${reason}`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+const rememberedLogin =
+  'the login works only while the server remembers the password, which it forgets when it restarts, at FLUSH PRIVILEGES and ' +
+  `when the password changes: ${waysToSendPassword}`;
+
+function findWarnings(
+  answer: Answer,
+  server: string,
+  isServed: boolean,
+  sections: Sections,
+): readonly Finding[] {
+  const { section, candidate, asked, table } = answer;
+  const warn = (key: string, messages: readonly string[]) =>
+    messages.map((message) => warning(placeOf(section, key, server), message));
+  if (!asked.ok) {
+    const message = describeFailure(section, server, asked.failure);
+    return isServed ? warn(hostKey(candidate), [message]) : [];
+  }
+  const { account, isRemembered, maxConnections, maxUserConnections, member } = asked.facts;
+  const sharing = sectionsOn(candidate, sections);
+  const ofAccount = sharing.filter(({ user }) => user === section.user);
+  const needsGrants = account !== null && section.sessionReset !== 'always';
+  return [
+    ...warn('host', answer.warning === null ? [] : [answer.warning]),
+    ...warn('password', isRemembered ? [rememberedLogin] : []),
+    ...warn('user', [
+      ...(member === null ? [] : findRoleWarnings(member, account)),
+      ...(needsGrants ? findMissingGrants(section.database, account) : []),
+      ...(account === null ? [] : findExcessGrants(account)),
+    ]),
+    ...warn('idempotency_table', table?.ok === true ? table.facts.warnings : []),
+    ...warn('idempotency_keep', table === null ? [] : findShorterKeep(section, sharing)),
+    ...warn('pool', [
+      ...findTooMany('the server', maxConnections, budgetOf(sharing)),
+      ...findTooMany('the account', maxUserConnections, budgetOf(ofAccount)),
+    ]),
+  ];
+}
+
+/** Sections that share a server may also share the table. Each of them removes the keys of all. */
+function findShorterKeep(section: Config, sharing: readonly Config[]): readonly string[] {
+  const table = tableOf(section)?.quoted;
+  const longer = sharing.filter(
+    (one) => tableOf(one)?.quoted === table && one.idempotencyKeepMs > section.idempotencyKeepMs,
+  );
+  const names = longer.map((one) => `[${one.section}]`).join(', ');
+  return longer.length === 0
+    ? []
+    : [
+        `idempotency_keep is shorter than that of ${names}, which has the same idempotency_table: keys are removed after the shortest time`,
+      ];
+}
+
+function describeServer({ candidate, asked, verdict }: Answer, sections: Sections) {
+  if (!asked.ok) return [];
+  const { flavour, version, maxConnections, maxUserConnections, member } = asked.facts;
+  const sharing = sectionsOn(candidate, sections);
+  const { needed, overlap } = budgetOf(sharing);
+  const ownLimit =
+    maxUserConnections === null
+      ? ''
+      : ` and the account's max_user_connections ${maxUserConnections}`;
+  return [
+    `server: ${flavour} ${version}`,
+    ...(verdict === null || member === null
+      ? []
+      : [
+          `role: ${verdict.role} (${verdict.reason})`,
+          `replicates: ${describeReplication(member)}`,
+        ]),
+    `connections: ${describeConnections(sharing)} = ${needed} of max_connections ${maxConnections}${ownLimit}`,
+    `restart: up to ${overlap} more while an old instance finishes what is in flight = ${needed + overlap}`,
+  ];
+}
+
+/** Which servers it replicates from, as far as the account may see it. Only a running gateway knows its lag. */
+function describeReplication({ view: { following } }: Member): string {
+  if (following.kind === 'nobody') return 'no';
+  if (following.kind !== 'somebody') return 'unknown, the account may not see it';
+  const names = following.sources.map(({ number, address }) =>
+    number === null ? `${address}` : `server_id ${number}`,
+  );
+  return names.length === 0 ? 'yes' : `yes, from ${names.join(' and ')}`;
+}
+
+function sectionsOn(candidate: Candidate, sections: Sections): readonly Config[] {
+  const key = candidateKey(candidate);
+  return sections.filter((one) => one.candidates.map(candidateKey).includes(key));
+}
+
+/** Connections to one server: those of all gateways, and how many more while one of them is restarted. */
+type Budget = { readonly needed: number; readonly overlap: number };
+
+function budgetOf(sections: readonly Config[]): Budget {
+  let [needed, overlap] = [0, 0];
+  for (const { gateways, workers, pool, candidates } of sections) {
+    needed += gateways * workers * (pool + 2);
+    // Idle connections close as the old instance begins to drain, and so does a probe unless it looks for the primary.
+    overlap += workers * (pool + (candidates.length > 1 ? 2 : 1));
+  }
+  return { needed, overlap };
+}
+
+function describeConnections(sections: readonly Config[]): string {
+  const isShared = sections.length > 1;
+  return sections
+    .map(({ section, gateways, workers, pool }) => {
+      const many = gateways > 1 ? `${gateways} gateways x ` : '';
+      const name = isShared ? ` [${section}]` : '';
+      return `${many}${workers} workers x (${pool} pool + 1 control + 1 probe)${name}`;
+    })
+    .join(' + ');
+}
+
+function findTooMany(
+  limiting: string,
+  max: number | null,
+  { needed, overlap }: Budget,
+): readonly string[] {
+  if (max === null || needed + overlap <= max) return [];
+  return needed > max
+    ? [`${limiting} does not admit that many connections: lower workers or pool`]
+    : [`${limiting} may not admit what a restart under load needs`];
+}
+
+/** For the connection, and for all questions together. */
+const maxAskMs = 5000;
+const tooLate = Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
+
+/** Connects as a worker does, asks, and disconnects, within 10 s. The reason never holds the password. */
+async function ask<T>(
+  config: Config,
+  candidate: Candidate,
+  fetch: (connection: Connection) => Promise<T>,
+): Promise<Asked<T>> {
+  try {
+    const arena = Buffer.allocUnsafeSlow(leastArenaBytes);
+    const settings = connectionSettings(config, candidate, arena);
+    const connection = await openConnection(settings, AbortSignal.timeout(maxAskMs));
+    const timer = setTimeout(() => connection.destroy(tooLate), maxAskMs);
+    try {
+      return { ok: true, facts: await fetch(connection) };
+    } finally {
+      clearTimeout(timer);
+      connection.destroy(new Error('all has been asked'));
+    }
+  } catch (error) {
+    return { ok: false, failure: describeConnectFailure(error) };
+  }
+}
+
+/** Asks a server for its view once more: servers cannot be asked at the same moment, so each is compared with its earlier view. */
+export function askViewAgain(config: Config, candidate: Candidate): Promise<Asked<ServerView>> {
+  return ask(config, candidate, async (connection) =>
+    askView(connection, await prepareQuestions(connection)),
+  );
+}
+
+const factsQuery =
+  'select version(), @@max_connections, @@session.max_user_connections, @@global.read_only';
+
+async function fetchFacts(connection: Connection, config: Config): Promise<ServerFacts> {
+  const [row = []] = await fetchRows(connection, factsQuery);
+  const [version, maxConnections, maxUserConnections, readOnly] = row;
+  return {
+    flavour: connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL',
+    version: version ?? '',
+    maxConnections: Number(maxConnections),
+    // MariaDB and MySQL report 0 if neither account nor server has a limit.
+    maxUserConnections: Number(maxUserConnections) || null,
+    isRemembered: connection.isRemembered,
+    account: await fetchAccount(connection),
+    initSqlProblem: await tryStatements(connection, initStatements(config)),
+    isReadOnly: readOnly === '1',
+    member: config.candidates.length === 1 ? null : await fetchMember(connection),
+  };
+}
+
+async function fetchMember(connection: Connection): Promise<Member> {
+  const questions = await prepareQuestions(connection);
+  return { questions, view: await askView(connection, questions) };
+}
+
+const hiddenViewsQuery = `
+  select table_name from information_schema.views
+   where table_schema = database() and (view_definition is null or view_definition = '')`;
+
+async function fetchAccount(connection: Connection): Promise<Account | null> {
+  try {
+    const [[name] = []] = await fetchRows(connection, 'select current_user()');
+    const grants = await fetchRows(connection, 'show grants');
+    const views = await fetchRows(connection, hiddenViewsQuery);
+    return {
+      name: name ?? '',
+      grants: grants.map(([grant]) => grant ?? ''),
+      hiddenViews: views.map(([view]) => view ?? ''),
+    };
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    // A server that answers everything else is not at fault for this.
+    return null;
+  }
+}
+
+/** Why the server refused one of the statements; null: it accepted all. */
+async function tryStatements(
+  connection: Connection,
+  statements: readonly string[],
+): Promise<string | null> {
+  try {
+    for (const sql of statements) await fetchRows(connection, sql);
+    return null;
+  } catch (error) {
+    return error instanceof RefusedError
+      ? `${error.message} (${error.errno})`
+      : 'the connection was lost';
+  }
+}
