@@ -16,8 +16,8 @@ import { sample } from './observe/samples.ts';
 import { SectionMetrics } from './observe/section-metrics.ts';
 import type { ExchangeContext } from './request/exchange.ts';
 import type { LongWork } from './request/long-work.ts';
-import type { Backend } from './servers/backend.ts';
-import type { Section } from './servers/section.ts';
+import type { Section } from './section.ts';
+import type { Server } from './servers/server.ts';
 
 /** What all sections of a worker share. */
 export type SharedBySections = Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
@@ -73,7 +73,7 @@ export class ServedSection implements Served {
       holdBytes,
       retryAfterSeconds: () => section.leading.retryAfterSeconds,
       mostStatementBytes: () => section.leading.mostStatementBytes,
-      stalledReaders: createStalledReaders(section.backends, onGivenUp, log),
+      stalledReaders: createStalledReaders(section.all, onGivenUp, log),
       observe: (observation) => {
         if (observation.kind === 'statements over') {
           metrics.count(observation.summary);
@@ -89,8 +89,8 @@ export class ServedSection implements Served {
     const { section } = this;
     const readiness = isStopping ? stopping : section.readiness;
     const name = section.config.section;
-    const backends = section.backends.flatMap((backend) =>
-      backendSamples(name, backend.observations()),
+    const backends = section.contexts.flatMap(({ server, pipeline }) =>
+      backendSamples(name, server.observations(), pipeline?.observations()),
     );
     return {
       samples: [
@@ -111,9 +111,9 @@ export class ServedSection implements Served {
 
   /** What it makes of each of several servers, and why; nothing where there is one. */
   verdicts(): readonly ServerVerdict[] {
-    const { servers, config, backends } = this.section;
+    const { servers, config, all } = this.section;
     if (servers === null) return [];
-    return backends.map(({ address }, at) => {
+    return all.map(({ address }, at) => {
       const { role, reason } = servers.standingOf(at);
       return { section: config.section, backend: address, role, reason };
     });
@@ -121,13 +121,13 @@ export class ServedSection implements Served {
 
   /** What each of several servers is; nothing where there is one. */
   #standings(): readonly Sample[] {
-    const { servers, config, backends } = this.section;
+    const { servers, config, all } = this.section;
     const { section } = config;
     if (servers === null) return [];
     return [
       sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
       ...noPrimarySamples(section, servers.none),
-      ...backends.flatMap(({ address }, at) =>
+      ...all.flatMap(({ address }, at) =>
         standingSamples(section, address, servers.standingOf(at)),
       ),
     ];
@@ -135,8 +135,8 @@ export class ServedSection implements Served {
 }
 
 /** What the log says of the load beside what was rejected. */
-function describeLoad({ config, backends }: Section): LogFields {
-  const loads = backends.map(({ pool }) => pool.observations());
+function describeLoad({ config, all: servers }: Section): LogFields {
+  const loads = servers.map(({ pool }) => pool.observations());
   const sum = (of: 'waiting' | 'busy' | 'size') => loads.reduce((all, load) => all + load[of], 0);
   const { section } = config;
   return { section, waiting: sum('waiting'), busy: sum('busy'), pool: sum('size') };
@@ -150,15 +150,15 @@ const stalledLogMs = 10_000;
 
 /** Readers that are slow, and transactions that clients hold, keep half of a pool at most from those who wait. */
 export function createStalledReaders(
-  backends: readonly Backend[],
+  servers: readonly Server[],
   onGivenUp: (count: number) => void,
   log: Log,
 ): StalledReaders {
   let lastTold = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return new StalledReaders({
-    othersWait: () => backends.some(({ pool }) => pool.queue.length > 0),
-    mostHeld: () => Math.max(0, Math.min(...backends.map(({ share }) => share.room))),
+    othersWait: () => servers.some(({ pool }) => pool.queue.length > 0),
+    mostHeld: () => Math.max(0, Math.min(...servers.map(({ reserved }) => reserved.room))),
     onGivenUp: (count) => {
       onGivenUp(count);
       untold += count;
@@ -166,7 +166,7 @@ export function createStalledReaders(
       if (now - lastTold < stalledLogMs) return;
       log.warn('slow readers held connections while requests waited', {
         reset: untold,
-        pool: backends[0]?.pool.observations().size ?? 0,
+        pool: servers[0]?.pool.size ?? 0,
       });
       lastTold = now;
       untold = 0;

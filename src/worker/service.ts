@@ -53,8 +53,8 @@ import { createTokenGuard } from './request/guard.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
 import { createRouter } from './request/router.ts';
+import { Section } from './section.ts';
 import { ServedSection, stopping } from './served-section.ts';
-import { Section } from './servers/section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {

@@ -1,13 +1,15 @@
 // Has something run where that may be now: on a section's one server, or on one of several.
 // Must not know what is run.
 import type { Admission } from '../servers/pool/admission.ts';
+import type { Server } from '../servers/server.ts';
+import type { Routed, Servers } from '../servers/servers.ts';
 import type { Execution } from './execution.ts';
 import type { RunEnd } from './outcome.ts';
-import type { Routed, Router, RouteWish } from './route.ts';
-import { RoutedRun } from './routed-run.ts';
+import { RoutedRun, type RouteWish } from './routed-run.ts';
 import type { RunContext } from './run-context.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
+import { endTellsOfServer } from './server-errors.ts';
 
 /** Creates what runs on one server. */
 export type CreateRun = (context: RunContext, events: RunEvents) => Execution;
@@ -42,12 +44,18 @@ export function launchOn(context: RunContext): Launcher {
 }
 
 /** Where there are several. */
-export function launchAmong(router: Router): Launcher {
+export function launchAmong(servers: Servers, contexts: ReadonlyMap<Server, RunContext>): Launcher {
   return {
-    admission: router.admission,
-    launch: (wish, create, events, times) => new RoutedRun(router, wish, create, events, times),
-    remember: (routed, context) => router.remember(routed, router.routeOf(context)),
-    forget: (routed) => router.forget(routed),
-    ended: (context, end, wish) => router.ended(router.routeOf(context), end, wish),
+    admission: servers.admission,
+    launch: (wish, create, events, times) => {
+      const createOn = (server: Server, to: RunEvents) =>
+        create(contexts.get(server) as RunContext, to);
+      return new RoutedRun(servers, wish, createOn, events, times);
+    },
+    remember: (routed, { server }) => servers.remember(routed, server),
+    forget: (routed) => servers.forget(routed),
+    ended: ({ server }, end, { isReadOnly }) => {
+      if (endTellsOfServer(end, isReadOnly)) servers.suspect(server);
+    },
   };
 }

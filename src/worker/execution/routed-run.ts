@@ -1,16 +1,35 @@
 // Statements on their way among several servers: begun where they may run, and begun anew elsewhere where that is safe.
 // Must not know how they are run, nor how a server is chosen.
 import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import type { Server } from '../servers/server.ts';
+import type { Requirements, Routed, Servers } from '../servers/servers.ts';
 import type { Execution } from './execution.ts';
 import type { RunEnd, StopReason, Unrouted } from './outcome.ts';
-import type { Route, Routed, Router, RouteWish } from './route.ts';
-import type { RunContext } from './run-context.ts';
 import type { RunEvents, RunSink } from './run-events.ts';
 import type { RunTimes } from './run-times.ts';
-import { tellsOfServer } from './server-errors.ts';
+import { endTellsOfServer, tellsOfServer } from './server-errors.ts';
 
 /** Creates what runs on one server. */
-type CreateRun = (context: RunContext, events: RunEvents) => Execution;
+type CreateOn = (server: Server, events: RunEvents) => Execution;
+
+/** What decides where something may run, and whether it may be run again. */
+export type RouteWish = Requirements & {
+  /** It has a key: what was rolled back may be run once more elsewhere. */
+  readonly hasKey: boolean;
+};
+
+/** A section's servers, of which one is chosen. */
+export type Router = Pick<
+  Servers,
+  | 'admission'
+  | 'maxWaitMs'
+  | 'isContested'
+  | 'choose'
+  | 'probesOf'
+  | 'remember'
+  | 'forget'
+  | 'suspect'
+>;
 
 /**
  *     created ──> waiting ──> running ──> ended
@@ -27,11 +46,11 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   index = -1;
   readonly #router: Router;
   #wish: RouteWish;
-  readonly #create: CreateRun;
+  readonly #create: CreateOn;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
   #phase: Phase = 'created';
-  #route: Route | null = null;
+  #server: Server | null = null;
   #run: Execution | null = null;
   #wasSent = false;
   #hasPlace = false;
@@ -40,13 +59,13 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   /** Why it was stopped while it moved; null: it was not. */
   #stopReason: StopReason | null = null;
   /** Where it came to nothing: how often, and what was known of that server the last time. */
-  #failures: Map<Route, { looks: number; count: number }> | null = null;
+  #failures: Map<Server, { probes: number; count: number }> | null = null;
   #waitTimer: NodeJS.Timeout | null = null;
 
   constructor(
     router: Router,
     wish: RouteWish,
-    create: CreateRun,
+    create: CreateOn,
     events: RunEvents,
     times: RunTimes,
   ) {
@@ -125,7 +144,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   }
 
   /** What was not sent is begun elsewhere, and what was declared read-only while its reply can be taken back. */
-  leaveRoute(): void {
+  leaveServer(): void {
     const run = this.#run;
     if (this.#phase !== 'running' || run === null || this.#isMoving) return;
     if (run.isSent && !(this.#wish.isReadOnly && !this.sink.hasLeft)) return;
@@ -140,24 +159,24 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   // What the run says.
 
   runEnded(end: RunEnd): void {
-    const route = this.#route as Route;
+    const server = this.#server as Server;
     this.#wasSent ||= this.#run?.isSent === true;
     // Also where it was not asked to: what it followed has moved.
     const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
     this.#isMoving = false;
-    this.#router.ended(route, end, this.#wish);
+    if (endTellsOfServer(end, this.isReadOnly)) this.#router.suspect(server);
     if (this.#stopReason !== null) {
       // Stopped while it moved: it is not begun again, its time is over.
       const hasReason = 'reason' in end && end.kind !== 'key refused';
       this.#end(hasReason ? ({ ...end, reason: this.#stopReason } as RunEnd) : end);
       return;
     }
-    const mayGoOn = isMoving ? this.#mayMove(end) : this.#mayRunElsewhere(end, route);
+    const mayGoOn = isMoving ? this.#mayMove(end) : this.#mayRunElsewhere(end, server);
     if (!mayGoOn || !this.sink.restart()) {
       this.#end(end);
       return;
     }
-    if (!isMoving) this.#noteFailure(route);
+    if (!isMoving) this.#noteFailure(server);
     if ('reason' in end && end.reason === 'behind')
       this.#wish = { ...this.#wish, needsPrimary: true };
     this.#run = null;
@@ -169,9 +188,9 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     return end.kind === 'not executed' || this.#wish.isReadOnly;
   }
 
-  #mayRunElsewhere(end: RunEnd, route: Route): boolean {
+  #mayRunElsewhere(end: RunEnd, server: Server): boolean {
     const { isReadOnly, hasKey } = this.#wish;
-    if ((this.#failures?.get(route)?.count ?? 0) >= mostFailures) return false;
+    if ((this.#failures?.get(server)?.count ?? 0) >= mostFailures) return false;
     switch (end.kind) {
       case 'not executed':
         return end.reason === 'database unreachable' || end.reason === 'behind';
@@ -189,29 +208,30 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     }
   }
 
-  #noteFailure(route: Route): void {
+  #noteFailure(server: Server): void {
     this.#failures ??= new Map();
-    const count = (this.#failures.get(route)?.count ?? 0) + 1;
-    this.#failures.set(route, { looks: route.looks, count });
+    const count = (this.#failures.get(server)?.count ?? 0) + 1;
+    this.#failures.set(server, { probes: this.#router.probesOf(server), count });
   }
 
   /** Where it came to nothing it is tried again only when there is news of the server. */
-  #isAvoided(route: Route): boolean {
-    return this.#failures?.get(route)?.looks === route.looks;
+  #isAvoided(server: Server): boolean {
+    const failure = this.#failures?.get(server);
+    return failure !== undefined && failure.probes === this.#router.probesOf(server);
   }
 
   #seek(): void {
-    const route = this.#router.choose(this.#wish, (one) => this.#isAvoided(one));
-    if (route === null) this.#wait();
-    else this.#begin(route);
+    const server = this.#router.choose(this.#wish, (one) => this.#isAvoided(one));
+    if (server === null) this.#wait();
+    else this.#begin(server);
   }
 
-  #begin(route: Route): void {
+  #begin(server: Server): void {
     this.#leavePlace();
     this.#phase = 'running';
-    this.#route = route;
-    this.#router.remember(this, route);
-    this.#run = this.#create(route.context, this);
+    this.#server = server;
+    this.#router.remember(this, server);
+    this.#run = this.#create(server, this);
     this.#run.start();
   }
 
@@ -225,9 +245,9 @@ export class RoutedRun implements Execution, RunEvents, Routed {
       return;
     }
     this.#router.remember(this, null);
-    const { mostWaitMs } = this.#router;
-    if (mostWaitMs !== null) {
-      this.#waitTimer ??= setTimeout(() => this.stop('deadline'), mostWaitMs);
+    const { maxWaitMs } = this.#router;
+    if (maxWaitMs !== null) {
+      this.#waitTimer ??= setTimeout(() => this.stop('deadline'), maxWaitMs);
     }
   }
 
@@ -240,7 +260,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
 
   /** It waits for a server: that is the reason, where its time is over. What was read before has changed nothing. */
   #unrouted(reason: StopReason): RunEnd {
-    return this.#unserved(reason === 'deadline' ? this.#router.whyNone : reason);
+    const why = this.#router.isContested ? 'two primaries' : 'no primary';
+    return this.#unserved(reason === 'deadline' ? why : reason);
   }
 
   #unserved(reason: StopReason | Unrouted | 'queue full'): RunEnd {

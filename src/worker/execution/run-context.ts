@@ -4,7 +4,8 @@
 import type { Consistency } from '../servers/consistency/consistency.ts';
 import type { Control } from '../servers/pool/control.ts';
 import type { Pool } from '../servers/pool/pool.ts';
-import type { SessionShare } from '../servers/pool/session-share.ts';
+import type { ReservedSessions } from '../servers/pool/reserved-sessions.ts';
+import type { Server } from '../servers/server.ts';
 import type { Coalescer } from './coalescer.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { Run } from './run.ts';
@@ -12,11 +13,11 @@ import type { Sharing } from './sharing.ts';
 
 /** Of one server, in one worker. */
 export type RunContext = {
+  readonly server: Server;
   /** The server's name in logs and metrics. */
   readonly address: string;
   readonly pool: Pool;
-  /** What part of the pool may be held over several requests. */
-  readonly share: SessionShare;
+  readonly reserved: ReservedSessions;
   readonly control: Control;
   /** Null: every statement runs on a session of its own. */
   readonly pipeline: Pipeline | null;

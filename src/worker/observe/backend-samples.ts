@@ -2,10 +2,12 @@
 // Must not know who counts them.
 import type { Sample, WorkerMetric } from '../../shared/observe/metrics.ts';
 import { type NoPrimary, noPrimaryReasons } from '../../shared/servers/judge.ts';
-import type { BackendObservations } from '../servers/backend.ts';
+import type { PipelineObservations } from '../execution/pipeline/pipeline.ts';
+import type { ServerObservations } from '../servers/server.ts';
 import type { Standing } from '../servers/topology.ts';
 import { sample } from './samples.ts';
 
+const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0 };
 const roles = ['primary', 'replica', 'unusable'] as const;
 
 /** What a worker makes of one of several servers. */
@@ -33,8 +35,11 @@ export function noPrimarySamples(section: string, none: NoPrimary | null): reado
 }
 
 /** What a worker has to say of one of a section's servers. */
-export function backendSamples(section: string, observed: BackendObservations): readonly Sample[] {
-  const { address: backend, pool, held, pipeline, control } = observed;
+export function backendSamples(
+  section: string,
+  { address: backend, pool, reserved, control }: ServerObservations,
+  pipeline: PipelineObservations = noPipeline,
+): readonly Sample[] {
   const one = (metric: WorkerMetric, value: number, labels = {}) =>
     sample(metric, value, { section, backend, ...labels });
   const state = (name: string, value: number) =>
@@ -50,7 +55,7 @@ export function backendSamples(section: string, observed: BackendObservations): 
     state('resetting', pool.resetting),
     state('connecting', pool.connecting),
     one('dbhttpd_pool_connections_max', pool.size),
-    one('dbhttpd_transactions_held', held),
+    one('dbhttpd_transactions_held', reserved),
     ...results('dbhttpd_connects_total', pool.connectsOk, pool.connectsFailed),
     ...results('dbhttpd_session_resets_total', pool.resetsOk, pool.resetsFailed),
     one('dbhttpd_pipeline_statements_total', pipeline.statements),

@@ -1,89 +1,79 @@
 // The servers of a section that has several: which of them statements run on now, and who is told when that changes.
-// Must not know how statements are run, nor how a server is found to be what it is.
 import type { Config } from '../../shared/config/config.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
-import type { RunEnd, Unrouted } from '../execution/outcome.ts';
-import type { Route, Routed, Router, RouteWish } from '../execution/route.ts';
-import type { RunContext } from '../execution/run-context.ts';
-import { tellsOfServer } from '../execution/server-errors.ts';
-import { IndexedSet } from '../indexed-set.ts';
-import { type Accepts, Backend, type BackendSurroundings } from './backend.ts';
+import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import { covers } from './consistency/coverage.ts';
 import type { Token } from './consistency/token.ts';
 import { Admission } from './pool/admission.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
+import { type Accepts, Server, type ServerSurroundings } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';
 import { type Standing, Topology } from './topology.ts';
 
 /** What a section needs of its worker. */
-export type SectionSurroundings = BackendSurroundings & {
+export type SectionSurroundings = ServerSurroundings & {
   /** What is remembered of the section's primary; null: nothing. */
   readonly memory: PrimaryMemory | null;
   readonly proposePrimary: ProposePrimary;
 };
 
-/** One of them, as a route. */
-class Server implements Route {
-  readonly backend: Backend;
-  readonly context: RunContext;
-  /** What runs on it, or waits in its queue. */
-  readonly running = new IndexedSet<Routed>();
-  readonly #looks: () => number;
+/** What a request needs of the server that it runs on. */
+export type Requirements = {
+  /** Declared read-only: it may run on a replica, and once more elsewhere while nothing of its reply has left. */
+  readonly isReadOnly: boolean;
+  /** What the client has seen before; null: it does not say. */
+  readonly after: Token | null;
+  /** A replica did not show what the client has seen: the primary is asked. */
+  readonly needsPrimary: boolean;
+};
 
-  constructor(backend: Backend, context: RunContext, looks: () => number) {
-    this.backend = backend;
-    this.context = context;
-    this.#looks = looks;
-  }
-
-  get looks(): number {
-    return this.#looks();
-  }
-
-  /** How much it has to do: sessions at work, and who waits for one. */
-  get load(): number {
-    const { busy, waiting } = this.backend.pool.observations();
-    return busy + waiting;
-  }
+/** A request that runs on a server, or waits for one. */
+export interface Routed extends Indexed {
+  /** Whether it was declared so. */
+  readonly isReadOnly: boolean;
+  /** Roles may have changed: there may be a server for it now. */
+  reconsider(): void;
+  /** The server that it runs on must not be used any more. */
+  leaveServer(): void;
 }
 
+/** A server, and the requests that run on it or wait in its queue. */
+type Place = { readonly server: Server; readonly running: IndexedSet<Routed> };
+
 /** The servers of one section. Whoever creates them starts and closes them. */
-export class Servers implements Router {
+export class Servers {
+  /** The requests that wait for a server, besides those in the queues of pools. */
   readonly admission: Admission;
-  readonly mostWaitMs: number | null;
-  readonly backends: readonly Backend[];
+  /** How long a request waits for a server at most, in ms; null: until its deadline. */
+  readonly maxWaitMs: number | null;
+  /** In the order of `host`. */
+  readonly all: readonly Server[];
   readonly #readsReplicas: boolean;
-  readonly #servers: readonly Server[];
+  readonly #places: readonly Place[];
   readonly #topology: Topology;
   /** Who takes writes, or did last. */
   #lastPrimary: Server | null = null;
   readonly #waiting = new IndexedSet<Routed>();
-  /** Where reads begin to look for the least busy one: of several with as much to do each has its turn. */
-  #turn = 0;
+  /** Where reads begin to look for the least busy server, so that equally busy servers take turns. */
+  #next = 0;
 
-  /** @param contextOf what statements run in on a backend */
-  constructor(
-    config: Config,
-    surroundings: SectionSurroundings,
-    contextOf: (backend: Backend) => RunContext,
-  ) {
+  constructor(config: Config, surroundings: SectionSurroundings) {
     const { log, memory, proposePrimary } = surroundings;
-    const backends = config.candidates.map(
+    this.all = config.candidates.map(
       (candidate, at) =>
-        new Backend(config, candidate, surroundings, {
+        new Server(config, candidate, surroundings, {
           accepts: this.#acceptsOf(at),
           part: () => this.#topology.partOf(at),
         }),
     );
-    this.backends = backends;
     this.admission = new Admission(() => config.queue);
-    this.mostWaitMs = config.failoverWaitMs;
+    this.maxWaitMs = config.failoverWaitMs;
     this.#readsReplicas = config.reads === 'replicas';
     this.#topology = new Topology({
-      candidates: backends.map((backend) => ({
-        address: backend.address,
-        connect: (signal) => backend.connect(signal),
+      candidates: this.all.map((server) => ({
+        address: server.address,
+        connect: (signal) => server.connect(signal),
       })),
       section: config.section,
       maxLagMs: config.maxLagMs,
@@ -92,9 +82,7 @@ export class Servers implements Router {
       onLook: () => this.#looked(),
       log,
     });
-    this.#servers = backends.map(
-      (backend, at) => new Server(backend, contextOf(backend), () => this.#topology.looksAt(at)),
-    );
+    this.#places = this.all.map((server) => ({ server, running: new IndexedSet<Routed>() }));
   }
 
   start(): void {
@@ -110,7 +98,7 @@ export class Servers implements Router {
     this.#topology.close();
   }
 
-  /** Whether a server that one of the backends has reached is the one that was looked at. */
+  /** Whether a server that was reached is the one that was probed. */
   #acceptsOf(at: number): Accepts {
     return {
       opened: (identity) => this.#topology.confirms(at, identity),
@@ -132,14 +120,14 @@ export class Servers implements Router {
     return this.#topology.standingOf(at);
   }
 
-  /** Whoever takes writes; null: nobody. */
-  get primary(): Backend | null {
-    return this.#primary?.backend ?? null;
+  get primary(): Server | null {
+    const at = this.#topology.primary;
+    return at === null ? null : (this.all[at] as Server);
   }
 
   /** What each of them is, in the order of `host`. */
   get standings(): readonly Standing[] {
-    return this.#servers.map((_server, at) => this.standingOf(at));
+    return this.all.map((_server, at) => this.standingOf(at));
   }
 
   /** Whether any of them can serve. */
@@ -149,49 +137,43 @@ export class Servers implements Router {
     return { isReady: false, code, errno: null };
   }
 
-  get whyNone(): Unrouted {
-    return this.#topology.isContested ? 'two primaries' : 'no primary';
-  }
-
-  choose(wish: RouteWish, isAvoided: (route: Route) => boolean): Route | null {
-    const mayBeReplica = wish.isReadOnly && this.#readsReplicas && !wish.needsPrimary;
-    const reader = mayBeReplica ? this.#chooseReader(wish.after, isAvoided) : null;
+  /** The server that a request may run on now; null: there is none. @param isAvoided whether it must not run there */
+  choose(
+    { isReadOnly, after, needsPrimary }: Requirements,
+    isAvoided: (server: Server) => boolean,
+  ): Server | null {
+    const mayBeReplica = isReadOnly && this.#readsReplicas && !needsPrimary;
+    const reader = mayBeReplica ? this.#chooseReader(after, isAvoided) : null;
     if (reader !== null) return reader;
-    const primary = this.#primary;
+    const { primary } = this;
     return primary === null || isAvoided(primary) ? null : primary;
   }
 
-  routeOf(context: RunContext): Route {
-    return this.#servers.find((server) => server.context === context) as Server;
+  /** How often a server has been probed: more than before means that there may be news of it. */
+  probesOf(server: Server): number {
+    return this.#topology.looksAt(this.all.indexOf(server));
   }
 
-  remember(routed: Routed, route: Route | null): void {
+  /** From here on a request is called when roles change; `forget` ends that. @param server null: it waits for one */
+  remember(routed: Routed, server: Server | null): void {
     this.forget(routed);
-    if (route === null) this.#waiting.add(routed);
-    else (route as Server).running.add(routed);
+    if (server === null) this.#waiting.add(routed);
+    else this.#places[this.all.indexOf(server)]?.running.add(routed);
   }
 
   forget(routed: Routed): void {
     if (this.#waiting.delete(routed)) return;
-    for (const { running } of this.#servers) if (running.delete(routed)) return;
+    for (const { running } of this.#places) if (running.delete(routed)) return;
   }
 
-  ended(route: Route, end: RunEnd, { isReadOnly }: Pick<RouteWish, 'isReadOnly'>): void {
-    const isLost = end.kind === 'lost';
-    const isUnreached = 'reason' in end && end.reason === 'database unreachable';
-    const errno = end.kind === 'answered' ? (end.failure?.error.errno ?? 0) : 0;
-    if (!isLost && !isUnreached && !tellsOfServer(errno, isReadOnly)) return;
-    this.#topology.suspect(this.#servers.indexOf(route as Server));
-  }
-
-  get #primary(): Server | null {
-    const at = this.#topology.primary;
-    return at === null ? null : (this.#servers[at] as Server);
+  /** A request on a server has ended in a way that may tell of another role: the server is probed now. */
+  suspect(server: Server): void {
+    this.#topology.suspect(this.all.indexOf(server));
   }
 
   /** Null: the primary serves. @param after what the client has seen; null: it does not say */
-  #chooseReader(after: Token | null, isAvoided: (route: Route) => boolean): Server | null {
-    this.#turn = (this.#turn + 1) % this.#servers.length;
+  #chooseReader(after: Token | null, isAvoided: (server: Server) => boolean): Server | null {
+    this.#next = (this.#next + 1) % this.all.length;
     if (after === null) return this.#chooseReplica(() => true, isAvoided);
     const hasSeen = (at: number) =>
       covers(this.#topology.partOf(at)?.position ?? null, after.position);
@@ -205,24 +187,22 @@ export class Servers implements Router {
 
   /** The server that the client has seen, while it may be read from: it shows what it showed, and nothing need be waited for. */
   #chooseSeen({ server }: Token): Server | null {
-    const at = this.#servers.findIndex((_one, index) => {
-      return this.#topology.partOf(index)?.name === server;
-    });
+    const at = this.all.findIndex((_one, index) => this.#topology.partOf(index)?.name === server);
     const mayServe = at >= 0 && (at === this.#topology.primary || this.#topology.isReadable(at));
-    return mayServe ? (this.#servers[at] as Server) : null;
+    return mayServe ? (this.all[at] as Server) : null;
   }
 
   #chooseReplica(
     maySee: (at: number) => boolean,
-    isAvoided: (route: Route) => boolean,
+    isAvoided: (server: Server) => boolean,
   ): Server | null {
-    const count = this.#servers.length;
+    const count = this.all.length;
     let best: Server | null = null;
     for (let step = 0; step < count; step += 1) {
-      const at = (this.#turn + step) % count;
-      const server = this.#servers[at] as Server;
+      const at = (this.#next + step) % count;
+      const server = this.all[at] as Server;
       if (!this.#topology.isReadable(at) || isAvoided(server) || !maySee(at)) continue;
-      if (best === null || server.load < best.load) best = server;
+      if (best === null || loadOf(server) < loadOf(best)) best = server;
     }
     return best;
   }
@@ -230,11 +210,11 @@ export class Servers implements Router {
   /** Those who wait may go on now; those on a server that cannot be used any more leave it. */
   #looked(): void {
     this.#noteSuccession();
-    for (const [at, { running }] of this.#servers.entries()) {
+    for (const [at, { running }] of this.#places.entries()) {
       const { role } = this.standingOf(at);
       if (role === 'primary') continue;
       for (const routed of running) {
-        if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveRoute();
+        if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveServer();
       }
       if (role === 'unusable') this.#severWrites(at);
     }
@@ -243,9 +223,9 @@ export class Servers implements Router {
 
   /** What its tables are is asked anew of a server that takes writes from now on. */
   #noteSuccession(): void {
-    const next = this.#primary;
+    const next = this.primary;
     if (next === null || next === this.#lastPrimary) return;
-    if (this.#lastPrimary !== null) next.backend.catalogue.outdate();
+    if (this.#lastPrimary !== null) next.catalogue.outdate();
     this.#lastPrimary = next;
   }
 
@@ -254,14 +234,20 @@ export class Servers implements Router {
    * would be sent COMMIT. A node of a cluster that still answers is left to end them: the cluster has the last word on each.
    */
   #severWrites(at: number): void {
-    const { backend, running } = this.#servers[at] as Server;
+    const { server, running } = this.#places[at] as Place;
     const hasWrites = [...running].some(({ isReadOnly }) => !isReadOnly);
     if (!this.#topology.hasSuccessor(at) || !hasWrites || this.#topology.isLivingNode(at)) return;
-    backend.pool.sever(new Error('another server has become the primary'));
+    server.pool.sever(new Error('another server has become the primary'));
   }
 
   /** On a replica only what was declared read-only is left; and not where it lags. */
   #mayStay(routed: Routed, at: number): boolean {
     return routed.isReadOnly && this.#topology.isReadable(at);
   }
+}
+
+/** How much a server has to do: its busy sessions, and the requests that wait for one. */
+function loadOf({ pool }: Server): number {
+  const { busy, waiting } = pool.observations();
+  return busy + waiting;
 }

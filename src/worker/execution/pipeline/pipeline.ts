@@ -3,9 +3,9 @@
 // the server's own limit ends what is slow.
 import { performance } from 'node:perf_hooks';
 import type { Log } from '../../../shared/process/log.ts';
-import type { Consistency } from '../../servers/consistency/consistency.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
 import { Relief } from '../../servers/pool/relief.ts';
+import type { Server } from '../../servers/server.ts';
 import { LatencyTracker } from './latency-tracker.ts';
 import { heldUpMs, type PipelinedStatement, type PipelineSession } from './pipeline-session.ts';
 import { type PipelineSessionEvents, PipelineSessions } from './pipeline-sessions.ts';
@@ -23,14 +23,16 @@ export type PipelineObservations = {
   readonly connections: number;
 };
 
+/** The server that the pipeline runs statements on. */
+type PipelineServer = Pick<Server, 'pool' | 'reserved' | 'catalogue' | 'consistency'>;
+
 /** One worker's pipeline. Its owner must close it before the pool. */
 export class Pipeline implements PipelineSessionEvents {
   readonly latencies = new LatencyTracker();
-  readonly noteWriter: () => void;
   #statements = 0;
   #reruns = 0;
+  readonly #server: PipelineServer;
   readonly #pool: Pool;
-  readonly #onGivenBack: () => void;
   readonly #source: PipelineSessions;
   readonly #sessions: PipelineSession[] = [];
   readonly #batcher = new WriteBatcher({
@@ -46,22 +48,15 @@ export class Pipeline implements PipelineSessionEvents {
   #isClosed = false;
   #check: NodeJS.Timeout | null = null;
 
-  /**
-   * @param onGivenBack told when a session has gone back to the pool
-   * @param onWriter told when a statement of the pipeline tried to write: what it names is not what it was thought to be
-   * @param consistency null: nobody asks what reads have seen
-   */
-  constructor(
-    pool: Pool,
-    onGivenBack: () => void,
-    onWriter: () => void,
-    consistency: Consistency | null,
-    log: Log,
-  ) {
-    this.#pool = pool;
-    this.#onGivenBack = onGivenBack;
-    this.noteWriter = onWriter;
-    this.#source = new PipelineSessions(pool, this, consistency, log);
+  constructor(server: PipelineServer, log: Log) {
+    this.#server = server;
+    this.#pool = server.pool;
+    this.#source = new PipelineSessions(server.pool, this, server.consistency, log);
+  }
+
+  /** A statement of the pipeline tried to write: what it names has changed. */
+  noteWriter(): void {
+    this.#server.catalogue.outdate();
   }
 
   observations(): PipelineObservations {
@@ -151,6 +146,7 @@ export class Pipeline implements PipelineSessionEvents {
 
   admitted(place: PipelineSession): void {
     this.#sessions.push(place);
+    this.#server.reserved.notePipeline(this.#sessions.length);
     this.#check ??= setInterval(() => this.#look(), checkMs).unref();
   }
 
@@ -178,7 +174,7 @@ export class Pipeline implements PipelineSessionEvents {
     if (session.connection.isLost) this.#pool.release(session, 'broken');
     else if (isSpoiled && !this.#isClosed) this.#source.renew(session);
     else this.#pool.release(session, 'unclean');
-    this.#onGivenBack();
+    this.#server.reserved.notePipeline(this.#sessions.length);
     this.#stopLookingIfEmpty();
   }
 

@@ -7,8 +7,8 @@ import type { Isolation } from '../../../shared/sql/isolation.ts';
 import { savepointPrefix } from '../../../shared/sql/transaction-safe.ts';
 import { type Arrival, nothingSeen, type Seen } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
+import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
 import type { Session } from '../../servers/pool/session.ts';
-import type { Holder } from '../../servers/pool/session-share.ts';
 import { boundIdling } from '../../servers/pool/transaction-bound.ts';
 import type { Refusal, Waiter, WaitLimit } from '../../servers/pool/waiter.ts';
 import type { Execution } from '../execution.ts';
@@ -46,7 +46,7 @@ export type BeginWish = {
 };
 
 /** A beginning. Whoever created it starts it, and may stop it at any time. */
-export class BeginRun implements Execution, Holder, Waiter {
+export class BeginRun implements Execution, Reserving, Waiter {
   readonly #context: RunContext;
   readonly #wish: TransactionCharacteristics;
   readonly #after: Token | null;
@@ -85,7 +85,7 @@ export class BeginRun implements Execution, Holder, Waiter {
   start(): void {
     this.#phase = 'sharing';
     this.#times.enter('waiting');
-    this.#context.share.enter(this);
+    this.#context.reserved.acquire(this);
   }
 
   stop(reason: StopReason): void {
@@ -94,11 +94,11 @@ export class BeginRun implements Execution, Holder, Waiter {
       case 'created':
         break;
       case 'sharing':
-        this.#context.share.withdraw(this);
+        this.#context.reserved.withdraw(this);
         break;
       case 'queued':
         this.#context.pool.queue.remove(this);
-        this.#context.share.leave();
+        this.#context.reserved.release();
         break;
       case 'working':
         // What has begun is given up when it has its answer, within a second.
@@ -135,14 +135,14 @@ export class BeginRun implements Execution, Holder, Waiter {
     return this.#context.address;
   }
 
-  // What the share and the pool say.
+  // What the reserved sessions and the pool answer.
 
-  admitted(): void {
+  reserved(): void {
     this.#queue();
   }
 
   refused(reason: Refusal): void {
-    if (this.#phase === 'queued') this.#context.share.leave();
+    if (this.#phase === 'queued') this.#context.reserved.release();
     this.#end({ kind: 'not executed', reason });
   }
 
@@ -184,7 +184,7 @@ export class BeginRun implements Execution, Holder, Waiter {
       this.#queue();
       return;
     }
-    this.#context.share.leave();
+    this.#context.reserved.release();
     this.#end(end ?? unreachable);
   }
 

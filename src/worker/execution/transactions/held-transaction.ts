@@ -5,8 +5,8 @@ import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Seen } from '../../servers/consistency/consistency.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/transaction-bound.ts';
+import type { Routed } from '../../servers/servers.ts';
 import type { RunEnd } from '../outcome.ts';
-import type { Routed } from '../route.ts';
 import type { RunContext } from '../run-context.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';
 import { areUndoable, type Writes } from '../undoable-tables.ts';
@@ -200,7 +200,7 @@ export class HeldTransaction implements Routed {
   }
 
   /** Its server is not to be used any more. */
-  leaveRoute(): void {
+  leaveServer(): void {
     this.#endSoon('moved');
   }
 
@@ -281,9 +281,9 @@ export class HeldTransaction implements Routed {
     this.#left = left === 'unknown' && !this.#isDoubted ? 'nothing' : left;
     this.#stopIdling();
     clearTimeout(this.#totalTimer);
-    const { pool, share } = this.context;
+    const { pool, reserved } = this.context;
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
-    share.leave();
+    reserved.release();
     this.#events.ended(end, this.#left);
     for (const turn of this.#waiting.splice(0)) {
       pool.admission.leave();

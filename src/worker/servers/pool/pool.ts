@@ -94,13 +94,17 @@ export class Pool implements SessionEvents, ProbedPool {
     return this.#settings.maxWaitMs;
   }
 
+  get size(): number {
+    return this.#settings.size;
+  }
+
   get open(): number {
     return this.#idle.length + this.#busy.size + this.#resetting.size;
   }
 
   observations(): PoolObservations {
     return {
-      size: this.#settings.size,
+      size: this.size,
       idle: this.#idle.length,
       busy: this.#busy.size,
       resetting: this.#resetting.size,

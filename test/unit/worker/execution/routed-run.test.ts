@@ -4,23 +4,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Execution } from '../../../../src/worker/execution/execution.ts';
 import type { RunEnd, StopReason } from '../../../../src/worker/execution/outcome.ts';
-import type { Route, Router } from '../../../../src/worker/execution/route.ts';
-import { RoutedRun } from '../../../../src/worker/execution/routed-run.ts';
-import type { RunContext } from '../../../../src/worker/execution/run-context.ts';
+import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
 import type { RunEvents, RunSink } from '../../../../src/worker/execution/run-events.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
+import type { Server } from '../../../../src/worker/servers/server.ts';
 
-const route: Route = { context: {} as RunContext, looks: 1 };
+const server = {} as Server;
 const router: Router = {
   admission: new Admission(() => 1),
-  mostWaitMs: null,
-  whyNone: 'no primary',
-  choose: () => route,
-  routeOf: () => route,
+  maxWaitMs: null,
+  isContested: false,
+  choose: () => server,
+  probesOf: () => 1,
   remember: () => {},
   forget: () => {},
-  ended: () => {},
+  suspect: () => {},
 };
 
 /** A declared read that runs, whose server is given up, and whose deadline passes before it has ended there. */
@@ -28,7 +27,7 @@ function stopWhileItMoves(end: RunEnd) {
   const runs: RunEvents[] = [];
   const stops: StopReason[] = [];
   const ends: RunEnd[] = [];
-  const create = (_context: RunContext, events: RunEvents) => {
+  const create = (_server: Server, events: RunEvents) => {
     runs.push(events);
     const stop = (reason: StopReason) => stops.push(reason);
     return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
@@ -39,7 +38,7 @@ function stopWhileItMoves(end: RunEnd) {
   const wish = { isReadOnly: true, hasKey: false, after: null, needsPrimary: false };
   const run = new RoutedRun(router, wish, create, events, new RunTimes());
   run.start();
-  run.leaveRoute();
+  run.leaveServer();
   run.stop('deadline');
   runs[0]?.runEnded(end);
   return { begun: runs.length, stops: stops.length, ends };
@@ -87,7 +86,7 @@ function beginnings(
   const runs: RunEvents[] = [];
   const stops: StopReason[] = [];
   const ends: RunEnd[] = [];
-  const create = (_context: RunContext, events: RunEvents) => {
+  const create = (_server: Server, events: RunEvents) => {
     runs.push(events);
     const stop = (reason: StopReason) => stops.push(reason);
     return { start: () => {}, stop, isSent: true, isRevocable: true } as unknown as Execution;
@@ -96,13 +95,14 @@ function beginnings(
   const runEnded = (told: RunEnd) => ends.push(told);
   const events = { sink, traceparent: null, seen: () => {}, runEnded };
   const all = { ...wish, after: null, needsPrimary: false };
-  let looks = 0;
+  let probes = 0;
   const changing: Router = {
     ...router,
     choose: () => {
-      looks += 1;
-      return { ...route, looks };
+      probes += 1;
+      return server;
     },
+    probesOf: () => probes,
   };
   const run = new RoutedRun(changing, all, create, events, new RunTimes());
   run.start();
@@ -132,7 +132,7 @@ test('what a server that takes no writes has rolled back is begun elsewhere only
 
 test('a write that was sent stays where it is when its server is given up, and so does a read of which a byte has left', () => {
   const answered: RunEnd = { kind: 'answered', failure: null, facts: null };
-  const act = (run: RoutedRun) => run.leaveRoute();
+  const act = (run: RoutedRun) => run.leaveServer();
   assert.deepEqual(beginnings(write, answered, { act }), { begun: 1, stops: [], ends: [answered] });
   assert.deepEqual(beginnings(read, answered, { act, hasLeft: true }), {
     begun: 1,

@@ -30,7 +30,7 @@ async function givenBack(
   const context = {
     control: {},
     consistency: null,
-    share: { leave: () => {} },
+    reserved: { release: () => {} },
     pool: { release: (_session: unknown, verdict: string) => verdicts.push(verdict) },
   } as unknown as RunContext;
   const end = await new Promise<TransactionEnd>((resolve) => {
@@ -76,7 +76,7 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
   const context = {
     control: {},
     consistency: null,
-    share: { leave: () => {} },
+    reserved: { release: () => {} },
     pool: { release: () => {}, admission: { admit: () => true, leave: () => {} } },
   } as unknown as RunContext;
   await new Promise<void>((resolve) => {
@@ -105,7 +105,7 @@ test('a transaction that ends by itself tells whether something of it stands', a
     const context = {
       control: {},
       consistency: null,
-      share: { leave: () => {} },
+      reserved: { release: () => {} },
       pool: { release: () => {} },
     } as unknown as RunContext;
     const found = await new Promise((resolve) => {
@@ -131,7 +131,7 @@ test('a transaction that is lost leaves nothing, unless what ran in it may have 
     const context = {
       control: {},
       consistency: null,
-      share: { leave: () => {} },
+      reserved: { release: () => {} },
       pool: { release: () => {} },
     } as unknown as RunContext;
     const noted: string[] = [];
@@ -160,7 +160,7 @@ test('while somebody has its turn, the server is kept from taking the transactio
   const context = {
     control: {},
     consistency: null,
-    share: { leave: () => {} },
+    reserved: { release: () => {} },
     pool: { release: () => {} },
   } as unknown as RunContext;
   const begun = { session, context, savepoint: 's', isReadOnly: false };

@@ -1,5 +1,4 @@
-// One server of a section as a worker uses it: pool, pipeline, control, probe and catalogue as one thing.
-// Must not know the section's other servers, nor requests.
+// One server of a section as a worker uses it: its pool, control connection, readiness probe and catalogue.
 import { performance } from 'node:perf_hooks';
 import { type Candidate, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -10,7 +9,6 @@ import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import { type ConnectionSettings, openConnection } from '../../shared/mysql/open-connection.ts';
 import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import type { Log } from '../../shared/process/log.ts';
-import { Pipeline, type PipelineObservations } from '../execution/pipeline/pipeline.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { Consistency, type ServerPart } from './consistency/consistency.ts';
 import { prepare } from './pool/bounded.ts';
@@ -20,11 +18,11 @@ import { fetchCommandLimit, mostTextBytes, PacketLimit } from './pool/packet-lim
 import { Pool, type PoolObservations } from './pool/pool.ts';
 import { Reachability } from './pool/reachability.ts';
 import { Readiness } from './pool/readiness.ts';
+import { ReservedSessions } from './pool/reserved-sessions.ts';
 import { prepareSession, type Session } from './pool/session.ts';
-import { SessionShare } from './pool/session-share.ts';
 
-/** What a backend needs of its worker. */
-export type BackendSurroundings = {
+/** What a server needs of its worker. */
+export type ServerSurroundings = {
   /** Where all connections of the process read into. */
   readonly arena: Buffer;
   /** Tells the other workers that tables may have changed. */
@@ -40,37 +38,29 @@ export type Accepts = {
   readonly kept: (identity: ServerIdentity) => boolean;
 };
 
-/** What is known of a backend as one of several. */
+/** What is known of a server as one of several. */
 export type Among = {
   readonly accepts: Accepts;
   /** What it is now; null: that is not known. */
   readonly part: () => ServerPart | null;
 };
 
-/** What a backend holds now, and what it has done so far. */
-export type BackendObservations = {
+/** What a worker holds of a server now, and what it has done so far. */
+export type ServerObservations = {
   readonly address: string;
   readonly pool: PoolObservations;
-  /** Sessions that are held over several requests. */
-  readonly held: number;
-  readonly pipeline: PipelineObservations;
+  /** Sessions that are reserved over several requests. */
+  readonly reserved: number;
   readonly control: ControlObservations;
 };
 
-/** The pipeline takes two of the pool's connections: the rest must be worth the name of a pool. */
-const leastPoolForPipeline = 4;
-const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections: 0 };
-
-/** A backend. Its owner starts it, and must close it. */
-export class Backend {
+/** A server. Its owner starts it, and must close it. */
+export class Server {
   /** Its name in logs and metrics. */
   readonly address: string;
   readonly pool: Pool;
-  /** What part of the pool may be held over several requests. */
-  readonly share: SessionShare;
+  readonly reserved: ReservedSessions;
   readonly control: Control;
-  /** Null: every statement runs on a session of its own. */
-  readonly pipeline: Pipeline | null;
   readonly catalogue: Catalogue;
   readonly readiness: Readiness;
   /** Null: it is alone, and always shows what it showed. */
@@ -90,7 +80,7 @@ export class Backend {
   constructor(
     config: Config,
     candidate: Candidate,
-    { arena, tellTablesChanged, log }: BackendSurroundings,
+    { arena, tellTablesChanged, log }: ServerSurroundings,
     among: Among | null,
   ) {
     this.#config = config;
@@ -115,23 +105,9 @@ export class Backend {
       },
       this.#reachability,
     );
-    this.share = new SessionShare(
-      () => this.mostHeld,
-      this.pool.admission,
-      (limit) => this.pool.isLate(limit, performance.now()),
-    );
+    this.reserved = new ReservedSessions(this.pool);
     this.catalogue = new Catalogue(this.pool, tellTablesChanged, log);
     this.control = new Control((signal) => this.#openControl(signal), this.#reachability, log);
-    this.pipeline =
-      config.pool >= leastPoolForPipeline
-        ? new Pipeline(
-            this.pool,
-            () => this.share.reconsider(),
-            () => this.catalogue.outdate(),
-            this.consistency,
-            log,
-          )
-        : null;
     this.readiness = new Readiness(
       (signal) => this.connect(signal),
       this.pool,
@@ -143,17 +119,6 @@ export class Backend {
   start(): void {
     this.catalogue.start();
     this.control.start();
-  }
-
-  /**
-   * How many sessions may be held by those who do nothing with them meanwhile, while others wait: half of the pool, rounded up; where
-   * the pipeline has the other half, one less, for what it does not take.
-   */
-  get mostHeld(): number {
-    const { pool } = this.#config;
-    const inPipeline = this.pipeline?.observations().connections ?? 0;
-    const half = Math.ceil(pool / 2);
-    return inPipeline === 0 ? half : Math.min(half, pool - inPipeline - 1);
   }
 
   /** How long a statement may become by its parameters, in bytes. */
@@ -171,12 +136,11 @@ export class Backend {
     return openConnection(this.#settings, signal);
   }
 
-  observations(): BackendObservations {
+  observations(): ServerObservations {
     return {
       address: this.address,
       pool: this.pool.observations(),
-      held: this.share.held,
-      pipeline: this.pipeline?.observations() ?? noPipeline,
+      reserved: this.reserved.count,
       control: this.control.observations,
     };
   }
@@ -190,9 +154,8 @@ export class Backend {
 
   /** From now on nothing is kept open that nobody uses: a successor opens connections of its own. */
   keepNothingIdle(): void {
-    this.share.close();
+    this.reserved.close();
     this.readiness.close();
-    this.pipeline?.close();
     this.pool.keepNoneIdle();
   }
 
