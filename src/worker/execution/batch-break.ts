@@ -2,6 +2,7 @@
 // Must not know sessions.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Outcome } from '../failure/failure.ts';
+import { serverFailure } from '../failure/server-failure.ts';
 import type { BatchFault } from './batch.ts';
 import type { RunEnd, StopReason } from './outcome.ts';
 import { leavesUnknown } from './statement-failure.ts';
@@ -74,22 +75,22 @@ export function outcomeWithoutTransaction(broken: Break): Outcome {
   return isFirst && !isOfCall(broken) ? 'failed' : 'partial';
 }
 
-/** The end that is told. @param stopReason why the batch was stopped meanwhile; null: it was not */
+/**
+ * The end that is reported.
+ * @param isReadOnly whether the batch was to run READ ONLY
+ * @param stopReason why the batch was stopped meanwhile; null: it was not
+ */
 export function describeBreak(
   broken: Told,
   outcome: Outcome,
+  isReadOnly: boolean,
   stopReason: StopReason | null,
 ): RunEnd {
   switch (broken.kind) {
     case 'refused': {
-      const failure = {
-        error: broken.error,
-        statement: broken.step ?? 0,
-        mayBePartial: broken.isCall,
-        isUnknown: outcome === 'unknown',
-        rolledBack: outcome === 'rolled_back',
-        batch: { outcome, isAround: broken.step === null },
-      };
+      const work = { isReadOnly, isRead: isReadOnly };
+      const place = broken.step === null ? null : { statement: broken.step };
+      const failure = serverFailure(broken.error, work, outcome, place);
       return { kind: 'answered', failure, facts: null };
     }
     case 'fault':

@@ -558,7 +558,7 @@ export class BatchRun implements Execution, Waiter {
   #describe(broken: Told, outcome: Outcome): RunEnd {
     const canBeAsked = this.#attempt !== null && this.#stopReason === null;
     if (canBeAsked && outcome === 'unknown') return { kind: 'lost', outcome };
-    return describeBreak(broken, outcome, this.#stopReason);
+    return describeBreak(broken, outcome, this.#batch.isReadOnly, this.#stopReason);
   }
 
   /** Once it was granted. */

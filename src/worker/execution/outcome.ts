@@ -1,9 +1,10 @@
 // What may become of a request's statements, and who may stop them.
 // Must not know how they are run.
+
+import type { ServerFailure } from '../failure/failure.ts';
 import type { Refusal } from '../servers/pool/waiter.ts';
 import type { BatchFault } from './batch.ts';
 import type { ReadOnlyDoubt } from './pipeline/read-only-proof.ts';
-import type { StatementFailure } from './statement-failure.ts';
 
 /** Why a run was stopped from outside; `killed`: somebody asked for that; `server left`: to be begun at another server, which is never told. */
 export type StopReason =
@@ -27,7 +28,7 @@ export type ServerFacts = {
 export type Answer = {
   readonly kind: 'answered';
   /** Null: all statements succeeded. */
-  readonly failure: StatementFailure | null;
+  readonly failure: ServerFailure | null;
   /** Null: none were asked for, or there was a failure. */
   readonly facts: ServerFacts | null;
 };

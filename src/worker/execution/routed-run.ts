@@ -201,7 +201,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
       case 'answered': {
         const { failure } = end;
         if (failure === null || !tellsOfServer(failure.error.errno, isReadOnly)) return false;
-        return isReadOnly || (hasKey && failure.batch?.outcome === 'rolled_back');
+        return isReadOnly || (hasKey && failure.outcome === 'rolled_back');
       }
       default:
         return false;

@@ -6,6 +6,7 @@ import { firstRowCommand } from '../../shared/mysql/commands.ts';
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultNote } from '../../shared/mysql/query.ts';
+import type { ServerFailure } from '../failure/failure.ts';
 import { type Arrival, nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { Witness } from '../servers/consistency/witness.ts';
@@ -24,7 +25,7 @@ import type { RunEvents } from './run-events.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { askServer, rollBack } from './session-questions.ts';
 import { type Sharer, Sharing } from './sharing.ts';
-import { describeFailure, type StatementFailure } from './statement-failure.ts';
+import { statementFailure } from './statement-failure.ts';
 
 /**
  *     created ──> following ──────────────────────────────┐  the leader's answer
@@ -259,7 +260,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   }
 
   /** Read in the pipeline: what is asked behind it bounds what it saw. */
-  #looked(session: Session, row: Row, failure: StatementFailure | null): void {
+  #looked(session: Session, row: Row, failure: ServerFailure | null): void {
     if (this.#phase !== 'pipelined') return;
     this.#tellSeen(session, row, false);
     this.#end(this.#lack ?? { kind: 'answered', failure, facts: null });
@@ -606,10 +607,11 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     error: ServerError | null,
     results: readonly ResultNote[],
     isRolledBack: boolean,
-  ): StatementFailure | null {
+  ): ServerFailure | null {
     if (error === null) return null;
-    const { sql, analysis } = this.#statement;
-    return describeFailure(sql ?? '', results, error, isRolledBack, analysis?.scanned);
+    const { sql, analysis, isReadOnly, isRead } = this.#statement;
+    const scanned = analysis?.scanned ?? null;
+    return statementFailure({ sql, scanned, isReadOnly, isRead }, results, error, isRolledBack);
   }
 
   /** The end of statements that are not running: what was written before is never told as not executed. */

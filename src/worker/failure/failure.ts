@@ -1,19 +1,34 @@
 // A failure: why a request got no result, with the status, code, outcome and sentence that its reply has.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
+import type { ServerError } from '../../shared/mysql/packets.ts';
 
 /** What became of the statements of a request that got no result. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
 
-/** A reply that is no result. `message` is for people: no host, no user, no SQL. */
-export type Failure = {
+/** A failure of the gateway's own. */
+export type Failure = Reported & { readonly code: FailureCode };
+
+/** A statement that MySQL refused: a failure with MySQL's error in place of a code. */
+export type ServerFailure = Reported & {
+  readonly code: null;
+  readonly error: ServerError;
+  /** It was the first statement, and no batch's: logs and metrics count it as `error`, whatever its outcome. */
+  readonly isAlone: boolean;
+};
+
+/** The gateway's own, or MySQL's. */
+export type AnyFailure = Failure | ServerFailure;
+
+/** What both report. */
+type Reported = {
   readonly status: number;
-  readonly code: FailureCode;
+  /** For people: MySQL's own, or ours, which names no host, user or SQL. */
   readonly message: string;
   readonly outcome: Outcome;
   /** Seconds after which a repetition may succeed. */
   readonly retryAfterSeconds?: number;
-  /** The request may be repeated, whatever became of it. Missing: its code and outcome decide. */
-  readonly mayRepeat?: true;
+  /** Whether the same request may be sent again without harm. Missing: its code and outcome decide. */
+  readonly mayRepeat?: boolean;
   /** The methods that a 405 allows. */
   readonly allow?: string;
   /** The part of the request that failed, for formats which report it. */
@@ -35,6 +50,15 @@ export const consequences: Readonly<Record<Outcome, string>> = {
   rolled_back: 'Everything was undone.',
   partial: 'It may have been applied in part: look before you repeat it.',
   unknown: 'It may or may not have been applied: look before you repeat it.',
+};
+
+/** Whether nothing was applied, except to tables without transactions after `failed`. */
+export const appliedNothing: Readonly<Record<Outcome, boolean>> = {
+  not_executed: true,
+  failed: true,
+  rolled_back: true,
+  partial: false,
+  unknown: false,
 };
 
 /** A request that was refused before any SQL. */

@@ -447,7 +447,5 @@ function sqlOf(work: Work): string | null {
 
 function outcomeOf({ failure }: Answer): RequestOutcome {
   if (failure === null) return 'ok';
-  if (failure.batch !== undefined) return failure.batch.outcome;
-  if (failure.statement === 0) return 'error';
-  return failure.rolledBack ? 'rolled_back' : 'partial';
+  return failure.isAlone ? 'error' : failure.outcome;
 }

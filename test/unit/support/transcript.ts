@@ -27,6 +27,7 @@ import {
 import { createReplyHead, jsonType } from '../../../src/worker/encode/head.ts';
 import { RowModule } from '../../../src/worker/encode/row-module.ts';
 import { ReplyWriter, type Transport } from '../../../src/worker/encode/writer.ts';
+import { serverFailure } from '../../../src/worker/failure/server-failure.ts';
 import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
 
 /** A transport that keeps what it is given, copied before the writer may write on. */
@@ -235,7 +236,12 @@ export function transcribe(chunks: Iterable<Buffer>, reading: Reading = {}): Tra
       const failure =
         error === null
           ? null
-          : { error, statement, mayBePartial: false, isUnknown: false, rolledBack: false };
+          : serverFailure(
+              error,
+              { isReadOnly: false, isRead: false },
+              statement > 0 ? 'partial' : 'failed',
+              statement > 0 ? { statement } : null,
+            );
       reply.finish({ kind: 'answered', failure, facts: null });
     },
     lost: (reason: Error) => {

@@ -4,7 +4,7 @@ import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerFacts } from '../../execution/outcome.ts';
 import type { HeldResults } from '../../execution/run-events.ts';
-import type { StatementFailure } from '../../execution/statement-failure.ts';
+import type { ServerFailure } from '../../failure/failure.ts';
 import { type CellRules, typeName } from '../column-kinds.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
@@ -211,28 +211,25 @@ class DbReply implements Format {
     this.#isArray = false;
   }
 
-  #writeFailure({ error, statement, isUnknown, rolledBack }: StatementFailure): void {
+  #writeFailure({ error, outcome, place }: ServerFailure): void {
     this.#writeKey('MYSQL_ERRNO', String(error.errno));
     this.#writeKey('MYSQL_ERROR', JSON.stringify(error.message));
-    if (statement > 0) {
-      this.#writeKey('OUTCOME', rolledBack ? '"rolled_back"' : '"partial"');
-      this.#writeKey('STATEMENT', String(statement));
-    } else if (isUnknown) {
-      this.#writeKey('OUTCOME', '"unknown"');
-    }
+    const statement = place?.statement ?? 0;
+    if (statement > 0 || outcome === 'unknown') this.#writeKey('OUTCOME', `"${outcome}"`);
+    if (statement > 0) this.#writeKey('STATEMENT', String(statement));
     this.#writeMember(this.#options.serverKey);
   }
 
   #writeExtras(
     { describe, rollbackOnError }: DbExtras,
-    failure: StatementFailure | null,
+    failure: ServerFailure | null,
     facts: ServerFacts | null,
   ): void {
     if (failure === null) {
       for (const [key, json] of describe(facts)) this.#writeKey(key, json);
     } else if (rollbackOnError) {
       this.#writeKey('ROLLBACK_ON_ERROR', 'true');
-      this.#writeKey('ROLLBACK_ON_ERROR_SUCCESS', String(failure.rolledBack));
+      this.#writeKey('ROLLBACK_ON_ERROR_SUCCESS', String(failure.outcome === 'rolled_back'));
     }
   }
 

@@ -1,8 +1,7 @@
 // Failures as clients of the PlanetScale protocol are told them: an object with a code, and a text that their adapters parse.
 // Must not know how the reply leaves.
 import type { FailureCode } from '../../../shared/failure-codes.ts';
-import type { ServerError } from '../../../shared/mysql/packets.ts';
-import type { Failure, Outcome, RenderFailure } from '../../failure/failure.ts';
+import type { AnyFailure, Outcome, RenderFailure } from '../../failure/failure.ts';
 import { jsonType } from '../head.ts';
 
 /** What stands in `error`. `outcome` is ours: clients of the protocol know it not, and hand it on in the error's body. */
@@ -12,17 +11,14 @@ export type DriverError = {
   readonly outcome: Outcome;
 };
 
-/** An error that MySQL reported. */
-export function describeMysqlError(
-  { errno, sqlState, message }: ServerError,
-  outcome: Outcome,
-): DriverError {
-  return { code: vitessCode(errno), message: withNumbers(message, errno, sqlState), outcome };
-}
-
-/** A failure of the gateway's own. */
-export function describeOwnFailure({ code, message, outcome }: Failure): DriverError {
-  const numbers = alike[code as FailureCode];
+/** A failure of MySQL's or of the gateway's own. */
+export function describeDriverError(failure: AnyFailure): DriverError {
+  const { code, message, outcome } = failure;
+  if (code === null) {
+    const { errno, sqlState } = failure.error;
+    return { code: vitessCode(errno), message: withNumbers(message, errno, sqlState), outcome };
+  }
+  const numbers = alike[code];
   return {
     code,
     message: numbers === undefined ? message : withNumbers(message, ...numbers),
@@ -30,10 +26,10 @@ export function describeOwnFailure({ code, message, outcome }: Failure): DriverE
   };
 }
 
-/** The gateway's own failures, where they are the whole reply. */
+/** A failure that is the whole reply. */
 export const renderDriverFailure: RenderFailure = (failure) => ({
   contentType: jsonType,
-  body: JSON.stringify({ error: describeOwnFailure(failure) }),
+  body: JSON.stringify({ error: describeDriverError(failure) }),
 });
 
 /** Adapters look for the numbers at the end: of a text of one line. */

@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execution/outcome.ts';
 import type { HeldResults } from '../../execution/run-events.ts';
-import type { StatementFailure } from '../../execution/statement-failure.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import type { CellRules } from '../column-kinds.ts';
 import { driverRowFrame, driverRowGrowth } from '../driver-rows.ts';
@@ -16,15 +15,13 @@ import { planRow } from '../rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import { describeField } from '../vitess-fields.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { type DriverError, describeMysqlError, describeOwnFailure } from './driver-error.ts';
+import { type DriverError, describeDriverError } from './driver-error.ts';
 
 /** What the replies to one request depend on. */
 export type DriverReplyOptions = RowLimits & {
   readonly heads: ResultHeads;
   /** The session as JSON, as it is after the statement: asked for at the end of the reply. */
   readonly session: () => string;
-  /** Whether it was to run READ ONLY: what an error of MySQL's means. */
-  readonly isReadOnly: boolean;
   /** How many rows a write is told to have affected. */
   readonly countRows: (ok: OkPacket) => number | bigint;
 };
@@ -187,7 +184,7 @@ class DriverJson implements Format {
 
   finish({ failure }: Answer): boolean {
     const { isCut } = this.#rows;
-    if (failure !== null) this.#writeError(this.#describe(failure));
+    if (failure !== null) this.#writeError(describeDriverError(failure));
     else if (isCut) this.#writeError(this.#isTooWide ? tooManyColumns : this.#tooManyRows());
     else this.#writeEnd();
     this.#out.end();
@@ -195,15 +192,9 @@ class DriverJson implements Format {
   }
 
   finishFailed(failure: Failure): boolean {
-    this.#writeError(describeOwnFailure(failure));
+    this.#writeError(describeDriverError(failure));
     this.#out.end();
     return true;
-  }
-
-  #describe({ error, mayBePartial, isUnknown, batch }: StatementFailure): DriverError {
-    const alone = isUnknown ? 'unknown' : mayBePartial ? 'partial' : 'failed';
-    const outcome = batch?.outcome ?? (this.#options.isReadOnly ? 'failed' : alone);
-    return describeMysqlError(error, outcome);
   }
 
   /** A client of this protocol knows of no results that are cut: it would take the first rows for all. */

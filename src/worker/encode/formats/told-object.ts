@@ -5,7 +5,7 @@ import type { Format, FormatChoice } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { describeRefused, problemHead, problemJson } from './problem.ts';
+import { problemHead, problemJson } from './problem.ts';
 
 /** What the reply tells, and how. */
 export type ToldObject = {
@@ -73,10 +73,8 @@ class ToldObjectFormat implements Format {
     if (failure === null) {
       writeBytes(this.#out, Buffer.from(JSON.stringify(tell())));
     } else {
-      const outcome = failure.batch?.outcome ?? 'failed';
-      const problem = describeRefused(failure.error, { outcome, isReadOnly: false, isRead: false });
-      this.#out.head = problemHead(problem);
-      writeBytes(this.#out, Buffer.from(problemJson(problem, requestId)));
+      this.#out.head = problemHead(failure);
+      writeBytes(this.#out, Buffer.from(problemJson(failure, requestId)));
     }
     this.#out.end();
     return true;

@@ -3,13 +3,13 @@
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execution/outcome.ts';
-import type { StatementFailure } from '../../execution/statement-failure.ts';
+import type { ServerFailure } from '../../failure/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { replayReply, sealReply } from '../kept-reply.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { describeRefused, problemHead, problemJson } from './problem.ts';
+import { problemHead, problemJson } from './problem.ts';
 import { V1Json, type V1ReplyOptions } from './v1-json.ts';
 
 const head = createReplyHead(200, jsonType);
@@ -140,16 +140,9 @@ class V1Batch implements Format {
     writeAscii(this.#out, `],"request_id":"${requestId}","section":${section}}`);
   }
 
-  #writeProblem({ error, statement, batch }: StatementFailure): void {
-    const { requestId, isReadOnly, isRead } = this.#options;
-    const problem = describeRefused(error, {
-      outcome: batch?.outcome ?? 'unknown',
-      isReadOnly,
-      isRead,
-      ...(batch?.isAround === false && { place: { statement } }),
-    });
-    this.#out.head = problemHead(problem);
-    writeBytes(this.#out, Buffer.from(problemJson(problem, requestId)));
+  #writeProblem(failure: ServerFailure): void {
+    this.#out.head = problemHead(failure);
+    writeBytes(this.#out, Buffer.from(problemJson(failure, this.#options.requestId)));
   }
 
   #statement(): V1Json {

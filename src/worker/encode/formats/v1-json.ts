@@ -4,8 +4,7 @@ import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execution/outcome.ts';
 import type { HeldResults } from '../../execution/run-events.ts';
-import type { StatementFailure } from '../../execution/statement-failure.ts';
-import type { Failure } from '../../failure/failure.ts';
+import type { AnyFailure, Failure } from '../../failure/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
 import { type RowBounds, replayReply, sealReply } from '../kept-reply.ts';
@@ -14,7 +13,7 @@ import { ResultRows, type RowLimits } from '../result-rows.ts';
 import type { RowModule } from '../row-module.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { describeRefused, type Problem, problemHead, problemJson } from './problem.ts';
+import { problemHead, problemJson } from './problem.ts';
 import { planV1Head, type V1Layout } from './v1-cells.ts';
 
 /** What the replies to one request depend on. */
@@ -26,9 +25,6 @@ export type V1ReplyOptions = RowLimits & {
   readonly heads: ResultHeads;
   /** Null: rows are written one by one. */
   readonly rowModule: RowModule | null;
-  /** Whether it was to run READ ONLY, and whether it does nothing but read: what an error of MySQL's means. */
-  readonly isReadOnly: boolean;
-  readonly isRead: boolean;
   /**
    * For each statement, whether columns of the same name are renamed if they could not stand in an object. Otherwise the reply is
    * refused, which must not happen to a statement that was executed. Missing: for none.
@@ -71,25 +67,14 @@ export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
   return { head, create: (out, events) => new V1Json(out, options, events) };
 }
 
-/** What is told of an error of MySQL's. */
-export function describeFailure(
-  { isReadOnly, isRead }: V1ReplyOptions,
-  { error, mayBePartial, isUnknown, batch }: StatementFailure,
-): Problem {
-  const alone = isUnknown ? 'unknown' : mayBePartial ? 'partial' : 'failed';
-  const outcome = batch?.outcome ?? (isReadOnly ? 'failed' : alone);
-  return describeRefused(error, { outcome, isReadOnly, isRead });
-}
-
-/** Makes the whole reply one of a problem; nothing of it may have left. */
+/** Makes the whole reply a problem; nothing of it may have left. Of one statement no number is told. */
 export function writeProblem(
   out: ReplyWriter,
-  options: V1ReplyOptions,
-  failure: StatementFailure,
+  { requestId }: Pick<V1ReplyOptions, 'requestId'>,
+  { place: _place, ...failure }: AnyFailure,
 ): void {
-  const problem = describeFailure(options, failure);
-  out.head = problemHead(problem);
-  writeBytes(out, Buffer.from(problemJson(problem, options.requestId)));
+  out.head = problemHead(failure);
+  writeBytes(out, Buffer.from(problemJson(failure, requestId)));
 }
 
 /** Several results, of a CALL, stand in `results`; one stands alone. */

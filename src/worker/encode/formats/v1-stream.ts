@@ -4,7 +4,7 @@ import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer } from '../../execution/outcome.ts';
 import type { HeldResults } from '../../execution/run-events.ts';
-import type { Failure } from '../../failure/failure.ts';
+import type { AnyFailure, Failure } from '../../failure/failure.ts';
 import { csvRecord } from '../csv-rows.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, csvType, ndjsonType, type ReplyHead, varyByAccept } from '../head.ts';
@@ -13,11 +13,10 @@ import { ResultRows, type RowFraming } from '../result-rows.ts';
 import { planRow } from '../rows.ts';
 import { writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
-import { describeFailed, type Problem, problemJson } from './problem.ts';
+import { problemJson } from './problem.ts';
 import { csvCells, planV1Head, type V1Layout } from './v1-cells.ts';
 import {
   chooseV1Json,
-  describeFailure,
   mostHeadBytes,
   mostRowBytes,
   type V1ReplyOptions,
@@ -31,14 +30,14 @@ type StreamKind = {
   /** What stands behind the rows. */
   readonly end: (rows: number, isCut: boolean) => string;
   /** What ends a reply that has begun; null: nothing does that could not be taken for a good end. */
-  readonly failed: ((problem: Problem, requestId: string) => string) | null;
+  readonly failed: ((failure: AnyFailure, requestId: string) => string) | null;
 };
 
 const ndjson: StreamKind = {
   head: createReplyHead(200, ndjsonType, varyByAccept),
   framing: 'lines',
   end: (rows, isCut) => `{"end":{"row_count":${rows},"truncated":${isCut}}}\n`,
-  failed: (problem, requestId) => `{"error":${problemJson(problem, requestId)}}\n`,
+  failed: (failure, requestId) => `{"error":${problemJson(failure, requestId)}}\n`,
 };
 
 const csv: StreamKind = {
@@ -222,20 +221,20 @@ class V1Stream implements Format {
       this.#end(this.#kind.end(this.#rows.count, this.#isCut));
       return true;
     }
-    if (!this.restart()) return this.#endFailed(describeFailure(this.#options, failure));
+    if (!this.restart()) return this.#endFailed(failure);
     writeProblem(this.#out, this.#options, failure);
     this.#out.end();
     return true;
   }
 
   finishFailed(failure: Failure): boolean {
-    return this.#json === null && this.#endFailed(describeFailed(failure));
+    return this.#json === null && this.#endFailed(failure);
   }
 
-  #endFailed(problem: Problem): boolean {
+  #endFailed(failure: AnyFailure): boolean {
     const { failed } = this.#kind;
     if (failed === null) return false;
-    this.#end(failed(problem, this.#options.requestId));
+    this.#end(failed(failure, this.#options.requestId));
     return true;
   }
 

@@ -181,7 +181,7 @@ function runAlone(call: DriverCall, sql: string): void {
       work: statement,
       timeoutMs: config.statementTimeoutMs,
       record,
-      format: replies.format(sql, statement.isReadOnly, () => session),
+      format: replies.format(sql, () => session),
       after: null,
     };
     new Exchange(context, wish, response).start();

@@ -45,12 +45,11 @@ export class DriverReplies {
    * @param sql null: it is one of the gateway's own
    * @param session as it is after the statement; asked for when the reply ends
    */
-  format(sql: string | null, isReadOnly: boolean, session: () => DriverSession): FormatChoice {
+  format(sql: string | null, session: () => DriverSession): FormatChoice {
     const { sessions, heads, limits } = this.#settings;
     return chooseDriverJson({
       ...limits,
       heads,
-      isReadOnly,
       countRows: chooseFoundRows(sql ?? ''),
       session: () => sessions.encode(session()),
     });

@@ -157,7 +157,7 @@ function runStep(
 ): void {
   const { served, response, record, replies } = call;
   const { config, context } = served;
-  const format = replies.format(sql, step.isReadOnly, session);
+  const format = replies.format(sql, session);
   const timeoutMs = config.statementTimeoutMs;
   new Exchange(context, { work: step, timeoutMs, record, format, after: null }, response).start();
 }

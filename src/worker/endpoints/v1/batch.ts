@@ -126,8 +126,6 @@ function answer(
     rowModule: context.rowModule,
     maxRows: config.maxRows,
     maxResultBytes: config.maxResultBytes,
-    isReadOnly: work.isReadOnly,
-    isRead: work.isReadOnly,
     // Of an atomic batch nothing is executed in the end if the reply to a read in it is refused.
     renames: work.steps.map(
       ({ statement }) => !work.isReadOnly && !(work.isAtomic && statement.isRead),

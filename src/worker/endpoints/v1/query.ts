@@ -219,8 +219,6 @@ function answer(
       rowModule: context.rowModule,
       maxRows,
       maxResultBytes: config.maxResultBytes,
-      isReadOnly: work.isReadOnly,
-      isRead: statement.isRead,
       renames: [!statement.isRead && !work.isReadOnly],
       cutsLongWrites: isWithRows(statement),
       isDryRun: request.isDryRun,

@@ -18,7 +18,7 @@ import type { RunContext } from '../run-context.ts';
 import type { RunEvents } from '../run-events.ts';
 import type { RunTimes } from '../run-times.ts';
 import { ofTransaction, SessionLease } from '../session-lease.ts';
-import { describeFailure } from '../statement-failure.ts';
+import { statementFailure } from '../statement-failure.ts';
 import type { Begun } from './held-transaction.ts';
 
 /** What a transaction is to be. */
@@ -249,6 +249,7 @@ async function isRolledBack(lease: SessionLease): Promise<boolean> {
 }
 
 function refusedEnd(error: ServerError): RunEnd {
-  const failure = describeFailure('START TRANSACTION', [], error, false);
+  const text = { sql: 'START TRANSACTION', scanned: null, isReadOnly: false, isRead: false };
+  const failure = statementFailure(text, [], error, false);
   return { kind: 'answered', failure, facts: null };
 }

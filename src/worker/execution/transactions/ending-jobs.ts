@@ -2,10 +2,10 @@
 // Must not know whose turn it is.
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Outcome } from '../../failure/failure.ts';
+import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
 import type { RunEnd } from '../outcome.ts';
 import { ofTransaction, type SessionLease } from '../session-lease.ts';
-import { describeFailure } from '../statement-failure.ts';
 import { type Left, leftBy, type TransactionEnd } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, outcomeOf, transactionOver } from './held-turn.ts';
 import { answeredWith } from './statement-job.ts';
@@ -79,8 +79,8 @@ export class CommitJob implements Job {
     await lease.rollBack(null);
     const outcome = !isUndone ? 'unknown' : hasLeft ? 'partial' : 'rolled_back';
     if (outcome !== 'unknown') await this.#notes.settled(false);
-    const failure = describeFailure('COMMIT', [], error, false);
-    return { end: answeredWith(failure, outcome), ended: isUndone ? 'rolled_back' : 'unknown' };
+    const failure = serverFailure(error, { isReadOnly: false, isRead: false }, outcome);
+    return { end: answeredWith(failure), ended: isUndone ? 'rolled_back' : 'unknown' };
   }
 }
 

@@ -295,7 +295,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
 function leftOf(end: RunEnd): Left {
   switch (end.kind) {
     case 'answered':
-      return leftWith(end.failure?.batch?.outcome ?? null);
+      return leftWith(end.failure === null || end.failure.isAlone ? null : end.failure.outcome);
     case 'batch stopped':
     case 'transaction ended':
       return leftWith(end.outcome);

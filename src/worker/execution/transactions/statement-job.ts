@@ -10,7 +10,8 @@ import {
 } from '../../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../../shared/mysql/query.ts';
 import { scanStatements } from '../../../shared/sql/statements.ts';
-import type { Outcome } from '../../failure/failure.ts';
+import type { ServerFailure } from '../../failure/failure.ts';
+import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
 import type { RunEnd } from '../outcome.ts';
 import { findReadOnlyDoubt, needsProof } from '../pipeline/read-only-proof.ts';
@@ -18,7 +19,7 @@ import type { Statement } from '../preparation.ts';
 import type { RunSink } from '../run-events.ts';
 import type { RunTimes } from '../run-times.ts';
 import type { LeaseSink, SessionLease } from '../session-lease.ts';
-import { describeFailure, type StatementFailure } from '../statement-failure.ts';
+import { mayBePartial, statementFailure } from '../statement-failure.ts';
 import type { Doubt } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, transactionOver } from './held-turn.ts';
 
@@ -89,30 +90,27 @@ export class StatementJob implements Job {
     error: ServerError,
     notes: readonly ResultNote[],
   ): Promise<Done> {
-    const failure = describeFailure(
-      this.#statement.sql ?? '',
-      notes,
-      error,
-      false,
-      this.#statement.analysis?.scanned,
-    );
+    const { sql, analysis, isRead } = this.#statement;
+    const text = { sql, scanned: analysis?.scanned ?? null, isReadOnly: this.#isReadOnly, isRead };
     const isUndoing = undoesTransaction(error, false);
     const hasLeft = isUndoing && (await lease.hasLeftSomething());
     const isOpen = await isInTransaction(lease);
-    if (isOpen) return { end: answeredWith(failure), ended: null };
+    if (isOpen) {
+      return { end: answeredWith(statementFailure(text, notes, error, false)), ended: null };
+    }
     await lease.rollBack(null);
-    const isPartial = !isUndoing || hasLeft || failure.mayBePartial;
+    const isPartial = !isUndoing || hasLeft || mayBePartial(text, error);
     // The error undoes the transaction that there was; a procedure may have committed the one that was begun.
     const isUnknown = lease.isLost || (!isPartial && mayBeAnother);
     const outcome = isUnknown ? 'unknown' : isPartial ? 'partial' : 'rolled_back';
-    return { end: answeredWith(failure, outcome), ended: lease.isLost ? 'lost' : 'ended' };
+    const failure = serverFailure(error, text, outcome);
+    return { end: answeredWith(failure), ended: lease.isLost ? 'lost' : 'ended' };
   }
 }
 
-/** What MySQL has refused. @param outcome what became of the whole transaction, which is over; missing: it is open */
-export function answeredWith(failure: StatementFailure, outcome?: Outcome): RunEnd {
-  const batch = outcome === undefined ? {} : { batch: { outcome, isAround: true } };
-  return { kind: 'answered', failure: { ...failure, ...batch }, facts: null };
+/** MySQL refused something in a transaction. Its failure says what became of the transaction, unless that is still open. */
+export function answeredWith(failure: ServerFailure): RunEnd {
+  return { kind: 'answered', failure, facts: null };
 }
 
 async function isInTransaction({ session }: SessionLease): Promise<boolean> {

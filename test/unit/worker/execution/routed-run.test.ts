@@ -7,6 +7,7 @@ import type { RunEnd, StopReason } from '../../../../src/worker/execution/outcom
 import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
 import type { RunEvents, RunSink } from '../../../../src/worker/execution/run-events.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
+import { serverFailure } from '../../../../src/worker/failure/server-failure.ts';
 import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
 import type { Server } from '../../../../src/worker/servers/server.ts';
 
@@ -66,14 +67,11 @@ type Wish = { readonly isReadOnly: boolean; readonly hasKey: boolean };
 const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd => ({
   kind: 'answered',
   facts: null,
-  failure: {
-    error: { errno, sqlState: 'HY000', message: 'refused' },
-    statement: 0,
-    mayBePartial: false,
-    isUnknown: false,
-    rolledBack: false,
-    batch: { outcome, isAround: true },
-  },
+  failure: serverFailure(
+    { errno, sqlState: 'HY000', message: 'refused' },
+    { isReadOnly: false, isRead: false },
+    outcome,
+  ),
 });
 const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 

@@ -11,14 +11,12 @@ import {
   mysqlFailures,
 } from '../../../../../src/shared/failure-codes.ts';
 import {
-  describeFailed,
-  describeRefused,
+  problemHead,
   problemJson,
-  type RefusedRequest,
-  renderAsProblem,
   renderProblem,
 } from '../../../../../src/worker/encode/formats/problem.ts';
 import { type Outcome, refusal } from '../../../../../src/worker/failure/failure.ts';
+import { serverFailure } from '../../../../../src/worker/failure/server-failure.ts';
 
 const outcomes: readonly Outcome[] = [
   'not_executed',
@@ -28,7 +26,8 @@ const outcomes: readonly Outcome[] = [
   'unknown',
 ];
 
-const write: RefusedRequest = { outcome: 'failed', isReadOnly: false, isRead: false };
+const write = { isReadOnly: false, isRead: false };
+const read = { isReadOnly: false, isRead: true };
 
 /** An error with the message that servers have for it, where that matters. */
 const serverError = (errno: number, message = 'refused') => ({ errno, sqlState: 'HY000', message });
@@ -39,7 +38,13 @@ const optionError = (option: string) =>
     `The MariaDB server is running with the ${option} option so it cannot execute this statement`,
   );
 
-const statusOf = (errno: number) => describeRefused(serverError(errno), write).status;
+const refused = (
+  error: Parameters<typeof serverFailure>[0],
+  outcome: Outcome = 'failed',
+  work = write,
+) => serverFailure(error, work, outcome);
+
+const statusOf = (errno: number) => refused(serverError(errno)).status;
 
 test("gives each of MySQL's errors the status that is promised", () => {
   const promised: Readonly<Record<number, readonly number[]>> = {
@@ -60,17 +65,17 @@ test("gives each of MySQL's errors the status that is promised", () => {
 });
 
 test('tells a write that a read-only request may not do from a server that has become read-only', () => {
-  const asked = describeRefused(serverError(1792), { ...write, isReadOnly: true });
-  assert.deepEqual([asked.status, asked.retryable], [403, false]);
-  const unasked = describeRefused(serverError(1792), write);
-  assert.deepEqual([unasked.status, unasked.retryable], [503, true]);
+  const asked = refused(serverError(1792), 'failed', { ...write, isReadOnly: true });
+  assert.deepEqual([asked.status, asked.mayRepeat], [403, false]);
+  const unasked = refused(serverError(1792));
+  assert.deepEqual([unasked.status, unasked.mayRepeat], [503, true]);
   for (const option of ['--read-only', '--super-read-only', '--innodb-read-only', 'read_only']) {
-    const { status, retryable } = describeRefused(optionError(option), write);
-    assert.deepEqual([status, retryable], [503, true], option);
+    const { status, mayRepeat } = refused(optionError(option));
+    assert.deepEqual([status, mayRepeat], [503, true], option);
   }
   for (const option of ['--secure-file-priv', '--skip-grant-tables']) {
-    const { status, retryable } = describeRefused(optionError(option), write);
-    assert.deepEqual([status, retryable], [422, false], option);
+    const { status, mayRepeat } = refused(optionError(option));
+    assert.deepEqual([status, mayRepeat], [422, false], option);
   }
 });
 
@@ -78,27 +83,24 @@ test('sends a client again that a group’s former primary has turned out, and n
   // The text of MySQL 9.7.
   const text =
     "All queries have been blocked while function 'group_replication_set_as_primary()' is executing. Please refer timeout parameter of function 'group_replication_set_as_primary()'.";
-  const blocked = describeRefused(serverError(4094, text), write);
-  assert.deepEqual([blocked.status, blocked.retryable, blocked.retryAfterSeconds], [503, true, 1]);
-  const other = describeRefused(serverError(4094), write);
-  assert.deepEqual([other.status, other.retryable], [422, false]);
+  const blocked = refused(serverError(4094, text));
+  assert.deepEqual([blocked.status, blocked.mayRepeat, blocked.retryAfterSeconds], [503, true, 1]);
+  const other = refused(serverError(4094));
+  assert.deepEqual([other.status, other.mayRepeat], [422, false]);
 });
 
 test('sends a client back after a second with every 503, and with nothing else', () => {
   for (const { errno } of mysqlFailures) {
-    const { status, retryAfterSeconds } = describeRefused(serverError(errno), write);
+    const { status, retryAfterSeconds } = refused(serverError(errno));
     assert.equal(retryAfterSeconds, status === 503 ? 1 : undefined, `${errno}`);
   }
 });
 
 /** Whether a refused request may be repeated, with each outcome: as a write, and where it only read. */
 function repeatable(errno: number): readonly string[] {
-  return ['write', 'read'].flatMap((kind) =>
+  return Object.entries({ write, read }).flatMap(([kind, work]) =>
     outcomes
-      .filter((outcome) => {
-        const request = { outcome, isReadOnly: false, isRead: kind === 'read' };
-        return describeRefused(serverError(errno), request).retryable;
-      })
+      .filter((outcome) => refused(serverError(errno), outcome, work).mayRepeat)
       .map((outcome) => `${kind} ${outcome}`),
   );
 }
@@ -141,8 +143,9 @@ test("tells MySQL's error in the promised order", () => {
     sqlState: '23000',
     message: "Duplicate entry '7' for key 'PRIMARY'",
   };
-  const { contentType, body } = renderAsProblem(describeRefused(error, write), requestId);
-  assert.equal(contentType, 'application/problem+json');
+  const failure = refused(error);
+  assert.match(problemHead(failure).lines, /^Content-Type: application\/problem\+json\r\n/);
+  const body = problemJson(failure, requestId);
   assert.equal(
     body,
     `{"type":"about:blank","title":"Conflict","status":409,"detail":"Duplicate entry '7' for key 'PRIMARY'","code":"ER_DUP_ENTRY",` +
@@ -161,13 +164,10 @@ test("tells a failure of the gateway's own without a number of MySQL's", () => {
 });
 
 test('tells the statement of a batch, and where in a text', () => {
-  const batch: RefusedRequest = { ...write, outcome: 'rolled_back', place: { statement: 0 } };
-  const refused = JSON.parse(problemJson(describeRefused(serverError(1213), batch), requestId));
-  assert.deepEqual(
-    [refused.statement, refused.outcome, refused.retryable],
-    [0, 'rolled_back', true],
-  );
-  assert.equal('offset' in refused, false);
+  const batch = serverFailure(serverError(1213), write, 'rolled_back', { statement: 0 });
+  const told = JSON.parse(problemJson(batch, requestId));
+  assert.deepEqual([told.statement, told.outcome, told.retryable], [0, 'rolled_back', true]);
+  assert.equal('offset' in told, false);
   const own = { ...refusal('BAD_KEY', 'Two.'), place: { offset: 9 } };
   const failed = JSON.parse(renderProblem(own, requestId).body);
   assert.equal(failed.offset, 9);
@@ -176,14 +176,14 @@ test('tells the statement of a batch, and where in a text', () => {
 
 test('keeps to one line of UTF-8, whatever a message holds', () => {
   const error = serverError(1064, "near '\n\"\u2028\ud800' at line 1");
-  const body = problemJson(describeRefused(error, write), requestId);
+  const body = problemJson(refused(error), requestId);
   assert.equal(body.includes('\n'), false);
   assert.equal(Buffer.from(body).toString(), body);
   assert.equal(JSON.parse(body).detail, error.message);
 });
 
-const own = (code: FailureCode, outcome: Outcome) =>
-  describeFailed({ ...refusal(code, 'no'), outcome }).retryable;
+const own = (code: FailureCode, outcome: Outcome): boolean =>
+  JSON.parse(problemJson({ ...refusal(code, 'no'), outcome }, requestId)).retryable;
 
 test("calls the gateway's own failures retryable by their table and their outcome", () => {
   for (const code of failureCodes) {

@@ -42,7 +42,11 @@ async function refused(
 }
 
 function outcomeOf(end: RunEnd): string | null {
-  return end.kind === 'answered' ? (end.failure?.batch?.outcome ?? null) : end.kind;
+  return end.kind === 'answered'
+    ? end.failure?.isAlone === false
+      ? end.failure.outcome
+      : null
+    : end.kind;
 }
 
 test('a refused statement that leaves its transaction open says nothing of that', async () => {
