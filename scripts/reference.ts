@@ -14,7 +14,7 @@ import {
   unready,
 } from '../src/shared/failure-codes.ts';
 import { errorName } from '../src/shared/mysql/error-names.ts';
-import { describeMetrics } from '../src/shared/observe/describe-metrics.ts';
+import { supervisorMetrics, workerMetrics } from '../src/shared/observe/metrics.ts';
 import { exitCodes, exitMeanings } from '../src/shared/process/exit-codes.ts';
 import { renderList } from './support/mdoc.ts';
 
@@ -94,6 +94,15 @@ const repetitions: Readonly<Record<FailureFacts['repeat'], string>> = {
   pointless: 'after mending it; read `OUTCOME`',
   untold: 'nobody is told',
 };
+
+/** A Markdown table of every metric: name, type, labels, meaning. */
+function describeMetrics(): string {
+  const rows = Object.entries({ ...workerMetrics, ...supervisorMetrics }).map(
+    ([name, { type, labels, help }]) =>
+      `| \`${name}\` | ${type} | ${labels.join(', ') || '–'} | ${help} |`,
+  );
+  return ['| metric | type | labels | meaning |', '|---|---|---|---|', ...rows].join('\n');
+}
 
 function describeFailures(): string {
   const rows = Object.entries<FailureFacts>(failures).map(

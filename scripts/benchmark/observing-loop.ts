@@ -5,13 +5,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLog } from '../../src/shared/process/log.ts';
 import { openAccessLog } from '../../src/worker/observe/access-log.ts';
-import type { ExchangeSummary } from '../../src/worker/observe/exchange-summary.ts';
-import type { Observe } from '../../src/worker/observe/observation.ts';
+import { SectionMetrics, WorkerMetrics } from '../../src/worker/observe/metrics.ts';
+import {
+  type ExchangeSummary,
+  type Observe,
+  RequestRecord,
+} from '../../src/worker/observe/observation.ts';
 import { createRequestLog } from '../../src/worker/observe/request-log.ts';
-import { RequestRecord } from '../../src/worker/observe/request-record.ts';
-import { SectionMetrics } from '../../src/worker/observe/section-metrics.ts';
 import { StatementTable } from '../../src/worker/observe/statement-table.ts';
-import { WorkerMetrics } from '../../src/worker/observe/worker-metrics.ts';
 import { median } from '../support/statistics.ts';
 import { isObserverSet, type ObserverSet } from './observer-set.ts';
 
@@ -28,7 +29,7 @@ const [, , wanted, path = ''] = process.argv;
 if (!isObserverSet(wanted)) throw new Error('the first argument says who observes');
 const log = openLog('stderr', 'error', 'observing', 'batched');
 const accessLog = openAccessLog('json', path);
-const metrics = new WorkerMetrics();
+const metrics = new WorkerMetrics(1024);
 const sectionMetrics = new SectionMetrics('world', 1000);
 const statements = new StatementTable();
 const noteInLog = createRequestLog(log, 1000);

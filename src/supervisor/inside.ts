@@ -2,21 +2,22 @@
 // Must not know how slots are filled, nor how an answer is shown.
 
 import type { Sections } from '../shared/config/config.ts';
-import type { ToldRequests } from '../shared/observe/live-requests.ts';
 import type { ToldStatements } from '../shared/observe/statement-sums.ts';
-import type { ServerVerdict, Stats } from '../shared/observe/stats.ts';
+import type { ServerVerdict, Stats, ToldRequests } from '../shared/observe/stats.ts';
 import type { Answerers } from '../shared/process/calls.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
 import type { CommitMemory } from './commit-memory.ts';
-import { readFigures } from './observe/figures.ts';
-import { History, historyIntervalMs } from './observe/history.ts';
 import { joinRequests, parseRequestName } from './observe/live-requests.ts';
-import { measureOwnFigures } from './observe/own-figures.ts';
-import { RecentErrors } from './observe/recent-errors.ts';
-import { statementIntervalMs } from './observe/statement-past.ts';
-import { StatementTotals } from './observe/statement-totals.ts';
-import { describeInstance } from './observe/stats.ts';
-import { createTotals, type SlotState } from './observe/totals.ts';
+import { StatementTotals, statementIntervalMs } from './observe/statement-totals.ts';
+import {
+  describeInstance,
+  History,
+  historyIntervalMs,
+  RecentErrors,
+  readFigures,
+  type SlotState,
+} from './observe/stats.ts';
+import { createTotals, measureOwnFigures } from './observe/totals.ts';
 import type { PrimaryMemories } from './primary/primary-memories.ts';
 import type { Slot } from './slot.ts';
 
@@ -80,7 +81,7 @@ export function createInside({
     await askAll(slots(), 'report', null);
     return describeInstance({
       sections,
-      slots: slots(),
+      slots: slots().map(stateOf),
       reported: totals.reported(),
       verdicts: [...verdicts.values()].flat(),
       history: history.told(),
@@ -179,9 +180,16 @@ async function askAll<Name extends keyof WorkerCalls>(
 function stateOf(slot: Slot): SlotState {
   return {
     slot: slot.number,
-    isUp: slot.isListening(),
+    pid: slot.pid(),
+    state: workerState(slot),
     restarts: slot.restarts(),
     runsOtherCode: slot.runsOtherCode(),
     requestsLost: slot.requestsLost(),
   };
+}
+
+function workerState(slot: Slot): SlotState['state'] {
+  if (slot.isEmpty()) return 'down';
+  if (!slot.isListening()) return 'starting';
+  return slot.isSilent() ? 'silent' : 'serving';
 }

@@ -9,11 +9,15 @@ import type { RowModule } from './encode/row-module.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import { StalledReaders } from './http/slow-readers.ts';
-import { backendSamples, noPrimarySamples, standingSamples } from './observe/backend-samples.ts';
+import {
+  backendSamples,
+  noPrimarySamples,
+  SectionMetrics,
+  sample,
+  standingSamples,
+} from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
-import { sample } from './observe/samples.ts';
-import { SectionMetrics } from './observe/section-metrics.ts';
 import type { ExchangeContext } from './request/exchange.ts';
 import type { LongWork } from './request/long-work.ts';
 import type { Section } from './section.ts';

@@ -37,7 +37,7 @@ export const settingMutations: readonly Mutation[] = [
   {
     name: 'referer-query-in-log',
     promise: 'no query string stands in the access log, that of the Referer neither',
-    file: 'src/worker/observe/access-lines.ts',
+    file: 'src/worker/observe/access-log.ts',
     before: 'escapeCombined(withoutQuery(referer))',
     after: 'escapeCombined(referer)',
     tests: ['test/behaviour/observe/access-log.test.ts'],

@@ -1,8 +1,7 @@
 // How late this process's event loop is: what a request that arrives at any moment has to wait before anybody looks at it.
 // Must not know who is told.
 import { performance } from 'node:perf_hooks';
-import { DurationHistogram } from './duration-histogram.ts';
-import { lagBuckets } from './metrics.ts';
+import { DurationHistogram, lagBuckets } from './metrics.ts';
 
 /**
  * A timer says by how much it fires late. `monitorEventLoopDelay` sees more of the short delays, but wakes an idle process fifty times a

@@ -18,10 +18,10 @@ export const lagBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 
-/** The parts of a request's time that are told one by one. */
-export const requestPhases = ['waiting', 'connecting', 'first_row'] as const;
+/** The parts of a request's time that are measured. */
+export const timedPhases = ['waiting', 'connecting', 'first_row'] as const;
 
-export type RequestPhase = (typeof requestPhases)[number];
+export type TimedPhase = (typeof timedPhases)[number];
 
 /** What the workers report. `section` and `slot` are added to every sample by the supervisor. */
 export const workerMetrics = {
@@ -359,3 +359,29 @@ export const supervisorMetrics = {
     buckets: lagBuckets,
   },
 } as const satisfies Record<string, Definition>;
+
+/** A histogram in the making: an array of counts and a sum, read only when somebody asks. */
+export class DurationHistogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  /** @param bounds upper ends of the buckets in seconds, ascending; what is longer has a bucket of its own */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(seconds: number): void {
+    const bounds = this.#bounds;
+    let index = 0;
+    while (index < bounds.length && seconds > (bounds[index] as number)) index += 1;
+    this.#counts[index] = (this.#counts[index] as number) + 1;
+    this.#sum += seconds;
+  }
+
+  /** Observations per bucket (not cumulative), and the sum of all in seconds. */
+  read(): { readonly counts: readonly number[]; readonly sum: number } {
+    return { counts: [...this.#counts], sum: this.#sum };
+  }
+}

@@ -1,6 +1,6 @@
 // What is told of an instance in one object, for people and the console.
 // Must not know how it is found out.
-import type { RecentError } from './recent-errors.ts';
+import type { FailureCode, RequestOutcome } from '../failure-codes.ts';
 
 /** A worker, by its slot. `silent`: it does not answer its supervisor; its figures are its last ones. */
 export type WorkerStats = {
@@ -97,3 +97,71 @@ export type Stats = {
   /** The latest first. */
   readonly errors: readonly (RecentError & { readonly worker: number })[];
 };
+
+/** Where a request is: it waits for MySQL, MySQL has it, its reply leaves, or its reader takes nothing of that. */
+export type LivePhase = 'waiting' | 'running' | 'streaming' | 'stalled';
+
+/** A request as its worker knows it. */
+export type LiveRequest = {
+  /** Unique in its worker. */
+  readonly id: number;
+  readonly request_id: string;
+  /** The trace that it is part of; null: of none. */
+  readonly trace_id: string | null;
+  readonly age_ms: number;
+  readonly phase: LivePhase;
+  /** The client's address; null: it came by a unix socket, or has gone. */
+  readonly client: string | null;
+  /** The server that has it; null: none yet. */
+  readonly backend: string | null;
+  readonly section: string;
+  /** Its statements without literals. */
+  readonly shape: string | null;
+};
+
+/** What a worker tells of them. */
+export type LiveRequests = {
+  /** The oldest first, at most `mostToldRequests`. */
+  readonly requests: readonly LiveRequest[];
+  /** How many more there are. */
+  readonly omitted: number;
+};
+
+/** A request as it is told to people. */
+export type ToldRequest = Omit<LiveRequest, 'id'> & {
+  /** Unique in the instance. */
+  readonly id: string;
+  /** The number of its worker. */
+  readonly worker: number;
+};
+
+/** All requests of an instance, the oldest first. */
+export type ToldRequests = {
+  readonly requests: readonly ToldRequest[];
+  readonly omitted: number;
+  /** The numbers of workers that did not answer in time. */
+  readonly silent_workers: readonly number[];
+};
+
+/** So many a worker are told: more is nothing that somebody reads. */
+export const mostToldRequests = 500;
+
+/** One of them. */
+export type RecentError = {
+  /** When it ended: ISO 8601, in UTC. */
+  readonly at: string;
+  readonly request_id: string;
+  /** Null: it was refused before its section was known. */
+  readonly section: string | null;
+  readonly status: number;
+  /** Null: it is MySQL's own error. */
+  readonly code: FailureCode | null;
+  /** MySQL's number; null: it is not MySQL's error. */
+  readonly errno: number | null;
+  readonly outcome: RequestOutcome;
+  /** Its statements without literals; null: they are not known. */
+  readonly shape: string | null;
+};
+
+/** So many are kept and told, the latest. */
+export const mostRecentErrors = 50;

@@ -2,11 +2,15 @@
 // Must not know how either side acts on it.
 import type { Sections } from '../config/config.ts';
 import type { SectionCredentials } from '../config/credentials.ts';
-import type { LiveRequests, ToldRequests } from '../observe/live-requests.ts';
 import type { Snapshot } from '../observe/metrics.ts';
-import type { RecentError } from '../observe/recent-errors.ts';
 import type { StatementsReport, ToldStatements } from '../observe/statement-sums.ts';
-import type { ServerVerdict, Stats } from '../observe/stats.ts';
+import type {
+  LiveRequests,
+  RecentError,
+  ServerVerdict,
+  Stats,
+  ToldRequests,
+} from '../observe/stats.ts';
 import type { PrimaryMemory } from '../servers/primary-memory.ts';
 import type { Answer, Call } from './calls.ts';
 import type { EndedName, Ending } from './commit-endings.ts';

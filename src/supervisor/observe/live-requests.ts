@@ -1,10 +1,6 @@
 // The requests that are being answered now, over all workers, under numbers that are unique in the instance.
 // Must not know how workers are asked.
-import type {
-  LiveRequests,
-  ToldRequest,
-  ToldRequests,
-} from '../../shared/observe/live-requests.ts';
+import type { LiveRequests, ToldRequest, ToldRequests } from '../../shared/observe/stats.ts';
 
 /** What a worker has told; null: it has not answered in time. */
 export type WorkersAnswer = {

@@ -2,6 +2,7 @@
 // Must not know processes or messages.
 import type { MetricObject, Registry } from 'prom-client';
 import AggregatorRegistry from 'prom-client/lib/cluster.js';
+import { measureEventLoopLag } from '../../shared/observe/event-loop-lag.ts';
 import {
   type Definition,
   type HistogramSample,
@@ -11,17 +12,7 @@ import {
   workerMetrics,
 } from '../../shared/observe/metrics.ts';
 import { version } from '../../shared/process/version.ts';
-import type { Reported } from './figures.ts';
-
-/** A slot as the supervisor sees it. */
-export type SlotState = {
-  readonly slot: number;
-  readonly isUp: boolean;
-  readonly restarts: number;
-  readonly runsOtherCode: boolean;
-  /** In flight when a worker of the slot died. */
-  readonly requestsLost: number;
-};
+import { type Reported, readCounts, type SlotState } from './stats.ts';
 
 /** The sums of one instance. */
 export type Totals = {
@@ -63,7 +54,8 @@ type Value = { readonly labels: Labels; readonly value: number; readonly metricN
 export function createTotals(section: string): Totals {
   const past = new Map<number, Snapshot>();
   const present = new Map<number, Snapshot>();
-  const count = () => summarize([...past.values(), ...present.values()]);
+  const reported = () => ({ past: [...past.values()], present });
+  const count = () => summarize(reported());
   let seen = count();
   return {
     update: (slot, snapshot) => present.set(slot, snapshot),
@@ -73,7 +65,7 @@ export function createTotals(section: string): Totals {
       present.delete(slot);
       past.set(slot, addSnapshots(past.get(slot), countersOf(last)));
     },
-    reported: () => ({ past: [...past.values()], present }),
+    reported,
     render: (state) => {
       const slots = state.slots.map(({ slot }) => ({
         labels: { section, slot: String(slot) },
@@ -99,19 +91,11 @@ export function createTotals(section: string): Totals {
   };
 }
 
-/** The counts of a last log line: all requests, all failures, and each outcome by its name. */
-function summarize(snapshots: readonly Snapshot[]): Record<string, number> {
-  const sums: Record<string, number> = { requests: 0, failures: 0 };
-  const add = (name: string, value: number) => {
-    sums[name] = (sums[name] ?? 0) + value;
-  };
-  for (const { metric, labels, value } of snapshots.flatMap(({ samples }) => samples)) {
-    const name: string = metric;
-    if (name === 'dbhttpd_requests_total') add('requests', value);
-    else if (name === 'dbhttpd_failures_total') add('failures', value);
-    else if (name === 'dbhttpd_outcomes_total') add(labels.outcome ?? 'other', value);
-  }
-  return sums;
+/** The counts of the last log line: all requests, all failures, and each outcome by its name. */
+function summarize(reported: Reported): Readonly<Record<string, number>> {
+  const { requests, failures, outcomes } = readCounts(reported);
+  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+  return { requests, failures: failed, ...outcomes };
 }
 
 function countersOf(snapshot: Snapshot): Snapshot {
@@ -200,7 +184,7 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
     dbhttpd_build_info: [{ labels: { section, version, node: process.versions.node }, value: 1 }],
     process_start_time_seconds: alone(state.startedAt),
     dbhttpd_requests_lost_total: bySlot((slot) => slot.requestsLost),
-    dbhttpd_worker_up: bySlot((slot) => (slot.isUp ? 1 : 0)),
+    dbhttpd_worker_up: bySlot(({ state }) => (state === 'serving' || state === 'silent' ? 1 : 0)),
     dbhttpd_worker_restarts_total: bySlot((slot) => slot.restarts),
     dbhttpd_worker_version_mismatch: bySlot((slot) => (slot.runsOtherCode ? 1 : 0)),
     dbhttpd_workers_silent: alone(state.silent),
@@ -223,4 +207,24 @@ function supervisorValues(section: string, state: SupervisorState): readonly unk
 
 function metricOf(name: string, { type, help }: Definition, values: readonly Value[]) {
   return { name, help, type, values, aggregator: 'sum' };
+}
+
+/** Measures from now on. Returns what is known at the moment of each call; without a descriptor left, the memory as it was. */
+export function measureOwnFigures(): () => OwnFigures {
+  const lag = measureEventLoopLag();
+  let memory = { rss: 0, heapUsed: 0 };
+  return () => {
+    try {
+      memory = process.memoryUsage();
+    } catch {
+      // The system is asked by opening a file: EMFILE or ENFILE.
+    }
+    const { user, system } = process.cpuUsage();
+    return {
+      cpuSeconds: (user + system) / 1e6,
+      residentBytes: memory.rss,
+      heapUsedBytes: memory.heapUsed,
+      lag: lag.histogram.read(),
+    };
+  };
 }

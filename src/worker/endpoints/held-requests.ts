@@ -6,7 +6,7 @@ import type { Held, HeldTransactions } from '../execution/transactions/held-tran
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, sendFailure } from '../http/reply.ts';
-import type { RequestRecord } from '../observe/request-record.ts';
+import type { RequestRecord } from '../observe/observation.ts';
 import { credentialOf } from '../request/credential.ts';
 import { type ForwardEvents, forwardRequest, type Unanswered } from '../request/forward.ts';
 import {

@@ -6,7 +6,7 @@ import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { refusal } from '../failure/failure.ts';
 import { endWithFault, type OutgoingReply, sendFailure } from '../http/reply.ts';
 import { readBody } from '../http/request.ts';
-import type { RequestRecord } from '../observe/request-record.ts';
+import type { RequestRecord } from '../observe/observation.ts';
 import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 import { type Work, workThen } from './long-requests.ts';
 

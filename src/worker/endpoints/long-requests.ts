@@ -5,8 +5,7 @@ import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import type { Escapes } from '../../shared/sql/lexer.ts';
 import { whyNotInPieces, whyNotInTransaction } from '../../shared/sql/transaction-safe.ts';
 import { endWithFault, type OutgoingReply } from '../http/reply.ts';
-import type { Observe } from '../observe/observation.ts';
-import type { RequestRecord } from '../observe/request-record.ts';
+import type { Observe, RequestRecord } from '../observe/observation.ts';
 import type { LongWork } from '../request/long-work.ts';
 
 /** What does the work, and what receives the errors that it throws. */

@@ -1,8 +1,136 @@
 // The access log: a line for every request, in a file of its own beside the log, or on stdout.
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
+import { performance } from 'node:perf_hooks';
+import { createSecondClock, thousandths, threeDigits } from '../../shared/observe/time-text.ts';
 import { type LineWriter, openLineWriter } from '../../shared/process/line-writer.ts';
-import { createCombinedFormat, createJsonFormat } from './access-lines.ts';
-import type { Observe } from './observation.ts';
+import type { Observe, Refused, RequestRecord } from './observation.ts';
+
+/** Makes one line, its line feed included. */
+export type LineFormat = {
+  readonly finished: (record: RequestRecord, now: number) => string;
+  /** A request that was no HTTP: nothing is known of it but our answer. */
+  readonly refused: (refused: Refused, now: number) => string;
+};
+
+/** Longest path, user agent or referer in a line, before escaping. */
+const mostCharacters = 256;
+
+/** One JSON object a line. What does not apply is null. */
+export function createJsonFormat(): LineFormat {
+  const clock = createSecondClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
+  const time = (now: number) => `${clock(now)}.${threeDigits[now % 1000]}Z`;
+  const asked = remembering(
+    (method, path, version) =>
+      `"method":"${method}","path":${quote(path ?? '')},"protocol":"HTTP/${version}","status":`,
+  );
+  const by = remembering(
+    (agent, referer) =>
+      `"user_agent":${agent === undefined ? null : quote(agent)},` +
+      `"referer":${referer === undefined ? null : quote(withoutQuery(referer))}}\n`,
+  );
+  return {
+    finished: (record, now) => {
+      const { request, told } = record;
+      const { method, headers } = request;
+      const ran =
+        told === null
+          ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
+          : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
+      return (
+        `{"time":"${time(now)}","client":"${address(record.client)}",` +
+        `${asked(method, record.head.path, record.httpVersion)}${record.status},` +
+        `"code":${record.code === null ? null : `"${record.code}"`},"bytes":${record.bytes},"complete":${record.isComplete},` +
+        `"duration_ms":${thousandths(performance.now() - record.startedAt)},${ran},"request_id":"${record.requestId}","trace_id":${record.traceId === null ? null : `"${record.traceId}"`},` +
+        `"user":${record.user === null ? null : quote(record.user)},` +
+        by(headers['user-agent'], headers.referer)
+      );
+    },
+    refused: ({ client, status, code, bytes, requestId }, now) =>
+      `{"time":"${time(now)}","client":"${address(client)}","method":null,"path":null,"protocol":null,` +
+      `"status":${status},"code":"${code}","bytes":${bytes},"complete":true,"duration_ms":null,"queue_ms":null,"db_ms":null,` +
+      `"outcome":null,"rows":null,"request_id":"${requestId}","trace_id":null,"user":null,"user_agent":null,"referer":null}\n`,
+  };
+}
+
+/** Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"`, in UTC. */
+export function createCombinedFormat(): LineFormat {
+  const clock = createSecondClock(apacheTime);
+  const size = (bytes: number) => (bytes === 0 ? '-' : String(bytes));
+  return {
+    finished: (record, now) => {
+      const { request } = record;
+      const { 'user-agent': agent, referer } = request.headers;
+      const target = `${request.method} ${escapeCombined(record.head.path)} HTTP/${record.httpVersion}`;
+      const from = referer === undefined ? '-' : escapeCombined(withoutQuery(referer));
+      return (
+        `${address(record.client)} - ${user(record)} [${clock(now)}] "${target}" ${record.status} ${size(record.bytes)} ` +
+        `"${from}" "${agent === undefined ? '-' : escapeCombined(agent)}"\n`
+      );
+    },
+    refused: ({ client, status, bytes }, now) =>
+      `${address(client)} - - [${clock(now)}] "-" ${status} ${size(bytes)} "-" "-"\n`,
+  };
+}
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+function apacheTime(second: number): string {
+  const [date = '', time = ''] = new Date(second * 1000).toISOString().slice(0, 19).split('T');
+  const [year, month, day] = date.split('-');
+  return `${day}/${months[Number(month) - 1]}/${year}:${time} +0000`;
+}
+
+function address(remote: string): string {
+  if (remote === '') return 'unix:';
+  return remote.startsWith('::ffff:') ? remote.slice(7) : remote;
+}
+
+/** No space: where it ends is told by one. */
+function user({ user }: RequestRecord): string {
+  return user === null || user === '' ? '-' : escapeCombined(user).replaceAll(' ', '\\x20');
+}
+
+function withoutQuery(url: string): string {
+  const end = url.search(/[?#]/);
+  return end < 0 ? url : url.slice(0, end);
+}
+
+type Part = string | undefined;
+
+/** The result for what came last: clients send the same again and again. */
+function remembering(
+  make: (one: Part, two: Part, three: Part) => string,
+): (one: Part, two: Part, three?: Part) => string {
+  let [last, lastTwo, lastThree]: Part[] = [];
+  let made = make(last, lastTwo, lastThree);
+  return (one, two, three) => {
+    if (one !== last || two !== lastTwo || three !== lastThree) made = make(one, two, three);
+    last = one;
+    lastTwo = two;
+    lastThree = three;
+    return made;
+  };
+}
+
+const plain = /^[ !#-[\]-~]*$/;
+const beyondAscii = /[^ -~]/g;
+
+function quote(text: string): string {
+  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  if (plain.test(short)) return `"${short}"`;
+  // JSON leaves DEL and the C1 controls as they are; a terminal obeys them.
+  return JSON.stringify(short).replace(beyondAscii, (c) => `\\u${hex(c, 4)}`);
+}
+
+function escapeCombined(text: string): string {
+  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  if (plain.test(short)) return short;
+  return short.replace(/["\\]/g, '\\$&').replace(beyondAscii, (c) => `\\x${hex(c, 2)}`);
+}
+
+function hex(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0');
+}
 
 export type AccessLog = {
   readonly observe: Observe;

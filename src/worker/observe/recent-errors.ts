@@ -1,10 +1,8 @@
 // The requests that went wrong since the last report: the latest, for people.
 // Must not know who asks. Statements lose their literals before they are told.
-import { mostRecentErrors, type RecentError } from '../../shared/observe/recent-errors.ts';
+import { mostRecentErrors, type RecentError } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
-import type { ExchangeSummary } from './exchange-summary.ts';
-import type { Observation } from './observation.ts';
-import type { Endpoint, RequestRecord } from './request-record.ts';
+import type { Endpoint, ExchangeSummary, Observation, RequestRecord } from './observation.ts';
 
 type Noted = Omit<RecentError, 'at' | 'shape'> & {
   readonly at: number;

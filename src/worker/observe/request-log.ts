@@ -3,11 +3,13 @@
 import type { Log } from '../../shared/process/log.ts';
 import { whereThrown } from '../../shared/process/where-thrown.ts';
 import { digest } from '../../shared/sql/digest.ts';
-import type { Refused } from './access-lines.ts';
-import type { ExchangeSummary } from './exchange-summary.ts';
-import type { Observe } from './observation.ts';
-import type { RequestRecord } from './request-record.ts';
-import { isSlow } from './slow-statements.ts';
+import {
+  type ExchangeSummary,
+  isSlow,
+  type Observe,
+  type Refused,
+  type RequestRecord,
+} from './observation.ts';
 import { traceField } from './trace-context.ts';
 
 /** @param slowMs the running time from which statements are slow; 0: none is */

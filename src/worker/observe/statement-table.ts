@@ -9,8 +9,7 @@ import {
 } from '../../shared/observe/statement-sums.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import { DigestKeys } from '../../shared/sql/digest-key.ts';
-import type { ExchangeSummary } from './exchange-summary.ts';
-import type { Observation } from './observation.ts';
+import type { ExchangeSummary, Observation } from './observation.ts';
 
 /** How many are kept apart; when one more comes, the half that has taken least time of late goes to make room. */
 const mostStatements = 2000;

@@ -2,7 +2,7 @@
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
-import type { LiveRequest, RequestPhase } from '../../shared/observe/live-requests.ts';
+import type { LivePhase, LiveRequest } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { BufferPool } from '../encode/buffers.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
@@ -28,9 +28,7 @@ import {
   serverTiming,
 } from '../http/reply-transport.ts';
 import { type ReaderEvents, SlowReader, type StalledReaders } from '../http/slow-readers.ts';
-import type { ExchangeSummary } from '../observe/exchange-summary.ts';
-import type { Observe } from '../observe/observation.ts';
-import type { RequestRecord } from '../observe/request-record.ts';
+import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
 import type { Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
@@ -172,7 +170,7 @@ export class Exchange
     };
   }
 
-  get #phase(): RequestPhase {
+  get #phase(): LivePhase {
     if (this.#reader.isWaiting) return 'stalled';
     if (this.#writer.committed) return 'streaming';
     return this.#times.activity === 'waiting' ? 'waiting' : 'running';

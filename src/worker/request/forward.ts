@@ -6,7 +6,7 @@ import { request as sendRequest } from '../http/node-internals.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, resetConnection } from '../http/reply.ts';
 import { StallWatch } from '../http/slow-readers.ts';
-import type { Origin } from '../observe/request-record.ts';
+import type { Origin } from '../observe/observation.ts';
 import { formatOrigin, originHeader } from './origin.ts';
 
 /** What is passed on. */

@@ -4,7 +4,7 @@ import {
   type LiveRequest,
   type LiveRequests,
   mostToldRequests,
-} from '../../shared/observe/live-requests.ts';
+} from '../../shared/observe/stats.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
 
 /** An exchange, as far as it is told. */

@@ -1,7 +1,7 @@
 // Where a request comes from that is passed on to another worker: a header between the two, and no client's to send.
 // Must not know why it is passed on, nor what is done with what it says.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Origin } from '../observe/request-record.ts';
+import type { Origin } from '../observe/observation.ts';
 
 /** In lower case. */
 export const originHeader = 'x-dbhttpd-origin';

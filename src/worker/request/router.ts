@@ -11,7 +11,7 @@ import {
   type RecordedHead,
   type RequestObserver,
   RequestRecord,
-} from '../observe/request-record.ts';
+} from '../observe/observation.ts';
 import { parseTraceparent } from '../observe/trace-context.ts';
 import { endWithConnection, rulesOf } from './compat.ts';
 import { createCors } from './cors.ts';

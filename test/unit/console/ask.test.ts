@@ -6,9 +6,8 @@ import type {
   ToldStatements as ShownStatements,
   Stats as ShownStats,
 } from '../../../src/console/ask.ts';
-import type { ToldRequests } from '../../../src/shared/observe/live-requests.ts';
 import type { ToldStatements } from '../../../src/shared/observe/statement-sums.ts';
-import type { Stats } from '../../../src/shared/observe/stats.ts';
+import type { Stats, ToldRequests } from '../../../src/shared/observe/stats.ts';
 
 /** With every name an ordinary string, and nothing left out: the page shows names that it does not know as well. */
 type Widened<Told> = Told extends string

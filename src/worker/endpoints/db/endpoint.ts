@@ -13,7 +13,7 @@ import { jsonType, typedHeaders } from '../../encode/head.ts';
 import { refusal } from '../../failure/failure.ts';
 import { type OutgoingReply, sendFailure } from '../../http/reply.ts';
 import { announcesBody } from '../../http/request.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
+import type { RequestRecord } from '../../observe/observation.ts';
 import { rulesOf } from '../../request/compat.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';

@@ -10,7 +10,7 @@ import {
 import { createDriverHeads } from '../../encode/formats/driver.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
+import type { RequestRecord } from '../../observe/observation.ts';
 import { parseBasic } from '../../request/basic-credentials.ts';
 import { Exchange } from '../../request/exchange.ts';
 import type { Handler } from '../../request/router.ts';

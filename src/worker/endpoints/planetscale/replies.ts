@@ -7,7 +7,7 @@ import { jsonType } from '../../encode/head.ts';
 import type { ResultHeads } from '../../encode/result-heads.ts';
 import type { RowLimits } from '../../encode/result-rows.ts';
 import type { OutgoingReply } from '../../http/reply.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
+import type { RequestRecord } from '../../observe/observation.ts';
 import { sendText } from '../send-text.ts';
 import type { DriverSession, DriverSessions } from './session.ts';
 

@@ -6,7 +6,7 @@ import type { HeldStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
 import type { OutgoingReply } from '../../http/reply.ts';
-import type { RequestRecord } from '../../observe/request-record.ts';
+import type { RequestRecord } from '../../observe/observation.ts';
 import { credentialOf } from '../../request/credential.ts';
 import { Exchange } from '../../request/exchange.ts';
 import {

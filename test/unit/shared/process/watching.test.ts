@@ -8,8 +8,8 @@ import { type TestContext, test } from 'node:test';
 import { failureCodes, outcomes, unreadyCodes } from '../../../../src/shared/failure-codes.ts';
 import {
   type Definition,
-  requestPhases,
   supervisorMetrics,
+  timedPhases,
   workerMetrics,
 } from '../../../../src/shared/observe/metrics.ts';
 import {
@@ -32,7 +32,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   outcome: outcomes,
   code: failureCodes,
   reason: unreadyCodes,
-  phase: requestPhases,
+  phase: timedPhases,
   role: ['primary', 'replica', 'unusable'],
   state: ['idle', 'busy', 'resetting', 'connecting'],
   result: ['ok', 'failed'],

@@ -1,7 +1,7 @@
 // What all workers answer becomes one list, whose numbers lead back to one worker process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LiveRequest } from '../../../../src/shared/observe/live-requests.ts';
+import type { LiveRequest } from '../../../../src/shared/observe/stats.ts';
 import {
   joinRequests,
   parseRequestName,

@@ -19,7 +19,16 @@ function snapshot(requests: number, inFlight: number, counts: readonly number[] 
 }
 
 const state = {
-  slots: [{ slot: 0, isUp: true, restarts: 1, runsOtherCode: false, requestsLost: 0 }],
+  slots: [
+    {
+      slot: 0,
+      pid: 7,
+      state: 'serving' as const,
+      restarts: 1,
+      runsOtherCode: false,
+      requestsLost: 0,
+    },
+  ],
   silent: 0,
   logLinesLost: 0,
   primariesUnsaved: 0,

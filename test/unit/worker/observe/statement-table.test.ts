@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StatementsReport } from '../../../../src/shared/observe/statement-sums.ts';
-import type { ExchangeSummary } from '../../../../src/worker/observe/exchange-summary.ts';
+import type { ExchangeSummary } from '../../../../src/worker/observe/observation.ts';
 import { StatementTable } from '../../../../src/worker/observe/statement-table.ts';
 
 const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeSummary => ({

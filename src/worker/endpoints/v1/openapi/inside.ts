@@ -1,9 +1,8 @@
 // What looks inside an instance, in the OpenAPI document: /v1/stats, /v1/requests and /v1/statements.
 // Must not know how it is found out.
 import { outcomes } from '../../../../shared/failure-codes.ts';
-import { mostToldRequests } from '../../../../shared/observe/live-requests.ts';
-import { mostRecentErrors } from '../../../../shared/observe/recent-errors.ts';
 import { mostToldStatements } from '../../../../shared/observe/statement-sums.ts';
+import { mostRecentErrors, mostToldRequests } from '../../../../shared/observe/stats.ts';
 import { closed, refer, type Schema } from './schemas.ts';
 
 const text = { type: 'string' };

@@ -2,7 +2,7 @@
 // Must not know what is measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DurationHistogram } from '../../../../src/shared/observe/duration-histogram.ts';
+import { DurationHistogram } from '../../../../src/shared/observe/metrics.ts';
 
 test('a duration at the end of a bucket belongs to it, and what is longer than all has its own', () => {
   const histogram = new DurationHistogram([0.5, 1]);

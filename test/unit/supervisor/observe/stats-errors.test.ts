@@ -1,11 +1,8 @@
 // The latest errors of all workers, in the order in which they happened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  mostRecentErrors,
-  type RecentError,
-} from '../../../../src/shared/observe/recent-errors.ts';
-import { RecentErrors } from '../../../../src/supervisor/observe/recent-errors.ts';
+import { mostRecentErrors, type RecentError } from '../../../../src/shared/observe/stats.ts';
+import { RecentErrors } from '../../../../src/supervisor/observe/stats.ts';
 
 const errorAt = (ms: number, requestId: string): RecentError => ({
   at: new Date(ms).toISOString(),

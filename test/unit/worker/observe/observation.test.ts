@@ -5,7 +5,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'node:test';
 import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
-import { RequestRecord, type Told } from '../../../../src/worker/observe/request-record.ts';
+import { RequestRecord, type Told } from '../../../../src/worker/observe/observation.ts';
 
 const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
 

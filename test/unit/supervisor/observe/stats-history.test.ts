@@ -1,8 +1,12 @@
 // What is kept of the last minutes: rates from sums, quantiles from buckets, a bounded number of points.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationBounds, type Figures } from '../../../../src/supervisor/observe/figures.ts';
-import { History, quantileMs } from '../../../../src/supervisor/observe/history.ts';
+import {
+  durationBounds,
+  type Figures,
+  History,
+  quantileMs,
+} from '../../../../src/supervisor/observe/stats.ts';
 
 /** So many requests ok, all of which took `seconds`. */
 function figures(ok: number, seconds = 0.001): Figures {

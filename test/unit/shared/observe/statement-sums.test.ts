@@ -6,7 +6,7 @@ import {
   latencyBucket,
   latencyBuckets,
   latencyPercentile,
-} from '../../../../src/shared/observe/latency-buckets.ts';
+} from '../../../../src/shared/observe/statement-sums.ts';
 import { fc } from '../../../support/property.ts';
 
 function percentileOf(latencies: readonly number[], share: number): number | null {
