@@ -3,13 +3,11 @@ import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';
 import { parseLedgerTable } from '../shared/idempotency-table.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
-import { Coalescer } from './execution/coalescer.ts';
+import type { RunContext } from './execution/execution.ts';
 import { Executor } from './execution/executor.ts';
 import { Ledger } from './execution/idempotency/ledger.ts';
 import { Purge } from './execution/idempotency/purge.ts';
-import { type Launcher, launchAmong, launchOn } from './execution/launcher.ts';
 import { Pipeline } from './execution/pipeline/pipeline.ts';
-import type { RunContext } from './execution/run-context.ts';
 import type { ReadyAnswer } from './servers/pool/readiness.ts';
 import { Server } from './servers/server.ts';
 import { type SectionSurroundings, Servers } from './servers/servers.ts';
@@ -23,7 +21,6 @@ export class Section {
   /** What runs share on each server, in the order of `host`. */
   readonly contexts: readonly RunContext[];
   readonly executor: Executor;
-  readonly launcher: Launcher;
   /** Null: there is one server, which has no role. */
   readonly servers: Servers | null;
   readonly #purge: Purge | null;
@@ -45,14 +42,9 @@ export class Section {
       reserved: server.reserved,
       control: server.control,
       pipeline: config.pool >= minPoolForPipeline ? new Pipeline(server, log) : null,
-      coalescer: config.coalesce ? new Coalescer() : null,
       consistency: server.consistency,
     }));
-    this.launcher =
-      servers === null
-        ? launchOn(this.contexts[0] as RunContext)
-        : launchAmong(servers, new Map(this.contexts.map((one) => [one.server, one])));
-    this.executor = new Executor(this.launcher, ledger);
+    this.executor = new Executor(this.contexts, servers, ledger, config.coalesce);
     this.#leading = all[0] as Server;
     const poolOf = () => (this.servers === null ? this.leading.pool : this.servers.primary?.pool);
     this.#purge = table === null ? null : new Purge(poolOf, table, idempotencyKeepMs, log);
@@ -77,7 +69,7 @@ export class Section {
 
   /** Requests that were answered by the execution of another one. */
   get coalesced(): number {
-    return this.contexts.reduce((sum, { coalescer }) => sum + (coalescer?.coalesced ?? 0), 0);
+    return this.executor.coalesced;
   }
 
   /** The latest answer to whether the section can be served. */

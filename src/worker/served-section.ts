@@ -59,7 +59,7 @@ export class ServedSection implements Served {
     this.context = {
       home: {
         section: section.config.section,
-        launcher: section.launcher,
+        executor: section.executor,
         times: { idleMs, totalMs },
         onEnd: (end) => metrics.transactionEnded(end),
       },

@@ -46,8 +46,8 @@ export const heldMutations: readonly Mutation[] = [
     name: 'unknown-commit-told-undone',
     promise: 'a COMMIT of a worker that is gone is unknown if it was sent',
     file: 'src/worker/endpoints/held-requests.ts',
-    before: "if (ending === 'unknown') return connectionLostElsewhere;",
-    after: "if (ending === 'unknown' && !wasSent) return connectionLostElsewhere;",
+    before: "if (ending === 'unknown') return connectionLost;",
+    after: "if (ending === 'unknown' && !wasSent) return connectionLost;",
     tests: ['test/unit/worker/endpoints/held-requests.test.ts'],
   },
   {

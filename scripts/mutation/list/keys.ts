@@ -5,18 +5,18 @@ export const keyMutations: readonly Mutation[] = [
   {
     name: 'other-request-replayed',
     promise: 'a key that stands for another request is refused',
-    file: 'src/worker/execution/idempotency/keyed-run.ts',
+    file: 'src/worker/execution/keyed-run.ts',
     before: 'if (request !== this.#key.request) {',
     after: "if (request === '') {",
-    tests: ['test/unit/worker/execution/idempotency/keyed-run.test.ts'],
+    tests: ['test/unit/worker/execution/keyed-run.test.ts'],
   },
   {
     name: 'loss-told-not-executed',
     promise: 'after a loss, an attempt without the key does not tell what became of those before',
-    file: 'src/worker/execution/idempotency/keyed-run.ts',
+    file: 'src/worker/execution/keyed-run.ts',
     before: 'if (this.#hasLost && !hasKey) return',
     after: 'if (this.#hasLost && hasKey) return',
-    tests: ['test/unit/worker/execution/idempotency/keyed-run.test.ts'],
+    tests: ['test/unit/worker/execution/keyed-run.test.ts'],
   },
   {
     name: 'predecessor-elsewhere-killed',

@@ -5,10 +5,10 @@ export const outcomeMutations: readonly Mutation[] = [
   {
     name: 'proof-without-tables',
     promise: 'a free key proves nothing of tables that are not undone',
-    file: 'src/worker/execution/idempotency/keyed-run.ts',
+    file: 'src/worker/execution/keyed-run.ts',
     before: "this.#isBarring ? 'unknown' : 'rolled_back'",
     after: "'rolled_back'",
-    tests: ['test/unit/worker/execution/idempotency/keyed-run.test.ts'],
+    tests: ['test/unit/worker/execution/keyed-run.test.ts'],
   },
   {
     name: 'rollback-without-proof',

@@ -1,7 +1,6 @@
 // What a format is: it makes one reply of the results and the end of a request's statements.
 // Must not know any of them.
-import type { Answer } from '../execution/outcome.ts';
-import type { RunSink } from '../execution/run-events.ts';
+import type { Answer, RunSink } from '../execution/execution.ts';
 import type { Failure } from '../failure/failure.ts';
 import type { ReplyHead } from './head.ts';
 import type { ReplyWriter } from './writer.ts';

@@ -14,10 +14,10 @@ import {
 } from '../../shared/sql/statements.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
-import type { Statement } from '../execution/preparation.ts';
 import { noEffects } from '../execution/statement-effects.ts';
 import { type Known, TableEffects } from '../execution/table-effects.ts';
 import type { Home } from '../execution/transactions/held-transactions.ts';
+import type { Statement } from '../execution/work.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import type { LongWork } from '../request/long-work.ts';
 import type { Tokens } from './consistency.ts';
@@ -71,6 +71,7 @@ export type Decided =
 
 /** What is run where a request has no SQL, and only asks the server. */
 export const nothingToRun: Statement = {
+  kind: 'statement',
   sql: null,
   isRead: true,
   effects: noEffects,
@@ -200,6 +201,7 @@ function decideClassified(
   return {
     ok: true,
     statement: {
+      kind: 'statement',
       sql,
       isRead,
       effects: new TableEffects(catalogue, classified),

@@ -3,8 +3,8 @@
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { serverFailure } from '../failure/server-failure.ts';
-import type { BatchFault } from './batch.ts';
-import type { RunEnd, StopReason } from './outcome.ts';
+
+import type { BatchFault, RunEnd, StopReason } from './execution.ts';
 import { leavesUnknown } from './statement-failure.ts';
 
 /** What has come between. */

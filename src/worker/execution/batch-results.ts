@@ -3,9 +3,10 @@
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/packets.ts';
 import type { ResultSink } from '../../shared/mysql/query.ts';
-import type { Batch, BatchFault } from './batch.ts';
 import type { Piece } from './batch-texts.ts';
+import type { BatchFault } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
+import type { Batch } from './work.ts';
 
 /** Who wants to know how far a text has come. */
 export interface TextEvents {

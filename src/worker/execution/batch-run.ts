@@ -12,7 +12,6 @@ import type { Token } from '../servers/consistency/token.ts';
 import { Witness } from '../servers/consistency/witness.ts';
 import type { Session } from '../servers/pool/session.ts';
 import type { Refusal, Waiter, WaitLimit } from '../servers/pool/waiter.ts';
-import type { Batch } from './batch.ts';
 import {
   type Break,
   describeBreak,
@@ -24,16 +23,14 @@ import {
 } from './batch-break.ts';
 import { TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
-import type { Execution } from './execution.ts';
+import type { Execution, RunContext, RunEnd, RunEvents, RunSink, StopReason } from './execution.ts';
 import type { Attempt } from './idempotency/attempt.ts';
-import type { RunEnd, StopReason } from './outcome.ts';
-import { findReadOnlyDoubt, needsProof } from './pipeline/read-only-proof.ts';
 import { makeReady } from './preparation.ts';
-import type { RunContext } from './run-context.ts';
-import type { RunEvents, RunSink } from './run-events.ts';
+import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { type Answered, ofTransaction, SessionLease, type Undone } from './session-lease.ts';
 import { areUndoable } from './undoable-tables.ts';
+import type { Batch } from './work.ts';
 
 /** What all batches of a worker share. */
 export type BatchContext = Pick<RunContext, 'address' | 'pool' | 'control' | 'consistency'>;

@@ -1,6 +1,6 @@
 // The texts that a batch is sent in: as few as can be, and nothing in one with what must be known before it.
 // Pure. Must not know connections.
-import type { Batch, BatchStep } from './batch.ts';
+import type { Batch, BatchStep } from './work.ts';
 
 /** One statement of a text. */
 export type Piece = {

@@ -1,22 +1,21 @@
-// Statements on their way among several servers: begun where they may run, and begun anew elsewhere where that is safe.
-// Must not know how they are run, nor how a server is chosen.
+// A run among several servers: it begins where it may run, and begins again at another server if that is safe.
 import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Server } from '../servers/server.ts';
-import type { Requirements, Routed, Servers } from '../servers/servers.ts';
-import type { Execution } from './execution.ts';
-import type { RunEnd, StopReason, Unrouted } from './outcome.ts';
-import type { RunEvents, RunSink } from './run-events.ts';
+import type { Routed, Servers } from '../servers/servers.ts';
+import type {
+  Execution,
+  RouteWish,
+  RunEnd,
+  RunEvents,
+  RunSink,
+  StopReason,
+  Unrouted,
+} from './execution.ts';
 import type { RunTimes } from './run-times.ts';
 import { endTellsOfServer, tellsOfServer } from './server-errors.ts';
 
 /** Creates what runs on one server. */
 type CreateOn = (server: Server, events: RunEvents) => Execution;
-
-/** What decides where something may run, and whether it may be run again. */
-export type RouteWish = Requirements & {
-  /** It has a key: what was rolled back may be run once more elsewhere. */
-  readonly hasKey: boolean;
-};
 
 /** A section's servers, of which one is chosen. */
 export type Router = Pick<
@@ -34,12 +33,12 @@ export type Router = Pick<
 /**
  *     created ──> waiting ──> running ──> ended
  *                    ^           │
- *                    └───────────┘  the server went, and nothing stands of it
+ *                    └───────────┘  the server is gone, and nothing was done there
  */
 type Phase = 'created' | 'waiting' | 'running' | 'ended';
 
-/** On one server: the first may have been the last of a role that is over, the second is its word. */
-const mostFailures = 1;
+/** Failures on one server before its answer is final: the first one may have been due to a role that it no longer has. */
+const maxFailures = 1;
 
 /** A run among several servers. */
 export class RoutedRun implements Execution, RunEvents, Routed {
@@ -54,11 +53,11 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   #run: Execution | null = null;
   #wasSent = false;
   #hasPlace = false;
-  /** Its present run was stopped only to be begun elsewhere. */
+  /** Its present run was stopped only to begin again at another server. */
   #isMoving = false;
-  /** Why it was stopped while it moved; null: it was not. */
+  /** Why it was stopped while it moved. */
   #stopReason: StopReason | null = null;
-  /** Where it came to nothing: how often, and what was known of that server the last time. */
+  /** The servers where it failed: how often, and how often the server had been probed the last time. */
   #failures: Map<Server, { probes: number; count: number }> | null = null;
   #waitTimer: NodeJS.Timeout | null = null;
 
@@ -143,7 +142,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if (this.#phase === 'waiting') this.#seek();
   }
 
-  /** What was not sent is begun elsewhere, and what was declared read-only while its reply can be taken back. */
+  /** Moves to another server if nothing was sent, or if it was declared read-only and its reply can be taken back. */
   leaveServer(): void {
     const run = this.#run;
     if (this.#phase !== 'running' || run === null || this.#isMoving) return;
@@ -161,12 +160,12 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   runEnded(end: RunEnd): void {
     const server = this.#server as Server;
     this.#wasSent ||= this.#run?.isSent === true;
-    // Also where it was not asked to: what it followed has moved.
+    // The leader that it followed may also have moved.
     const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
     this.#isMoving = false;
     if (endTellsOfServer(end, this.isReadOnly)) this.#router.suspect(server);
     if (this.#stopReason !== null) {
-      // Stopped while it moved: it is not begun again, its time is over.
+      // Stopped while it moved: its time is over, and it does not begin again.
       const hasReason = 'reason' in end && end.kind !== 'key refused';
       this.#end(hasReason ? ({ ...end, reason: this.#stopReason } as RunEnd) : end);
       return;
@@ -183,14 +182,14 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#seek();
   }
 
-  /** Of one that was stopped to be begun elsewhere: nothing of it may stand. */
+  /** Whether a run that was stopped in order to move has left nothing behind. */
   #mayMove(end: RunEnd): boolean {
     return end.kind === 'not executed' || this.#wish.isReadOnly;
   }
 
   #mayRunElsewhere(end: RunEnd, server: Server): boolean {
     const { isReadOnly, hasKey } = this.#wish;
-    if ((this.#failures?.get(server)?.count ?? 0) >= mostFailures) return false;
+    if ((this.#failures?.get(server)?.count ?? 0) >= maxFailures) return false;
     switch (end.kind) {
       case 'not executed':
         return end.reason === 'database unreachable' || end.reason === 'behind';
@@ -214,7 +213,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#failures.set(server, { probes: this.#router.probesOf(server), count });
   }
 
-  /** Where it came to nothing it is tried again only when there is news of the server. */
+  /** A server where it failed is tried again only when there is news of that server. */
   #isAvoided(server: Server): boolean {
     const failure = this.#failures?.get(server);
     return failure !== undefined && failure.probes === this.#router.probesOf(server);
@@ -258,7 +257,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#hasPlace = false;
   }
 
-  /** It waits for a server: that is the reason, where its time is over. What was read before has changed nothing. */
+  /** If its time is over, the reason is that there is no server. What was read before has changed nothing. */
   #unrouted(reason: StopReason): RunEnd {
     const why = this.#router.isContested ? 'two primaries' : 'no primary';
     return this.#unserved(reason === 'deadline' ? why : reason);

@@ -14,18 +14,24 @@ import { killRunning, killTimeoutMs } from '../servers/pool/kill.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/packet-limit.ts';
 import type { Session } from '../servers/pool/session.ts';
 import type { Refusal, Waiter, WaitLimit } from '../servers/pool/waiter.ts';
-import type { Execution } from './execution.ts';
-import type { Answer, RunEnd, ServerFacts, StopReason } from './outcome.ts';
+import type {
+  Answer,
+  Execution,
+  RunContext,
+  RunEnd,
+  RunEvents,
+  ServerFacts,
+  StopReason,
+} from './execution.ts';
 import { type PipelineClient, PipelineEntry } from './pipeline/pipeline-entry.ts';
 import type { Look } from './pipeline/pipeline-session.ts';
-import { findReadOnlyDoubt, needsProof, type ReadOnlyDoubt } from './pipeline/read-only-proof.ts';
-import { makeReady, needsPreparation, type Statement } from './preparation.ts';
-import type { RunContext } from './run-context.ts';
-import type { RunEvents } from './run-events.ts';
+import { makeReady, needsPreparation } from './preparation.ts';
+import { findReadOnlyDoubt, needsProof, type ReadOnlyDoubt } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { askServer, rollBack } from './session-questions.ts';
-import { type Sharer, Sharing } from './sharing.ts';
+import { type Coalescer, type Sharer, Sharing } from './sharing.ts';
 import { statementFailure } from './statement-failure.ts';
+import type { Statement } from './work.ts';
 
 /**
  *     created ──> following ──────────────────────────────┐  the leader's answer
@@ -65,6 +71,13 @@ const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
 /** What the statement's answer is worth where the server lacks something. */
 const lacks = { nothing: null, behind, lost: tokenLost } as const;
 
+/** A server, and the reads there that others may join. */
+export type RunPlace = {
+  readonly context: RunContext;
+  /** Null: identical reads are not coalesced. */
+  readonly coalescer: Coalescer<Run> | null;
+};
+
 /** A server that cannot tell is used, and its reply says so. */
 function mayRunAfter(arrival: Arrival): boolean {
   return arrival === 'ready' || arrival === 'unverified';
@@ -73,6 +86,7 @@ function mayRunAfter(arrival: Arrival): boolean {
 /** A run. Whoever created it starts it, and may stop it at any time. */
 export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Sharer {
   readonly #context: RunContext;
+  readonly #coalescer: Coalescer<Run> | null;
   readonly #statement: Statement;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
@@ -106,19 +120,20 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #preparingUntil: NodeJS.Timeout | undefined;
 
   /**
-   * @param times kept by this run until it has ended
    * @param after what the client has seen before; null: it does not say
+   * @param times kept by this run until it has ended
    */
   constructor(
-    context: RunContext,
+    { context, coalescer }: RunPlace,
     statement: Statement,
+    after: Token | null,
     events: RunEvents,
     times: RunTimes,
-    after: Token | null,
   ) {
     const { consistency } = context;
     this.#witness = consistency === null ? null : new Witness(consistency, after);
     this.#context = context;
+    this.#coalescer = coalescer;
     this.#statement = statement;
     this.#events = events;
     this.#times = times;
@@ -628,7 +643,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     else if (end.kind === 'answered' && end.failure === null) this.#share(this.#sharing, end);
     else {
       this.#events.runEnded(end);
-      this.#sharing.endFollowers(end);
+      this.#sharing.endFollowers('reason' in end ? end.reason : null);
     }
   }
 
@@ -636,7 +651,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
 
   /** Null: it is run for itself alone. */
   #createSharing(): Sharing<Run> | null {
-    const { coalescer } = this.#context;
+    const coalescer = this.#coalescer;
     const { coalescingKey: key, effects } = this.#statement;
     if (coalescer === null || key === null || this.#witness?.hasToken === true) return null;
     return effects.isRepeatable() ? new Sharing(this, coalescer, key) : null;
@@ -676,7 +691,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     this.#times.shareWork(leader.#times.workedMs);
     const seen = leader.#witness?.seen ?? null;
     if (seen !== null) this.#events.seen(seen);
-    if (this.#context.coalescer !== null) this.#context.coalescer.coalesced += 1;
+    if (this.#coalescer !== null) this.#coalescer.coalesced += 1;
     this.#end(answer);
   }
 

@@ -1,7 +1,7 @@
 // Errors that tell of the server, not of the statement: it is going, not ready, or does not take writes any more.
 // Must not know what follows.
 
-import type { RunEnd } from './outcome.ts';
+import type { RunEnd } from './execution.ts';
 
 /** ER_OPTION_PREVENTS_STATEMENT (read_only), ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE. */
 const refusesWrites = new Set([1290, 1792, 1836]);

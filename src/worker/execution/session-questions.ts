@@ -7,7 +7,7 @@ import {
   statementCommand,
 } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
-import type { ServerFacts } from './outcome.ts';
+import type { ServerFacts } from './execution.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const notAllUndone = '1196';

@@ -7,10 +7,8 @@ import { digest } from '../../shared/sql/digest.ts';
 import type { BufferPool } from '../encode/buffers.ts';
 import type { Format, FormatChoice, FormatEvents } from '../encode/format.ts';
 import { ReplyWriter } from '../encode/writer.ts';
-import type { Execution } from '../execution/execution.ts';
-import { type Executor, isBatch, isHeldStep, type Work } from '../execution/executor.ts';
-import type { Answer, RunEnd, StopReason } from '../execution/outcome.ts';
-import type { RunEvents } from '../execution/run-events.ts';
+import type { Answer, Execution, RunEnd, RunEvents, StopReason } from '../execution/execution.ts';
+import type { Executor, Work } from '../execution/executor.ts';
 import { RunTimes } from '../execution/run-times.ts';
 import type { Failure } from '../failure/failure.ts';
 import type { Peers } from '../http/peers.ts';
@@ -105,13 +103,13 @@ export class Exchange
     const plain = new ReplyTransport(response, record.requestId, this.#times, this);
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // What a batch has done is not known before its end.
-    const holdBytes = isBatch(work) ? Number.POSITIVE_INFINITY : context.holdBytes;
+    const holdBytes = work.kind === 'batch' ? Number.POSITIVE_INFINITY : context.holdBytes;
     const onFull = context.seenHeaders === null ? null : () => this.#replyIsFull();
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(work, request.after, this, this.#times);
     // A held transaction has its session whether or not somebody reads: it is counted there.
-    const others = isHeldStep(work) ? null : context.stalledReaders;
+    const others = work.kind === 'open step' ? null : context.stalledReaders;
     this.#reader = new SlowReader(response, this, others, context.peers);
     const leftMs = Math.max(timeoutMs - record.workedMs, 0);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), leftMs);
@@ -240,7 +238,7 @@ export class Exchange
    * missing: what was executed is never refused.
    */
   replyTooWide(): void {
-    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+    if (this.#isRead || (this.#request.work.kind === 'batch' && this.#run.isRevocable)) {
       this.#stop('too wide');
     }
   }
@@ -248,7 +246,7 @@ export class Exchange
   /** What reads is stopped, and what can be undone, which changes nothing; anything else runs to its end, so that it is not left half done. */
   replyRefused(failure: Failure): void {
     this.#refusal = failure;
-    if (this.#isRead || (isBatch(this.#request.work) && this.#run.isRevocable)) {
+    if (this.#isRead || (this.#request.work.kind === 'batch' && this.#run.isRevocable)) {
       this.#stop('too large');
     }
   }
@@ -387,7 +385,7 @@ export class Exchange
    */
   get #isRead(): boolean {
     const { work } = this.#request;
-    if (isBatch(work)) return work.isReadOnly;
+    if (work.kind === 'batch') return work.isReadOnly;
     return work.isReadOnly || (work.isRead && work.effects.isHarmless());
   }
 
@@ -440,7 +438,7 @@ function mayBeRefused(end: RunEnd): boolean {
 }
 
 function sqlOf(work: Work): string | null {
-  return isBatch(work) ? work.steps.map(({ sql }) => sql).join('\n;') : work.sql;
+  return work.kind === 'batch' ? work.steps.map(({ sql }) => sql).join('\n;') : work.sql;
 }
 
 function outcomeOf({ failure }: Answer): RequestOutcome {

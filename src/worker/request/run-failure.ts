@@ -1,8 +1,8 @@
 // How a run ended without an answer, as a failure: one table of reasons, and what became of the statements. Pure.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
-import type { Expectation } from '../execution/batch.ts';
-import type { RunEnd } from '../execution/outcome.ts';
-import type { ReadOnlyDoubt } from '../execution/pipeline/read-only-proof.ts';
+import type { RunEnd } from '../execution/execution.ts';
+import type { ReadOnlyDoubt } from '../execution/read-only-proof.ts';
+import type { Expectation } from '../execution/work.ts';
 import {
   consequences,
   type Failure,

@@ -2,8 +2,7 @@
 // Must not know HTTP statuses, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer, ServerFacts } from '../../execution/outcome.ts';
-import type { HeldResults } from '../../execution/run-events.ts';
+import type { Answer, ServerFacts, SharedResults } from '../../execution/execution.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
 import { type CellRules, typeName } from '../column-kinds.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
@@ -167,14 +166,14 @@ class DbReply implements Format {
     return true;
   }
 
-  held(): HeldResults | null {
+  held(): SharedResults | null {
     const out = this.#out;
     if (out.committed || this.#isArray || this.#rows.isTooLarge) return null;
     const bytes = out.bytes.subarray(0, out.length);
     return { bytes, rows: this.rowCount, isTruncated: this.#anyTruncated };
   }
 
-  adopt({ bytes, rows, isTruncated }: HeldResults): void {
+  adopt({ bytes, rows, isTruncated }: SharedResults): void {
     writeBytes(this.#out, bytes);
     this.#begun = true;
     this.#rows.count = rows;

@@ -2,8 +2,7 @@
 // Must not know HTTP, the pool or how bytes leave.
 import { performance } from 'node:perf_hooks';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer } from '../../execution/outcome.ts';
-import type { HeldResults } from '../../execution/run-events.ts';
+import type { Answer, SharedResults } from '../../execution/execution.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import type { CellRules } from '../column-kinds.ts';
 import { driverRowFrame, driverRowGrowth } from '../driver-rows.ts';
@@ -165,7 +164,7 @@ class DriverJson implements Format {
     return true;
   }
 
-  held(): HeldResults | null {
+  held(): SharedResults | null {
     const out = this.#out;
     if (out.committed || this.#isRefused || this.#rows.isTooLarge || this.#phase !== 'in result') {
       return null;
@@ -174,7 +173,7 @@ class DriverJson implements Format {
     return { bytes, rows: this.rowCount, isTruncated: this.#rows.isCut };
   }
 
-  adopt({ bytes, rows, isTruncated }: HeldResults): void {
+  adopt({ bytes, rows, isTruncated }: SharedResults): void {
     writeBytes(this.#out, bytes);
     this.#rows.count = rows;
     this.#rows.isCut = isTruncated;

@@ -1,6 +1,6 @@
 // A reply that is one JSON object, known when its statement has succeeded: results are nobody's.
 // Must not know what it tells.
-import type { Answer } from '../../execution/outcome.ts';
+import type { Answer } from '../../execution/execution.ts';
 import type { Format, FormatChoice } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { writeBytes } from '../text.ts';

@@ -2,7 +2,7 @@
 // Must not know HTTP, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer } from '../../execution/outcome.ts';
+import type { Answer } from '../../execution/execution.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';

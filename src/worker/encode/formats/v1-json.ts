@@ -2,8 +2,7 @@
 // Must not know HTTP, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer } from '../../execution/outcome.ts';
-import type { HeldResults } from '../../execution/run-events.ts';
+import type { Answer, SharedResults } from '../../execution/execution.ts';
 import type { AnyFailure, Failure } from '../../failure/failure.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
@@ -178,14 +177,14 @@ export class V1Json implements Format {
     return true;
   }
 
-  held(): HeldResults | null {
+  held(): SharedResults | null {
     const out = this.#out;
     if (out.committed || this.#isRefused || this.#isSeveral || this.#rows.isTooLarge) return null;
     const bytes = out.bytes.subarray(0, out.length);
     return { bytes, rows: this.rowCount, isTruncated: this.#rows.isCut };
   }
 
-  adopt({ bytes, rows }: HeldResults): void {
+  adopt({ bytes, rows }: SharedResults): void {
     writeBytes(this.#out, bytes);
     this.#rows.count = rows;
     this.#resultCount = 1;

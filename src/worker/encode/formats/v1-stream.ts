@@ -2,8 +2,7 @@
 // Must not know HTTP, the pool or how bytes leave.
 import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer } from '../../execution/outcome.ts';
-import type { HeldResults } from '../../execution/run-events.ts';
+import type { Answer, SharedResults } from '../../execution/execution.ts';
 import type { AnyFailure, Failure } from '../../failure/failure.ts';
 import { csvRecord } from '../csv-rows.ts';
 import type { Format, FormatChoice, FormatEvents } from '../format.ts';
@@ -199,7 +198,7 @@ class V1Stream implements Format {
     return true;
   }
 
-  held(): HeldResults | null {
+  held(): SharedResults | null {
     const out = this.#out;
     if (out.committed || this.#json !== null || this.#isRefused || this.#rows.isTooLarge) {
       return null;
@@ -208,7 +207,7 @@ class V1Stream implements Format {
     return { bytes, rows: this.rowCount, isTruncated: this.#isCut };
   }
 
-  adopt({ bytes, rows, isTruncated }: HeldResults): void {
+  adopt({ bytes, rows, isTruncated }: SharedResults): void {
     writeBytes(this.#out, bytes);
     this.#rows.count = rows;
     this.#isCut = isTruncated;

@@ -4,7 +4,7 @@
 import type { Config } from '../../../shared/config/config.ts';
 import { clientInfo, versionNumber } from '../../../shared/mysql/client-library.ts';
 import type { Trailer } from '../../encode/formats/db.ts';
-import type { ServerFacts } from '../../execution/outcome.ts';
+import type { ServerFacts } from '../../execution/execution.ts';
 import { type MetadataKey, metadataKeys } from './request.ts';
 
 type MetadataSettings = Pick<Config, 'section' | 'candidates'>;

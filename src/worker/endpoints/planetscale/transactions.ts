@@ -2,7 +2,7 @@
 // Must not know how they are held.
 import type { IncomingMessage } from 'node:http';
 import type { Isolation } from '../../../shared/sql/isolation.ts';
-import type { HeldStep } from '../../execution/executor.ts';
+import type { OpenStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
 import type { OutgoingReply } from '../../http/reply.ts';
@@ -151,7 +151,7 @@ function outside(session: DriverSession): DriverSession {
  */
 function runStep(
   call: DriverCall,
-  step: HeldStep,
+  step: OpenStep,
   session: () => DriverSession,
   sql: string | null = null,
 ): void {

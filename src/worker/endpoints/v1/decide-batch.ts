@@ -4,9 +4,8 @@ import { allAtOnce, longFrom, type Pieces, stepsInPiece } from '../../../shared/
 import { classify } from '../../../shared/sql/classify.ts';
 import { scanStatements } from '../../../shared/sql/statements.ts';
 import { whyNotInPieces, whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
-import type { Batch, BatchStep, Expectation } from '../../execution/batch.ts';
-import type { Statement } from '../../execution/preparation.ts';
 import type { Known } from '../../execution/table-effects.ts';
+import type { Batch, BatchStep, Expectation, Statement } from '../../execution/work.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import {
   decideInPieces,
@@ -60,6 +59,7 @@ export function* decideBatchInPieces(
   return {
     ok: true,
     batch: {
+      kind: 'batch',
       steps,
       // That nothing is written is the server's promise in a READ ONLY transaction only.
       isAtomic: request.isAtomic || isReadOnly,
@@ -126,6 +126,7 @@ export function decideSingle(statement: Statement, reason: string | null): Batch
     return refusal('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${reason}.`);
   }
   return {
+    kind: 'batch',
     steps: [step],
     isAtomic: true,
     isolation: null,
@@ -168,6 +169,7 @@ export function decideUndoable(
     );
   }
   return {
+    kind: 'batch',
     steps: [step],
     isAtomic: true,
     isolation: null,

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
-import type { Batch } from '../../execution/batch.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import type { Batch } from '../../execution/work.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { type Fields, present } from './fields.ts';
 

@@ -9,11 +9,10 @@ import type { V1Layout } from '../../encode/formats/v1-cells.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import { RowBounds } from '../../encode/kept-reply.ts';
-import type { BatchKey } from '../../execution/batch.ts';
-import type { HeldStep, Work } from '../../execution/executor.ts';
+import type { OpenStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
-import type { Statement } from '../../execution/preparation.ts';
 import type { Known } from '../../execution/table-effects.ts';
+import type { BatchKey, Statement } from '../../execution/work.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
 import { Exchange } from '../../request/exchange.ts';
@@ -63,7 +62,7 @@ type Asked = {
   /** Null: it has none. */
   readonly key: IdempotencyKey | null;
   /** Has the statement run in the transaction that its client holds; null: it runs by itself. */
-  readonly runHeld: ((statement: Statement) => HeldStep) | null;
+  readonly runHeld: ((statement: Statement) => OpenStep) | null;
   /** Whether it is worked on in pieces. */
   readonly isLong: boolean;
 };

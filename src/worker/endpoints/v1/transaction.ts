@@ -4,7 +4,7 @@
 import type { Ending } from '../../../shared/process/commit-endings.ts';
 import { chooseToldObject } from '../../encode/formats/told-object.ts';
 import { jsonType } from '../../encode/head.ts';
-import type { HeldStep } from '../../execution/executor.ts';
+import type { OpenStep } from '../../execution/executor.ts';
 import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
@@ -65,7 +65,7 @@ export function createEnd(all: AllServed, requests: HeldRequests, verb: Verb): H
 }
 
 /** A step that ends a transaction, and what is told of it afterwards. */
-type EndStep = { readonly step: HeldStep; readonly tell: () => object };
+type EndStep = { readonly step: OpenStep; readonly tell: () => object };
 
 function stepOf(
   transactions: HeldTransactions,
@@ -117,7 +117,7 @@ function toldOf(verb: Verb, ending: Ending, wasSent: boolean): Failure | object 
 
 /** A step with its reply. */
 type Told = {
-  readonly step: HeldStep;
+  readonly step: OpenStep;
   readonly timeoutMs: number | null;
   readonly status: number;
   readonly tell: () => object;

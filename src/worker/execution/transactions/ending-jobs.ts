@@ -4,7 +4,7 @@ import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Outcome } from '../../failure/failure.ts';
 import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { RunEnd } from '../outcome.ts';
+import type { RunEnd } from '../execution.ts';
 import { ofTransaction, type SessionLease } from '../session-lease.ts';
 import { type Left, leftBy, type TransactionEnd } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, outcomeOf, transactionOver } from './held-turn.ts';

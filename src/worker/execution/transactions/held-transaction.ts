@@ -6,8 +6,7 @@ import type { Seen } from '../../servers/consistency/consistency.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/transaction-bound.ts';
 import type { Routed } from '../../servers/servers.ts';
-import type { RunEnd } from '../outcome.ts';
-import type { RunContext } from '../run-context.ts';
+import type { RunContext, RunEnd } from '../execution.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';
 import { areUndoable, type Writes } from '../undoable-tables.ts';
 

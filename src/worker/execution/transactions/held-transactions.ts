@@ -2,11 +2,10 @@
 // Must not know HTTP, nor the other workers.
 import { CommitEndings, type Ending } from '../../../shared/process/commit-endings.ts';
 import type { Token } from '../../servers/consistency/token.ts';
-import type { HeldStep } from '../executor.ts';
-import type { Launcher } from '../launcher.ts';
-import type { RunEnd } from '../outcome.ts';
-import type { Statement } from '../preparation.ts';
+import type { RunEnd } from '../execution.ts';
+import type { Executor, OpenStep } from '../executor.ts';
 import { noEffects } from '../statement-effects.ts';
+import type { Statement } from '../work.ts';
 import { BeginRun, type TransactionCharacteristics } from './begin-run.ts';
 import { CommitJob, RollbackJob } from './ending-jobs.ts';
 import {
@@ -49,7 +48,7 @@ export type CommitKeeper = {
 /** Where transactions of one section are held. */
 export type Home = {
   readonly section: string;
-  readonly launcher: Launcher;
+  readonly executor: Executor;
   readonly times: HoldingTimes;
   /** Told of each transaction when it ends. */
   readonly onEnd: (end: TransactionEnd) => void;
@@ -65,11 +64,11 @@ export type Found =
   | { readonly kind: 'over'; readonly ending: Ending };
 
 /** A step that begins a transaction, and the token that it then has. */
-export type BeginStep = HeldStep & { readonly token: string };
+export type BeginStep = OpenStep & { readonly token: string };
 
 /** Its connection was lost, whether or not anybody had a turn. */
 const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
-const plain = { isRead: true, isReadOnly: false, effects: noEffects } as const;
+const plain = { kind: 'open step', isRead: true, isReadOnly: false, effects: noEffects } as const;
 
 /** All of one worker. */
 export class HeldTransactions {
@@ -116,7 +115,7 @@ export class HeldTransactions {
       sql: 'START TRANSACTION',
       token: encodeTransactionToken(name, bearer, key),
       launch: (after, events, times) =>
-        home.launcher.launch(
+        home.executor.launch(
           { ...route, after },
           (context, to) =>
             new BeginRun(
@@ -133,13 +132,13 @@ export class HeldTransactions {
   }
 
   /** A statement in a transaction. */
-  run({ transaction }: Held, statement: Statement): HeldStep {
+  run({ transaction }: Held, statement: Statement): OpenStep {
     const { sql, isRead, effects } = statement;
     const launch = launchIn(transaction, new StatementJob(statement, transaction.isReadOnly));
-    return { sql, isRead, isReadOnly: transaction.isReadOnly, effects, launch };
+    return { kind: 'open step', sql, isRead, isReadOnly: transaction.isReadOnly, effects, launch };
   }
 
-  commit({ name, transaction }: Held): HeldStep {
+  commit({ name, transaction }: Held): OpenStep {
     const job = new CommitJob({
       begun: () => this.#keeper.begun(name),
       settled: (isCommitted) => this.#keeper.settled(name, isCommitted),
@@ -148,7 +147,7 @@ export class HeldTransactions {
   }
 
   /** The job tells afterwards whether all was undone. */
-  rollback({ transaction }: Held): HeldStep & { readonly job: RollbackJob } {
+  rollback({ transaction }: Held): OpenStep & { readonly job: RollbackJob } {
     const job = new RollbackJob();
     return { ...plain, sql: 'ROLLBACK', job, launch: launchIn(transaction, job) };
   }
@@ -167,14 +166,14 @@ export class HeldTransactions {
   #hold(home: Home, name: TransactionName, begun: Begun): void {
     const { serial } = name;
     const { context } = begun;
-    const { launcher } = home;
+    const { executor } = home;
     const transaction = new HeldTransaction(begun, home.times, {
-      turnEnded: (end) => launcher.ended(context, end, begun),
+      turnEnded: (end) => executor.ended(context, end, begun.isReadOnly),
       doubted: () => this.#keeper.doubted(name),
       ended: (end, left) => {
         this.#living.delete(serial);
-        launcher.forget(transaction);
-        if (end === 'lost') launcher.ended(context, lost, begun);
+        executor.forget(transaction);
+        if (end === 'lost') executor.ended(context, lost, begun.isReadOnly);
         const ending = endingOf(end, left);
         this.#endings.note(name, ending);
         this.#remember(name, ending, transaction.isDoubted);
@@ -183,7 +182,7 @@ export class HeldTransactions {
       },
     });
     this.#living.set(serial, transaction);
-    launcher.remember(transaction, context);
+    executor.remember(transaction, context);
     if (this.#isClosed) transaction.close();
   }
 
@@ -206,7 +205,7 @@ const leftEndings: Readonly<Record<Left, Ending>> = {
   unknown: 'unproven',
 };
 
-function launchIn(transaction: HeldTransaction, job: Job): HeldStep['launch'] {
+function launchIn(transaction: HeldTransaction, job: Job): OpenStep['launch'] {
   return (after: Token | null, events, times) =>
     new HeldTurn(transaction, job, after, events, times);
 }

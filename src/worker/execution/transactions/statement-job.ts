@@ -13,13 +13,12 @@ import { scanStatements } from '../../../shared/sql/statements.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
 import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
-import type { RunEnd } from '../outcome.ts';
-import { findReadOnlyDoubt, needsProof } from '../pipeline/read-only-proof.ts';
-import type { Statement } from '../preparation.ts';
-import type { RunSink } from '../run-events.ts';
+import type { RunEnd, RunSink } from '../execution.ts';
+import { findReadOnlyDoubt, needsProof } from '../read-only-proof.ts';
 import type { RunTimes } from '../run-times.ts';
 import type { LeaseSink, SessionLease } from '../session-lease.ts';
 import { mayBePartial, statementFailure } from '../statement-failure.ts';
+import type { Statement } from '../work.ts';
 import type { Doubt } from './held-transaction.ts';
 import { type Done, type Job, type JobTools, transactionOver } from './held-turn.ts';
 

@@ -2,9 +2,9 @@
 // Must not know connections.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Batch, Expectation } from '../../../../src/worker/execution/batch.ts';
 import { writeTexts } from '../../../../src/worker/execution/batch-texts.ts';
 import { noEffects } from '../../../../src/worker/execution/statement-effects.ts';
+import type { Batch, Expectation, Statement } from '../../../../src/worker/execution/work.ts';
 
 const expectsOne: Expectation = {
   of: 'affected_rows',
@@ -14,7 +14,8 @@ const expectsOne: Expectation = {
 };
 
 function stepOf(sql: string, expect: Expectation | null = null) {
-  const statement = {
+  const statement: Statement = {
+    kind: 'statement',
     sql,
     isRead: false,
     effects: noEffects,
@@ -36,6 +37,7 @@ function textsOf(
   mostBytes = 1024 ** 2,
 ): readonly string[] {
   const batch: Batch = {
+    kind: 'batch',
     steps,
     isAtomic: true,
     isolation: null,

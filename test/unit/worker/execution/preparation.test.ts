@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import {
   makeReady,
   needsPreparation,
-  type Statement,
   staleAfterMs,
 } from '../../../../src/worker/execution/preparation.ts';
+import type { Statement } from '../../../../src/worker/execution/work.ts';
 import type { Pool } from '../../../../src/worker/servers/pool/pool.ts';
 import type { Session } from '../../../../src/worker/servers/pool/session.ts';
 import {

@@ -2,10 +2,14 @@
 // The moment cannot be had from outside: what runs, and the servers, are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Execution } from '../../../../src/worker/execution/execution.ts';
-import type { RunEnd, StopReason } from '../../../../src/worker/execution/outcome.ts';
+import type {
+  Execution,
+  RunEnd,
+  RunEvents,
+  RunSink,
+  StopReason,
+} from '../../../../src/worker/execution/execution.ts';
 import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
-import type { RunEvents, RunSink } from '../../../../src/worker/execution/run-events.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import { serverFailure } from '../../../../src/worker/failure/server-failure.ts';
 import { Admission } from '../../../../src/worker/servers/pool/admission.ts';

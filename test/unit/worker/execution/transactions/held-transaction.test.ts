@@ -2,8 +2,7 @@
 // The pool resets by what it is told: what it is told can only be seen beside a pool that is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
-import type { RunContext } from '../../../../../src/worker/execution/run-context.ts';
+import type { RunContext, RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import {
   HeldTransaction,
   type Left,

@@ -1,8 +1,7 @@
 // A turn in a held transaction that ends in an exception: a COMMIT that was sent is never told as undone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
-import type { RunEvents } from '../../../../../src/worker/execution/run-events.ts';
+import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
 import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
 import type {
   HeldTransaction,

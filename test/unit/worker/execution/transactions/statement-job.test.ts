@@ -2,13 +2,13 @@
 // The answers cannot be had from outside one by one: the session's lease is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
-import type { Statement } from '../../../../../src/worker/execution/preparation.ts';
+import type { RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import type { SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
 import { noEffects } from '../../../../../src/worker/execution/statement-effects.ts';
 import type { Doubt } from '../../../../../src/worker/execution/transactions/held-transaction.ts';
 import type { JobTools } from '../../../../../src/worker/execution/transactions/held-turn.ts';
 import { StatementJob } from '../../../../../src/worker/execution/transactions/statement-job.ts';
+import type { Statement } from '../../../../../src/worker/execution/work.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

@@ -2,18 +2,22 @@
 // So many losses at one place cannot be had with every kind of table: what runs is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts';
-import type { Batch, BatchStep } from '../../../../../src/worker/execution/batch.ts';
-import type { Execution } from '../../../../../src/worker/execution/execution.ts';
-import { KeyedRun } from '../../../../../src/worker/execution/idempotency/keyed-run.ts';
-import { Ledger } from '../../../../../src/worker/execution/idempotency/ledger.ts';
-import type { CreateRun, Launcher } from '../../../../../src/worker/execution/launcher.ts';
-import type { RunEnd } from '../../../../../src/worker/execution/outcome.ts';
-import type { RunContext } from '../../../../../src/worker/execution/run-context.ts';
-import type { RunEvents, RunSink } from '../../../../../src/worker/execution/run-events.ts';
-import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
-import { Admission } from '../../../../../src/worker/servers/pool/admission.ts';
-import { silentLog } from '../../../support/scripted-connection.ts';
+import { parseLedgerTable } from '../../../../src/shared/idempotency-table.ts';
+import type {
+  CreateRun,
+  Execution,
+  Launcher,
+  RunContext,
+  RunEnd,
+  RunEvents,
+  RunSink,
+} from '../../../../src/worker/execution/execution.ts';
+import { Ledger } from '../../../../src/worker/execution/idempotency/ledger.ts';
+import { KeyedRun } from '../../../../src/worker/execution/keyed-run.ts';
+import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
+import type { Batch, BatchStep } from '../../../../src/worker/execution/work.ts';
+import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
+import { silentLog } from '../../support/scripted-connection.ts';
 
 const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
 const succeeded: RunEnd = { kind: 'answered', failure: null, facts: null };

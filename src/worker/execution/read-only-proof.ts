@@ -1,14 +1,14 @@
 // Whether what a read-only statement calls is known to do nothing that a READ ONLY transaction does not stop. The server is asked for
 // the stored routines and the views that the statement reaches, on the session that will run it.
 // Must not know requests, nor how a doubt is reported.
-import { RefusedError, readRows } from '../../../shared/mysql/commands.ts';
-import type { Connection } from '../../../shared/mysql/connection.ts';
-import { classify } from '../../../shared/sql/classify.ts';
-import { encodeLiteral } from '../../../shared/sql/literal.ts';
-import { type Reach, reachOfRoutine, reachOfStatement } from '../../../shared/sql/routine-names.ts';
-import type { TableName } from '../../../shared/sql/table-names.ts';
-import { type BuiltIns, builtInsOf } from '../../../shared/sql/vocabulary.ts';
-import type { StatementEffects } from '../statement-effects.ts';
+import { RefusedError, readRows } from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
+import { classify } from '../../shared/sql/classify.ts';
+import { encodeLiteral } from '../../shared/sql/literal.ts';
+import { type Reach, reachOfRoutine, reachOfStatement } from '../../shared/sql/routine-names.ts';
+import type { TableName } from '../../shared/sql/table-names.ts';
+import { type BuiltIns, builtInsOf } from '../../shared/sql/vocabulary.ts';
+import type { StatementEffects } from './statement-effects.ts';
 
 /** Why a read-only statement is not run. */
 export type ReadOnlyDoubt = {

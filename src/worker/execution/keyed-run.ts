@@ -2,23 +2,28 @@
 // where it counts.
 // Must not know HTTP or the reply's shape, nor how an attempt is run.
 import { performance } from 'node:perf_hooks';
-import type { LostSession } from '../../../shared/mysql/identity.ts';
-import { findCalledProcedure } from '../../../shared/sql/called-procedure.ts';
-import type { TableName } from '../../../shared/sql/table-names.ts';
-import { nothingSeen, type Seen } from '../../servers/consistency/consistency.ts';
-import type { Token } from '../../servers/consistency/token.ts';
-import type { Control } from '../../servers/pool/control.ts';
-import type { Batch, BatchKey } from '../batch.ts';
-import { BatchRun } from '../batch-run.ts';
-import type { Execution } from '../execution.ts';
-import type { CreateRun, Launcher } from '../launcher.ts';
-import type { RunEnd, StopReason } from '../outcome.ts';
-import type { RunEvents, RunSink } from '../run-events.ts';
-import type { RunTimes } from '../run-times.ts';
-import type { Writes } from '../undoable-tables.ts';
-import { Attempt, type AttemptEvents } from './attempt.ts';
-import type { Ledger } from './ledger.ts';
-import type { KeptRow } from './ledger-entry.ts';
+import type { LostSession } from '../../shared/mysql/identity.ts';
+import { findCalledProcedure } from '../../shared/sql/called-procedure.ts';
+import type { TableName } from '../../shared/sql/table-names.ts';
+import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import type { Token } from '../servers/consistency/token.ts';
+import type { Control } from '../servers/pool/control.ts';
+import { BatchRun } from './batch-run.ts';
+import type {
+  CreateRun,
+  Execution,
+  Launcher,
+  RunEnd,
+  RunEvents,
+  RunSink,
+  StopReason,
+} from './execution.ts';
+import { Attempt, type AttemptEvents } from './idempotency/attempt.ts';
+import type { Ledger } from './idempotency/ledger.ts';
+import type { KeptRow } from './idempotency/ledger-entry.ts';
+import type { RunTimes } from './run-times.ts';
+import type { Writes } from './undoable-tables.ts';
+import type { Batch, BatchKey } from './work.ts';
 
 /**
  *     created ──> waiting ──> running ──────────────> ended
