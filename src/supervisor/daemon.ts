@@ -2,11 +2,32 @@
 // Must not know the command line.
 import '../shared/process/no-inspector.ts';
 import { closeSync } from 'node:fs';
+import type { ListenAddress } from '../shared/config/addresses.ts';
+import type { Sections } from '../shared/config/config.ts';
+import type { ExitCode } from '../shared/process/exit-codes.ts';
 import { openLog } from '../shared/process/log.ts';
 import { inheritClaim } from './claim.ts';
-import { type FromDaemon, inherited, type ToDaemon } from './handover.ts';
-import { live } from './lifetime.ts';
 import { supervise } from './supervise.ts';
+import { live } from './supervisor-process.ts';
+
+/** Descriptors of the detached supervisor, after stdio and the channel. */
+const inherited = { claim: 4, listener: 5 } as const;
+
+/** From the launcher: settings travel by this channel, never by arguments or environment. */
+export type ToDaemon = {
+  readonly sections: Sections;
+  readonly address: ListenAddress;
+  /** The socket was itself inherited (socket activation), and stays when the instance goes. */
+  readonly outlives: boolean;
+  /** How long its workers may take to listen. */
+  readonly bootBoundMs: number;
+};
+
+/** From the detached supervisor. */
+export type FromDaemon =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'failed'; readonly exitCode: ExitCode };
 
 process.umask(0o027);
 // A launcher that dies before it has said what to run leaves nothing to run.

@@ -2,9 +2,9 @@
 // Must not know the detached way.
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
-import { live } from './lifetime.ts';
 import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';
+import { live } from './supervisor-process.ts';
 
 /** Runs until it is stopped, on the socket of `activation` if there is one; the exit status of the instance, or of a start that failed. */
 export async function runInForeground(

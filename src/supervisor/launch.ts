@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
-import type { FromDaemon, ToDaemon } from './handover.ts';
-import { supervisorHeapLimits } from './heap-limits.ts';
+import type { FromDaemon, ToDaemon } from './daemon.ts';
 import { endOrphans } from './orphans.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
+import { supervisorHeapLimits } from './supervisor-process.ts';
 
 /** What is left of a start's time for the launcher, so that the supervisor tells the reason where it is known. */
 const reportMarginMs = 1000;

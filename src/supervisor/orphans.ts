@@ -2,8 +2,7 @@
 // Must not know living workers; nothing else is ever signalled.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { instanceOf } from './claim.ts';
-import { drainingSupervisor } from './drain-turn.ts';
+import { drainingSupervisor, instanceOf } from './claim.ts';
 
 /** What every worker carries in its environment. */
 export type Marks = { readonly DBHTTPD_INSTANCE: string; readonly DBHTTPD_SUPERVISOR: string };

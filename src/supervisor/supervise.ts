@@ -1,6 +1,5 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
 // Must not know where it runs, detached or not, nor who asked for it.
-
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
@@ -9,16 +8,15 @@ import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
 import { removeStaleWorkerSockets } from '../shared/process/worker-sockets.ts';
-import { type Claim, instanceOf } from './claim.ts';
+import { acquireDrainLock, type Claim, instanceOf } from './claim.ts';
 import { openCommitMemory } from './commit-memory.ts';
-import { awaitDrainTurn } from './drain-turn.ts';
 import { type Listener, rememberSocketName } from './listener.ts';
 import { ownMarks } from './orphans.ts';
 import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
 import { publishPidfile } from './pidfile.ts';
 import { obeyOrder } from './primary/primary-order.ts';
 import { prepareForks } from './worker-process.ts';
-import { createWorkers, hardStopMs, type Workers } from './workers.ts';
+import { hardStopMs, Workers } from './workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {
@@ -74,12 +72,13 @@ export function supervise(instance: Instance): Supervision {
       }),
     ),
   };
-  const workers = createWorkers(making, log.lost);
+  const workers = new Workers(making, log.lost);
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
 
   const run = async (): Promise<ExitCode> => {
-    const obey = (order: string) => obeyOrder(order, sections, workers.overridePrimary);
+    const obey = (order: string) =>
+      obeyOrder(order, sections, (section, primary) => workers.overridePrimary(section, primary));
     const names = await publishNames(instance, () => phase, drainBoundMs, obey);
     if (names === null) return exitCodes.cannotCreate;
     const enter = (next: Phase) => {
@@ -110,7 +109,10 @@ export function supervise(instance: Instance): Supervision {
       workers.stopNow();
     }, drainBoundMs - hardStopMs);
     await Promise.race([workers.drain(), workers.gone]);
-    await Promise.race([awaitTurn(pidfile, marks.DBHTTPD_SUPERVISOR, workers, log), workers.gone]);
+    await Promise.race([
+      waitForDrainLock(pidfile, marks.DBHTTPD_SUPERVISOR, workers, log),
+      workers.gone,
+    ]);
     enter('draining');
     log.info('the claim is free for a successor');
     await workers.gone;
@@ -206,7 +208,7 @@ async function boot(
 }
 
 /** Resolves when no older instance drains any more. */
-async function awaitTurn(
+async function waitForDrainLock(
   pidfile: string,
   supervisor: string,
   workers: Workers,
@@ -217,7 +219,7 @@ async function awaitTurn(
     isOver = true;
   });
   try {
-    await awaitDrainTurn(
+    await acquireDrainLock(
       pidfile,
       supervisor,
       () => isOver,

@@ -45,10 +45,10 @@ export const processMutations: readonly Mutation[] = [
   {
     name: 'hung-after-nine-pings',
     promise: 'a worker is killed after ten unanswered pings, and not before',
-    file: 'src/supervisor/heartbeat.ts',
-    before: 'const mostUnanswered = 10;',
-    after: 'const mostUnanswered = 9;',
-    tests: ['test/unit/supervisor/heartbeat.test.ts'],
+    file: 'src/supervisor/slot.ts',
+    before: 'const maxUnanswered = 10;',
+    after: 'const maxUnanswered = 9;',
+    tests: ['test/unit/supervisor/slot-heartbeat.test.ts'],
   },
   {
     name: 'dead-worker-counted-twice',

@@ -76,7 +76,7 @@ test('every key and every exit status is there', () => {
 });
 
 test('every signal that the supervisor listens to is there', () => {
-  const source = readFileSync('src/supervisor/lifetime.ts', 'utf8');
+  const source = readFileSync('src/supervisor/supervisor-process.ts', 'utf8');
   const told = termsOf('SIGNALS').flatMap((term) => term.match(/SIG\w+/g) ?? []);
   for (const [name] of source.matchAll(/SIG[A-Z]+/g)) assert.ok(told.includes(name), name);
 });

@@ -2,10 +2,10 @@
 // Must not know processes or clocks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createHeartbeat } from '../../../src/supervisor/heartbeat.ts';
+import { Heartbeat } from '../../../src/supervisor/slot.ts';
 
 test('ten unanswered pings mean that a worker hangs; one answer to the last forgives all', () => {
-  const heartbeat = createHeartbeat();
+  const heartbeat = new Heartbeat();
   for (let tick = 1; tick <= 10; tick += 1) {
     assert.deepEqual(heartbeat.tick(), { kind: 'ping', sequence: tick });
     assert.equal(heartbeat.isSilent(), tick >= 2);
@@ -17,7 +17,7 @@ test('ten unanswered pings mean that a worker hangs; one answer to the last forg
 });
 
 test('an answer to a ping that was never sent counts for nothing', () => {
-  const heartbeat = createHeartbeat();
+  const heartbeat = new Heartbeat();
   heartbeat.tick();
   heartbeat.pong(1000);
   for (let tick = 0; tick < 10; tick += 1) assert.equal(heartbeat.tick().kind, 'ping');

@@ -1,0 +1,179 @@
+// The monitor of an instance: keeps what its workers report, and answers what they ask about it.
+import type { Sections } from '../shared/config/config.ts';
+import type { ToldStatements } from '../shared/observe/statement-sums.ts';
+import type { ServerVerdict, Stats, ToldRequests } from '../shared/observe/stats.ts';
+import type { Answerers } from '../shared/process/calls.ts';
+import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
+import type { CommitMemory } from './commit-memory.ts';
+import { joinRequests, parseRequestName } from './observe/live-requests.ts';
+import { StatementTotals, statementIntervalMs } from './observe/statement-totals.ts';
+import {
+  describeInstance,
+  History,
+  historyIntervalMs,
+  RecentErrors,
+  readFigures,
+} from './observe/stats.ts';
+import { createTotals, measureOwnFigures, type Totals } from './observe/totals.ts';
+import type { PrimaryMemories } from './primary/primary-memories.ts';
+import type { Slot } from './slot.ts';
+
+/** What one instance knows of itself. Its owner must close it. */
+export class Monitor {
+  /** The answers to what workers ask. Simultaneous questions share one answer. */
+  readonly answerers: Answerers<SupervisorCalls>;
+  readonly #sections: Sections;
+  readonly #slots: () => readonly Slot[];
+  readonly #totals: Totals;
+  readonly #verdicts = new Map<number, readonly ServerVerdict[]>();
+  readonly #history = new History();
+  readonly #errors = new RecentErrors();
+  readonly #statements = new StatementTotals(Date.now());
+  readonly #ownFigures = measureOwnFigures();
+  readonly #primaries: PrimaryMemories;
+  readonly #logLinesLost: () => number;
+  readonly #timers: readonly NodeJS.Timeout[];
+
+  /** @param sections the first one names the instance */
+  constructor(
+    sections: Sections,
+    slots: () => readonly Slot[],
+    commits: CommitMemory,
+    primaries: PrimaryMemories,
+    logLinesLost: () => number,
+  ) {
+    this.#sections = sections;
+    this.#slots = slots;
+    this.#primaries = primaries;
+    this.#logLinesLost = logLinesLost;
+    this.#totals = createTotals(sections[0].section);
+    this.#timers = [
+      setInterval(() => this.#noteHistory(), historyIntervalMs),
+      setInterval(() => this.#statements.beginPoint(Date.now()), statementIntervalMs),
+    ];
+    for (const timer of this.#timers) timer.unref();
+    this.answerers = {
+      metrics: sharing(() => this.#renderMetrics()),
+      stats: sharing(() => this.#describe()),
+      requests: sharing(() => this.#listRequests()),
+      statements: sharing(() => this.#listStatements()),
+      kill: (name) => this.#kill(name),
+      noteCommit: ({ name, ending }) => {
+        commits.note(name, ending);
+        return true;
+      },
+      endingOfCommit: (name) => commits.of(name),
+      proposePrimary: primaries.propose,
+    };
+  }
+
+  /** Takes the report of a living worker. */
+  report(slot: number, report: WorkerReport): void {
+    this.#totals.update(slot, report.snapshot);
+    this.#errors.add(slot, report.errors);
+    this.#verdicts.set(slot, report.verdicts);
+    if (report.statements !== null) this.#statements.add(report.statements);
+  }
+
+  /** A worker is gone: its counts remain. */
+  retire(slot: number): void {
+    this.#totals.retire(slot);
+    this.#verdicts.delete(slot);
+  }
+
+  /** What the workers have counted since the last scrape. */
+  unseen(): Readonly<Record<string, number>> {
+    return this.#totals.unseen();
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  #noteHistory(): void {
+    this.#history.note(readFigures(this.#totals.reported()), Date.now());
+  }
+
+  async #renderMetrics(): Promise<string> {
+    const answers = await askAll(this.#slots(), 'report', null);
+    const silent = answers.filter(({ answer }) => answer === null).length;
+    return this.#totals.render({
+      slots: this.#slots().map((slot) => slot.describe()),
+      silent,
+      logLinesLost: this.#logLinesLost(),
+      primariesUnsaved: this.#primaries.unsaved(),
+      startedAt: performance.timeOrigin / 1000,
+      own: this.#ownFigures(),
+    });
+  }
+
+  async #describe(): Promise<Stats> {
+    // Asked for the present: a worker finds out whether it is ready when it reports.
+    await askAll(this.#slots(), 'report', null);
+    return describeInstance({
+      sections: this.#sections,
+      slots: this.#slots().map((slot) => slot.describe()),
+      reported: this.#totals.reported(),
+      verdicts: [...this.#verdicts.values()].flat(),
+      history: this.#history.told(),
+      errors: this.#errors.latest,
+    });
+  }
+
+  async #listRequests(): Promise<ToldRequests> {
+    const answers = await askAll(this.#slots(), 'requests', null);
+    return joinRequests(
+      answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, told: answer })),
+    );
+  }
+
+  async #listStatements(): Promise<ToldStatements> {
+    // Includes the statements of the last second.
+    await askAll(this.#slots(), 'report', null);
+    return this.#statements.told();
+  }
+
+  async #kill(text: string): Promise<{ readonly isFound: boolean }> {
+    const name = parseRequestName(text);
+    const slot = this.#slots().find((one) => one.number === name?.slot && one.pid() === name.pid);
+    if (name === null || slot === undefined) return { isFound: false };
+    const answer = await slot.ask('kill', name.id);
+    if (answer === null) throw new Error('the worker did not answer in time');
+    return answer;
+  }
+}
+
+/** Simultaneous callers share one answer. */
+function sharing<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let underWay: Promise<Answer> | null = null;
+  return () => {
+    underWay ??= ask().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+type SlotsAnswer<Name extends keyof WorkerCalls> = {
+  readonly slot: Slot;
+  readonly pid: number;
+  /** Null: none came in time. */
+  readonly answer: WorkerCalls[Name]['answer'] | null;
+};
+
+/** Asks every worker that listens, and leaves out those that died meanwhile. */
+async function askAll<Name extends keyof WorkerCalls>(
+  slots: readonly Slot[],
+  name: Name,
+  asked: WorkerCalls[Name]['asked'],
+): Promise<readonly SlotsAnswer<Name>[]> {
+  const listening = slots.filter((slot) => slot.isListening());
+  const answers = await Promise.all(
+    listening.map(async (slot) => {
+      const pid = slot.pid() ?? 0;
+      const answer = slot.isSilent() ? null : await slot.ask(name, asked);
+      return { slot, pid, answer };
+    }),
+  );
+  return answers.filter(({ slot, pid, answer }) => answer !== null || slot.pid() === pid);
+}
