@@ -1,27 +1,56 @@
-// The rows of one reply: written one by one or many at once, framed, counted, cut where a limit says so. Hot.
-// Must not know the document around them, nor sockets.
+// The rows of one reply: how they are framed, counted, and cut at a limit, written one by one or many at once. Hot.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
+import type { Column } from '../../shared/mysql/packets.ts';
+import type { Failure } from '../failure/failure.ts';
 import { slackBytes } from './buffers.ts';
 import { writeRecord } from './csv-rows.ts';
 import { writeDriverRow } from './driver-rows.ts';
-import type { FormatEvents } from './format.ts';
-import type { RowModule } from './row-module.ts';
+import type { RowFraming, RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';
+import { writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
-/** How much is written; 0 sets no limit. */
+/** One kind of result set. */
+export type ResultHead = {
+  /** The bytes before the first row. */
+  readonly bytes: Buffer;
+  readonly plan: RowPlan;
+  /** Set if rows of these columns are impossible: why, and the head to use instead if the statement was executed in any case. */
+  readonly clash?: { readonly failure: Failure; readonly renamed: ResultHead };
+};
+
+/** Remembers the heads of one format for as long as their columns are remembered. Equal columns must be the same array. */
+export class ResultHeads {
+  readonly #create: (columns: readonly Column[]) => ResultHead;
+  readonly #heads = new WeakMap<readonly Column[], ResultHead>();
+
+  constructor(create: (columns: readonly Column[]) => ResultHead) {
+    this.#create = create;
+  }
+
+  find(columns: readonly Column[]): ResultHead {
+    let head = this.#heads.get(columns);
+    if (head === undefined) {
+      head = this.#create(columns);
+      this.#heads.set(columns, head);
+    }
+    return head;
+  }
+}
+
+/** Limits of a reply; 0 sets no limit. */
 export type RowLimits = {
   readonly maxRows: number;
   readonly maxResultBytes: number;
-  /** Whether rows beyond `maxResultBytes` are left out, as those beyond `maxRows` are: the statement was executed. Missing: it is stopped. */
+  /** Whether rows beyond `maxResultBytes` are left out, as those beyond `maxRows` are, since the statement was executed. Otherwise the run is stopped. */
   readonly cutsLongWrites?: boolean;
 };
 
-/**
- * How rows are told apart: JSON with commas between it, JSON of which each has a line, or records of CSV; `driver`: objects
- * with commas between them, of lengths and base64.
- */
-export type RowFraming = 'list' | 'lines' | 'csv' | 'driver';
+/** The reply that rows belong to. */
+export interface RowEvents {
+  /** The body has outgrown `maxResultBytes`; called once. */
+  replyTooLarge(): void;
+}
 
 const comma = 0x2c;
 const lineFeed = 0x0a;
@@ -44,8 +73,8 @@ export class ResultRows {
   readonly #out: ReplyWriter;
   readonly #limits: RowLimits;
   readonly #module: RowModule | null;
-  readonly #events: FormatEvents;
-  readonly #framing: RowFraming;
+  readonly #events: RowEvents;
+  #framing: RowFraming = 'list';
   #plan = noColumns;
   /** Of the current result. */
   #written = 0;
@@ -54,32 +83,29 @@ export class ResultRows {
   #isNextSkipped = false;
 
   /** @param module null: rows are written one by one */
-  constructor(
-    out: ReplyWriter,
-    limits: RowLimits,
-    module: RowModule | null,
-    events: FormatEvents,
-    framing: RowFraming = 'list',
-  ) {
+  constructor(out: ReplyWriter, limits: RowLimits, module: RowModule | null, events: RowEvents) {
     this.#out = out;
     this.#limits = limits;
     this.#module = module;
     this.#events = events;
-    this.#framing = framing;
   }
 
-  /** A result's rows follow. */
-  begin(plan: RowPlan): void {
+  /** Writes a result's head; its rows follow. */
+  begin({ bytes, plan }: ResultHead, framing: RowFraming = 'list'): void {
+    writeBytes(this.#out, bytes);
     this.#plan = plan;
+    this.#framing = framing;
     this.#written = 0;
     this.#isSkipping = this.#isNextSkipped;
     this.#isNextSkipped = false;
     this.isCut = this.#isSkipping;
   }
 
-  /** All begins again. */
+  /** Forgets all results. */
   restart(): void {
     this.count = 0;
+    this.isCut = false;
+    this.isTooLarge = false;
     this.#isNextSkipped = false;
   }
 
@@ -97,11 +123,7 @@ export class ResultRows {
 
   /** Writes a row packet's payload. */
   writeOne(bytes: Buffer, start: number, end: number): void {
-    if (this.isTooLarge) {
-      this.isCut = true;
-      return;
-    }
-    if (this.#rowsLeft() <= 0) {
+    if (this.isTooLarge || this.#rowsLeft() <= 0) {
       this.isCut = true;
       return;
     }

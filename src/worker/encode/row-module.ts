@@ -2,7 +2,6 @@
 // Must not know results, nor which of their rows are wanted.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { slackBytes, streamBytes } from './buffers.ts';
-import type { RowFraming } from './result-rows.ts';
 import type { RowPlan } from './rows.ts';
 import type { ReplyWriter } from './writer.ts';
 
@@ -26,6 +25,12 @@ const copiesBytes = 64 * 1024;
 const scratchBytes = streamBytes + slackBytes;
 /** The module reads, and may write, a few bytes beyond. */
 const gapBytes = 1024;
+
+/**
+ * How rows are separated: `list` is JSON with commas between rows, `lines` JSON with a line feed after each, `csv` records of CSV,
+ * `driver` objects of lengths and base64 with commas between them.
+ */
+export type RowFraming = 'list' | 'lines' | 'csv' | 'driver';
 
 /** Row packets to be written at once, and how far. */
 export type RowOrder = {

@@ -61,6 +61,11 @@ export class ReplyWriter {
     return this.#sentBytes + this.length;
   }
 
+  /** The bytes that have not left; they are valid until more is written. */
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+
   /** What may still be written before the reply is committed. */
   get heldRoom(): number {
     return this.committed ? 0 : Math.max(0, this.#limit - this.length);

@@ -1,7 +1,7 @@
 // Rows written many at once, by the module alone: what it takes, and what it makes of that.
 // Must not know connections.
 import { dbCells } from '../../../src/worker/encode/formats/db.ts';
-import type { RowFraming } from '../../../src/worker/encode/result-rows.ts';
+import type { RowFraming } from '../../../src/worker/encode/row-module.ts';
 import { planRow } from '../../../src/worker/encode/rows.ts';
 import { type ColumnWish, wire } from '../../support/database/mysql-answer.ts';
 import { collect, createRowModule, createWriter } from './transcript.ts';

@@ -14,16 +14,12 @@ import {
   type DbReplyOptions,
 } from '../../../src/worker/encode/formats/db.ts';
 import {
-  chooseV1Json,
-  createV1Heads,
-  type V1ReplyOptions,
-} from '../../../src/worker/encode/formats/v1-json.ts';
-import {
-  chooseCsv,
-  chooseNdjson,
   createCsvHeads,
   createNdjsonHeads,
-} from '../../../src/worker/encode/formats/v1-stream.ts';
+  createV1Heads,
+} from '../../../src/worker/encode/formats/v1-heads.ts';
+import { chooseV1Json, type V1ReplyOptions } from '../../../src/worker/encode/formats/v1-json.ts';
+import { chooseCsv, chooseNdjson } from '../../../src/worker/encode/formats/v1-stream.ts';
 import { createReplyHead, jsonType } from '../../../src/worker/encode/head.ts';
 import { RowModule } from '../../../src/worker/encode/row-module.ts';
 import { ReplyWriter, type Transport } from '../../../src/worker/encode/writer.ts';
@@ -194,7 +190,7 @@ function chooseV1(
     isReadOnly: false,
     isRead: true,
     isDryRun: false,
-    rowBounds: null,
+    isKept: false,
   };
   const options = { ...limits, ...about, heads: createV1Heads(layout) };
   if (kind === 'csv') return chooseCsv({ ...options, streamHeads: createCsvHeads() });

@@ -1,26 +1,19 @@
-// DBSlayer's reply (contract of /db): results as MySQL sends them become one JSON document.
-// Must not know HTTP statuses, the pool or how bytes leave.
-import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
+// DBSlayer's reply, which /db gives: MySQL's results as one JSON document.
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerFacts, SharedResults } from '../../execution/execution.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
 import { type CellRules, typeName } from '../column-kinds.ts';
-import type { Format, FormatChoice, FormatEvents } from '../format.ts';
+import { Format, type FormatChoice, type FormatEvents, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
-import { ResultHeads } from '../result-heads.ts';
-import { ResultRows, type RowLimits } from '../result-rows.ts';
-import type { RowModule } from '../row-module.ts';
+import { ResultHeads } from '../result-rows.ts';
 import { planRow } from '../rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 
-/** What a reply depends on. */
-export type DbReplyOptions = RowLimits & {
+/** The settings of a reply. */
+export type DbReplyOptions = FormatOptions & {
   /** `"SERVER":"…"` with the section's name. */
   readonly serverKey: Buffer;
-  readonly heads: ResultHeads;
-  /** Null: rows are written one by one. */
-  readonly rowModule: RowModule | null;
 };
 
 /** How cells are written on /db. @param exactAsStrings whether exact numbers become JSON strings */
@@ -53,27 +46,14 @@ export type DbExtras = {
 /** Status 200 for whatever MySQL answered: DBSlayer's clients hide the message otherwise. */
 const head = createReplyHead(200, jsonType);
 
-/** A row as JSON has at most so many times its bytes (a control character is six), and brackets. */
-const mostGrowth = 6;
-const rowBrackets = 8;
-/** The same for a column's name; its type, quotes and commas stand beside it. */
-const mostColumnGrowth = 6;
-const columnFrame = 48;
-/** `{"RESULT":{"HEADER":[],"TYPES":[],"ROWS":[` and room to spare. */
-const headFrame = 64;
-
-/** @param extras null: nothing is asked for beside the results */
+/** @param extras null: the request asks for nothing beside the results */
 export function chooseDbFormat(options: DbReplyOptions, extras: DbExtras | null): FormatChoice {
-  return { head, create: (out, events) => new DbReply(out, options, extras, events) };
+  return { head, create: (out, events) => new DbReply(out, events, options, extras) };
 }
 
 /** Writes one /db document. */
-class DbReply implements Format {
-  readonly #out: ReplyWriter;
-  readonly #options: DbReplyOptions;
+class DbReply extends Format<DbReplyOptions> {
   readonly #extras: DbExtras | null;
-  readonly #rows: ResultRows;
-  readonly #events: FormatEvents;
   #isArray = false;
   #begun = false;
   #inRows = false;
@@ -85,45 +65,27 @@ class DbReply implements Format {
 
   constructor(
     out: ReplyWriter,
+    events: FormatEvents,
     options: DbReplyOptions,
     extras: DbExtras | null,
-    events: FormatEvents,
   ) {
-    this.#out = out;
-    this.#options = options;
+    super(out, events, options);
     this.#extras = extras;
-    this.#events = events;
-    this.#rows = new ResultRows(out, options, options.rowModule, events);
   }
 
-  get rowCount(): number {
-    return this.#rows.count;
+  protected get isOneResult(): boolean {
+    return !this.#isArray;
   }
 
   columns(columns: readonly Column[], more: boolean): void {
     this.#beginResult(more);
-    const { bytes, plan } = this.#options.heads.find(columns);
-    writeBytes(this.#out, bytes);
-    this.#rows.begin(plan);
+    this.results.begin(this.options.heads.find(columns));
     this.#inRows = true;
   }
 
-  tooWide(): void {
-    this.#rows.skipNext();
-    this.#events.replyTooWide();
-  }
-
-  row(bytes: Buffer, start: number, end: number): void {
-    this.#rows.writeOne(bytes, start, end);
-  }
-
-  rows(ahead: PacketsAhead): void {
-    this.#rows.writeAhead(ahead);
-  }
-
   endOfRows(): void {
-    writeAscii(this.#out, this.#rows.isCut ? '],"TRUNCATED":true}' : ']}');
-    this.#anyTruncated ||= this.#rows.isCut;
+    writeAscii(this.out, this.results.isCut ? '],"TRUNCATED":true}' : ']}');
+    this.#anyTruncated ||= this.results.isCut;
     this.#inRows = false;
     this.#resultCount += 1;
   }
@@ -132,61 +94,34 @@ class DbReply implements Format {
     this.#beginResult(more);
     const { affectedRows, insertId } = ok;
     writeAscii(
-      this.#out,
+      this.out,
       `{"SUCCESS":true,"AFFECTED_ROWS":${affectedRows},"INSERT_ID":${insertId}}`,
     );
     this.#resultCount += 1;
   }
 
-  get totalBytes(): number {
-    return this.#out.totalBytes;
-  }
-
-  get hasLeft(): boolean {
-    return this.#out.committed;
-  }
-
-  fitsColumns(columns: readonly Column[]): boolean {
-    let bytes = headFrame;
-    for (const { name } of columns) bytes += name.length * mostColumnGrowth + columnFrame;
-    return this.#out.heldRoom >= bytes;
-  }
-
-  fitsRows(bytes: number): boolean {
-    return this.#out.heldRoom >= mostGrowth * bytes + rowBrackets;
-  }
-
-  restart(): boolean {
-    if (this.#out.committed) return false;
+  override restart(): boolean {
+    if (!super.restart()) return false;
     this.#startOver();
     this.#inRows = false;
     this.#resultCount = 0;
-    this.#rows.restart();
     this.#anyTruncated = false;
     return true;
   }
 
-  held(): SharedResults | null {
-    const out = this.#out;
-    if (out.committed || this.#isArray || this.#rows.isTooLarge) return null;
-    const bytes = out.bytes.subarray(0, out.length);
-    return { bytes, rows: this.rowCount, isTruncated: this.#anyTruncated };
-  }
-
-  adopt({ bytes, rows, isTruncated }: SharedResults): void {
-    writeBytes(this.#out, bytes);
+  override adopt(held: SharedResults): void {
+    super.adopt(held);
     this.#begun = true;
-    this.#rows.count = rows;
-    this.#anyTruncated = isTruncated;
+    this.#anyTruncated = held.isTruncated;
     this.#resultCount = 1;
   }
 
   finish({ failure, facts }: Answer): boolean {
-    const out = this.#out;
+    const { out } = this;
     if (failure !== null) this.#dropRows();
     if (this.#isArray) writeAscii(out, ']');
     if (failure !== null) this.#writeFailure(failure);
-    else if (this.#resultCount > 0) this.#writeMember(this.#options.serverKey);
+    else if (this.#resultCount > 0) this.#writeMember(this.options.serverKey);
     if (this.#anyTruncated) this.#writeKey('TRUNCATED', 'true');
     if (this.#extras !== null) this.#writeExtras(this.#extras, failure, facts);
     writeAscii(out, this.#begun ? '}' : '{}');
@@ -196,7 +131,7 @@ class DbReply implements Format {
 
   /** Of an incomplete result set nothing is told, where nothing of it has left. */
   #dropRows(): void {
-    const out = this.#out;
+    const out = this.out;
     if (this.#inRows && out.committed) writeAscii(out, ']}');
     else if (this.#inRows) out.rollback(this.#mark);
     this.#inRows = false;
@@ -205,7 +140,7 @@ class DbReply implements Format {
 
   /** The first statement failed: there is no RESULT. */
   #startOver(): void {
-    this.#out.rollback(0);
+    this.out.rollback(0);
     this.#begun = false;
     this.#isArray = false;
   }
@@ -216,7 +151,7 @@ class DbReply implements Format {
     const statement = place?.statement ?? 0;
     if (statement > 0 || outcome === 'unknown') this.#writeKey('OUTCOME', `"${outcome}"`);
     if (statement > 0) this.#writeKey('STATEMENT', String(statement));
-    this.#writeMember(this.#options.serverKey);
+    this.#writeMember(this.options.serverKey);
   }
 
   #writeExtras(
@@ -238,20 +173,20 @@ class DbReply implements Format {
 
   /** Writes a key with its value, which may be of any length. */
   #writeMember(member: Buffer): void {
-    writeAscii(this.#out, this.#begun ? ',' : '{');
+    writeAscii(this.out, this.#begun ? ',' : '{');
     this.#begun = true;
-    writeBytes(this.#out, member);
+    writeBytes(this.out, member);
   }
 
   #beginResult(more: boolean): void {
-    this.#mark = this.#out.length;
+    this.#mark = this.out.length;
     if (!this.#begun) {
       this.#begun = true;
       this.#isArray = more;
-      writeAscii(this.#out, more ? '{"RESULT":[' : '{"RESULT":');
+      writeAscii(this.out, more ? '{"RESULT":[' : '{"RESULT":');
     } else {
       if (!this.#isArray) throw new Error('a further result came unannounced');
-      writeAscii(this.#out, ',');
+      writeAscii(this.out, ',');
     }
   }
 }

@@ -7,6 +7,8 @@ import {
 import { errorName } from '../../../shared/mysql/error-names.ts';
 import { type AnyFailure, appliedNothing, type RenderFailure } from '../../failure/failure.ts';
 import { createReplyHead, jsonType, type ReplyHead } from '../head.ts';
+import { writeBytes } from '../text.ts';
+import type { ReplyWriter } from '../writer.ts';
 
 /** RFC 9457, section 3. */
 const problemType = 'application/problem+json';
@@ -27,6 +29,17 @@ export const renderProblem: RenderFailure = (failure, requestId) => ({
 export function problemHead({ status, retryAfterSeconds }: AnyFailure): ReplyHead {
   const more = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
   return createReplyHead(status, problemType, more);
+}
+
+/** Makes a problem the whole reply; nothing of it may have left. */
+export function writeProblem(out: ReplyWriter, failure: AnyFailure, requestId: string): void {
+  out.head = problemHead(failure);
+  writeBytes(out, Buffer.from(problemJson(failure, requestId)));
+}
+
+/** The same failure of a request with one statement: a problem gives no number then. */
+export function withoutPlace({ place: _, ...failure }: AnyFailure): AnyFailure {
+  return failure;
 }
 
 /** A problem's object as JSON text, without line breaks: in a stream of lines it is the last one. */

@@ -1,245 +1,188 @@
-// The JSON of /v1/query: columns described, rows as arrays or objects, and what is known of the whole at the end.
-// Must not know HTTP, the pool or how bytes leave.
-import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
+// The JSON of /v1/query: described columns, rows as arrays or objects, and a summary at the end.
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, SharedResults } from '../../execution/execution.ts';
-import type { AnyFailure, Failure } from '../../failure/failure.ts';
-import type { Format, FormatChoice, FormatEvents } from '../format.ts';
-import { createReplyHead, jsonType, varyByAccept } from '../head.ts';
-import { type RowBounds, replayReply, sealReply } from '../kept-reply.ts';
-import { ResultHeads } from '../result-heads.ts';
-import { ResultRows, type RowLimits } from '../result-rows.ts';
-import type { RowModule } from '../row-module.ts';
+import type { AnyFailure, ServerFailure } from '../../failure/failure.ts';
+import { Format, type FormatChoice, type FormatOptions } from '../format.ts';
+import { createReplyHead, jsonType, varyByAccept, withHeaders } from '../head.ts';
+import type { ResultHead, ResultHeads } from '../result-rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
-import type { ReplyWriter } from '../writer.ts';
-import { problemHead, problemJson } from './problem.ts';
-import { planV1Head, type V1Layout } from './v1-cells.ts';
+import { withoutPlace, writeProblem } from './problem.ts';
 
-/** What the replies to one request depend on. */
-export type V1ReplyOptions = RowLimits & {
+/** The settings of the replies to one request. */
+export type V1ReplyOptions = FormatOptions & {
   /** The section's name as JSON, in ASCII. */
   readonly section: string;
-  /** Of letters, digits and marks that JSON takes as they stand. */
+  /** Has only characters that JSON does not escape. */
   readonly requestId: string;
-  readonly heads: ResultHeads;
-  /** Null: rows are written one by one. */
-  readonly rowModule: RowModule | null;
   /**
-   * For each statement, whether columns of the same name are renamed if they could not stand in an object. Otherwise the reply is
-   * refused, which must not happen to a statement that was executed. Missing: for none.
+   * For each statement, whether the format renames columns of the same name in objects. Otherwise it refuses the reply, which must not
+   * happen to a statement that was executed. Missing: for none.
    */
   readonly renames?: readonly boolean[];
-  /** Whether all is undone that the statement did. */
+  /** Whether the gateway undoes the statement. */
   readonly isDryRun: boolean;
-  /** Where its rows stand, so that it can be kept without them; null: it is not kept. */
-  readonly rowBounds: RowBounds | null;
+  /** Whether the reply is kept with an idempotency key. */
+  readonly isKept: boolean;
 };
 
 const head = createReplyHead(200, jsonType, varyByAccept);
 
-/** As in the format of /db: a row's growth, a column's, and what frames them. A column's description is the longest. */
-const mostGrowth = 6;
-const rowBrackets = 8;
-const columnFrame = 160;
-const frameBytes = 128;
-
-/** The most that a result's head can be. */
-export function mostHeadBytes(columns: readonly Column[]): number {
-  let bytes = frameBytes;
-  for (const { name } of columns) bytes += name.length * mostGrowth + columnFrame;
-  return bytes;
-}
-
-/** The most that rows of so many bytes, as MySQL sends them, can be; of rows with keys it is one row. */
-export function mostRowBytes(bytes: number, { keyBytes }: ResultRows): number {
-  return mostGrowth * bytes + keyBytes + rowBrackets;
-}
-
-/** Creates what stands before the rows of a layout: to be kept for as long as possible. */
-export function createV1Heads(layout: V1Layout): ResultHeads {
-  const frame = (columns: string) => `{"columns":${columns},"rows":[`;
-  return new ResultHeads((columns) => planV1Head(columns, layout, frame));
-}
-
-/** One statement's reply. */
+/** The reply to one statement. */
 export function chooseV1Json(options: V1ReplyOptions): FormatChoice {
-  return { head, create: (out, events) => new V1Json(out, options, events) };
+  return { head, create: (out, events) => new V1Json(out, events, options) };
 }
 
-/** Makes the whole reply a problem; nothing of it may have left. Of one statement no number is told. */
-export function writeProblem(
-  out: ReplyWriter,
-  { requestId }: Pick<V1ReplyOptions, 'requestId'>,
-  { place: _place, ...failure }: AnyFailure,
-): void {
-  out.head = problemHead(failure);
-  writeBytes(out, Buffer.from(problemJson(failure, requestId)));
-}
-
-/** Several results, of a CALL, stand in `results`; one stands alone. */
-export class V1Json implements Format {
-  readonly #out: ReplyWriter;
-  readonly #options: V1ReplyOptions;
-  readonly #rows: ResultRows;
-  readonly #events: FormatEvents;
-  readonly #renames: boolean;
-  /** There can be no reply: what comes is forgotten. */
-  #isRefused = false;
-  /** Its end is written. */
-  #isComplete = false;
-  #isSeveral = false;
-  /** Complete results so far. */
+/** Writes one result as an object. Several results, which a CALL has, are objects in `results`. */
+export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends Format<Options> {
+  protected isSeveral = false;
+  /** The current statement's number in the request. */
+  protected statement = 0;
+  /** Complete results of the statement so far. */
   #resultCount = 0;
+  /** Rows of the results before the current one. */
   #countBefore = 0;
+  /** Where rows begin and end, in turn, in a reply that is kept. */
+  #rowBounds: number[] = [];
+  /** The end of the reply is written. */
+  #isComplete = false;
 
-  /** @param statement its number in the request */
-  constructor(out: ReplyWriter, options: V1ReplyOptions, events: FormatEvents, statement = 0) {
-    this.#out = out;
-    this.#options = options;
-    this.#events = events;
-    this.#renames = options.renames?.[statement] === true;
-    this.#rows = new ResultRows(out, options, options.rowModule, events);
-  }
-
-  get rowCount(): number {
-    return this.#rows.count;
+  protected get isOneResult(): boolean {
+    return !this.isSeveral;
   }
 
   columns(columns: readonly Column[], more: boolean): void {
-    const found = this.#options.heads.find(columns);
-    if (found.clash !== undefined && !this.#renames) this.#refuse(found.clash.failure);
-    if (this.#isRefused) return;
-    const { bytes, plan } = found.clash?.renamed ?? found;
+    const found = this.chooseHead(this.options.heads, columns);
+    if (found === null) return;
     this.#beginResult(more);
-    writeBytes(this.#out, bytes);
-    this.#rows.begin(plan);
-    this.#options.rowBounds?.note(this.#out.length);
-    this.#countBefore = this.#rows.count;
+    this.results.begin(found);
+    this.#noteRowBound();
+    this.#countBefore = this.results.count;
   }
 
-  tooWide(): void {
-    this.#rows.skipNext();
-    this.#events.replyTooWide();
-  }
-
-  row(bytes: Buffer, start: number, end: number): void {
-    if (!this.#isRefused) this.#rows.writeOne(bytes, start, end);
-  }
-
-  rows(ahead: PacketsAhead): void {
-    if (!this.#isRefused) this.#rows.writeAhead(ahead);
+  /** Returns null if the reply is refused, since columns of the same name cannot be keys of one object. */
+  protected chooseHead(heads: ResultHeads, columns: readonly Column[]): ResultHead | null {
+    const found = heads.find(columns);
+    if (found.clash !== undefined && this.options.renames?.[this.statement] !== true) {
+      this.refuse(found.clash.failure);
+    }
+    return this.isRefused ? null : (found.clash?.renamed ?? found);
   }
 
   endOfRows(): void {
-    if (this.#isRefused) return;
-    const { count, isCut } = this.#rows;
-    this.#options.rowBounds?.note(this.#out.length);
-    writeAscii(this.#out, `],"row_count":${count - this.#countBefore},"truncated":${isCut}`);
+    if (this.isRefused) return;
+    const { count, isCut } = this.results;
+    this.#noteRowBound();
+    writeAscii(this.out, `],"row_count":${count - this.#countBefore},"truncated":${isCut}`);
     this.#endResult();
   }
 
   ok({ affectedRows, insertId, warnings }: OkPacket, more: boolean): void {
-    if (this.#isRefused) return;
+    if (this.isRefused) return;
     this.#beginResult(more);
     const id = insertId === 0 ? 'null' : `"${insertId}"`;
     writeAscii(
-      this.#out,
+      this.out,
       `{"affected_rows":${affectedRows},"insert_id":${id},"warnings":${warnings}`,
     );
     this.#endResult();
   }
 
-  get totalBytes(): number {
-    return this.#out.totalBytes;
-  }
-
-  get hasLeft(): boolean {
-    return this.#out.committed;
-  }
-
-  fitsColumns(columns: readonly Column[]): boolean {
-    return this.#out.heldRoom >= mostHeadBytes(columns);
-  }
-
-  fitsRows(bytes: number): boolean {
-    return this.#out.heldRoom >= mostRowBytes(bytes, this.#rows);
-  }
-
-  restart(): boolean {
-    if (this.#out.committed) return false;
-    this.#out.rollback(0);
-    this.#options.rowBounds?.clear();
+  override restart(): boolean {
+    if (!super.restart()) return false;
+    this.#rowBounds = [];
     this.#isComplete = false;
-    this.#isRefused = false;
-    this.#isSeveral = false;
-    this.#resultCount = 0;
-    this.#rows.restart();
+    this.statement = 0;
+    this.beginStatement();
     return true;
   }
 
-  held(): SharedResults | null {
-    const out = this.#out;
-    if (out.committed || this.#isRefused || this.#isSeveral || this.#rows.isTooLarge) return null;
-    const bytes = out.bytes.subarray(0, out.length);
-    return { bytes, rows: this.rowCount, isTruncated: this.#rows.isCut };
+  /** The results that come next are those of a statement that has none yet. */
+  protected beginStatement(): void {
+    this.isSeveral = false;
+    this.#resultCount = 0;
   }
 
-  adopt({ bytes, rows }: SharedResults): void {
-    writeBytes(this.#out, bytes);
-    this.#rows.count = rows;
+  override adopt(held: SharedResults): void {
+    super.adopt(held);
     this.#resultCount = 1;
   }
 
-  /** A failure is a reply of its own; where rows have left it cannot be told any more. */
+  /** A failure replaces the reply, unless some of it has left. */
   finish({ failure }: Answer): boolean {
-    const out = this.#out;
-    if (failure !== null) {
-      if (!this.restart()) return false;
-      writeProblem(out, this.#options, failure);
-    } else {
-      this.#complete();
-    }
-    out.end();
+    if (failure === null) this.#complete();
+    else if (!this.restart()) return this.endFailed(this.locate(failure));
+    else writeProblem(this.out, this.locate(failure), this.options.requestId);
+    this.out.end();
     return true;
+  }
+
+  protected locate(failure: ServerFailure): AnyFailure {
+    return withoutPlace(failure);
+  }
+
+  /** Nothing marks a document that breaks off as failed. */
+  protected endFailed(_failure: AnyFailure): boolean {
+    return false;
   }
 
   seal(mostBytes: number): Buffer {
     this.#complete();
-    return sealReply(this.#out, this.#options.rowBounds, mostBytes);
+    const reply = this.out.written;
+    return reply.length > mostBytes ? omitRows(reply, this.#rowBounds) : reply;
   }
 
   replay(kept: Buffer, isRepeated: boolean): void {
+    const { out } = this;
     this.restart();
-    replayReply(this.#out, kept, isRepeated);
+    writeBytes(out, kept);
+    if (isRepeated) out.head = withHeaders(out.head, ['Idempotency-Replayed', 'true']);
     this.#isComplete = true;
   }
 
   #complete(): void {
-    if (this.#isComplete) return;
+    if (!this.#isComplete) this.writeEnd();
     this.#isComplete = true;
-    const { section, requestId, isDryRun } = this.#options;
-    const undone = isDryRun ? '"rolled_back":true,' : '';
-    const before = this.#isSeveral ? '],' : ',';
-    writeAscii(this.#out, `${before}${undone}"request_id":"${requestId}","section":${section}}`);
   }
 
-  #refuse(failure: Failure): void {
-    this.#isRefused = true;
-    this.#events.replyRefused(failure);
+  protected writeEnd(): void {
+    const { section, requestId, isDryRun } = this.options;
+    const undone = isDryRun ? '"rolled_back":true,' : '';
+    const before = this.isSeveral ? '],' : ',';
+    writeAscii(this.out, `${before}${undone}"request_id":"${requestId}","section":${section}}`);
+  }
+
+  #noteRowBound(): void {
+    if (this.options.isKept) this.#rowBounds.push(this.out.length);
   }
 
   #beginResult(more: boolean): void {
     if (this.#resultCount === 0 && more) {
-      this.#isSeveral = true;
-      writeAscii(this.#out, '{"results":[');
+      this.isSeveral = true;
+      writeAscii(this.out, '{"results":[');
     } else if (this.#resultCount > 0) {
-      if (!this.#isSeveral) throw new Error('a further result came unannounced');
-      writeAscii(this.#out, ',');
+      if (!this.isSeveral) throw new Error('a further result came unannounced');
+      writeAscii(this.out, ',');
     }
   }
 
   #endResult(): void {
-    if (this.#isSeveral) writeAscii(this.#out, '}');
+    if (this.isSeveral) writeAscii(this.out, '}');
     this.#resultCount += 1;
   }
+}
+
+/** The reply without its rows, with a note of that; or as it is if it has none. @param bounds begins and ends in turn */
+function omitRows(reply: Buffer, bounds: readonly number[]): Buffer {
+  const parts: Buffer[] = [];
+  let from = 0;
+  let omitted = 0;
+  for (const [index, at] of bounds.entries()) {
+    const isBegin = index % 2 === 0;
+    if (isBegin) parts.push(reply.subarray(from, at));
+    else omitted += at - from;
+    from = at;
+  }
+  if (omitted === 0) return reply;
+  parts.push(reply.subarray(from, reply.length - 1), Buffer.from(',"rows_omitted":true}'));
+  return Buffer.concat(parts);
 }

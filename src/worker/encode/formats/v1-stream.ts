@@ -1,34 +1,22 @@
-// Rows of /v1/query in lines of JSON or in records of CSV: how they begin, and how they end well or with a failure.
-// Must not know HTTP, the pool or how bytes leave.
-import type { PacketsAhead } from '../../../shared/mysql/framing.ts';
-import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
-import type { Answer, SharedResults } from '../../execution/execution.ts';
+// Rows of /v1/query as lines of JSON or records of CSV, with an end that tells success from failure.
+import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { AnyFailure, Failure } from '../../failure/failure.ts';
-import { csvRecord } from '../csv-rows.ts';
-import type { Format, FormatChoice, FormatEvents } from '../format.ts';
+import type { FormatChoice, FormatEvents } from '../format.ts';
 import { createReplyHead, csvType, ndjsonType, type ReplyHead, varyByAccept } from '../head.ts';
-import { ResultHeads } from '../result-heads.ts';
-import { ResultRows, type RowFraming } from '../result-rows.ts';
-import { planRow } from '../rows.ts';
+import type { ResultHeads } from '../result-rows.ts';
+import type { RowFraming } from '../row-module.ts';
 import { writeBytes } from '../text.ts';
 import type { ReplyWriter } from '../writer.ts';
 import { problemJson } from './problem.ts';
-import { csvCells, planV1Head, type V1Layout } from './v1-cells.ts';
-import {
-  chooseV1Json,
-  mostHeadBytes,
-  mostRowBytes,
-  type V1ReplyOptions,
-  writeProblem,
-} from './v1-json.ts';
+import { chooseV1Json, V1Json, type V1ReplyOptions } from './v1-json.ts';
 
-/** What the two differ in. */
+/** The difference between the two formats. */
 type StreamKind = {
   readonly head: ReplyHead;
   readonly framing: RowFraming;
-  /** What stands behind the rows. */
+  /** The text behind the rows. */
   readonly end: (rows: number, isCut: boolean) => string;
-  /** What ends a reply that has begun; null: nothing does that could not be taken for a good end. */
+  /** The end of a reply that fails after it has begun; null: any end would look like success. */
   readonly failed: ((failure: AnyFailure, requestId: string) => string) | null;
 };
 
@@ -46,24 +34,8 @@ const csv: StreamKind = {
   failed: null,
 };
 
-/** What a stream depends on beside what JSON does, which is the reply where there turn out to be no rows. */
+/** The settings of a stream, and of the JSON that replaces it if there are no rows. */
 export type V1StreamOptions = V1ReplyOptions & { readonly streamHeads: ResultHeads };
-
-/** Creates what stands before the rows of NDJSON: to be kept for as long as possible. */
-export function createNdjsonHeads(layout: V1Layout): ResultHeads {
-  const frame = (columns: string) => `{"columns":${columns}}\n`;
-  return new ResultHeads((columns) => planV1Head(columns, layout, frame));
-}
-
-/** Creates what stands before the rows of CSV: to be kept for as long as possible. */
-export function createCsvHeads(): ResultHeads {
-  return new ResultHeads((columns) => ({
-    bytes: csvRecord(columns.map(columnName)),
-    plan: planRow(columns, csvCells),
-  }));
-}
-
-const unannounced = 'a further result came unannounced';
 
 /** One statement's rows as lines of JSON. */
 export function chooseNdjson(options: V1StreamOptions): FormatChoice {
@@ -76,169 +48,100 @@ export function chooseCsv(options: V1StreamOptions): FormatChoice {
 }
 
 function chooseStream(kind: StreamKind, options: V1StreamOptions): FormatChoice {
-  const json = chooseV1Json(options);
+  const jsonHead = chooseV1Json(options).head;
   return {
     head: kind.head,
-    create: (out, events) =>
-      new V1Stream(kind, out, options, events, () => {
-        out.head = json.head;
-        return json.create(out, events);
-      }),
+    create: (out, events) => new V1Stream(kind, jsonHead, out, events, options),
   };
 }
 
-/** One result set; what turns out to be none, or to be several, is a reply in JSON. */
-class V1Stream implements Format {
+/** Streams one result set. If there is none, or more than one, the reply is JSON. */
+class V1Stream extends V1Json<V1StreamOptions> {
   readonly #kind: StreamKind;
-  readonly #out: ReplyWriter;
-  readonly #options: V1StreamOptions;
-  readonly #events: FormatEvents;
-  readonly #rows: ResultRows;
-  readonly #createJson: () => Format;
-  /** Null: there are rows, or nothing is known yet. */
-  #json: Format | null = null;
+  readonly #jsonHead: ReplyHead;
+  #isJson = false;
+  /** Rows have begun: the reply remains a stream. */
   #hasBegun = false;
-  /** There can be no reply: what comes is forgotten. */
-  #isRefused = false;
-  /** Whether rows were left out. */
-  #isCut = false;
 
   constructor(
     kind: StreamKind,
+    jsonHead: ReplyHead,
     out: ReplyWriter,
-    options: V1StreamOptions,
     events: FormatEvents,
-    createJson: () => Format,
+    options: V1StreamOptions,
   ) {
+    super(out, events, options);
     this.#kind = kind;
-    this.#out = out;
-    this.#options = options;
-    this.#events = events;
-    this.#createJson = createJson;
-    this.#rows = new ResultRows(out, options, options.rowModule, events, kind.framing);
+    this.#jsonHead = jsonHead;
   }
 
-  get rowCount(): number {
-    return this.#json?.rowCount ?? this.#rows.count;
+  protected override get isOneResult(): boolean {
+    return !this.#isJson;
   }
 
-  columns(columns: readonly Column[], more: boolean): void {
-    if (more && !this.#hasBegun) this.#json ??= this.#createJson();
-    if (this.#json !== null) {
-      this.#json.columns(columns, more);
+  override columns(columns: readonly Column[], more: boolean): void {
+    if (more && !this.#hasBegun) this.#becomeJson();
+    if (this.#isJson) {
+      super.columns(columns, more);
       return;
     }
-    const found = this.#options.streamHeads.find(columns);
-    if (found.clash !== undefined && this.#options.renames?.[0] !== true) {
-      this.#isRefused = true;
-      this.#events.replyRefused(found.clash.failure);
-      return;
-    }
-    const { bytes, plan } = found.clash?.renamed ?? found;
-    if (this.#hasBegun) throw new Error(unannounced);
+    const found = this.chooseHead(this.options.streamHeads, columns);
+    if (found === null) return;
+    this.#refuseSecond();
     this.#hasBegun = true;
-    writeBytes(this.#out, bytes);
-    this.#rows.begin(plan);
+    this.results.begin(found, this.#kind.framing);
   }
 
-  /** What is not stopped for that is answered in JSON, which can say that rows are missing. */
-  tooWide(): void {
-    if (this.#hasBegun || this.#isRefused) return;
-    this.#json ??= this.#createJson();
-    this.#json.tooWide();
+  /** If the run is not stopped, the reply is JSON, which can say that rows are missing. */
+  override tooWide(): void {
+    if (this.#hasBegun || this.isRefused) return;
+    this.#becomeJson();
+    super.tooWide();
   }
 
-  row(bytes: Buffer, start: number, end: number): void {
-    if (this.#json !== null) this.#json.row(bytes, start, end);
-    else if (!this.#isRefused) this.#rows.writeOne(bytes, start, end);
+  override endOfRows(): void {
+    if (this.#isJson) super.endOfRows();
   }
 
-  rows(ahead: PacketsAhead): void {
-    if (this.#json !== null) this.#json.rows?.(ahead);
-    else if (!this.#isRefused) this.#rows.writeAhead(ahead);
+  override ok(ok: OkPacket, more: boolean): void {
+    this.#refuseSecond();
+    if (this.isRefused) return;
+    this.#becomeJson();
+    super.ok(ok, more);
   }
 
-  endOfRows(status: number): void {
-    if (this.#json !== null) this.#json.endOfRows(status);
-    else this.#isCut = this.#rows.isCut;
-  }
-
-  ok(ok: OkPacket, more: boolean): void {
-    if (this.#hasBegun) throw new Error(unannounced);
-    if (this.#isRefused) return;
-    this.#json ??= this.#createJson();
-    this.#json.ok(ok, more);
-  }
-
-  get totalBytes(): number {
-    return this.#out.totalBytes;
-  }
-
-  get hasLeft(): boolean {
-    return this.#out.committed;
-  }
-
-  fitsColumns(columns: readonly Column[]): boolean {
-    return this.#out.heldRoom >= mostHeadBytes(columns);
-  }
-
-  fitsRows(bytes: number): boolean {
-    return this.#out.heldRoom >= mostRowBytes(bytes, this.#rows);
-  }
-
-  restart(): boolean {
-    if (this.#out.committed) return false;
-    this.#out.rollback(0);
-    this.#out.head = this.#kind.head;
-    this.#json = null;
+  override restart(): boolean {
+    if (!super.restart()) return false;
+    this.out.head = this.#kind.head;
+    this.#isJson = false;
     this.#hasBegun = false;
-    this.#isRefused = false;
-    this.#isCut = false;
-    this.#rows.restart();
     return true;
   }
 
-  held(): SharedResults | null {
-    const out = this.#out;
-    if (out.committed || this.#json !== null || this.#isRefused || this.#rows.isTooLarge) {
-      return null;
-    }
-    const bytes = out.bytes.subarray(0, out.length);
-    return { bytes, rows: this.rowCount, isTruncated: this.#isCut };
+  protected override writeEnd(): void {
+    const { count, isCut } = this.results;
+    if (this.#isJson) super.writeEnd();
+    else writeBytes(this.out, Buffer.from(this.#kind.end(count, isCut)));
   }
 
-  adopt({ bytes, rows, isTruncated }: SharedResults): void {
-    writeBytes(this.#out, bytes);
-    this.#rows.count = rows;
-    this.#isCut = isTruncated;
+  override finishFailed(failure: Failure): boolean {
+    return this.endFailed(failure);
   }
 
-  finish(answer: Answer): boolean {
-    if (this.#json !== null) return this.#json.finish(answer);
-    const { failure } = answer;
-    if (failure === null) {
-      this.#end(this.#kind.end(this.#rows.count, this.#isCut));
-      return true;
-    }
-    if (!this.restart()) return this.#endFailed(failure);
-    writeProblem(this.#out, this.#options, failure);
-    this.#out.end();
-    return true;
-  }
-
-  finishFailed(failure: Failure): boolean {
-    return this.#json === null && this.#endFailed(failure);
-  }
-
-  #endFailed(failure: AnyFailure): boolean {
+  protected override endFailed(failure: AnyFailure): boolean {
     const { failed } = this.#kind;
-    if (failed === null) return false;
-    this.#end(failed(failure, this.#options.requestId));
+    if (this.#isJson || failed === null) return false;
+    writeBytes(this.out, Buffer.from(failed(failure, this.options.requestId)));
+    this.out.end();
     return true;
   }
 
-  #end(last: string): void {
-    writeBytes(this.#out, Buffer.from(last));
-    this.#out.end();
+  #refuseSecond(): void {
+    if (this.#hasBegun) throw new Error('a further result came unannounced');
+  }
+
+  #becomeJson(): void {
+    this.#isJson = true;
+    this.out.head = this.#jsonHead;
   }
 }

@@ -4,8 +4,7 @@ import { chooseFoundRows } from '../../../shared/sql/found-rows.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import { chooseDriverJson } from '../../encode/formats/driver.ts';
 import { jsonType } from '../../encode/head.ts';
-import type { ResultHeads } from '../../encode/result-heads.ts';
-import type { RowLimits } from '../../encode/result-rows.ts';
+import type { ResultHeads, RowLimits } from '../../encode/result-rows.ts';
 import type { OutgoingReply } from '../../http/reply.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
 import { sendText } from '../send-text.ts';
@@ -50,6 +49,7 @@ export class DriverReplies {
     return chooseDriverJson({
       ...limits,
       heads,
+      rowModule: null,
       countRows: chooseFoundRows(sql ?? ''),
       session: () => sessions.encode(session()),
     });

@@ -3,7 +3,7 @@
 import { allAtOnce, type Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { type Isolation, isolationLevels } from '../../../shared/sql/isolation.ts';
-import type { V1Layout } from '../../encode/formats/v1-cells.ts';
+import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import type { Expectation } from '../../execution/work.ts';
 import type { ParsedObject } from '../json-text.ts';
 import {

@@ -1,6 +1,5 @@
 import { chooseV1Batch } from '../../encode/formats/v1-batch.ts';
-import { RowBounds } from '../../encode/kept-reply.ts';
-import type { ResultHeads } from '../../encode/result-heads.ts';
+import type { ResultHeads } from '../../encode/result-rows.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
@@ -131,7 +130,7 @@ function answer(
       ({ statement }) => !work.isReadOnly && !(work.isAtomic && statement.isRead),
     ),
     isDryRun: false,
-    rowBounds: key === null ? null : new RowBounds(),
+    isKept: key !== null,
   });
   new Exchange(context, { work, timeoutMs, record, format, mayCompress, after }, response).start();
 }

@@ -5,10 +5,9 @@ import {
   scanStatements,
 } from '../../../shared/sql/statements.ts';
 import type { FormatChoice } from '../../encode/format.ts';
-import type { V1Layout } from '../../encode/formats/v1-cells.ts';
+import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
-import { RowBounds } from '../../encode/kept-reply.ts';
 import type { OpenStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import type { Known } from '../../execution/table-effects.ts';
@@ -221,7 +220,7 @@ function answer(
       renames: [!statement.isRead && !work.isReadOnly],
       cutsLongWrites: isWithRows(statement),
       isDryRun: request.isDryRun,
-      rowBounds: key === null ? null : new RowBounds(),
+      isKept: key !== null,
     });
     const wish = { work, timeoutMs, record, format, mayCompress, after };
     new Exchange(context, wish, response).start();

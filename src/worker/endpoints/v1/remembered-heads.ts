@@ -1,9 +1,12 @@
 // What stands before the rows of a result, made once for each kind of reply and kept: columns are described again only when they change.
 // Must not know requests.
-import type { V1Layout } from '../../encode/formats/v1-cells.ts';
-import { createV1Heads } from '../../encode/formats/v1-json.ts';
-import { createCsvHeads, createNdjsonHeads } from '../../encode/formats/v1-stream.ts';
-import type { ResultHeads } from '../../encode/result-heads.ts';
+import {
+  createCsvHeads,
+  createNdjsonHeads,
+  createV1Heads,
+  type V1Layout,
+} from '../../encode/formats/v1-heads.ts';
+import type { ResultHeads } from '../../encode/result-rows.ts';
 import { type MediaType, mediaTypes } from './accept.ts';
 
 /** Finds the heads of a kind of reply. */

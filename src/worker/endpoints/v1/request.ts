@@ -1,7 +1,7 @@
 // Decodes what a client asks of /v1/query into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
 import type { Parameters } from '../../../shared/sql/bind.ts';
-import type { V1Layout } from '../../encode/formats/v1-cells.ts';
+import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import type { ParsedObject } from '../json-text.ts';
 import {
   decodeFields,

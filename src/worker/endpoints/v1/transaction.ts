@@ -2,7 +2,7 @@
 // Must not know how statements run in it.
 
 import type { Ending } from '../../../shared/process/commit-endings.ts';
-import { chooseToldObject } from '../../encode/formats/told-object.ts';
+import { chooseObject } from '../../encode/formats/object.ts';
 import { jsonType } from '../../encode/head.ts';
 import type { OpenStep } from '../../execution/executor.ts';
 import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
@@ -135,7 +135,7 @@ function run(
   }
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(asked ?? most, most);
-  const format = chooseToldObject({ status, requestId: record.requestId, tell });
+  const format = chooseObject({ status, requestId: record.requestId, describe: tell });
   new Exchange(context, { work: step, timeoutMs, record, format, after }, response).start();
 }
 

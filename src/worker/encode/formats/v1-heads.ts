@@ -1,10 +1,10 @@
-// How rows and their values look in the formats of /v1, as a request has chosen.
-// Must not know what stands around the rows.
+// The heads of results in the formats of /v1: described columns, and how a request wants rows and values to look.
 import { type Column, columnName } from '../../../shared/mysql/packets.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import type { CellRules } from '../column-kinds.ts';
 import { describeColumn } from '../column-types.ts';
-import type { ResultHead } from '../result-heads.ts';
+import { csvRecord } from '../csv-rows.ts';
+import { type ResultHead, ResultHeads } from '../result-rows.ts';
 import { objectKeys, planRow } from '../rows.ts';
 
 /** What a request chooses of how its rows look. */
@@ -14,11 +14,30 @@ export type V1Layout = {
   readonly json: 'value' | 'string';
 };
 
-/**
- * Plans rows of JSON, and what stands before them.
- * @param frame makes that of the described columns
- */
-export function planV1Head(
+/** Creates the heads of JSON. Keep them as long as possible: they remember the columns that were described. */
+export function createV1Heads(layout: V1Layout): ResultHeads {
+  return createHeads(layout, (columns) => `{"columns":${columns},"rows":[`);
+}
+
+/** Creates the heads of NDJSON, to be kept in the same way. */
+export function createNdjsonHeads(layout: V1Layout): ResultHeads {
+  return createHeads(layout, (columns) => `{"columns":${columns}}\n`);
+}
+
+/** Creates the heads of CSV, to be kept in the same way. */
+export function createCsvHeads(): ResultHeads {
+  return new ResultHeads((columns) => ({
+    bytes: csvRecord(columns.map(columnName)),
+    plan: planRow(columns, csvCells),
+  }));
+}
+
+/** @param frame puts the described columns, as JSON, into the text before the rows */
+function createHeads(layout: V1Layout, frame: (columns: string) => string): ResultHeads {
+  return new ResultHeads((columns) => planHead(columns, layout, frame));
+}
+
+function planHead(
   columns: readonly Column[],
   layout: V1Layout,
   frame: (columns: string) => string,
@@ -96,7 +115,7 @@ function duplicateColumns(names: readonly string[]): Failure {
 }
 
 /** How cells are written in CSV: JSON is its text, and there are no strings to put exact numbers into. */
-export const csvCells: CellRules = {
+const csvCells: CellRules = {
   numbersAsStrings: 'none',
   yearIsNumber: true,
   jsonIsValue: false,
