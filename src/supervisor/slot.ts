@@ -4,7 +4,7 @@ import { type SectionCredentials, withCredentials } from '../shared/config/crede
 import type { Snapshot } from '../shared/observe/metrics.ts';
 import { type Answerers, answerCall, type Call, Caller } from '../shared/process/calls.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
-import type { Log } from '../shared/process/log.ts';
+import { type Log, whereThrown } from '../shared/process/log.ts';
 import type {
   LogDestination,
   SupervisorCalls,
@@ -13,8 +13,7 @@ import type {
   WorkerCalls,
   WorkerReport,
 } from '../shared/process/messages.ts';
-import { whereThrown } from '../shared/process/where-thrown.ts';
-import { removeWorkerSocket } from '../shared/process/worker-sockets.ts';
+import { removeWorkerSocket } from '../shared/process/socket-paths.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
 import type { CommitMemory } from './commit-memory.ts';
 import type { SlotState } from './observe/stats.ts';

@@ -7,7 +7,7 @@ import { readBuild } from '../shared/process/build.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
-import { removeStaleWorkerSockets } from '../shared/process/worker-sockets.ts';
+import { removeStaleWorkerSockets } from '../shared/process/socket-paths.ts';
 import { acquireDrainLock, type Claim, instanceOf } from './claim.ts';
 import { openCommitMemory } from './commit-memory.ts';
 import { type Listener, rememberSocketName } from './listener.ts';

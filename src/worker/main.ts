@@ -11,7 +11,7 @@ import { readBuild } from '../shared/process/build.ts';
 import { type Answerers, answerCall, Caller } from '../shared/process/calls.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { listenOn } from '../shared/process/listening-socket.ts';
-import { type Log, type OwnedLog, openLog } from '../shared/process/log.ts';
+import { type Log, type OwnedLog, openLog, whereThrown } from '../shared/process/log.ts';
 import {
   inheritedSocket,
   type LogDestination,
@@ -20,7 +20,6 @@ import {
   type ToWorker,
   type WorkerCalls,
 } from '../shared/process/messages.ts';
-import { whereThrown } from '../shared/process/where-thrown.ts';
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { traceField } from './observe/trace-context.ts';

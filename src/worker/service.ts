@@ -12,7 +12,7 @@ import type { Caller } from '../shared/process/calls.ts';
 import type { EndedName, Ending } from '../shared/process/commit-endings.ts';
 import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
-import { removeWorkerSocket, workerSocketPath } from '../shared/process/worker-sockets.ts';
+import { removeWorkerSocket, workerSocketPath } from '../shared/process/socket-paths.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
 import { BufferPool } from './encode/buffers.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';

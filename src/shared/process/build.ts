@@ -1,15 +1,16 @@
-// Which code this is: the package's version, and a fingerprint of every file of it that a process may load.
-// Must not know who compares it.
+// The code of this program: its version, and a fingerprint of every file that a process may load.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { version } from './version.ts';
 
 const code = fileURLToPath(new URL('../../', import.meta.url));
 const manifest = fileURLToPath(new URL('../../../../package.json', import.meta.url));
 const fingerprintDigits = 12;
 
-/** The code on disk at this moment, as `<version>-<fingerprint>`. A package that is just being replaced has none of ours. */
+/** The version in package.json. */
+export const version = (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+
+/** The code on disk at this moment, as `<version>-<fingerprint>`, or `<version>-unreadable` while the package is being replaced. */
 export function readBuild(): string {
   const hash = createHash('sha256');
   try {

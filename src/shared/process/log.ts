@@ -2,7 +2,7 @@
 // Must not know what is logged.
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type LineWriter, openLineWriter } from './line-writer.ts';
+import { LineWriter } from './line-writer.ts';
 
 /** How urgent a line is; the most urgent first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
@@ -48,7 +48,7 @@ export function openLog(
   pace: LogPace,
 ): OwnedLog {
   if (target !== 'stderr') mkdirSync(dirname(target.path), { recursive: true });
-  const writer = openLineWriter(target === 'stderr' ? 2 : target.path);
+  const writer = new LineWriter(target === 'stderr' ? 2 : target.path);
   const writeAt = (own: LogLevel) => {
     if (urgency[own] > urgency[level]) return () => {};
     return (message: string, fields?: LogFields) => {
@@ -60,16 +60,13 @@ export function openLog(
   return {
     ...log,
     debug: level === 'debug' ? writeAt('debug') : null,
-    reopen: () => reopen(writer, log.warn),
-    flush: writer.flush,
-    lost: writer.lost,
+    reopen: () => {
+      const reason = writer.reopen();
+      if (reason !== null) log.warn('cannot reopen the log; the old file stays in use', { reason });
+    },
+    flush: () => writer.flush(),
+    lost: () => writer.lost(),
   };
-}
-
-function reopen(writer: LineWriter, warn: Log['warn']): void {
-  const problem = writer.reopen();
-  if (problem !== null)
-    warn('cannot reopen the log; the old file stays in use', { reason: problem });
 }
 
 function formatLine(level: LogLevel, origin: string, message: string, fields?: LogFields): string {
@@ -91,4 +88,12 @@ const control = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 /** The text with every control character as \uXXXX, so that no line can be forged and no terminal steered. */
 export function escapeControl(text: string): string {
   return text.replace(control, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** One line: name, code, and the innermost frames. */
+export function whereThrown(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const code = 'code' in error ? ` ${String(error.code)}` : '';
+  const frames = [...(error.stack ?? '').matchAll(/^ {4}at (.*)$/gm)].map(([, frame]) => frame);
+  return [`${error.name}${code}`, ...frames].join(' < ');
 }

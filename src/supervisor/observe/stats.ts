@@ -1,5 +1,4 @@
 // The state of an instance as one object, which /v1/stats and the console show: sums over all workers, their history, recent errors.
-
 import type { Sections } from '../../shared/config/config.ts';
 import { outcomes } from '../../shared/failure-codes.ts';
 import {
@@ -18,7 +17,7 @@ import {
   type Stats,
   type WorkerStats,
 } from '../../shared/observe/stats.ts';
-import { version } from '../../shared/process/version.ts';
+import { version } from '../../shared/process/build.ts';
 
 /** The latest snapshot of each living worker by its slot, and the counters of workers that have ended. */
 export type Reported = {

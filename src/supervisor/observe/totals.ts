@@ -1,5 +1,6 @@
 // All workers' metrics in one exposition, the dead included: counters are summed over every worker there ever was.
 // Must not know processes or messages.
+
 import type { MetricObject, Registry } from 'prom-client';
 import AggregatorRegistry from 'prom-client/lib/cluster.js';
 import { measureEventLoopLag } from '../../shared/observe/event-loop-lag.ts';
@@ -11,7 +12,7 @@ import {
   supervisorMetrics,
   workerMetrics,
 } from '../../shared/observe/metrics.ts';
-import { version } from '../../shared/process/version.ts';
+import { version } from '../../shared/process/build.ts';
 import { type Reported, readCounts, type SlotState } from './stats.ts';
 
 /** The sums of one instance. */

@@ -1,7 +1,7 @@
 // The unix socket at which a worker takes requests that other workers have taken first, and pass on.
 // Must not know what is in them.
 import { createServer, type Socket } from 'node:net';
-import { shortenPath } from '../../shared/process/short-path.ts';
+import { shortenPath } from '../../shared/process/socket-paths.ts';
 
 /** A socket that takes them. */
 export type ForwardedConnections = {

@@ -2,7 +2,7 @@
 // Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
 import { performance } from 'node:perf_hooks';
 import { createSecondClock, thousandths, threeDigits } from '../../shared/observe/time-text.ts';
-import { type LineWriter, openLineWriter } from '../../shared/process/line-writer.ts';
+import { LineWriter } from '../../shared/process/line-writer.ts';
 import type { Observe, Refused, RequestRecord } from './observation.ts';
 
 /** Makes one line, its line feed included. */
@@ -166,7 +166,7 @@ export function openAccessLog(
   };
   const open = (): string | null => {
     try {
-      writer = openLineWriter(target);
+      writer = new LineWriter(target);
       return null;
     } catch (error) {
       return (error as NodeJS.ErrnoException).code ?? String(error);

@@ -1,7 +1,6 @@
 // What the log says of requests: what somebody must look after, will be asked about, or what took long.
 // Must not know HTTP, nor where the log goes. Statements are told by their shape: never a literal.
-import type { Log } from '../../shared/process/log.ts';
-import { whereThrown } from '../../shared/process/where-thrown.ts';
+import { type Log, whereThrown } from '../../shared/process/log.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import {
   type ExchangeSummary,

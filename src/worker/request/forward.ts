@@ -1,7 +1,7 @@
 // Passes a request on to the worker that must answer it, at that worker's unix socket, and its reply back to the client.
 // Must not know why it is that worker's to answer, nor what the request says.
 import type { IncomingMessage } from 'node:http';
-import { shortenPath } from '../../shared/process/short-path.ts';
+import { shortenPath } from '../../shared/process/socket-paths.ts';
 import { request as sendRequest } from '../http/node-internals.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, resetConnection } from '../http/reply.ts';

@@ -2,7 +2,7 @@
 // Must not know who tells it: it never holds SQL, a value or a server's own sentence.
 import { RefusedError } from '../../../shared/mysql/commands.ts';
 import { ServerFault } from '../../../shared/mysql/server-fault.ts';
-import { whereThrown } from '../../../shared/process/where-thrown.ts';
+import { whereThrown } from '../../../shared/process/log.ts';
 
 /**
  * Our own words are told, a system's error by its code; what was thrown at an answer by its place. A refusal's words may

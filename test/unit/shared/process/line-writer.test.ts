@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openLineWriter } from '../../../../src/shared/process/line-writer.ts';
+import { LineWriter } from '../../../../src/shared/process/line-writer.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 
@@ -19,7 +19,7 @@ test('on a full disk every line is either there or counted, and goes on when the
   const path = join(disk, 'log');
   const filler = join(disk, 'filler');
   writeFileSync(filler, 'x'.repeat(40_000));
-  const writer = openLineWriter(path);
+  const writer = new LineWriter(path);
   for (let line = 0; line < 1000; line += 1) writer.write(`line ${line} ${'.'.repeat(90)}\n`);
   await eventually('lines are lost', () => writer.lost() > 0);
   rmSync(filler);
@@ -36,8 +36,8 @@ test('on a full disk every line is either there or counted, and goes on when the
 
 test('lines of several processes on one pipe are not mixed', async () => {
   const write = `
-    const { openLineWriter } = await import(process.argv[1]);
-    const writer = openLineWriter(1);
+    const { LineWriter } = await import(process.argv[1]);
+    const writer = new LineWriter(1);
     for (let line = 0; line < 3000; line += 1) writer.write(process.argv[2].repeat(99) + '\\n');
     process.stdin.resume().once('end', () => writer.flush());`;
   const shell = 'exec 3<&0; "$0" -e "$1" "$2" a <&3 & "$0" -e "$1" "$2" b <&3 & wait';

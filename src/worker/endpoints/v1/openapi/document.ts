@@ -8,7 +8,7 @@ import {
   otherMysqlFailure,
 } from '../../../../shared/failure-codes.ts';
 import { errorName } from '../../../../shared/mysql/error-names.ts';
-import { version } from '../../../../shared/process/version.ts';
+import { version } from '../../../../shared/process/build.ts';
 import type { MediaType } from '../accept.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import { queryFields } from '../request.ts';

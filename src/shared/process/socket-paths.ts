@@ -1,7 +1,7 @@
 // The unix sockets at which an instance's workers pass requests on to each other: where they are, and which are left over.
 // Must not know what is passed on.
 import { createHash } from 'node:crypto';
-import { readdirSync, rmSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** Where the worker with this process id takes requests of the other workers: beside the claim, under a name of bounded length. */
@@ -49,4 +49,24 @@ function isAlive(pid: number): boolean {
 function prefixOf(pidfile: string): string {
   const hash = createHash('sha256').update(basename(pidfile)).digest('hex').slice(0, 16);
   return `dbhttpd-${hash}-worker-`;
+}
+
+/** sun_path has 108 bytes, one of them NUL (unix(7)). */
+const mostPathBytes = 107;
+
+/** A path that holds a descriptor, perhaps: whoever has it forgets it when the socket is bound or reached. */
+export type ShortPath = { readonly path: string; readonly forget: () => void };
+
+/** The path itself; by a descriptor of its directory where it is too long. Throws when the directory cannot be opened. */
+export function shortenPath(path: string): ShortPath {
+  if (Buffer.byteLength(path) <= mostPathBytes) return { path, forget: () => {} };
+  const fd = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  let isOpen = true;
+  return {
+    path: `/proc/self/fd/${fd}/${basename(path)}`,
+    forget: () => {
+      if (isOpen) closeSync(fd);
+      isOpen = false;
+    },
+  };
 }

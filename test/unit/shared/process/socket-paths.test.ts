@@ -9,7 +9,7 @@ import {
   removeStaleWorkerSockets,
   removeWorkerSocket,
   workerSocketPath,
-} from '../../../../src/shared/process/worker-sockets.ts';
+} from '../../../../src/shared/process/socket-paths.ts';
 
 let directory: string;
 let pidfile: string;
