@@ -1,6 +1,5 @@
-// The container's health check: exit status 0 when /livez answers 200 within 2 s, asked at the address on which the
-// gateway's own section has it listen: any port, HTTPS, a unix socket.
-// Must not ask for the database. DBHTTPD_HEALTH_URL names another address, http or https.
+// The container's health check: exit status 0 if /livez answers 200 within 2 s. It finds the address in the gateway's own
+// configuration: any port, HTTPS, a unix socket. DBHTTPD_HEALTH_URL names another address, http or https.
 import { readdirSync, readFileSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
@@ -22,7 +21,7 @@ function parts(url) {
   return { isTls: protocol === 'https:', host: hostname.replace(/^\[|\]$/g, ''), port };
 }
 
-/** Where the gateway of this container listens, by its command line and its file. */
+/** The address at which the gateway of this container listens, from its command line and its file. */
 async function findTarget() {
   const { parseArguments } = await import('./dist/src/supervisor/arguments.js');
   const { parseEntries } = await import('./dist/src/shared/config/config.js');
@@ -45,7 +44,7 @@ function commandLine() {
   for (const pid of pids.sort((one, other) => one - other)) {
     const words = argumentsOf(pid);
     const at = words.indexOf(command);
-    // An init has the command among its own arguments: they say the same.
+    // An init has the command among its own arguments, which are the same.
     if (at >= 0) return words.slice(at + 1);
   }
   throw new Error('no gateway runs here');
@@ -61,7 +60,7 @@ function argumentsOf(pid) {
 
 function statusOf({ isTls, ...address }) {
   const request = isTls ? requestTls : requestPlain;
-  // The certificate is for those who ask by its name; this asks its own neighbour, and sends nothing.
+  // The certificate has a public name, and this request goes to the same container, without a secret.
   const options = { ...address, path: '/livez', rejectUnauthorized: false };
   return new Promise((resolve, reject) => {
     const asked = request({ ...options, signal: AbortSignal.timeout(withinMs) }, (reply) => {
