@@ -22,8 +22,8 @@ export const repeatMutations: readonly Mutation[] = [
     name: 'batch-without-key-replayed',
     promise: 'a batch is replayed at another server only if it has a key',
     file: 'src/worker/execution/routed-run.ts',
-    before: "return isReadOnly || (hasKey && failure.batch?.outcome === 'rolled_back');",
-    after: "return isReadOnly || hasKey || failure.batch?.outcome === 'rolled_back';",
+    before: "return isReadOnly || (hasKey && failure.outcome === 'rolled_back');",
+    after: "return isReadOnly || hasKey || failure.outcome === 'rolled_back';",
     tests: ['test/unit/worker/execution/routed-run.test.ts'],
   },
   {

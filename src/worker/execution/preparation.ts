@@ -4,14 +4,8 @@ import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
 import { proveAlive } from '../servers/pool/bounded.ts';
 import type { Pool } from '../servers/pool/pool.ts';
-import type { Session } from '../servers/pool/session.ts';
+import { type Session, staleAfterMs } from '../servers/pool/session.ts';
 import type { Statement } from './work.ts';
-
-/**
- * A session that lay idle for this long may be gone without our knowing: closed by the server in this very
- * moment (wait_timeout is a second at least), or forgotten by a firewall. It is asked before it is used.
- */
-export const staleAfterMs = 500;
 
 /**
  * Whether `makeReady` has something to do; under load, for ordinary statements, it has not.

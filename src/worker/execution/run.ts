@@ -23,7 +23,7 @@ import type {
   ServerFacts,
   StopReason,
 } from './execution.ts';
-import { type PipelineClient, PipelineEntry } from './pipeline/pipeline-entry.ts';
+import { type PipelineClient, PipelineEntry } from './pipeline/pipeline.ts';
 import type { Look } from './pipeline/pipeline-session.ts';
 import { makeReady, needsPreparation } from './preparation.ts';
 import { findReadOnlyDoubt, needsProof, type ReadOnlyDoubt } from './read-only-proof.ts';

@@ -1,16 +1,14 @@
 // One session of the pipeline: statements written together, answered in order, ended by the server itself.
-// Must not know which statements belong here, nor replies.
 import { performance } from 'node:perf_hooks';
 import { firstRowCommand, runTogether, statementCommand } from '../../../shared/mysql/commands.ts';
 import type { Command } from '../../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Consistency } from '../../servers/consistency/consistency.ts';
-import type { Session } from '../../servers/pool/session.ts';
+import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
 import type { WaitLimit } from '../../servers/pool/waiter.ts';
-import { staleAfterMs } from '../preparation.ts';
 
 /** So many are written together: behind a slow one they cannot be called back. */
-export const mostTogether = 32;
+export const maxTogether = 32;
 /** Where no answer has come for so long, what is not written yet is better off elsewhere. */
 export const heldUpMs = 30;
 /** What the server allows a statement of the pipeline: others wait behind it. */
@@ -23,7 +21,7 @@ const looksForSilence = 2;
 const limitingTimeoutMs = 1_000;
 /** Longer statements have a session to themselves. In characters. */
 export const longestPipelined = 8 * 1024;
-const mostBytesPerCharacter = 3;
+const maxBytesPerCharacter = 3;
 
 /** What is asked behind all that is written together: an upper bound of what any of it saw. */
 export type Look = {
@@ -70,7 +68,7 @@ export class PipelineSession {
 
   /** Whether as much waits as is written together. */
   get isFull(): boolean {
-    return this.#waiting.length >= mostTogether;
+    return this.#waiting.length >= maxTogether;
   }
 
   /** Statements that are not written yet. */
@@ -80,7 +78,7 @@ export class PipelineSession {
 
   /** Whether what is added now is not written with the next batch: it waits as those in the queue do. */
   get isDeep(): boolean {
-    return this.depth >= mostTogether;
+    return this.depth >= maxTogether;
   }
 
   /** Statements written or about to be. */
@@ -108,8 +106,8 @@ export class PipelineSession {
 
   /** Whether it is short enough, for the pipeline and for the server. */
   #takes(sqlLength: number): boolean {
-    const mostBytes = sqlLength * mostBytesPerCharacter;
-    return sqlLength <= longestPipelined && mostBytes <= this.session.mostTextBytes;
+    const maxBytes = sqlLength * maxBytesPerCharacter;
+    return sqlLength <= longestPipelined && maxBytes <= this.session.mostTextBytes;
   }
 
   /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
@@ -177,7 +175,7 @@ export class PipelineSession {
   }
 
   #takeBatch(): readonly PipelinedStatement[] {
-    if (this.#waiting.length > mostTogether) return this.#waiting.splice(0, mostTogether);
+    if (this.#waiting.length > maxTogether) return this.#waiting.splice(0, maxTogether);
     const batch = this.#waiting;
     this.#waiting = [];
     return batch;

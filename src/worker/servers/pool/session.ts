@@ -18,6 +18,12 @@ import { prepare } from './bounded.ts';
 import { fetchCommandLimit, mostTextBytes } from './packet-limit.ts';
 import { boundTransactions } from './transaction-bound.ts';
 
+/**
+ * A session that was idle for this long may be gone without notice: closed by the server in this very moment (wait_timeout is a second
+ * at least), or forgotten by a firewall. It is pinged before it is used.
+ */
+export const staleAfterMs = 500;
+
 /** What every session starts from. */
 export type SessionSettings = {
   readonly database: string;

@@ -2,14 +2,10 @@
 // Must not know a server: the sessions are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  makeReady,
-  needsPreparation,
-  staleAfterMs,
-} from '../../../../src/worker/execution/preparation.ts';
+import { makeReady, needsPreparation } from '../../../../src/worker/execution/preparation.ts';
 import type { Statement } from '../../../../src/worker/execution/work.ts';
 import type { Pool } from '../../../../src/worker/servers/pool/pool.ts';
-import type { Session } from '../../../../src/worker/servers/pool/session.ts';
+import { type Session, staleAfterMs } from '../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

@@ -2,7 +2,7 @@
 // Must not know the pipeline.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LatencyTracker } from '../../../../../src/worker/execution/pipeline/latency-tracker.ts';
+import { LatencyTracker } from '../../../../../src/worker/execution/pipeline/pipeline.ts';
 
 const shape = 4711;
 const needed = 8;

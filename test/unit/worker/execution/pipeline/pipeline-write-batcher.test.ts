@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import {
-  mostMs,
-  mostTurns,
+  maxMs,
+  maxTurns,
   WriteBatcher,
-} from '../../../../../src/worker/execution/pipeline/write-batcher.ts';
+} from '../../../../../src/worker/execution/pipeline/pipeline.ts';
 
 /** What waits, and the sizes of what was written; its clock moves only when it is told to. */
 function create(fullAt = Number.POSITIVE_INFINITY) {
@@ -70,12 +70,12 @@ test('company that never ends does not hold up what has come', async () => {
   const { written, add } = create();
   add(2);
   await turn();
-  for (let n = 0; n <= mostTurns; n += 1) {
+  for (let n = 0; n <= maxTurns; n += 1) {
     assert.equal(written.length, 1, `${n} turns`);
     add(1);
     await turn();
   }
-  assert.deepEqual(written, [2, mostTurns + 1]);
+  assert.deepEqual(written, [2, maxTurns + 1]);
 });
 
 test('nor does company that is slow to come', async () => {
@@ -83,7 +83,7 @@ test('nor does company that is slow to come', async () => {
   add(2);
   await turn();
   add(1);
-  time.ms += mostMs;
+  time.ms += maxMs;
   await turn();
   assert.deepEqual(written, [2, 1]);
 });
