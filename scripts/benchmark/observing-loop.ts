@@ -1,9 +1,10 @@
 // The gateway's own counting and logging, driven without requests: what they cost when nothing else is measured with them.
 // Must not know servers or databases. Arguments: who observes, the access log's path. Prints one line of JSON: usEach, logged, lines.
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLog } from '../../src/shared/process/log.ts';
+import type { OutgoingReply } from '../../src/worker/http/reply.ts';
+import type { IncomingRequest } from '../../src/worker/http/request.ts';
 import { openAccessLog } from '../../src/worker/observe/access-log.ts';
 import { SectionMetrics, WorkerMetrics } from '../../src/worker/observe/metrics.ts';
 import {
@@ -61,10 +62,16 @@ function createExchange() {
     headers: { host: '127.0.0.1:9090', 'user-agent': 'curl/8.5.0' },
     socket: { remoteAddress: '127.0.0.1' },
   };
-  const response = { headersSent: true, statusCode: 200, bodyBytes: 183, writableFinished: true };
+  const response = {
+    headersSent: true,
+    statusCode: 200,
+    bodyBytes: 183,
+    failureCode: null,
+    writableFinished: true,
+  };
   return {
-    request: request as unknown as IncomingMessage,
-    response: response as unknown as ServerResponse,
+    request: request as unknown as IncomingRequest,
+    response: response as unknown as OutgoingReply,
   };
 }
 

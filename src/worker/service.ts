@@ -34,9 +34,8 @@ import { acceptForwarded, type ForwardedConnections } from './http/forwarded-con
 import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
-import { replaceKeyPair } from './http/plain-or-tls.ts';
 import { createRequestIds } from './http/request.ts';
-import { createHttpServer } from './http/server.ts';
+import { HttpServer, replaceKeyPair } from './http/server.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
@@ -210,10 +209,10 @@ export function createService({
     nextRequestId,
     failureFormatOf,
   );
-  const http = createHttpServer(
+  const http = new HttpServer(
     {
       maxUrlBytes: config.maxRequestBytes,
-      mostHeldBytes: Math.max(leastHeldBytes, 4 * config.maxRequestBytes),
+      maxBufferedBytes: Math.max(leastHeldBytes, 4 * config.maxRequestBytes),
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
       connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
       timeouts: clientTimeouts,
@@ -249,7 +248,7 @@ export function createService({
     const closed = Promise.all(served.map((one) => one.close()));
     await Promise.race([closed, pause(killBoundMs)]);
     for (const exchange of [...live]) exchange.giveUp();
-    const isOver = () => http.inFlight() === 0 || performance.now() - since >= answerBoundMs;
+    const isOver = () => http.inFlight === 0 || performance.now() - since >= answerBoundMs;
     while (!isOver()) await pause(answerCheckMs);
   };
   const stopNow = (): Promise<void> => {
@@ -262,10 +261,13 @@ export function createService({
     acceptForwarded: () => {
       // Left over by another process that had our number.
       removeWorkerSocket(config.pidfile, owner.pid);
-      forwarded = acceptForwarded(held.socketOf(owner.pid), http.takeForwarded, (error) =>
-        log.error('requests of transactions cannot be passed on to this worker', {
-          reason: error.message,
-        }),
+      forwarded = acceptForwarded(
+        held.socketOf(owner.pid),
+        (socket) => http.takeForwarded(socket),
+        (error) =>
+          log.error('requests of transactions cannot be passed on to this worker', {
+            reason: error.message,
+          }),
       );
     },
     tablesChanged: () => {
@@ -275,7 +277,7 @@ export function createService({
       served.find(({ config: own }) => own.section === name)?.section.rememberPrimary(memory);
     },
     snapshot: () => {
-      const clients = { inFlight: http.inFlight(), ...http.connections() };
+      const clients = { inFlight: http.inFlight, ...http.connections };
       const told = served.map((one) => one.snapshot(draining));
       return {
         samples: [...metrics.samples(clients), ...told.flatMap(({ samples }) => samples)],

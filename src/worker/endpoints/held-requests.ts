@@ -1,11 +1,12 @@
 // Requests that name a transaction: answered here, passed on to the worker that has it, or told that it is over.
 // Must not know what such a request wants beside that.
-import type { IncomingMessage } from 'node:http';
+
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { Held, HeldTransactions } from '../execution/transactions/held-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, sendFailure } from '../http/reply.ts';
+import type { IncomingRequest } from '../http/request.ts';
 import type { RequestRecord } from '../observe/observation.ts';
 import { credentialOf } from '../request/credential.ts';
 import { type ForwardEvents, forwardRequest, type Unanswered } from '../request/forward.ts';
@@ -18,7 +19,7 @@ import {
 
 /** A request of which the body has been read. */
 export type ReadRequest = {
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   readonly response: OutgoingReply;
   readonly record: RequestRecord;
   readonly body: Buffer;

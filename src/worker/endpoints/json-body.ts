@@ -1,11 +1,11 @@
 // A request's body where it must be JSON: refused where it is not called so, read to its end, handed over in a turn of its own.
 // Must not know what is in it.
+
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { refusal } from '../failure/failure.ts';
 import { endWithFault, type OutgoingReply, sendFailure } from '../http/reply.ts';
-import { readBody } from '../http/request.ts';
+import { type IncomingRequest, readBody } from '../http/request.ts';
 import type { RequestRecord } from '../observe/observation.ts';
 import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 import { type Work, workThen } from './long-requests.ts';
@@ -48,7 +48,7 @@ function isJson(contentType: string | undefined): boolean {
 
 /** Reads a body that must be called JSON; what it is called otherwise is answered here, and what is too long. */
 export function readJsonBody(
-  request: IncomingMessage,
+  request: IncomingRequest,
   response: OutgoingReply,
   record: RequestRecord,
   settings: BodySettings,
@@ -64,7 +64,7 @@ export function readJsonBody(
 
 /** The same whatever the body is called. */
 export function readAnyBody(
-  request: IncomingMessage,
+  request: IncomingRequest,
   response: OutgoingReply,
   record: RequestRecord,
   settings: BodySettings,

@@ -1,12 +1,13 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
 // Must not know how readiness or metrics are found out.
-import type { IncomingMessage } from 'node:http';
+
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import { jsonType } from '../encode/head.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import { type OutgoingReply, sendFailure } from '../http/reply.ts';
+import type { IncomingRequest } from '../http/request.ts';
 import type { Handler } from '../request/router.ts';
 import { sendText } from './send-text.ts';
 
@@ -41,7 +42,7 @@ export const livez = watching((_request, response) => sendText(response, 'ok\n')
 
 /** Nobody who watches is pinned to a worker that may hang: each reply ends its connection. */
 export function watching(
-  answer: (request: IncomingMessage, response: OutgoingReply, requestId: string) => void,
+  answer: (request: IncomingRequest, response: OutgoingReply, requestId: string) => void,
 ): Handler {
   return (request, response, _head, { requestId }) => {
     response.shouldKeepAlive = false;

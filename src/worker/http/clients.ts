@@ -1,50 +1,46 @@
-// The clients that are connected now, each with the request that it waits for and the bytes behind it.
-// Must not know how requests are answered.
-import type { IncomingMessage } from 'node:http';
+// The connected clients, each with its current request and the input behind it.
 import type { Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
-import { type HeldBytes, Intake, type IntakeEvents, mostHeadersBytes } from './intake.ts';
+import { type BufferedInput, Intake, type IntakeEvents, maxHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './reply.ts';
+import type { IncomingRequest } from './request.ts';
 
-/** A request and its reply. */
-export type Exchange = {
-  readonly request: IncomingMessage;
-  readonly response: OutgoingReply;
-  /** Empty until its handler has been given it. */
+/** A request that is being answered. */
+export type CurrentRequest = {
+  readonly request: IncomingRequest;
+  readonly reply: OutgoingReply;
+  /** Empty until the handler has the request. */
   requestId: string;
 };
 
 /** What all clients of a server share. */
 export type ClientContext = {
-  readonly held: HeldBytes;
+  readonly buffered: BufferedInput;
   readonly maxUrlBytes: number;
-  /** Answers what came with a failure, in its turn, and closes. */
+  /** Answers with a failure behind the current reply, and closes. */
   readonly refuse: (client: Client, failure: Failure) => void;
-  /** It is this client's turn to go on with what it has sent. */
-  readonly goOn: (client: Client) => void;
 };
 
-/** A worker that passes headers on, which were not too long, writes them in a way of its own and adds some. */
-const mostForwardedBytes = mostHeadersBytes + 1024;
+/** Another worker passes headers on in its own spelling, and adds some. */
+const maxForwardedBytes = maxHeadersBytes + 1024;
 
 /** One connection. */
-export class Client implements Indexed, IntakeEvents, TurnTaker {
+export class Client implements Indexed, IntakeEvents {
   index = -1;
   readonly socket: Socket;
-  /** The connection is one too many. */
+  /** Whether there are too many connections. */
   readonly isBeyondLimit: boolean;
   readonly intake: Intake;
-  /** What is being answered now. */
-  current: Exchange | null = null;
-  /** What came after the current request is not to be read: answered when its turn comes. */
+  current: CurrentRequest | null = null;
+  /** Why the input behind the current request is rejected; null: it is not. */
   broken: Failure | null = null;
   readonly #context: ClientContext;
   readonly #parse: (bytes: Buffer) => void;
-  #parsed: IncomingMessage | null = null;
+  #parsed: IncomingRequest | null = null;
 
-  /** Puts itself between the socket and node's parser, which listens to it already. */
+  /** Gets between the socket and node's parser, which listens to the socket already. */
   constructor(
     socket: Socket,
     isBeyondLimit: boolean,
@@ -54,8 +50,8 @@ export class Client implements Indexed, IntakeEvents, TurnTaker {
     this.socket = socket;
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
-    const headersBytes = isForwarded ? mostForwardedBytes : mostHeadersBytes;
-    this.intake = new Intake(this, context.held, context.maxUrlBytes, headersBytes);
+    const headersBytes = isForwarded ? maxForwardedBytes : maxHeadersBytes;
+    this.intake = new Intake(this, context.buffered, context.maxUrlBytes, headersBytes);
     const parse = takeParser(socket);
     if (parse === null) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;
@@ -66,19 +62,19 @@ export class Client implements Indexed, IntakeEvents, TurnTaker {
   }
 
   get isAnswered(): boolean {
-    return this.current === null || this.current.response.headersSent;
+    return this.current === null || this.current.reply.headersSent;
   }
 
   parse(bytes: Buffer): void {
     this.#parse(bytes);
   }
 
-  begin(exchange: Exchange): void {
-    this.current = exchange;
-    this.#parsed = exchange.request;
+  begin(current: CurrentRequest): void {
+    this.current = current;
+    this.#parsed = current.request;
   }
 
-  takeRequest(): IncomingMessage | null {
+  takeRequest(): IncomingRequest | null {
     const request = this.#parsed;
     this.#parsed = null;
     return request;
@@ -93,10 +89,6 @@ export class Client implements Indexed, IntakeEvents, TurnTaker {
     if (on) this.socket.resume();
     else this.socket.pause();
   }
-
-  takeTurn(): void {
-    this.#context.goOn(this);
-  }
 }
 
 const clientOf: unique symbol = Symbol('client');
@@ -107,7 +99,7 @@ function takeRead(this: KnownSocket, length: number, bytes: Buffer): true {
   return true;
 }
 
-/** All of them. */
+/** The clients of one server. */
 export class Clients implements Iterable<Client> {
   readonly #all = new IndexedSet<Client>();
   readonly #reads: ReadBuffer;
@@ -123,8 +115,8 @@ export class Clients implements Iterable<Client> {
   }
 
   /**
-   * Takes a connection in; it leaves by itself when it is closed.
-   * @param isForwarded whether it is another worker's
+   * Adds a connection, which is removed when it closes.
+   * @param isForwarded whether it comes from another worker
    */
   open(socket: KnownSocket, isBeyondLimit: boolean, isForwarded: boolean): void {
     const client = new Client(socket, isBeyondLimit, isForwarded, this.#context);
@@ -151,29 +143,29 @@ export class Clients implements Iterable<Client> {
   }
 }
 
-/** Whoever has something to do. */
-export interface TurnTaker {
-  takeTurn(): void;
-}
+/** A rejection takes about a tenth of a millisecond. */
+const maxPerTurn = 16;
 
-/** A refusal takes about a tenth of a millisecond. */
-const mostPerTurn = 16;
-
-/** First come, first served. */
-export class Turns {
-  #waiting: TurnTaker[] = [];
-  #left = mostPerTurn;
+/** Limits how many tasks of one kind run in each turn of the event loop, so that others get their turn. First come, first served. */
+export class LoopBudget<Task> {
+  readonly #run: (task: Task) => void;
+  #waiting: Task[] = [];
+  #left = maxPerTurn;
   #isPlanned = false;
 
-  /** Has it take its turn, once: now, or when there is one left. */
-  await(taker: TurnTaker): void {
+  constructor(run: (task: Task) => void) {
+    this.#run = run;
+  }
+
+  /** Runs a task once: now, or in the next turn that has room. */
+  spend(task: Task): void {
     this.#planNext();
     if (this.#left === 0) {
-      this.#waiting.push(taker);
+      this.#waiting.push(task);
       return;
     }
     this.#left -= 1;
-    taker.takeTurn();
+    this.#run(task);
   }
 
   #planNext(): void {
@@ -181,11 +173,11 @@ export class Turns {
     this.#isPlanned = true;
     setImmediate(() => {
       this.#isPlanned = false;
-      const now = this.#waiting.slice(0, mostPerTurn);
-      this.#waiting = this.#waiting.slice(mostPerTurn);
-      this.#left = mostPerTurn - now.length;
+      const now = this.#waiting.slice(0, maxPerTurn);
+      this.#waiting = this.#waiting.slice(maxPerTurn);
+      this.#left = maxPerTurn - now.length;
       if (now.length > 0) this.#planNext();
-      for (const taker of now) taker.takeTurn();
+      for (const task of now) this.#run(task);
     });
   }
 }

@@ -1,9 +1,9 @@
-// What comes in on one connection, cut into requests before node's parser sees it: one at a time, each head whole,
-// strict in form and bounded in length, and nothing behind it. Must not know what requests say, nor how they are answered.
+// The input of one connection, cut into requests before node's parser gets it: one at a time, with a whole head of strict form and
+// limited length. Input behind a request waits here, and the memory that all connections use for that has a limit.
 
-import type { IncomingMessage } from 'node:http';
 import { type Failure, refusal } from '../failure/failure.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
+import { ByteCollector, type IncomingRequest } from './request.ts';
 import {
   type BodyFrame,
   checkRequestLine,
@@ -11,47 +11,20 @@ import {
   frameOf,
 } from './request-syntax.ts';
 
-/** Grows by doubling, so that any number of pieces costs as much as twice their bytes. */
-export class ByteCollector {
-  length = 0;
-  #bytes: Buffer = Buffer.alloc(0);
-
-  /** Takes a piece. The first one is kept as it is: nobody may write to it afterwards. */
-  append(piece: Buffer): void {
-    const needed = this.length + piece.length;
-    if (this.length === 0) {
-      this.#bytes = piece;
-    } else {
-      if (needed > this.#bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.length, 1024));
-        this.#bytes.copy(larger, 0, 0, this.length);
-        this.#bytes = larger;
-      }
-      piece.copy(this.#bytes, this.length);
-    }
-    this.length = needed;
-  }
-
-  /** All of them, valid until the next piece is taken. */
-  bytes(): Buffer {
-    return this.#bytes.length === this.length ? this.#bytes : this.#bytes.subarray(0, this.length);
-  }
-}
-
-/** Whose bytes are counted. */
-export interface Holder extends Indexed {
-  /** Written by HeldBytes alone. */
-  heldBytes: number;
-  /** There is no room for it: it must hold nothing when this returns. */
+/** A connection with input in memory. */
+export interface InputHolder extends Indexed {
+  /** Only BufferedInput writes it. */
+  bufferedBytes: number;
+  /** Must release all of its input before this returns. */
   giveUp(): void;
 }
 
-/** What is left over after some had to go: else the next byte would have to find the next one. */
-const roomAfterwards = 3 / 4;
+/** How much of the limit remains in use after connections had to give up, so that not every further byte ends another one. */
+const fillAfterwards = 3 / 4;
 
-/** The bytes of one worker's clients. */
-export class HeldBytes {
-  readonly #holders = new IndexedSet<Holder>();
+/** Counts and limits the input that all connections of a worker keep in memory. */
+export class BufferedInput {
+  readonly #holders = new IndexedSet<InputHolder>();
   readonly #limit: number;
   #total = 0;
 
@@ -63,10 +36,10 @@ export class HeldBytes {
     return this.#total;
   }
 
-  /** A holder holds so much from now on. Beyond the limit those with the average and more go, the oldest first. */
-  note(holder: Holder, bytes: number): void {
-    this.#total += bytes - holder.heldBytes;
-    holder.heldBytes = bytes;
+  /** Notes how much a connection keeps. Beyond the limit, connections that keep the average or more give up, the oldest first. */
+  note(holder: InputHolder, bytes: number): void {
+    this.#total += bytes - holder.bufferedBytes;
+    holder.bufferedBytes = bytes;
     if (bytes === 0) this.#holders.delete(holder);
     else if (!this.#holders.has(holder)) this.#holders.add(holder);
     if (this.#total > this.#limit) this.#makeRoom();
@@ -75,16 +48,16 @@ export class HeldBytes {
   #makeRoom(): void {
     const average = this.#total / this.#holders.size;
     for (const holder of this.#holders) {
-      if (this.#total <= this.#limit * roomAfterwards) return;
-      if (holder.heldBytes >= average) holder.giveUp();
+      if (this.#total <= this.#limit * fillAfterwards) return;
+      if (holder.bufferedBytes >= average) holder.giveUp();
     }
   }
 }
 
-/** All headers of a request together, like node's own default. */
-export const mostHeadersBytes = 16 * 1024;
-/** So much is read ahead of a request that is being answered. */
-const mostAheadBytes = 64 * 1024;
+/** The limit on all headers of a request together, which is node's default. */
+export const maxHeadersBytes = 16 * 1024;
+/** How much is read ahead while a request is being answered. */
+const maxAheadBytes = 64 * 1024;
 
 const [carriageReturn, lineFeed] = [0x0d, 0x0a];
 const lineEnd = Buffer.from('\r\n');
@@ -93,7 +66,7 @@ const nothing = Buffer.alloc(0);
 
 const headersTooLarge = refusal(
   'HEADERS_TOO_LARGE',
-  `The headers are longer than ${mostHeadersBytes} bytes.`,
+  `The headers are longer than ${maxHeadersBytes} bytes.`,
 );
 const bareLineFeed = refusal('BAD_REQUEST', 'A line does not end with CR LF.');
 const brokenFrame = refusal('BAD_REQUEST', 'The body is not well-formed HTTP.');
@@ -102,126 +75,126 @@ const noRoom: Failure = {
   retryAfterSeconds: 1,
 };
 
-/** The connection whose bytes these are. */
+/** The connection that the input belongs to. */
 export interface IntakeEvents {
-  /** A request is being answered: the one behind it waits. */
+  /** Whether a request is being answered: the next one then waits. */
   readonly isBusy: boolean;
-  /** Has node's parser take bytes. A request that begins with them is there when this returns. */
+  /** Gives bytes to node's parser. A request that begins with them exists when this returns. */
   parse(bytes: Buffer): void;
-  /** The request that was parsed last, unless it has been asked for before; null: there is none. */
-  takeRequest(): IncomingMessage | null;
-  /** The reply has begun, or is over: what still comes of the request is not kept. */
+  /** The request that was parsed last; null: there is none, or it was returned before. */
+  takeRequest(): IncomingRequest | null;
+  /** Whether the reply has begun or is over: the rest of the request is then not kept. */
   readonly isAnswered: boolean;
-  /** Answers with a failure, after the request that is being answered if that has come whole, and closes. */
+  /** Answers with a failure, behind the current reply if that request is whole, and closes. */
   refuse(failure: Failure): void;
-  /** Reads no more, or again. */
+  /** Pauses or resumes the socket. */
   setReading(on: boolean): void;
 }
 
-/** The bytes of one connection. */
-export class Intake implements Holder {
+/** The input of one connection. */
+export class Intake implements InputHolder {
   index = -1;
-  heldBytes = 0;
+  bufferedBytes = 0;
   readonly #events: IntakeEvents;
-  readonly #board: HeldBytes;
+  readonly #all: BufferedInput;
   readonly #maxUrlBytes: number;
   readonly #maxHeadersBytes: number;
-  /** What may not be parsed yet; null: nothing. */
-  #held: ByteCollector | null = null;
-  /** What stands behind the head that is being parsed, while it is. */
+  /** Input that may not be parsed yet. */
+  #waiting: ByteCollector | null = null;
+  /** The input behind the head that is being parsed at this moment. */
   #behind: Buffer | null = null;
-  /** Of the head that is not whole yet: how much was looked at, and where its first line ends (0: not known). */
-  #seen = 0;
+  /** How many bytes of an incomplete head were checked. */
+  #checked = 0;
+  /** Where the first line of an incomplete head ends; 0: not known. */
   #lineEnd = 0;
-  /** Its first byte was parsed: so node's own clock runs, and the end of the connection is the end of a request. */
+  /** Whether node's parser has the first byte of an incomplete head: its timer for requests then runs. */
   #isBegun = false;
   #skippedLine = false;
-  /** The body that is being read. */
+  /** The body that is being read, and its request. */
   #frame: BodyFrame | null = null;
-  #request: IncomingMessage | null = null;
+  #request: IncomingRequest | null = null;
   #bodyBytes = 0;
   #isStopped = false;
   #isOver = false;
 
   constructor(
     events: IntakeEvents,
-    board: HeldBytes,
+    all: BufferedInput,
     maxUrlBytes: number,
-    maxHeadersBytes = mostHeadersBytes,
+    headersLimit = maxHeadersBytes,
   ) {
     this.#events = events;
-    this.#board = board;
+    this.#all = all;
     this.#maxUrlBytes = maxUrlBytes;
-    this.#maxHeadersBytes = maxHeadersBytes;
+    this.#maxHeadersBytes = headersLimit;
   }
 
   /** Whether another whole head has come. */
   get hasWhole(): boolean {
-    return (this.#behind ?? this.#held?.bytes())?.includes(headEnd) === true;
+    return (this.#behind ?? this.#waiting?.bytes())?.includes(headEnd) === true;
   }
 
-  /** Whether there is anything to go on with. */
+  /** Whether input waits. */
   get hasMore(): boolean {
-    return this.#held !== null;
+    return this.#waiting !== null;
   }
 
-  /** Takes what the socket has read; the bytes are others when this has returned. */
+  /** Takes what the socket has read. The bytes are only valid until this returns. */
   take(segment: Buffer): void {
     if (this.#isOver) return;
-    if (this.#held === null) {
+    if (this.#waiting === null) {
       const used = this.#advance(segment);
-      if (!this.#isOver && used < segment.length) this.#hold(copyOf(segment, used, segment.length));
+      if (!this.#isOver && used < segment.length) this.#keep(copyOf(segment, used, segment.length));
     } else {
-      this.#held.append(segment);
-      this.#advanceHeld();
+      this.#waiting.append(segment);
+      this.#advanceWaiting();
     }
     this.#settle();
   }
 
-  /** The request before has been answered: goes on with what was held. */
+  /** Goes on with the input that waits; to be called when the request before it has been answered. */
   goOn(): void {
     if (this.#isOver) return;
-    this.#advanceHeld();
+    this.#advanceWaiting();
     this.#settle();
   }
 
-  /** Nothing more is parsed, nothing is held. */
+  /** Releases the input and parses nothing more. */
   end(): void {
     this.#isOver = true;
-    this.#held = null;
-    if (this.heldBytes > 0) this.#board.note(this, 0);
+    this.#waiting = null;
+    if (this.bufferedBytes > 0) this.#all.note(this, 0);
   }
 
   giveUp(): void {
     this.#fail(noRoom);
   }
 
-  #hold(own: Buffer): void {
-    this.#held = new ByteCollector();
-    this.#held.append(own);
+  #keep(own: Buffer): void {
+    this.#waiting = new ByteCollector();
+    this.#waiting.append(own);
   }
 
-  #advanceHeld(): void {
-    const held = this.#held;
-    if (held === null) return;
-    const bytes = held.bytes();
+  #advanceWaiting(): void {
+    if (this.#waiting === null) return;
+    const bytes = this.#waiting.bytes();
     const used = this.#advance(bytes);
     if (this.#isOver || used === 0) return;
-    this.#held = null;
-    if (used < bytes.length) this.#hold(withoutRest(bytes.subarray(used)));
+    this.#waiting = null;
+    if (used < bytes.length) this.#keep(withoutRest(bytes.subarray(used)));
   }
 
   #settle(): void {
     if (this.#isOver) return;
-    const held = (this.#held?.length ?? 0) + this.#bodyBytes;
-    if (held !== this.heldBytes) this.#board.note(this, held);
-    // A body that is not taken stops the socket by itself.
-    if (this.#frame !== null || (this.#held === null && !this.#isStopped)) return;
-    this.#isStopped = this.#events.isBusy && (this.#held?.length ?? 0) >= mostAheadBytes;
+    const buffered = (this.#waiting?.length ?? 0) + this.#bodyBytes;
+    if (buffered !== this.bufferedBytes) this.#all.note(this, buffered);
+    // A body that its reader does not take pauses the socket by itself.
+    if (this.#frame !== null || (this.#waiting === null && !this.#isStopped)) return;
+    this.#isStopped = this.#events.isBusy && (this.#waiting?.length ?? 0) >= maxAheadBytes;
     this.#events.setReading(!this.#isStopped);
   }
 
-  /** Has parsed what may be parsed now; returns how many bytes that were. */
+  /** Parses what may be parsed now, and returns how many bytes that were. */
   #advance(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length) {
@@ -237,10 +210,10 @@ export class Intake implements Holder {
     const end = frame.take(bytes, at);
     if (end < 0) return this.#fail(brokenFrame);
     this.#bodyBytes = this.#events.isAnswered ? 0 : this.#bodyBytes + end - at;
-    // Node's parser hands out the bytes of a body as they lie.
+    // A copy: node's parser hands out the bytes of a body as they are in memory.
     this.#events.parse(Buffer.from(part(bytes, at, end)));
     if (this.#isOver) return end;
-    // Two have read the same bytes: where they differ, neither is to be trusted.
+    // Two parsers have read the same bytes. If they differ, neither can be trusted.
     if (frame.isDone !== this.#request?.complete) return this.#fail(brokenFrame);
     if (frame.isDone) this.#endBody();
     return end;
@@ -252,12 +225,12 @@ export class Intake implements Holder {
     this.#bodyBytes = 0;
   }
 
-  /** Returns where the head ends, or `from` while it has not. */
+  /** Returns where the head ends, or `from` if it is incomplete. */
   #advanceHead(bytes: Buffer, from: number): number {
     if (bytes[from] === carriageReturn && !this.#isBegun && !this.#skippedLine) {
       return this.#skipEmptyLine(bytes, from);
     }
-    const found = bytes.indexOf(headEnd, from + Math.max(0, this.#seen - headEnd.length));
+    const found = bytes.indexOf(headEnd, from + Math.max(0, this.#checked - headEnd.length));
     if (found < 0) return this.#awaitHead(bytes, from);
     const line = this.#findLineEnd(bytes, from);
     const failure =
@@ -267,7 +240,7 @@ export class Intake implements Holder {
     return this.#parseHead(bytes, from, found + headEnd.length);
   }
 
-  /** Clients of old send one behind a body (RFC 9112 section 2.2). */
+  /** Old clients send an empty line behind a body (RFC 9112 section 2.2). */
   #skipEmptyLine(bytes: Buffer, from: number): number {
     if (from + 1 === bytes.length) return from;
     this.#skippedLine = true;
@@ -279,7 +252,7 @@ export class Intake implements Holder {
     const failure = this.#checkUnfinished(bytes, from, line);
     if (failure !== null) return this.#fail(failure);
     this.#lineEnd = line < 0 ? 0 : line - from;
-    this.#seen = bytes.length - from;
+    this.#checked = bytes.length - from;
     if (!this.#isBegun) {
       this.#isBegun = true;
       this.#events.parse(part(bytes, from, from + 1));
@@ -289,11 +262,11 @@ export class Intake implements Holder {
 
   #findLineEnd(bytes: Buffer, from: number): number {
     if (this.#lineEnd > 0) return from + this.#lineEnd;
-    return bytes.indexOf(lineEnd, from + Math.max(0, this.#seen - 1));
+    return bytes.indexOf(lineEnd, from + Math.max(0, this.#checked - 1));
   }
 
   #checkUnfinished(bytes: Buffer, from: number, line: number): Failure | null {
-    if (hasBareLineFeed(bytes, from + Math.max(0, this.#seen - 1))) return bareLineFeed;
+    if (hasBareLineFeed(bytes, from + Math.max(0, this.#checked - 1))) return bareLineFeed;
     if (line < 0) return checkUnfinishedLine(bytes, from, this.#maxUrlBytes);
     if (bytes.length - line > this.#maxHeadersBytes + headEnd.length) return headersTooLarge;
     return this.#lineEnd > 0 ? null : checkRequestLine(bytes, from, line, this.#maxUrlBytes);
@@ -303,7 +276,7 @@ export class Intake implements Holder {
     const start = this.#isBegun ? from + 1 : from;
     this.#isBegun = false;
     this.#skippedLine = false;
-    this.#seen = 0;
+    this.#checked = 0;
     this.#lineEnd = 0;
     this.#behind = end === bytes.length ? nothing : bytes.subarray(end);
     this.#events.parse(part(bytes, start, end));
@@ -334,7 +307,7 @@ function copyOf(bytes: Buffer, from: number, end: number): Buffer {
   return own;
 }
 
-/** The same, in memory of their own where they would keep much more of it: only they are counted. */
+/** The same bytes, copied if they would keep a much larger buffer alive: only they are counted. */
 function withoutRest(bytes: Buffer): Buffer {
   return bytes.buffer.byteLength <= 2 * bytes.length ? bytes : copyOf(bytes, 0, bytes.length);
 }

@@ -11,7 +11,7 @@ import {
 } from './node-internals.ts';
 import { Peers } from './peers.ts';
 import type { OutgoingReply } from './reply.ts';
-import { createHttpServer, type RequestHandler } from './server.ts';
+import { HttpServer, type RequestHandler } from './server.ts';
 
 /** What was found. */
 export type InternalsVerdict = {
@@ -48,7 +48,7 @@ const timeouts = {
 
 const settings = {
   maxUrlBytes: 1_000,
-  mostHeldBytes: 1024 ** 2,
+  maxBufferedBytes: 1024 ** 2,
   keepaliveTimeoutMs: 5_000,
   connections: { served: 1, reserved: 1 },
   timeouts,
@@ -113,7 +113,7 @@ async function converse(
   upload: Buffer,
 ): Promise<Told | null> {
   let tells = false;
-  const http = createHttpServer(
+  const http = new HttpServer(
     settings,
     (request, response, isBeyondLimit) => {
       tells = tellsTakenBytes(request.socket);
@@ -178,9 +178,8 @@ function ask(target: NetConnectOpts, bytes: Buffer, told: (text: string) => void
 /** Answers with the request's own body behind its URL. */
 const echo: RequestHandler = (request, response: OutgoingReply) => {
   let body = `${request.url} `;
-  request.setEncoding('latin1');
-  request.on('data', (piece: string) => {
-    body += piece;
+  request.on('data', (piece: Buffer) => {
+    body += piece.toString('latin1');
   });
   request.on('end', () => {
     response.addHeaders(['X-Added', 'yes']);

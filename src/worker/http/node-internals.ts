@@ -4,7 +4,6 @@
 // All were seen on Node 20.20, 22.23, 24.21 and 26.10. Two are elsewhere: shared/process/listening-socket.ts, which the supervisor needs
 // too, and worker/tick-objects.ts, which must have run before the other modules of a worker are read.
 
-import type { ServerResponse as NodeReply } from 'node:http';
 import { type Server, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
@@ -140,7 +139,11 @@ type ReplyInside = {
  * @param head status line and lines with their ends, all but Connection; they are not checked
  * @param body one character a byte
  */
-export function sendAtOnce(reply: NodeReply, head: string, body: string): void {
+export function sendAtOnce(
+  reply: InstanceType<typeof ServerResponse>,
+  head: string,
+  body: string,
+): void {
   const inside = reply as unknown as ReplyInside;
   const isLast = !reply.shouldKeepAlive;
   const connection = isLast

@@ -1,8 +1,7 @@
-// Ends a connection so that nobody takes what was sent for whole.
-// Must not know why.
+// A reply as the rest of the worker sees it, and how it ends: with a failure, or by a reset.
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { FailureCode } from '../../shared/failure-codes.ts';
-import { createSecondClock } from '../../shared/observe/time-text.ts';
 import { renderPlainFailure } from '../encode/formats/problem.ts';
 import { headerLines, typedHeaders } from '../encode/head.ts';
 import {
@@ -12,19 +11,62 @@ import {
   type RenderFailure,
   refusal,
 } from '../failure/failure.ts';
-import {
-  ServerResponse,
-  STATUS_CODES,
-  sendAtOnce,
-  sourceOf,
-  transportOf,
-} from './node-internals.ts';
-import { announcesBody } from './request.ts';
+import { STATUS_CODES, sourceOf, transportOf } from './node-internals.ts';
+import { announcesBody, type Expectation, type IncomingRequest } from './request.ts';
+
+/** The statements whose results are a reply. */
+export interface Attended {
+  /** The reply has left, or its connection is gone. Called before the next request on the connection is handled. */
+  closed(): void;
+}
+
+/** A reply: a stream of the bytes of its body, behind a head. */
+export interface OutgoingReply extends Writable {
+  readonly req: IncomingRequest;
+  readonly expectation: Expectation;
+  /** Whether another worker has passed the request on. */
+  readonly isForwarded: boolean;
+  /** Null once the connection is gone. */
+  readonly socket: Socket | null;
+
+  statusCode: number;
+  /** Whether the connection stays open behind this reply. */
+  shouldKeepAlive: boolean;
+  /** Whether a body without Content-Length is sent in chunks. */
+  useChunkedEncodingByDefault: boolean;
+  setHeader(name: string, value: string | number): unknown;
+  appendHeader(name: string, value: string): unknown;
+  getHeader(name: string): string | number | readonly string[] | undefined;
+  getHeaderNames(): string[];
+  removeHeader(name: string): void;
+  /** Adds headers however the reply is sent: name, value, name, value. They are not checked. */
+  addHeaders(headers: readonly string[]): void;
+  writeContinue(): void;
+  /** @param headers name, value, name, value; they replace headers of the same names */
+  writeHead(status: number, headers?: string[]): unknown;
+  /** Whether the head has left. */
+  readonly headersSent: boolean;
+  /**
+   * Sends a whole reply, in one write where that is possible. Not for HEAD.
+   * @param head header lines with their ends, with Content-Length, without Date and Connection; they are not checked
+   * @param body one character for each byte
+   */
+  sendWhole(status: number, head: string, body: string): void;
+
+  /** How many bytes of the body were written, without chunked framing. */
+  readonly bodyBytes: number;
+  /** Why the request failed; null: it did not, or MySQL rejected the statement. */
+  failureCode: FailureCode | null;
+  /** How the path that was asked for renders a failure. */
+  renderFailure: RenderFailure;
+  /** Null: no statements run for this reply. */
+  attended: Attended | null;
+}
 
 /**
- * Resets a client's connection (RST). Where all was sent and the FIN is on its way there is nothing to
- * take back, and libuv would refuse the reset and leave the handle open for ever: then it just closes. So does a unix
- * socket, which knows no RST (node throws for it, and for TLS).
+ * Resets a client's connection (RST), so that the client does not take an incomplete reply for a complete one. If everything was sent and
+ * the FIN is on its way, libuv refuses a reset and leaves the handle open for ever: then the connection just closes. So does a unix
+ * socket, for which (as for TLS) node throws.
  */
 export function resetConnection(socket: Socket | null): void {
   if (socket === null) return;
@@ -35,13 +77,13 @@ export function resetConnection(socket: Socket | null): void {
 }
 
 /**
- * Bytes that arrive at a closed socket are answered by RST, at which clients throw away what they have
- * received (RFC 9112 section 9.6): so they are read and dropped, no longer than this.
+ * How long the rest of a request is read and dropped behind its reply. The kernel answers bytes that arrive at a closed socket with RST, and
+ * clients then drop what they have received (RFC 9112 section 9.6).
  */
 const lingerMs = 2_000;
 
-/** Ends a reply whose request may not have been read to its end. `body` is all of the body. */
-export function endReply(response: OutgoingReply, body: string): void {
+/** Sends the whole body and ends a reply whose request may not have been read to its end. */
+function endReply(response: OutgoingReply, body: string): void {
   const request = response.req;
   const isAllRead =
     request.complete || !announcesBody(request) || sourceOf(request.socket).readableEnded;
@@ -60,8 +102,8 @@ export function endReply(response: OutgoingReply, body: string): void {
   request.resume();
 }
 
-/** Sends the last bytes on a socket of which nothing more is parsed: what still comes is read, and dropped by who reads it. */
-export function endSocket(socket: Socket, bytes: string): void {
+/** Sends the last bytes on a socket whose input is no longer parsed. */
+function endSocket(socket: Socket, bytes: string): void {
   socket.end(bytes);
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));
@@ -69,99 +111,8 @@ export function endSocket(socket: Socket, bytes: string): void {
   socket.resume();
 }
 
-/** RFC 9110 section 5.6.7. */
-const date = createSecondClock((second) => new Date(second * 1000).toUTCString());
-
-/** Header lines as name, value, name, value. */
-function headersIn(lines: string): string[] {
-  return lines.split('\r\n').flatMap((line) => {
-    const end = line.indexOf(': ');
-    return end < 0 ? [] : [line.slice(0, end), line.slice(end + 2)];
-  });
-}
-
-/** What the request's head wants to hear before its body is sent (RFC 9110 section 10.1.1). */
-export type Expectation = 'none' | '100-continue' | 'unknown';
-
-/** Who must know when a reply has left, or its connection is gone, before the next request on it is looked at. */
-export interface Attended {
-  closed(): void;
-}
-
-/** Node's ServerResponse, handed to the server as its class of replies. */
-export class OutgoingReply extends ServerResponse {
-  /** Bytes of the body so far; chunked framing does not count. */
-  bodyBytes = 0;
-  /** Why the request failed; null: it did not, or it is MySQL's own error. */
-  failureCode: FailureCode | null = null;
-  /** How a failure is told on the path that was asked for. */
-  renderFailure: RenderFailure = renderPlainFailure;
-  expectation: Expectation = 'none';
-  /** The statements that it is the reply of, while there are some. */
-  attended: Attended | null = null;
-  /** Its request was passed on by another worker. */
-  isForwarded = false;
-  /** Whole replies leave by node's internals, not by writeHead and end. */
-  isSentAtOnce = false;
-  /** Header lines beside those that a whole reply is sent with. */
-  #moreLines = '';
-
-  /** Adds headers to the reply, however it is sent: name, value, name, value. They are not checked. */
-  addHeaders(headers: readonly string[]): void {
-    for (let index = 0; index < headers.length; index += 2) {
-      const [name, value] = [headers[index] as string, headers[index + 1] as string];
-      this.setHeader(name, value);
-    }
-    this.#moreLines += headerLines(headers);
-  }
-
-  /**
-   * Sends a whole reply to anything but a HEAD.
-   * @param head lines with their ends, Content-Length among them, Date and Connection not; they are not checked
-   * @param body one character a byte
-   */
-  sendWhole(status: number, head: string, body: string): void {
-    if (!this.isSentAtOnce) {
-      this.#sendAsDocumented(status, head, body);
-      return;
-    }
-    this.statusCode = status;
-    this.bodyBytes = body.length;
-    const lines = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}${this.#moreLines}Date: ${date(Date.now())}\r\n`;
-    sendAtOnce(this, lines, body);
-    this.end();
-  }
-
-  override write(chunk: unknown, encoding?: unknown, done?: unknown): boolean {
-    this.#count(chunk, encoding);
-    return super.write(chunk, encoding as BufferEncoding, done as () => void);
-  }
-
-  override end(chunk?: unknown, encoding?: unknown, done?: unknown): this {
-    this.#count(chunk, encoding);
-    return super.end(chunk, encoding as BufferEncoding, done as () => void);
-  }
-
-  #sendAsDocumented(status: number, head: string, body: string): void {
-    // What was set before would come first.
-    for (const name of this.getHeaderNames()) this.removeHeader(name);
-    this.writeHead(status, headersIn(`${head}${this.#moreLines}`));
-    this.end(body, 'latin1');
-  }
-
-  #count(chunk: unknown, encoding: unknown): void {
-    if (this.req.method === 'HEAD') return;
-    if (typeof chunk === 'string') {
-      const named = typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8';
-      this.bodyBytes += Buffer.byteLength(chunk, named);
-    } else if (chunk instanceof Uint8Array) {
-      this.bodyBytes += chunk.length;
-    }
-  }
-}
-
-/** The headers of a failure beside those of its body. */
-export function failureHeaders({ retryAfterSeconds, allow }: Failure): readonly string[] {
+/** The headers of a failure in addition to those of its body. */
+function failureHeaders({ retryAfterSeconds, allow }: Failure): readonly string[] {
   const headers: string[] = [];
   if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
   if (allow !== undefined) headers.push('Allow', allow);
@@ -186,7 +137,7 @@ export function sendFailure(
     requestId,
     ...moreHeaders,
   ];
-  // Refusals come in crowds. A client that waits for 100 (Continue) before it sends its body gets node's own reply.
+  // In one write, because rejections come in crowds. A client that waits for 100 (Continue) gets node's own reply.
   const isPlain = response.req.method !== 'HEAD' && response.expectation === 'none';
   if (isPlain && response.shouldKeepAlive) {
     response.sendWhole(failure.status, headerLines(headers), Buffer.from(body).toString('latin1'));
@@ -196,7 +147,7 @@ export function sendFailure(
   endReply(response, body);
 }
 
-/** Ends a reply after an exception: with INTERNAL if nothing has left yet, otherwise by a reset, so that no client takes it for whole. */
+/** Ends a reply after an exception: with INTERNAL if nothing has left yet, otherwise by a reset. */
 export function endWithFault(response: OutgoingReply, requestId: string, outcome: Outcome): void {
   if (response.destroyed || response.writableEnded) return;
   response.failureCode = 'INTERNAL';
@@ -204,23 +155,14 @@ export function endWithFault(response: OutgoingReply, requestId: string, outcome
   else sendFailure(response, internalFailure(outcome), requestId);
 }
 
-/** What node's parser or clock objected to, as the status that says so. */
+/** The failure for an error of node's parser, or of its timer for requests. */
 export function syntaxFailure(error: NodeJS.ErrnoException): Failure {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     ? refusal('REQUEST_TIMEOUT', 'The request did not arrive in time.')
     : refusal('BAD_REQUEST', 'The request is not well-formed HTTP.');
 }
 
-const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  414: 'URI Too Long',
-  431: 'Request Header Fields Too Large',
-  503: 'Service Unavailable',
-};
-
-/** Answers where no ServerResponse exists, and closes; returns the body's bytes. */
+/** Answers on a connection that has no request to reply to, and closes it. Returns the number of bytes of the body. */
 export function endWithFailure(
   socket: Socket,
   failure: Failure,
@@ -237,7 +179,7 @@ export function endWithFailure(
     String(Buffer.byteLength(body)),
     ...failureHeaders(failure),
   ]);
-  const line = `HTTP/1.1 ${failure.status} ${reasons[failure.status] ?? 'Error'}\r\n`;
+  const line = `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}\r\n`;
   endSocket(socket, `${line}${head}Connection: close\r\n\r\n${body}`);
   return Buffer.byteLength(body);
 }

@@ -1,8 +1,8 @@
 // The first line of a request, read to the letter: node's parser takes several spaces, and other protocols' names.
 // Pure. Must not know headers, nor what a path means.
 
-import type { IncomingMessage } from 'node:http';
 import { type Failure, refusal } from '../failure/failure.ts';
+import type { IncomingRequest } from './request.ts';
 
 const space = 0x20;
 const slash = 0x2f;
@@ -84,7 +84,7 @@ export interface BodyFrame {
 }
 
 /** How the body of a request is to be followed; null: it has none. */
-export function frameOf({ headers }: IncomingMessage): BodyFrame | null {
+export function frameOf({ headers }: Pick<IncomingRequest, 'headers'>): BodyFrame | null {
   if (headers['transfer-encoding'] !== undefined) return new ChunkFrame();
   const length = Number(headers['content-length'] ?? 0);
   return length === 0 ? null : new LengthFrame(length);

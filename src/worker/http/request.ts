@@ -1,36 +1,56 @@
-// What a request's head says, checked before anything is done: path, query, host, syntax.
-// Pure. Must not know routes or SQL.
+// A request as the rest of the worker sees it: its head, checked and taken apart, and its body, read within a limit.
 
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { type Failure, refusal } from '../failure/failure.ts';
-import { ByteCollector } from './intake.ts';
-import type { OutgoingReply } from './reply.ts';
 
-/** The parts of a head that decide. `query` is everything after the first `?`; null without one. */
+/** All that the worker uses of node's IncomingMessage: its fields, and the events of its body. */
+export type IncomingRequest = Pick<
+  IncomingMessage,
+  | 'method'
+  | 'url'
+  | 'httpVersion'
+  | 'headers'
+  | 'rawHeaders'
+  | 'complete'
+  | 'socket'
+  | 'on'
+  | 'once'
+  | 'off'
+  | 'pause'
+  | 'resume'
+>;
+
+/** Header fields by their names in lower case. */
+export type RequestHeaders = IncomingHttpHeaders;
+
+/** What a client expects before it sends a body (RFC 9110 section 10.1.1). */
+export type Expectation = 'none' | '100-continue' | 'unknown';
+
+/** The parts of a head that decide how a request is handled. */
 export type RequestHead = {
   readonly path: string;
+  /** Everything after the first `?`; null: there is no `?`. */
   readonly query: string | null;
-  /** The name that the client used for us, in lower case and without port; null if it gave none. */
+  /** The host that the client names, in lower case and without its port; null: it names none. */
   readonly host: string | null;
-  /** The same with its port, as an Origin would name it. */
+  /** The same with its port, as an Origin names it. */
   readonly authority: string | null;
 };
 
-/** The head, or why it is none. */
+/** The head, or why the request is rejected. */
 export type HeadResult =
   | { readonly ok: true; readonly head: RequestHead }
   | { readonly ok: false; readonly failure: Failure };
 
-/** The fields of node's IncomingMessage that are looked at. Its request line has been checked before it was parsed. */
-export type RawHead = {
+/** What a head is read from. The request line was checked before node's parser had it. */
+export type RawHead = Pick<IncomingRequest, 'httpVersion'> & {
   readonly url?: string | undefined;
-  readonly httpVersion: string;
   readonly rawHeaders: readonly string[];
 };
 
-const mostHeaders = 100;
+const maxHeaders = 100;
 
 const bad = (message: string): HeadResult => ({
   ok: false,
@@ -38,7 +58,7 @@ const bad = (message: string): HeadResult => ({
 });
 const tooManyHeaders: HeadResult = {
   ok: false,
-  failure: refusal('HEADERS_TOO_LARGE', `The request has more than ${mostHeaders} headers.`),
+  failure: refusal('HEADERS_TOO_LARGE', `The request has more than ${maxHeaders} headers.`),
 };
 const badHost = bad('The Host header is no host with or without a port.');
 const noHost = bad('The request has no Host header.');
@@ -77,7 +97,7 @@ export function createHeadReader({
     return last;
   };
   return ({ url: target = '', httpVersion, rawHeaders }, isPassedOn = false) => {
-    if (rawHeaders.length > 2 * mostHeaders && !isPassedOn) return tooManyHeaders;
+    if (rawHeaders.length > 2 * maxHeaders && !isPassedOn) return tooManyHeaders;
     const given = findOnceOnly(rawHeaders);
     if (typeof given === 'object' && given !== null) return given;
     const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isPassedOn;
@@ -126,9 +146,36 @@ function nameOf(authority: string): string | null {
 }
 
 /** Whether the head announces a body. Without one the request is complete with its head. */
-export function announcesBody(request: IncomingMessage): boolean {
+export function announcesBody(request: Pick<IncomingRequest, 'headers'>): boolean {
   const length = request.headers['content-length'];
   return request.headers['transfer-encoding'] !== undefined || (length ?? '0') !== '0';
+}
+
+/** Joins pieces of bytes. It grows by doubling, so that many small pieces cost no more than twice their bytes. */
+export class ByteCollector {
+  length = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+
+  /** Adds a piece. The first one is not copied: it must not change afterwards. */
+  append(piece: Buffer): void {
+    const needed = this.length + piece.length;
+    if (this.length === 0) {
+      this.#bytes = piece;
+    } else {
+      if (needed > this.#bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.length, 1024));
+        this.#bytes.copy(larger, 0, 0, this.length);
+        this.#bytes = larger;
+      }
+      piece.copy(this.#bytes, this.length);
+    }
+    this.length = needed;
+  }
+
+  /** All bytes, valid until the next piece is added. */
+  bytes(): Buffer {
+    return this.#bytes.length === this.length ? this.#bytes : this.#bytes.subarray(0, this.length);
+  }
 }
 
 /** Exactly one is called, once; none when the client goes away first. */
@@ -149,8 +196,8 @@ const compressedBody = refusal(
 
 /** Reads the whole body. A body that is too long fails as soon as that is known; only a good one is asked for. */
 export function readBody(
-  request: IncomingMessage,
-  response: OutgoingReply,
+  request: IncomingRequest,
+  reply: { readonly expectation: Expectation; readonly writeContinue: () => void },
   maxBytes: number,
   reader: BodyReader,
 ): void {
@@ -171,10 +218,10 @@ export function readBody(
   const complete = () => reader.complete(body.bytes());
   request.on('data', take);
   request.on('end', complete);
-  if (response.expectation === '100-continue') response.writeContinue();
+  if (reply.expectation === '100-continue') reply.writeContinue();
 }
 
-function checkAnnouncement({ headers }: IncomingMessage, maxBytes: number): Failure | null {
+function checkAnnouncement({ headers }: IncomingRequest, maxBytes: number): Failure | null {
   if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     return compressedBody;

@@ -1,260 +1,313 @@
-// The HTTP server: limits, hostile syntax, pipelined requests in order, draining.
-// Must not know routes: it hands each request to one handler, one at a time for each connection.
-import type { IncomingMessage, Server } from 'node:http';
+// The HTTP server: connections within their limits, requests one at a time on each, hostile input, slow readers, and the stop.
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
-import { type Client, Clients, type Exchange, Turns } from './clients.ts';
-import { HeldBytes } from './intake.ts';
+import { type Client, Clients, type CurrentRequest, LoopBudget } from './clients.ts';
+import { BufferedInput, maxHeadersBytes } from './intake.ts';
+import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
 import {
+  createServer,
   keepFromParser,
   type NodeInternals,
   relayConnections,
   sourceOf,
 } from './node-internals.ts';
-import { createPlainOrTls, type HttpSettings } from './plain-or-tls.ts';
+import { NodeReply } from './node-reply.ts';
+import type { Peers } from './peers.ts';
 import {
-  type Expectation,
   endWithFailure,
   type OutgoingReply,
   resetConnection,
   sendFailure,
   syntaxFailure,
 } from './reply.ts';
+import type { Expectation, IncomingRequest } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
 
-/** Whoever answers a request. */
+/** The limits of a server, and whether it speaks TLS. */
+export type HttpSettings = {
+  readonly maxUrlBytes: number;
+  /** Bytes of requests that have not been read to their end, of all clients together. */
+  readonly maxBufferedBytes: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly connections: ConnectionLimit;
+  readonly timeouts: ClientTimeouts;
+  /** Of all sockets of the worker. */
+  readonly peers: Peers;
+  /** PEM texts; null serves plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+};
+
+/** A request that its handler answers. */
 export interface Answering {
-  /** What the reply calls the request, also where the server gives it. */
+  /** The id in the reply; the server uses it if it must reply itself. */
   readonly requestId: string;
-  /** Its reply has left, or its connection is gone. */
+  /** The reply has left, or its connection is gone. */
   closed(): void;
 }
 
-/** `isBeyondLimit`: the connection is one too many, and only health and metrics are to be answered on it. */
+/**
+ * Handles one request; the next one on the same connection comes after its reply.
+ * @param isBeyondLimit there are too many connections: only health and metrics are to be answered on this one
+ */
 export type RequestHandler = (
-  request: IncomingMessage,
-  response: OutgoingReply,
+  request: IncomingRequest,
+  reply: OutgoingReply,
   isBeyondLimit: boolean,
 ) => Answering;
 
-/** How what is no request is answered. */
+/** How the server answers input that is not a request. */
 export type Refusals = {
   readonly nextRequestId: () => string;
-  /** Name, value, name, value; beside its own. */
+  /** Additional headers: name, value, name, value. */
   readonly headers: readonly string[];
-  /** Told of each; `bytes`: of the reply's body. */
+  /** Called for each; `bytes` counts the body of the reply. */
   readonly observe: (client: string, failure: Failure, bytes: number, requestId: string) => void;
 };
 
 const unobserved: Refusals = { nextRequestId: () => '-', headers: [], observe: () => {} };
 
-/** A server that is not listening yet. */
-export type HttpServer = {
-  readonly server: Server;
-  /** Requests being answered now. */
-  readonly inFlight: () => number;
-  /** Clients connected now, and those turned away for their number so far. */
-  readonly connections: () => { readonly open: number; readonly refused: number };
-  /** Bytes of requests that have not been read to their end, of all clients together. */
-  readonly heldBytes: () => number;
-  /**
-   * Stops listening as soon as the kernel holds no connection that nobody has accepted, at once where the socket stays with
-   * others, and then calls `onClosed`; resolves when the last connection is gone. Idle ones get `idleGraceMs` more.
-   */
-  readonly drain: (
-    idleGraceMs: number,
-    socketStays: boolean,
-    onClosed: () => void,
-  ) => Promise<void>;
-  /** Ends all connections at once. */
-  readonly destroyConnections: () => void;
-  /** Serves a connection of another worker, whose requests are counted and bounded there. */
-  readonly takeForwarded: (socket: Socket) => void;
-};
-
 /**
- * closing: accepts what the kernel holds, and begins no request meanwhile, so that it gets to the end of it. draining:
- * accepts nobody, and the connections that are left end with their next reply. Only ever forward.
+ * How far the stop is, which only goes forward. closing: connections that the kernel holds are accepted, and nothing is read from them
+ * meanwhile, so that the backlog becomes empty. draining: nothing is accepted, and each connection ends with its next reply.
  */
 type Phase = 'serving' | 'closing' | 'draining';
 
-/**
- * Creates the server. Each request reaches `handle` after those before it on its connection were answered.
- */
-export function createHttpServer(
-  settings: HttpSettings,
-  handle: RequestHandler,
-  internals: NodeInternals,
-  refusals: Refusals = unobserved,
-): HttpServer {
-  const { connections, timeouts } = settings;
-  const turns = new Turns();
-  const held = new HeldBytes(settings.mostHeldBytes);
-  const { repliesAtOnce } = internals;
-  const clients = new Clients(
-    {
-      held,
-      maxUrlBytes: settings.maxUrlBytes,
-      refuse: (client, failure) => refuseInTurn(client, failure),
-      goOn: (client) => goOn(client),
-    },
-    internals,
-  );
-  /** Connections of other workers: no clients. */
-  const forwarded = new Set<Socket>();
-  let phase: Phase = 'serving';
-  let inFlight = 0;
-  let refused = 0;
+/** A server, which does not listen before its `server` does. */
+export class HttpServer {
+  readonly server: Server;
+  readonly #settings: HttpSettings;
+  readonly #handle: RequestHandler;
+  readonly #internals: NodeInternals;
+  readonly #refusals: Refusals;
+  readonly #clients: Clients;
+  readonly #buffered: BufferedInput;
+  readonly #budget = new LoopBudget((client: Client) => this.#goOn(client));
+  /** Connections of other workers, which count as no clients. */
+  readonly #forwarded = new Set<Socket>();
+  /** Replies that are written in full, and whose readers are watched. */
+  readonly #watched = new WeakSet<OutgoingReply>();
+  /** The event with which a socket comes that speaks HTTP: over TLS it is not the accepted one. */
+  readonly #connected: 'connection' | 'secureConnection';
+  #phase: Phase = 'serving';
+  #inFlight = 0;
+  #refused = 0;
 
-  const server = createPlainOrTls(settings);
-  server.timeout = timeouts.stallMs;
-  // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
-  server.maxConnections = connections.served + connections.reserved;
-  server.on('drop', () => {
-    refused += 1;
-  });
-  // Requests come with the socket that speaks HTTP: over TLS that is not the accepted one.
-  const connected = settings.tls === null ? 'connection' : 'secureConnection';
-  if (!internals.takenParser) relayConnections(server, connected);
-  if (internals.sharedReads) server.prependListener(connected, keepFromParser);
-  server.on(connected, (socket: Socket) => {
-    const isForwarded = forwarded.has(sourceOf(socket));
-    const isBeyondLimit = !isForwarded && clients.size - forwarded.size >= connections.served;
-    clients.open(socket, isBeyondLimit, isForwarded);
-    // Node has it begin to read in a tick that comes before this one.
-    if (phase === 'closing') process.nextTick(() => phase === 'closing' && socket.pause());
-    if (!isBeyondLimit) return;
-    refused += 1;
-    endWithin(socket, timeouts.beyondLimitMs);
-  });
-
-  // The kernel took nothing for as long as the socket's timer says: idle between requests, or a reply that is not taken, or slowly.
-  server.on('timeout', (socket: Socket) => {
-    const current = clients.of(socket)?.current ?? null;
-    if (current === null) socket.destroy();
-    else if (current.response.writableEnded && !current.response.isForwarded) {
-      resetIfStalled(socket, current.response);
-    }
-  });
-
-  const watched = new WeakSet<OutgoingReply>();
-  /** The reply has been written in full, by whichever part of the code. */
-  const resetIfStalled = (socket: Socket, response: OutgoingReply): void => {
-    if (watched.has(response)) return;
-    watched.add(response);
-    const watch = new StallWatch(settings.peers.of(sourceOf(socket)), () =>
-      resetConnection(socket),
+  constructor(
+    settings: HttpSettings,
+    handle: RequestHandler,
+    internals: NodeInternals,
+    refusals: Refusals = unobserved,
+  ) {
+    this.#settings = settings;
+    this.#handle = handle;
+    this.#internals = internals;
+    this.#refusals = refusals;
+    this.#buffered = new BufferedInput(settings.maxBufferedBytes);
+    this.#clients = new Clients(
+      {
+        buffered: this.#buffered,
+        maxUrlBytes: settings.maxUrlBytes,
+        refuse: (client, failure) => this.#refuseInTurn(client, failure),
+      },
+      internals,
     );
-    watch.start();
-    response.once('close', () => watch.stop());
-  };
+    this.server = createNodeServer(settings);
+    this.#connected = settings.tls === null ? 'connection' : 'secureConnection';
+    this.#acceptConnections();
+    this.#acceptRequests();
+  }
 
-  const begin = (client: Client, exchange: Exchange): void => {
-    const { request, response } = exchange;
-    client.begin(exchange);
-    const counted = response.isForwarded ? 0 : 1;
-    inFlight += counted;
-    const isLast = phase !== 'serving' && !client.intake.hasWhole;
-    if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
-      response.shouldKeepAlive = false;
-    }
-    const answering = handle(request, response, client.isBeyondLimit);
-    exchange.requestId = answering.requestId;
-    // The only listener of a reply: each further one is paid by every request.
-    response.on('close', () => {
-      inFlight -= counted;
-      client.current = null;
-      // Statements that end by this are told of once, with their request.
-      response.attended?.closed();
-      answering.closed();
-      advance(client);
+  /** How many requests are in flight. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** How many clients are connected, and how many were refused so far because there were too many. */
+  get connections(): { readonly open: number; readonly refused: number } {
+    return { open: this.#clients.size - this.#forwarded.size, refused: this.#refused };
+  }
+
+  /** Bytes of requests that have not been read to their end, of all clients together. */
+  get bufferedBytes(): number {
+    return this.#buffered.total;
+  }
+
+  /** Serves a connection from another worker, which counts and limits its requests itself. */
+  takeForwarded(socket: Socket): void {
+    this.#forwarded.add(socket);
+    socket.once('close', () => this.#forwarded.delete(socket));
+    this.server.emit(this.#connected, socket);
+  }
+
+  /** Ends all connections at once. */
+  destroyConnections(): void {
+    this.server.closeAllConnections();
+  }
+
+  // Connections
+
+  #acceptConnections(): void {
+    const { server } = this;
+    const { connections, timeouts } = this.#settings;
+    server.timeout = timeouts.stallMs;
+    // Beyond the reserve the socket is closed as it is accepted: there is no descriptor to spare for a reply.
+    server.maxConnections = connections.served + connections.reserved;
+    server.on('drop', () => {
+      this.#refused += 1;
     });
-  };
+    if (!this.#internals.takenParser) relayConnections(server, this.#connected);
+    if (this.#internals.sharedReads) server.prependListener(this.#connected, keepFromParser);
+    server.on(this.#connected, (socket: Socket) => this.#open(socket));
+    server.on('timeout', (socket: Socket) => this.#timedOut(socket));
+  }
 
-  /** What stands behind a reply waits for a turn of the event loop: refusals would else follow each other without end. */
-  const advance = (client: Client): void => {
-    // After a reply that closes the connection nothing behind it is parsed: its answer could not be sent.
+  #open(socket: Socket): void {
+    const { connections, timeouts } = this.#settings;
+    const isForwarded = this.#forwarded.has(sourceOf(socket));
+    const isBeyondLimit =
+      !isForwarded && this.#clients.size - this.#forwarded.size >= connections.served;
+    this.#clients.open(socket, isBeyondLimit, isForwarded);
+    // Node has the socket begin to read in a tick that comes before this one.
+    if (this.#phase === 'closing') {
+      process.nextTick(() => this.#phase === 'closing' && socket.pause());
+    }
+    if (!isBeyondLimit) return;
+    this.#refused += 1;
+    const timer = setTimeout(() => socket.destroy(), timeouts.beyondLimitMs).unref();
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  /** Nothing has come or left for `stallMs`: the connection is idle, or its client takes the reply slowly or not at all. */
+  #timedOut(socket: Socket): void {
+    const current = this.#clients.of(socket)?.current ?? null;
+    if (current === null) socket.destroy();
+    else if (current.reply.writableEnded && !current.reply.isForwarded) {
+      this.#resetIfStalled(socket, current.reply);
+    }
+  }
+
+  /** Watches the reader of a reply that is written in full. Until then, the part of the code that writes it does. */
+  #resetIfStalled(socket: Socket, reply: OutgoingReply): void {
+    if (this.#watched.has(reply)) return;
+    this.#watched.add(reply);
+    const peer = this.#settings.peers.of(sourceOf(socket));
+    const watch = new StallWatch(peer, () => resetConnection(socket));
+    watch.start();
+    reply.once('close', () => watch.stop());
+  }
+
+  // Requests
+
+  #acceptRequests(): void {
+    const { server } = this;
+    // Node would answer an expectation before the rest of the head is checked.
+    server.on('request', (request, reply) => this.#receive(request, reply, 'none'));
+    server.on('checkContinue', (request, reply) => this.#receive(request, reply, '100-continue'));
+    server.on('checkExpectation', (request, reply) => this.#receive(request, reply, 'unknown'));
+    server.on('clientError', (error, socket) => this.#failedToParse(error, socket as Socket));
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse, expectation: Expectation): void {
+    const client = this.#clients.of(request.socket);
+    // Node's parser may still have bytes of a connection that has ended.
+    if (client === undefined || client.isBusy || !request.socket.writable) return;
+    const reply = response as NodeReply;
+    reply.expectation = expectation;
+    reply.isSentAtOnce = this.#internals.repliesAtOnce;
+    reply.isForwarded = this.#forwarded.has(sourceOf(request.socket));
+    this.#begin(client, { request, reply, requestId: '' });
+  }
+
+  #begin(client: Client, current: CurrentRequest): void {
+    const { request, reply } = current;
+    client.begin(current);
+    const counted = reply.isForwarded ? 0 : 1;
+    this.#inFlight += counted;
+    const isLast = this.#phase !== 'serving' && !client.intake.hasWhole;
+    if (isLast || client.isBeyondLimit || isOfAnotherProtocol(request)) {
+      reply.shouldKeepAlive = false;
+    }
+    const answering = this.#handle(request, reply, client.isBeyondLimit);
+    current.requestId = answering.requestId;
+    // The only listener of a reply: every request pays for each further one.
+    reply.on('close', () => {
+      this.#inFlight -= counted;
+      client.current = null;
+      // First, so that what this ends is reported once, with its request.
+      reply.attended?.closed();
+      answering.closed();
+      this.#advance(client);
+    });
+  }
+
+  /** Goes on behind a reply, within the budget of the event loop: otherwise rejections could follow each other without end. */
+  #advance(client: Client): void {
+    // After a reply that closes the connection nothing behind it is parsed: an answer could not be sent.
     if (!client.socket.writable) client.intake.end();
-    else if (client.broken !== null) refuse(client.socket, client.broken);
-    else if (client.intake.hasMore) turns.await(client);
-  };
+    else if (client.broken !== null) this.#refuse(client.socket, client.broken);
+    else if (client.intake.hasMore) this.#budget.spend(client);
+  }
 
-  const goOn = (client: Client): void => {
+  #goOn(client: Client): void {
     if (!client.socket.writable) client.intake.end();
     else if (!client.isBusy) client.intake.goOn();
-  };
+  }
 
-  const refuse = (socket: Socket, failure: Failure): void => {
-    const client = socket.remoteAddress ?? '';
-    const requestId = refusals.nextRequestId();
-    const bytes = endWithFailure(socket, failure, requestId, refusals.headers);
-    refusals.observe(client, failure, bytes, requestId);
-  };
+  // Input that is not a request
 
-  const refuseInTurn = (client: Client, failure: Failure): void => {
-    const { current, socket } = client;
-    if (current?.request.complete === true) client.broken = failure;
-    else if (current?.response.headersSent === true) current.response.end();
-    else if (!socket.writable) return;
-    else if (current === null) refuse(socket, failure);
-    else refuseHalfRead(current, failure);
-  };
-
-  const receive = (
-    request: IncomingMessage,
-    response: OutgoingReply,
-    expectation: Expectation,
-  ): void => {
-    const client = clients.of(request.socket);
-    // Read after the connection's end, from what had come before.
-    if (client === undefined || client.isBusy || !request.socket.writable) return;
-    response.expectation = expectation;
-    response.isSentAtOnce = repliesAtOnce;
-    response.isForwarded = forwarded.has(sourceOf(request.socket));
-    begin(client, { request, response, requestId: '' });
-  };
-  // Node would answer an expectation before anybody has looked at the rest of the head.
-  server.on('request', (request, response: OutgoingReply) => receive(request, response, 'none'));
-  server.on('checkContinue', (request, response: OutgoingReply) =>
-    receive(request, response, '100-continue'),
-  );
-  server.on('checkExpectation', (request, response: OutgoingReply) =>
-    receive(request, response, 'unknown'),
-  );
-
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const client = clients.of(socket);
+  #failedToParse(error: NodeJS.ErrnoException, socket: Socket): void {
+    const client = this.#clients.of(socket);
     if (error.code === 'ECONNRESET' || !socket.writable || client === undefined) {
       socket.destroy();
       return;
     }
     client.intake.end();
-    refuseInTurn(client, syntaxFailure(error));
-  });
+    this.#refuseInTurn(client, syntaxFailure(error));
+  }
 
-  const unused = new WeakSet<Socket>();
-  /** Closes connections on which nothing has come since the last call. To node they are requests that have begun, with 20 s for their headers. */
-  const closeUnusedConnections = (): void => {
-    if (phase !== 'draining') return;
-    for (const { socket } of clients) {
-      if (socket.bytesRead > 0) continue;
-      if (unused.has(socket)) socket.destroy();
-      unused.add(socket);
+  /** Answers with a failure behind the current reply, or in its place if the current request is not whole. */
+  #refuseInTurn(client: Client, failure: Failure): void {
+    const { current, socket } = client;
+    if (current?.request.complete === true) client.broken = failure;
+    else if (current?.reply.headersSent === true) current.reply.end();
+    else if (!socket.writable) return;
+    else if (current === null) this.#refuse(socket, failure);
+    else {
+      // The handler waits for the rest of the body, which is no longer parsed.
+      current.reply.shouldKeepAlive = false;
+      sendFailure(current.reply, failure, current.requestId);
     }
-  };
+  }
 
-  const drain: HttpServer['drain'] = (idleGraceMs, socketStays, onClosed) => {
-    phase = 'closing';
-    for (const { current, intake, socket } of clients) {
+  #refuse(socket: Socket, failure: Failure): void {
+    const { nextRequestId, headers, observe } = this.#refusals;
+    const client = socket.remoteAddress ?? '';
+    const requestId = nextRequestId();
+    observe(client, failure, endWithFailure(socket, failure, requestId, headers), requestId);
+  }
+
+  // The stop
+
+  /**
+   * Closes the listener once the kernel holds no connection that was not accepted, or at once if another process has the socket too
+   * (`socketStays`), and then calls `onClosed`. Idle connections get `idleGraceMs` more. Resolves when the last connection is gone.
+   */
+  drain(idleGraceMs: number, socketStays: boolean, onClosed: () => void): Promise<void> {
+    const { server } = this;
+    this.#phase = 'closing';
+    for (const { current, intake, socket } of this.#clients) {
       if (current === null) socket.pause();
-      else if (!intake.hasWhole) current.response.shouldKeepAlive = false;
+      else if (!intake.hasWhole) current.reply.shouldKeepAlive = false;
     }
-    // Repeated: what looked like a request behind another may have been a part of its body.
+    const unused = new WeakSet<Socket>();
+    // Repeated: what looked like another request may have been a part of a body.
     const grace = setInterval(() => {
       server.closeIdleConnections();
       // Sockets are read between the timer and this call: a request that has come by now is answered.
-      setImmediate(closeUnusedConnections);
+      setImmediate(() => this.#closeUnusedConnections(unused));
     }, idleGraceMs);
     return new Promise((resolve) => {
       const close = () => {
@@ -263,46 +316,57 @@ export function createHttpServer(
           clearInterval(grace);
           resolve();
         });
-        phase = 'draining';
-        for (const { isBusy, socket } of clients) if (!isBusy) socket.resume();
+        this.#phase = 'draining';
+        for (const { isBusy, socket } of this.#clients) if (!isBusy) socket.resume();
         onClosed();
       };
       if (socketStays) close();
       else whenBacklogIsEmpty(server, close);
     });
-  };
+  }
 
-  return {
-    server,
-    inFlight: () => inFlight,
-    connections: () => ({ open: clients.size - forwarded.size, refused }),
-    heldBytes: () => held.total,
-    drain,
-    destroyConnections: () => server.closeAllConnections(),
-    takeForwarded: (socket) => {
-      forwarded.add(socket);
-      socket.once('close', () => forwarded.delete(socket));
-      server.emit(connected, socket);
-    },
+  /** Closes connections that have sent nothing since the last call. For node they have begun a request, and have 20 s for its headers. */
+  #closeUnusedConnections(unused: WeakSet<Socket>): void {
+    if (this.#phase !== 'draining') return;
+    for (const { socket } of this.#clients) {
+      if (socket.bytesRead > 0) continue;
+      if (unused.has(socket)) socket.destroy();
+      unused.add(socket);
+    }
+  }
+}
+
+/** Serves further connections with another certificate; open ones keep theirs. */
+export function replaceKeyPair(server: Server, pair: { cert: string; key: string }): void {
+  if (server instanceof TlsServer) server.setSecureContext(pair);
+}
+
+function createNodeServer(settings: HttpSettings): Server {
+  const options: ServerOptions = {
+    maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
+    keepAliveTimeout: settings.keepaliveTimeoutMs,
+    headersTimeout: settings.timeouts.headersMs,
+    requestTimeout: settings.timeouts.requestMs,
+    connectionsCheckingInterval: settings.timeouts.checkMs,
+    requireHostHeader: false,
+    noDelay: true,
+    ServerResponse: NodeReply as typeof ServerResponse,
   };
+  const { tls, timeouts } = settings;
+  const server =
+    tls === null
+      ? createServer(options)
+      : createTlsServer({ ...options, ...tls, handshakeTimeout: timeouts.headersMs });
+  // Node would silently drop headers beyond its limit. The length of a head was checked before, and their number is checked later.
+  server.maxHeadersCount = 0;
+  return server;
 }
 
 /**
- * What follows such a head may be of another protocol, or be taken for that by somebody before us: the connection ends
- * with its reply (RFC 9110 section 7.8, RFC 9112 section 6.1).
+ * Whether what follows the head may be of another protocol, or a proxy may take it for that. The connection then ends with the reply
+ * (RFC 9110 section 7.8, RFC 9112 section 6.1).
  */
-function isOfAnotherProtocol({ headers, httpVersionMinor }: IncomingMessage): boolean {
+function isOfAnotherProtocol({ headers, httpVersion }: IncomingRequest): boolean {
   if (headers.upgrade !== undefined) return true;
-  return httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined;
-}
-
-/** Its handler waits for the rest of it, which is not parsed any more. */
-function refuseHalfRead({ response, requestId }: Exchange, failure: Failure): void {
-  response.shouldKeepAlive = false;
-  sendFailure(response, failure, requestId);
-}
-
-function endWithin(socket: Socket, ms: number): void {
-  const timer = setTimeout(() => socket.destroy(), ms).unref();
-  socket.once('close', () => clearTimeout(timer));
+  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }

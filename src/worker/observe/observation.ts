@@ -1,9 +1,10 @@
 // All that is told of requests, as one union: metrics, access log and log each interpret it, and nothing is controlled
 // through it. Must not know who tells it, nor who listens.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
+import type { OutgoingReply } from '../http/reply.ts';
+import type { IncomingRequest } from '../http/request.ts';
 import type { Trace } from './trace-context.ts';
 
 /** An answer to what was no HTTP. */
@@ -145,7 +146,7 @@ export type RecordedHead = {
 /** A request under way. */
 export class RequestRecord {
   readonly head: RecordedHead;
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   /** Empty where it is not wanted, and for a unix socket. A socket that is gone no longer knows its peer. */
   readonly client: string;
   readonly httpVersion: string;
@@ -158,17 +159,14 @@ export class RequestRecord {
   told: Told | null = null;
   /** Whether another worker, which has it now, tells of it. */
   isToldElsewhere = false;
-  readonly #response: ServerResponse & {
-    readonly bodyBytes?: number;
-    readonly failureCode?: FailureCode | null;
-  };
+  readonly #response: OutgoingReply;
   readonly #observer: RequestObserver;
   #isRunning = false;
   #isClosed = false;
 
   constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: IncomingRequest,
+    response: OutgoingReply,
     head: RecordedHead,
     observer: RequestObserver,
   ) {
@@ -211,12 +209,12 @@ export class RequestRecord {
   }
 
   get bytes(): number {
-    return this.#response.bodyBytes ?? 0;
+    return this.#response.bodyBytes;
   }
 
   /** Why the request failed, whether or not its client could be told; null: it did not, or by MySQL's own error. */
   get code(): FailureCode | null {
-    return this.#response.failureCode ?? null;
+    return this.#response.failureCode;
   }
 
   /** Whether the reply was handed to the system in full. */

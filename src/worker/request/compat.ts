@@ -1,7 +1,9 @@
 // What clients written for DBSlayer may do beyond today's rules: all of `compat = dbslayer`, decided here and nowhere else.
 // Must not know routes or SQL.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+
 import type { Config } from '../../shared/config/config.ts';
+import type { OutgoingReply } from '../http/reply.ts';
+import type { IncomingRequest } from '../http/request.ts';
 
 /** What is let pass. Each was needed by a client that was seen (docs/from-dbslayer.md). */
 export type Rules = {
@@ -39,7 +41,7 @@ export const rulesOf: Readonly<Record<Config['compat'], Rules>> = {
  * Has a reply close its connection unless the client asked for keep-alive by name, and a long one end with it instead of
  * being chunked: many clients read to the end, or take chunk sizes for JSON.
  */
-export function endWithConnection(request: IncomingMessage, response: ServerResponse): void {
+export function endWithConnection(request: IncomingRequest, response: OutgoingReply): void {
   response.useChunkedEncodingByDefault = false;
   if (!/(?:^|[\s,])keep-alive(?:$|[\s,])/i.test(request.headers.connection ?? '')) {
     response.shouldKeepAlive = false;

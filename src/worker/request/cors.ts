@@ -1,6 +1,6 @@
 // What a browser must be told so that pages of listed origins may call, and nobody else's (Fetch, section 3.2, CORS protocol).
 // Pure. Must not know who is refused: that is the guard's.
-import type { IncomingHttpHeaders } from 'node:http';
+import type { RequestHeaders } from '../http/request.ts';
 
 /** One section's answer to browsers. */
 export type Cors = {
@@ -9,7 +9,7 @@ export type Cors = {
   /** Headers of the answer to a preflight of a listed origin; null: it is none. */
   readonly preflight: (
     method: string | undefined,
-    headers: IncomingHttpHeaders,
+    headers: RequestHeaders,
   ) => readonly string[] | null;
 };
 

@@ -1,17 +1,19 @@
 // Passes a request on to the worker that must answer it, at that worker's unix socket, and its reply back to the client.
 // Must not know why it is that worker's to answer, nor what the request says.
+
 import type { IncomingMessage } from 'node:http';
 import { shortenPath } from '../../shared/process/socket-paths.ts';
 import { request as sendRequest } from '../http/node-internals.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, resetConnection } from '../http/reply.ts';
+import type { IncomingRequest } from '../http/request.ts';
 import { StallWatch } from '../http/slow-readers.ts';
 import type { Origin } from '../observe/observation.ts';
 import { formatOrigin, originHeader } from './origin.ts';
 
 /** What is passed on. */
 export type Forwarded = {
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   readonly body: Buffer;
   readonly requestId: string;
   readonly origin: Origin;

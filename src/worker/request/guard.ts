@@ -1,9 +1,9 @@
 // Who may ask: the host they call us by, the browser page behind them, their token.
 // Pure but for nothing; must not know routes beyond "open to everybody or not".
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
+import type { RequestHeaders } from '../http/request.ts';
 import { parseBasic } from './basic-credentials.ts';
 import { bearerToken } from './credential.ts';
 
@@ -16,7 +16,7 @@ export type Visitor = {
 };
 
 /** Refuses or lets pass (null). */
-export type Guard = (visitor: Visitor, headers: IncomingHttpHeaders) => Failure | null;
+export type Guard = (visitor: Visitor, headers: RequestHeaders) => Failure | null;
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
@@ -70,7 +70,7 @@ export function createPageGuard(settings: GuardSettings): Guard {
 }
 
 /** Forms that are sent name the origin that they come from; links do not. */
-function isFollowedLink(headers: IncomingHttpHeaders): boolean {
+function isFollowedLink(headers: RequestHeaders): boolean {
   return (
     headers['sec-fetch-mode'] === 'navigate' &&
     headers['sec-fetch-dest'] === 'document' &&
@@ -80,13 +80,13 @@ function isFollowedLink(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-function isWebSocket(headers: IncomingHttpHeaders): boolean {
+function isWebSocket(headers: RequestHeaders): boolean {
   if (headers.upgrade === undefined) return headers['sec-fetch-mode'] === 'websocket';
   return /websocket/i.test(headers.upgrade);
 }
 
 /** Browsers tell mode and destination where the connection is one that they trust. */
-function isFetch(headers: IncomingHttpHeaders): boolean {
+function isFetch(headers: RequestHeaders): boolean {
   return (
     (headers['sec-fetch-mode'] ?? 'cors') === 'cors' &&
     (headers['sec-fetch-dest'] ?? 'empty') === 'empty' &&

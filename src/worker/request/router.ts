@@ -1,10 +1,15 @@
 // Finds who answers a request in a table, once it is known that its sender may ask.
 // Must not know what stands in the table, nor how anything is answered.
-import type { IncomingMessage } from 'node:http';
+
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, type RenderFailure, refusal } from '../failure/failure.ts';
 import { endWithFault, type OutgoingReply, sendFailure } from '../http/reply.ts';
-import { announcesBody, createHeadReader, type RequestHead } from '../http/request.ts';
+import {
+  announcesBody,
+  createHeadReader,
+  type IncomingRequest,
+  type RequestHead,
+} from '../http/request.ts';
 import type { RequestHandler } from '../http/server.ts';
 import {
   type Endpoint,
@@ -26,7 +31,7 @@ import { readOrigin } from './origin.ts';
 
 /** Answers a request whose method is one of its route's. The record's id is to be repeated in the reply. */
 export type Handler = (
-  request: IncomingMessage,
+  request: IncomingRequest,
   response: OutgoingReply,
   head: RequestHead,
   record: RequestRecord,
@@ -180,7 +185,7 @@ function createRouteFinder(routes: readonly Route[]): (path: string) => Route | 
 
 /** A request with its line of the table, if there is one. */
 type Routed = {
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   readonly response: OutgoingReply;
   readonly record: RequestRecord;
   readonly route: Route | undefined;
@@ -192,7 +197,7 @@ function otherMethod({ path, methods }: Route): Failure {
 }
 
 function refuse(
-  request: IncomingMessage,
+  request: IncomingRequest,
   response: OutgoingReply,
   requestId: string,
   failure: Failure,

@@ -8,21 +8,21 @@ import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../src/worker/http/peers.ts';
 import { readBody } from '../../../src/worker/http/request.ts';
-import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
+import { HttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
 
 const host = 'Host: localhost\r\n';
 
-const mostHeldBytes = 8 * 1024 ** 2;
+const maxBufferedBytes = 8 * 1024 ** 2;
 const requestBytes = 128 * 1024;
 
 /** A server of its own, in this process: what is held can be counted. */
 async function serve(handle: RequestHandler) {
-  const http = createHttpServer(
+  const http = new HttpServer(
     {
       maxUrlBytes: requestBytes,
-      mostHeldBytes,
+      maxBufferedBytes,
       keepaliveTimeoutMs: 60_000,
       connections: { served: 2000, reserved: 16 },
       timeouts: clientTimeouts,
@@ -34,7 +34,7 @@ async function serve(handle: RequestHandler) {
   );
   http.server.listen(0, '127.0.0.1', 4096);
   await once(http.server, 'listening');
-  return { ...http, port: (http.server.address() as AddressInfo).port };
+  return { http, port: (http.server.address() as AddressInfo).port };
 }
 
 for (const [what, start] of [
@@ -65,14 +65,14 @@ for (const [what, start] of [
           () => {},
         );
       await eventually('some were refused', () => refused > 70);
-      assert.ok(server.heldBytes() <= mostHeldBytes, `${server.heldBytes()}`);
+      assert.ok(server.http.bufferedBytes <= maxBufferedBytes, `${server.http.bufferedBytes}`);
       const { status } = await exchange(server.port, `GET /ok HTTP/1.1\r\n${host}\r\n`);
       assert.equal(status, 200);
       for (const hoarder of hoarders) hoarder.socket.destroy();
-      await eventually('nothing is held', () => server.heldBytes() === 0);
+      await eventually('nothing is held', () => server.http.bufferedBytes === 0);
     } finally {
-      server.destroyConnections();
-      server.server.close();
+      server.http.destroyConnections();
+      server.http.server.close();
     }
   });
 }
@@ -84,16 +84,16 @@ test('a body that is not read any more counts for nothing, and the connection go
   });
   try {
     const client = await openRaw(server.port);
-    const bytes = 2 * mostHeldBytes;
+    const bytes = 2 * maxBufferedBytes;
     client.send(`PUT /db HTTP/1.1\r\n${host}Content-Length: ${bytes}\r\n\r\n`);
     assert.equal(String((await client.reply()).body), 'PUT');
     client.send(Buffer.alloc(bytes));
     client.send(`GET /ok HTTP/1.1\r\n${host}\r\n`);
     assert.equal(String((await client.reply()).body), 'GET');
-    assert.equal(server.heldBytes(), 0);
+    assert.equal(server.http.bufferedBytes, 0);
     client.socket.destroy();
   } finally {
-    server.destroyConnections();
-    server.server.close();
+    server.http.destroyConnections();
+    server.http.server.close();
   }
 });

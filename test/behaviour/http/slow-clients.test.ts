@@ -8,7 +8,7 @@ import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../src/worker/http/peers.ts';
 import { readBody } from '../../../src/worker/http/request.ts';
-import { createHttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
+import { HttpServer, type RequestHandler } from '../../../src/worker/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';
 
@@ -55,7 +55,7 @@ async function serve(
   const connections = { served, reserved: 16 };
   const settings = {
     maxUrlBytes: 1_000_000,
-    mostHeldBytes: 64 * 1024 ** 2,
+    maxBufferedBytes: 64 * 1024 ** 2,
     keepaliveTimeoutMs,
     tls: null,
     connections,
@@ -66,7 +66,7 @@ async function serve(
     handle(...request);
     return nobody;
   };
-  const http = createHttpServer(settings, answering, allInternals);
+  const http = new HttpServer(settings, answering, allInternals);
   const accepted: Socket[] = [];
   http.server.on('connection', (socket: Socket) => accepted.push(socket));
   http.server.listen(0, '127.0.0.1', 4096);
@@ -75,7 +75,7 @@ async function serve(
     http.destroyConnections();
     http.server.close();
   });
-  return { ...http, accepted, port: (http.server.address() as AddressInfo).port };
+  return { http, accepted, port: (http.server.address() as AddressInfo).port };
 }
 
 /** A client that reads nothing and never closes by itself, not even when the other side does. */
@@ -176,9 +176,9 @@ describe('slow clients', { concurrency: true }, () => {
     const readBytes = () => server.accepted[0]?.bytesRead ?? 0;
     await eventually('nothing more is read', () => server.accepted[0]?.isPaused());
     assert.ok(readBytes() < 500_000, `${readBytes()}`);
-    assert.equal(server.inFlight(), 1);
+    assert.equal(server.http.inFlight, 1);
     finish();
-    await eventually('the next one is begun', () => server.inFlight() === 1);
+    await eventually('the next one is begun', () => server.http.inFlight === 1);
   });
 
   test('beyond the limit a connection is told from the others and does not last', async (t) => {
@@ -195,7 +195,7 @@ describe('slow clients', { concurrency: true }, () => {
     const silent = await openRaw(server.port);
     assert.equal(await silent.ended(), 'fin');
     silent.close();
-    assert.equal(server.connections().refused, 2);
+    assert.equal(server.http.connections.refused, 2);
     assert.equal(held.length, served);
   });
 });

@@ -1,7 +1,7 @@
 // The PlanetScale protocol: Execute runs one statement of a driver's, CreateSession gives it a session.
 // Must not know how statements are run, nor how transactions are held.
+
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import {
   decodeTransactionStatement,
@@ -10,6 +10,7 @@ import {
 import { createDriverHeads } from '../../encode/formats/driver.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
+import type { IncomingRequest } from '../../http/request.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
 import { parseBasic } from '../../request/basic-credentials.ts';
 import { Exchange } from '../../request/exchange.ts';
@@ -82,7 +83,7 @@ export function createDriverEndpoints(
 }
 
 /** Who it is says nothing of what it may do. */
-function noteUser({ headers }: IncomingMessage, record: RequestRecord): void {
+function noteUser({ headers }: IncomingRequest, record: RequestRecord): void {
   record.user = parseBasic(headers.authorization)?.user ?? null;
 }
 

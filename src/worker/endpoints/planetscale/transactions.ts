@@ -1,11 +1,12 @@
 // Transactions of drivers: begun, continued and ended as those of /v1/transaction are.
 // Must not know how they are held.
-import type { IncomingMessage } from 'node:http';
+
 import type { Isolation } from '../../../shared/sql/isolation.ts';
 import type { OpenStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
 import type { OutgoingReply } from '../../http/reply.ts';
+import type { IncomingRequest } from '../../http/request.ts';
 import type { RequestRecord } from '../../observe/observation.ts';
 import { credentialOf } from '../../request/credential.ts';
 import { Exchange } from '../../request/exchange.ts';
@@ -26,7 +27,7 @@ import { decideDriverThen, driverReadings } from './statement.ts';
 /** One request of a driver's that concerns a transaction. Whoever gets it answers it, through `replies`. */
 export type DriverCall = {
   readonly served: Served;
-  readonly request: IncomingMessage;
+  readonly request: IncomingRequest;
   readonly response: OutgoingReply;
   readonly record: RequestRecord;
   /** As it was read: another worker may have to be given it. */

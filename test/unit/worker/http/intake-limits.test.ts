@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { HeldBytes, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+import { BufferedInput, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const mostBytes = 16 * 1024;
 
@@ -22,7 +22,7 @@ function answerTo(headerBytes: number, cutAt: number | null): string {
     },
     setReading: () => {},
   };
-  const intake = new Intake(events, new HeldBytes(1 << 20), 1 << 20);
+  const intake = new Intake(events, new BufferedInput(1 << 20), 1 << 20);
   const field = '\r\nX: ';
   const head = `GET / HTTP/1.1${field}${'x'.repeat(headerBytes - field.length)}\r\n\r\n`;
   const bytes = Buffer.from(head);

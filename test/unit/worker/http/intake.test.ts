@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import test from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { HeldBytes, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
+import { BufferedInput, Intake, type IntakeEvents } from '../../../../src/worker/http/intake.ts';
 
 const mebibyte = 1024 ** 2;
 const events: IntakeEvents = {
@@ -25,7 +25,7 @@ function arrayBytes(): number {
 }
 
 test('the first byte behind a long request keeps no memory of that request', () => {
-  const held = new HeldBytes(64 * mebibyte);
+  const held = new BufferedInput(64 * mebibyte);
   const before = arrayBytes();
   const intakes = Array.from({ length: 20 }, () => {
     const intake = new Intake(events, held, mebibyte);

@@ -2,19 +2,21 @@
 // Must not know routes or SQL.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../../src/worker/http/peers.ts';
-import { createHttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
+import type { OutgoingReply } from '../../../../src/worker/http/reply.ts';
+import type { IncomingRequest } from '../../../../src/worker/http/request.ts';
+import { HttpServer, type RequestHandler } from '../../../../src/worker/http/server.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
 
 const settings = {
   maxUrlBytes: 1000,
-  mostHeldBytes: 64 * 1024 ** 2,
+  maxBufferedBytes: 64 * 1024 ** 2,
   keepaliveTimeoutMs: 1000,
   connections: { served: 10, reserved: 1 },
   timeouts: clientTimeouts,
@@ -27,12 +29,12 @@ for (const [when, event] of [
   ['after its connection has ended', 'close'],
 ] as const) {
   test(`a request that is read ${when} is not run`, async (t) => {
-    const handled: IncomingMessage[] = [];
+    const handled: IncomingRequest[] = [];
     const take: RequestHandler = (request) => {
       handled.push(request);
       return { requestId: 'none', closed: () => {} };
     };
-    const http = createHttpServer(settings, take, allInternals);
+    const http = new HttpServer(settings, take, allInternals);
     t.after(() => http.server.close());
     http.server.listen(0, '127.0.0.1');
     await once(http.server, 'listening');
@@ -55,8 +57,8 @@ for (const [when, event] of [
 }
 
 test('a stop does not wait for a client whose request came after it, its body in one piece', async (t) => {
-  const replies: ServerResponse[] = [];
-  const http = createHttpServer(
+  const replies: OutgoingReply[] = [];
+  const http = new HttpServer(
     { ...settings, keepaliveTimeoutMs: 60_000 },
     (_request, response) => {
       replies.push(response);
@@ -99,7 +101,7 @@ test('a stop does not wait for a connection on which nothing has come, and answe
 }, async () => {
   const hour = 3_600_000;
   const timeouts = { ...clientTimeouts, headersMs: hour, requestMs: hour };
-  const http = createHttpServer(
+  const http = new HttpServer(
     { ...settings, timeouts, keepaliveTimeoutMs: hour },
     (_request, response) => {
       response.end('answered');

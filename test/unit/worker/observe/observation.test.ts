@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'node:test';
-import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
+import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
 import { RequestRecord, type Told } from '../../../../src/worker/observe/observation.ts';
 
 const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
@@ -13,7 +13,7 @@ function begin() {
   let times = 0;
   const request = new IncomingMessage(new Socket());
   const head = { requestId: 'a', endpoint: 'db', path: '/db', trace: null, origin: null } as const;
-  const record = new RequestRecord(request, new OutgoingReply(request), head, {
+  const record = new RequestRecord(request, new NodeReply(request), head, {
     namesClients: false,
     observe: ({ kind }) => {
       if (kind === 'request over') times += 1;

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { createServer as createHttpServer } from '../../../../src/worker/http/node-internals.ts';
+import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
 import { Peers } from '../../../../src/worker/http/peers.ts';
-import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
 import { forwardRequest } from '../../../../src/worker/request/forward.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/http.ts';
@@ -28,7 +28,7 @@ test('headers of one name are all passed back, and stand once where both workers
   const other = createServer((socket) => {
     socket.end(`${head}Content-Length: 0\r\nConnection: close\r\n\r\n`);
   }).listen(path);
-  const server = createHttpServer({ ServerResponse: OutgoingReply }, (request, response) => {
+  const server = createHttpServer({ ServerResponse: NodeReply }, (request, response) => {
     response.addHeaders(['Vary', 'Origin', 'X-Here', 'there']);
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
@@ -62,7 +62,7 @@ test('a client that takes nothing of what is passed back is given up', async (t)
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`);
     socket.write(Buffer.alloc(length));
   }).listen(path);
-  const server = createHttpServer({ ServerResponse: OutgoingReply }, (request, response) => {
+  const server = createHttpServer({ ServerResponse: NodeReply }, (request, response) => {
     const forwarded = { request, body: Buffer.alloc(0), requestId: 'a', origin, timeoutMs: 60_000 };
     const unanswered = () => assert.fail('it has an answer');
     response.on('close', () => response.attended?.closed());

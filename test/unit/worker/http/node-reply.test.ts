@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { OutgoingReply } from '../../../../src/worker/http/reply.ts';
+import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
 import { exchange, openRaw, type RawReply } from '../../../support/http.ts';
 
 const headers = [
@@ -20,7 +20,7 @@ const head = 'Content-Type: text/plain\r\nX-Request-ID: a/b\r\nContent-Length: 5
 const more = ['Vary', 'Origin', 'X-Colon', 'a: b'] as const;
 const body = 'h\u00e9llo';
 
-type Serve = (reply: OutgoingReply) => void;
+type Serve = (reply: NodeReply) => void;
 const ways: Readonly<Record<string, Serve>> = {
   '/node': (reply) => {
     reply.writeHead(200, [...headers]);
@@ -42,10 +42,10 @@ const ways: Readonly<Record<string, Serve>> = {
   },
 };
 
-async function serve(): Promise<{ port: number; replies: OutgoingReply[]; close: () => void }> {
-  const replies: OutgoingReply[] = [];
-  const server = createServer({ ServerResponse: OutgoingReply, keepAliveTimeout: 7_000 });
-  server.on('request', ({ url }: IncomingMessage, reply: OutgoingReply) => {
+async function serve(): Promise<{ port: number; replies: NodeReply[]; close: () => void }> {
+  const replies: NodeReply[] = [];
+  const server = createServer({ ServerResponse: NodeReply, keepAliveTimeout: 7_000 });
+  server.on('request', ({ url }: IncomingMessage, reply: NodeReply) => {
     replies.push(reply);
     ways[url ?? '']?.(reply);
   });
