@@ -76,7 +76,7 @@ export class ServedSection implements Served {
       sectionJson: asciiJson(section.config.section),
       holdBytes,
       retryAfterSeconds: () => section.leading.retryAfterSeconds,
-      mostStatementBytes: () => section.leading.mostStatementBytes,
+      mostStatementBytes: () => section.leading.maxStatementBytes,
       stalledReaders: createStalledReaders(section.all, onGivenUp, log),
       observe: (observation) => {
         if (observation.kind === 'statements over') {

@@ -38,9 +38,9 @@ export const outcomeMutations: readonly Mutation[] = [
   {
     name: 'kill-not-confirmed',
     promise: 'a session is used again only after a KILL that its server confirmed',
-    file: 'src/worker/servers/pool/kill.ts',
+    file: 'src/worker/servers/pool/control.ts',
     before: 'const isUsable = killed && !connection.isLost;',
     after: 'const isUsable = !connection.isLost;',
-    tests: ['test/unit/worker/servers/pool/kill.test.ts'],
+    tests: ['test/unit/worker/servers/pool/control-kill.test.ts'],
   },
 ];

@@ -29,18 +29,18 @@ export const processMutations: readonly Mutation[] = [
   {
     name: 'killed-session-clean',
     promise: 'a session is reset after a KILL',
-    file: 'src/worker/servers/pool/kill.ts',
+    file: 'src/worker/servers/pool/control.ts',
     before: "pool.release(session, 'unclean', Math.max",
     after: "pool.release(session, 'clean', Math.max",
-    tests: ['test/unit/worker/servers/pool/kill.test.ts'],
+    tests: ['test/unit/worker/servers/pool/control-kill.test.ts'],
   },
   {
     name: 'killed-once',
     promise: 'a KILL that came between two statements of a request is sent again',
-    file: 'src/worker/servers/pool/kill.ts',
+    file: 'src/worker/servers/pool/control.ts',
     before: '} while (killed && !hasEnded && !connection.isLost);',
     after: '} while (connection.isLost && !hasEnded);',
-    tests: ['test/unit/worker/servers/pool/kill.test.ts'],
+    tests: ['test/unit/worker/servers/pool/control-kill.test.ts'],
   },
   {
     name: 'hung-after-nine-pings',

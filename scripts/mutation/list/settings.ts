@@ -69,9 +69,9 @@ export const settingMutations: readonly Mutation[] = [
   {
     name: 'queue-one-too-many',
     promise: 'no more requests wait than the queue has places',
-    file: 'src/worker/servers/pool/admission.ts',
+    file: 'src/worker/servers/pool/queue.ts',
     before: 'if (this.waiting >= this.#places()) return false;',
     after: 'if (this.waiting > this.#places()) return false;',
-    tests: ['test/unit/worker/servers/pool/admission.test.ts'],
+    tests: ['test/unit/worker/servers/pool/queue-admission.test.ts'],
   },
 ];

@@ -10,8 +10,8 @@ import type { Outcome } from '../failure/failure.ts';
 import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { Witness } from '../servers/consistency/witness.ts';
+import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
-import type { Refusal, Waiter, WaitLimit } from '../servers/pool/waiter.ts';
 import {
   type Break,
   describeBreak,
@@ -323,7 +323,7 @@ export class BatchRun implements Execution, Waiter {
     if (!this.#isUnder('preparing')) return null;
     if (whyNot !== null) return whyNot;
     const insertion = this.#attempt?.entry.insertion ?? null;
-    const texts = writeTexts(this.#batch, this.#savepoint, session.mostTextBytes, insertion);
+    const texts = writeTexts(this.#batch, this.#savepoint, session.maxTextBytes, insertion);
     for (let retries = 0; ; ) {
       this.#enter('working');
       const broken = (await this.#work(texts)) ?? (await this.#finish());

@@ -2,7 +2,7 @@
 // Must not know how it is sent, nor what becomes of it.
 import { performance } from 'node:perf_hooks';
 import { runTogether, statementCommand } from '../../shared/mysql/commands.ts';
-import { proveAlive } from '../servers/pool/bounded.ts';
+import { proveAlive } from '../servers/pool/connecting.ts';
 import type { Pool } from '../servers/pool/pool.ts';
 import { type Session, staleAfterMs } from '../servers/pool/session.ts';
 import type { Statement } from './work.ts';

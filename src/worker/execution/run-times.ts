@@ -1,7 +1,7 @@
 // How long a request's statements have waited, also for a connection to be opened, and how long MySQL has had them.
 // Must not know for what they wait.
 import { performance } from 'node:perf_hooks';
-import type { WaitLimit } from '../servers/pool/waiter.ts';
+import type { WaitLimit } from '../servers/pool/queue.ts';
 
 /** What goes on: they wait for MySQL, MySQL has them, or neither. */
 export type Activity = 'waiting' | 'working' | 'over';

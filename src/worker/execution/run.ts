@@ -10,10 +10,10 @@ import type { ServerFailure } from '../failure/failure.ts';
 import { type Arrival, nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { Witness } from '../servers/consistency/witness.ts';
-import { killRunning, killTimeoutMs } from '../servers/pool/kill.ts';
-import { isTooLarge, packetTooLarge } from '../servers/pool/packet-limit.ts';
+import { killRunning, killTimeoutMs } from '../servers/pool/control.ts';
+import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
-import type { Refusal, Waiter, WaitLimit } from '../servers/pool/waiter.ts';
+import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
 import type {
   Answer,
   Execution,

@@ -3,9 +3,9 @@
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Control } from '../servers/pool/control.ts';
-import { killStatement, killTimeoutMs } from '../servers/pool/kill.ts';
-import { isTooLarge, packetTooLarge } from '../servers/pool/packet-limit.ts';
+import { killStatement, killTimeoutMs } from '../servers/pool/control.ts';
 import type { Session } from '../servers/pool/session.ts';
+import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
 import { hasLeftSomething } from './session-questions.ts';
 
 /** What became of one text. */

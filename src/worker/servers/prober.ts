@@ -1,18 +1,15 @@
 // Looks at one candidate again and again, on a connection of its own, and tells what it saw or why it saw nothing.
 // Must not know the other candidates, nor what follows.
 import { performance } from 'node:perf_hooks';
-import { setImmediate as turn } from 'node:timers/promises';
 import { quit } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { askView, prepareQuestions, type Questions } from '../../shared/servers/ask-view.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
-import { prepare } from './pool/bounded.ts';
+import { prepare, within } from './pool/connecting.ts';
 
 /** Connecting, if need be, and all answers. */
 const boundMs = 1_000;
-/** A timer that comes so late tells of this process, not of the server: it has one turn more. */
-const lateMs = 200;
 /** Two looks have a pause of so much at least, however often somebody asks for one. */
 const leastPauseMs = 50;
 
@@ -81,7 +78,10 @@ export class Prober {
   async #probe(): Promise<void> {
     this.#isProbing = true;
     this.#isWanted = false;
-    const look = await this.#lookWithin(boundMs).catch(describeConnectFailure);
+    const work = (signal: AbortSignal) => this.#look(signal);
+    const look = await within(this.#closing.signal, boundMs, 'no answer', work).catch(
+      describeConnectFailure,
+    );
     const isSeen = 'askedAt' in look;
     if (!isSeen || this.#isOutdated) this.#drop();
     this.#isOutdated = false;
@@ -91,26 +91,6 @@ export class Prober {
     this.#lastAt = performance.now();
     this.#isProbing = false;
     this.#probeIn(this.#isWanted ? leastPauseMs : this.#events.intervalMs);
-  }
-
-  async #lookWithin(ms: number): Promise<ServerView> {
-    const bound = new AbortController();
-    const end = () => bound.abort(this.#closing.signal.reason);
-    const dueAt = performance.now() + ms;
-    const timer = setTimeout(async () => {
-      if (performance.now() - dueAt > lateMs) await turn();
-      bound.abort(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }));
-    }, ms);
-    this.#closing.signal.addEventListener('abort', end, { once: true });
-    try {
-      if (this.#closing.signal.aborted) end();
-      return await this.#look(bound.signal);
-    } catch (error) {
-      throw bound.signal.aborted ? bound.signal.reason : error;
-    } finally {
-      clearTimeout(timer);
-      this.#closing.signal.removeEventListener('abort', end);
-    }
   }
 
   async #look(signal: AbortSignal): Promise<ServerView> {

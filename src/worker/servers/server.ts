@@ -1,4 +1,5 @@
 // One server of a section as a worker uses it: its pool, control connection, readiness probe and catalogue.
+import { constants } from 'node:buffer';
 import { performance } from 'node:perf_hooks';
 import { type Candidate, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -11,15 +12,14 @@ import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
 import { Consistency, type ServerPart } from './consistency/consistency.ts';
-import { prepare } from './pool/bounded.ts';
+import { prepare } from './pool/connecting.ts';
 import { Control, type ControlObservations } from './pool/control.ts';
 import { DrainRate } from './pool/drain-rate.ts';
-import { fetchCommandLimit, mostTextBytes, PacketLimit } from './pool/packet-limit.ts';
 import { Pool, type PoolObservations } from './pool/pool.ts';
 import { Reachability } from './pool/reachability.ts';
 import { Readiness } from './pool/readiness.ts';
 import { ReservedSessions } from './pool/reserved-sessions.ts';
-import { prepareSession, type Session } from './pool/session.ts';
+import { fetchCommandLimit, maxTextBytes, prepareSession, type Session } from './pool/session.ts';
 
 /** What a server needs of its worker. */
 export type ServerSurroundings = {
@@ -54,6 +54,9 @@ export type ServerObservations = {
   readonly control: ControlObservations;
 };
 
+/** With MariaDB's default of max_allowed_packet; MySQL's is four times that. */
+const usualTextBytes = maxTextBytes(16 * 1024 * 1024, { hasQueryAttributes: true });
+
 /** A server. Its owner starts it, and must close it. */
 export class Server {
   /** Its name in logs and metrics. */
@@ -70,7 +73,7 @@ export class Server {
   readonly #accepts: Accepts | null;
   readonly #arena: Buffer;
   readonly #reachability: Reachability;
-  readonly #packetLimit = new PacketLimit();
+  #maxTextBytes = usualTextBytes;
   readonly #log: Log;
   #isWarned = false;
   readonly #drainRate = new DrainRate(performance.now());
@@ -121,9 +124,9 @@ export class Server {
     this.control.start();
   }
 
-  /** How long a statement may become by its parameters, in bytes. */
-  get mostStatementBytes(): number {
-    return this.#packetLimit.mostStatementBytes;
+  /** The longest statement that the server takes, with its parameters, in bytes: as the latest connection was told. */
+  get maxStatementBytes(): number {
+    return Math.min(this.#maxTextBytes, constants.MAX_STRING_LENGTH);
   }
 
   /** When those who wait for a session will have had one. */
@@ -177,7 +180,7 @@ export class Server {
       session.connection.destroy(error);
       throw error;
     }
-    this.#packetLimit.note(session.mostTextBytes);
+    this.#maxTextBytes = session.maxTextBytes;
     return session;
   }
 
@@ -185,7 +188,7 @@ export class Server {
   async #openControl(signal: AbortSignal) {
     const connection = await this.connect(signal);
     const limitBytes = await prepare(connection, signal, () => fetchCommandLimit(connection));
-    this.#packetLimit.note(mostTextBytes(limitBytes, connection));
+    this.#maxTextBytes = maxTextBytes(limitBytes, connection);
     if (connection.isRemembered) this.#warnOfRememberedLogin();
     return connection;
   }

@@ -5,7 +5,7 @@ import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import { covers } from './consistency/coverage.ts';
 import type { Token } from './consistency/token.ts';
-import { Admission } from './pool/admission.ts';
+import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
 import { type Accepts, Server, type ServerSurroundings } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';

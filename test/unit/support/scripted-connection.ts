@@ -100,7 +100,7 @@ export function createScriptedSession(
     connection,
     identity,
     commandLimitBytes: 1 << 20,
-    mostTextBytes: 1 << 20,
+    maxTextBytes: 1 << 20,
     isFresh: true,
     aliveAt: performance.now(),
     onLost: null,

@@ -6,8 +6,8 @@ import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
+import type { Waiter } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
-import type { Waiter } from '../../servers/pool/waiter.ts';
 import { utcTime } from './ledger-entry.ts';
 
 /** Keys outlive their time by a tenth of it at most, and by a minute. */

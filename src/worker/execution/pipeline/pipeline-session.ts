@@ -4,8 +4,8 @@ import { firstRowCommand, runTogether, statementCommand } from '../../../shared/
 import type { Command } from '../../../shared/mysql/connection.ts';
 import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Consistency } from '../../servers/consistency/consistency.ts';
+import type { WaitLimit } from '../../servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
-import type { WaitLimit } from '../../servers/pool/waiter.ts';
 
 /** So many are written together: behind a slow one they cannot be called back. */
 export const maxTogether = 32;
@@ -107,7 +107,7 @@ export class PipelineSession {
   /** Whether it is short enough, for the pipeline and for the server. */
   #takes(sqlLength: number): boolean {
     const maxBytes = sqlLength * maxBytesPerCharacter;
-    return sqlLength <= longestPipelined && maxBytes <= this.session.mostTextBytes;
+    return sqlLength <= longestPipelined && maxBytes <= this.session.maxTextBytes;
   }
 
   /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */

@@ -5,9 +5,9 @@ import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultSink } from '../../../shared/mysql/query.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
-import { Relief } from '../../servers/pool/relief.ts';
+import type { WaitLimit } from '../../servers/pool/queue.ts';
+import { LateCheck } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
-import type { WaitLimit } from '../../servers/pool/waiter.ts';
 import type { Server } from '../../servers/server.ts';
 import {
   heldUpMs,
@@ -87,7 +87,7 @@ export class Pipeline {
     isFull: () => this.#sessions.every((place) => !place.isDue || place.isFull),
     write: () => this.#writeDue(),
   });
-  readonly #relief = new Relief(
+  readonly #lateCheck = new LateCheck(
     heldUpMs,
     () => this.#countWaiting() > 0,
     () => this.#relieve(),
@@ -126,7 +126,7 @@ export class Pipeline {
     this.#statements += 1;
     place.add(statement);
     if (place.isDue) this.#batcher.begin();
-    else this.#relief.begin();
+    else this.#lateCheck.begin();
   }
 
   #countDue(): number {
@@ -138,7 +138,7 @@ export class Pipeline {
   #writeDue(): void {
     const now = performance.now();
     for (const place of [...this.#sessions]) place.flush(now);
-    this.#relief.begin();
+    this.#lateCheck.begin();
   }
 
   #countWaiting(): number {
@@ -207,7 +207,7 @@ export class Pipeline {
   /** Gives all sessions back as they become idle. */
   close(): void {
     this.#isClosed = true;
-    this.#relief.end();
+    this.#lateCheck.end();
     for (const place of [...this.#sessions]) this.#retire(place);
     this.#stopLookingIfEmpty();
   }

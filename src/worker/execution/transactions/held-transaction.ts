@@ -4,7 +4,7 @@ import { ping } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Seen } from '../../servers/consistency/consistency.ts';
 import type { Session } from '../../servers/pool/session.ts';
-import { pingEveryMs } from '../../servers/pool/transaction-bound.ts';
+import { pingEveryMs } from '../../servers/pool/session.ts';
 import type { Routed } from '../../servers/servers.ts';
 import type { RunContext, RunEnd } from '../execution.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';

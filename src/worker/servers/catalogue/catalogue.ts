@@ -8,8 +8,8 @@ import { isSameServer, type ServerIdentity } from '../../../shared/mysql/identit
 import type { Log } from '../../../shared/process/log.ts';
 import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../../shared/sql/vocabulary.ts';
 import type { Pool } from '../pool/pool.ts';
+import type { Refusal } from '../pool/queue.ts';
 import type { Session } from '../pool/session.ts';
-import type { Refusal } from '../pool/waiter.ts';
 import { readObjects } from './read-objects.ts';
 import type { StoredObjects } from './stored-objects.ts';
 

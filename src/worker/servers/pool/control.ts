@@ -1,6 +1,7 @@
-// The control connection: opened before it is needed, it kills statements on the pool's connections.
-// Must not know requests. A KILL must never hit a stranger: see the conditions in `whyNot`.
+// The control connection: opened before it is needed, it kills statements on the pool's connections. A KILL must never hit the statement of
+// another client: see the conditions in `whyNot`.
 import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fetchRows, ping, quit, RefusedError } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import {
@@ -9,23 +10,24 @@ import {
   type LostSession,
   type ServerIdentity,
 } from '../../../shared/mysql/identity.ts';
+import type { QueryCommand } from '../../../shared/mysql/query.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { Backoff } from './backoff.ts';
-import { openWithin, prepare } from './bounded.ts';
-import { describeLoss } from './describe-loss.ts';
-import type { Reachability } from './reachability.ts';
+import { Backoff, openWithin, prepare } from './connecting.ts';
+import type { Pool } from './pool.ts';
+import { describeLoss, type Reachability } from './reachability.ts';
+import type { Session } from './session.ts';
 
 const pingIntervalMs = 5_000;
 const answerTimeoutMs = 1_000;
-/** More sessions are not remembered to be ended. */
-const mostLost = 1_000;
+/** At most this many lost sessions are remembered, to be ended later. */
+const maxLost = 1_000;
 
 /** What the control connection has done. */
 export type ControlObservations = {
   connected: boolean;
   killsOk: number;
   killsFailed: number;
-  /** Statements that were given up without a KILL and may still run. */
+  /** Statements that were abandoned without a KILL and may still run. */
   runningOn: number;
 };
 
@@ -59,7 +61,7 @@ export class Control {
     reachability.join('control', () => this.#wake());
   }
 
-  /** Opens the connection and keeps it open; again and again, with a growing delay, while it cannot. */
+  /** Opens the connection and keeps it open. While that fails, it tries again with growing pauses. */
   start(): void {
     void this.#open();
   }
@@ -71,8 +73,8 @@ export class Control {
   }
 
   /**
-   * Kills what runs on `target`. Only while the target's socket is open and both connections saw the
-   * same server: thread ids repeat elsewhere and after a restart.
+   * Kills the statement on `target`, if the target's socket is open and both connections are to the same run of the same server: thread ids
+   * repeat elsewhere and after a restart.
    * @returns whether the server confirmed the KILL; never rejects
    */
   async kill(target: Connection, identity: ServerIdentity): Promise<boolean> {
@@ -94,7 +96,7 @@ export class Control {
     return killed;
   }
 
-  /** Why a KILL might hit nobody, or a stranger; null: it would not. */
+  /** Why a KILL might hit another client, or cannot be sent; null: it may be sent. */
   #whyNot(target: Connection, identity: ServerIdentity): string | null {
     if (this.#connection === null || this.#connection.isLost || this.#identity === null) {
       return 'there is no control connection';
@@ -105,7 +107,7 @@ export class Control {
       : 'the control connection is to another server';
   }
 
-  /** Asks something of the server beside a session on it, within a second; null: it could not be asked. Never rejects. */
+  /** Asks the server of a session something beside the session, within a second; null: there was no answer. Never rejects. */
   async ask<Answer>(
     identity: ServerIdentity,
     work: (connection: Connection) => Promise<Answer>,
@@ -118,16 +120,16 @@ export class Control {
   }
 
   /**
-   * Ends what is left of a session whose connection is gone, now or when the same server is reached again: until the server
-   * notices by itself, it holds its locks. Numbers of connections are not given twice in one run of a server.
+   * Ends what is left of a session whose connection is lost, now or when the same server is reached again. Until the server notices the
+   * loss by itself, the session holds its locks. A server does not reuse a thread id before it restarts.
    */
   endLost({ threadId, identity }: LostSession): void {
-    if (this.#lost.size >= mostLost) return;
+    if (this.#lost.size >= maxLost) return;
     this.#lost.set(threadId, identity);
     if (this.#connection !== null) void this.#endAllLost(this.#connection);
   }
 
-  /** Notes a statement that was given up without a confirmed KILL, until the server no longer lists it. */
+  /** Notes a statement that was abandoned without a confirmed KILL, until the server no longer lists it. */
   noteRunningOn(threadId: number, identity: ServerIdentity): void {
     this.#runningOn.set(threadId, identity);
     this.observations.runningOn = this.#runningOn.size;
@@ -156,7 +158,7 @@ export class Control {
     }
   }
 
-  /** Those of another server wait until it is reached; those of another run of this one have ended with it. */
+  /** Lost sessions of another server wait until it is reached. Those of an earlier run of this server ended with it. */
   async #endAllLost(connection: Connection): Promise<void> {
     for (const [threadId, identity] of this.#lost) {
       if (connection.isLost || this.#identity === null) return;
@@ -188,7 +190,7 @@ export class Control {
     void this.#open();
   }
 
-  /** The database has been reached by somebody else. */
+  /** Another part of the worker has reached the database. */
   #wake(): void {
     if (this.#connection !== null || this.#timer === null) return;
     clearTimeout(this.#timer);
@@ -199,7 +201,7 @@ export class Control {
     this.#timer = setTimeout(() => void this.#ping(), pingIntervalMs);
   }
 
-  /** Keeps the connection alive, and finds out when it is not. */
+  /** Keeps the connection alive, and detects that it is not. */
   async #ping(): Promise<void> {
     const connection = this.#connection;
     if (connection === null) return;
@@ -218,7 +220,7 @@ export class Control {
     this.observations.runningOn = this.#runningOn.size;
   }
 
-  /** Waits for an answer on the control connection; a late one costs the connection. */
+  /** Waits for an answer on the control connection. If it is late, the connection is destroyed. */
   async #within(connection: Connection, answer: Promise<unknown>): Promise<boolean> {
     const timer = setTimeout(
       () => connection.destroy(new Error('the control connection did not answer')),
@@ -240,7 +242,60 @@ function killSql(target: Connection): string {
   return `KILL QUERY ${target.threadId}`;
 }
 
-/** It has ended by itself. */
+/** The session has ended by itself. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof RefusedError)) throw error;
+}
+
+/** KILL's answer, the statement's answer and the reset together may take this long. */
+export const killTimeoutMs = 1_000;
+const repeatMs = 100;
+const unreferenced = { ref: false };
+
+/** Kills the statement on a granted session, and releases the session to be reset, or as broken. Never rejects. */
+export async function killRunning(
+  pool: Pool,
+  control: Control,
+  session: Session,
+  command: QueryCommand | null,
+): Promise<void> {
+  const givenUpAt = performance.now() + killTimeoutMs;
+  const answer = command?.discardResults() ?? Promise.resolve();
+  if (await killStatement(control, session, answer)) {
+    pool.release(session, 'unclean', Math.max(givenUpAt - performance.now(), 1));
+  } else {
+    pool.release(session, 'broken');
+  }
+}
+
+/**
+ * Kills the statement on a granted session. Resolves within `killTimeoutMs` to whether the session may be used again: only if KILL and the
+ * statement have both been answered, so that no KILL hits the next statement. When it waited for the statement's answer alone, 3 of 3,000
+ * next statements were hit. Never rejects.
+ * @param answer resolves when the statement's answer has ended, or the connection is lost
+ */
+export async function killStatement(
+  control: Control,
+  { connection, identity }: Session,
+  answer: Promise<unknown>,
+): Promise<boolean> {
+  const timer = setTimeout(
+    () => connection.destroy(new Error('the killed statement did not end')),
+    killTimeoutMs,
+  );
+  connection.resume();
+  let killed = false;
+  let hasEnded = false;
+  void answer.then(() => {
+    hasEnded = true;
+  });
+  do {
+    killed = await control.kill(connection, identity);
+    // A KILL that comes between two statements of a request hits neither, so it is sent again until the answer has come.
+    if (killed && !hasEnded) await Promise.race([answer, pause(repeatMs, undefined, unreferenced)]);
+  } while (killed && !hasEnded && !connection.isLost);
+  clearTimeout(timer);
+  const isUsable = killed && !connection.isLost;
+  if (!isUsable) control.noteRunningOn(connection.threadId, identity);
+  return isUsable;
 }

@@ -1,24 +1,16 @@
-// The worker's sessions and the bounded queue in front of them.
-// Must not know what a statement is, nor HTTP.
+// The worker's sessions on one server, and the bounded queue in front of them.
 import { performance } from 'node:perf_hooks';
 import { ping, quit } from '../../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { IndexedSet } from '../../indexed-set.ts';
-import { Admission } from './admission.ts';
-import { Backlog } from './backlog.ts';
-import { describeLoss } from './describe-loss.ts';
-import { Queue } from './queue.ts';
-import type { Reachability } from './reachability.ts';
-import type { ProbedPool } from './readiness.ts';
-import { Relief } from './relief.ts';
-import type { Session } from './session.ts';
-import { SessionResets } from './session-resets.ts';
+import { Backlog } from './drain-rate.ts';
+import { Admission, LateCheck, Queue, type Waiter, type WaitLimit } from './queue.ts';
+import { describeLoss, type Reachability } from './reachability.ts';
+import { needsPings, pingEveryMs, type Session } from './session.ts';
 import { type SessionEvents, SessionSource } from './session-source.ts';
-import { needsPings, pingEveryMs } from './transaction-bound.ts';
-import type { Verdict, Waiter, WaitLimit } from './waiter.ts';
 
-/** How often the pool looks for requests that have waited for too long. */
+/** How often the pool refuses requests that have waited for too long. */
 const lateCheckMs = 25;
 
 /** How many sessions, how many may wait for one, and where sessions come from. */
@@ -33,14 +25,17 @@ export type PoolSettings = {
   readonly onOpened: (session: Session) => void;
   /** Whether a session may still be lent: one that may not is closed. Null: all may. */
   readonly mayLend: ((session: Session) => boolean) | null;
-  /** Called whenever a session is given back, well or broken. */
+  /** Called whenever a session is released, broken or not. */
   readonly onRelease: () => void;
   readonly log: Log;
 };
 
+/** What the user of a session says about it: an `unclean` one is reset before it is lent again. */
+export type SessionVerdict = 'clean' | 'unclean' | 'broken';
+
 /** What the pool holds now, and what it has done so far. */
 export type PoolObservations = {
-  /** The most that there may be of all. */
+  /** The most sessions that there may be. */
   readonly size: number;
   readonly idle: number;
   readonly busy: number;
@@ -54,19 +49,17 @@ export type PoolObservations = {
 };
 
 /** A bounded pool. Sessions are opened when they are needed and then kept. */
-export class Pool implements SessionEvents, ProbedPool {
-  /** How many wait, for a session or for what somebody else will get from one. */
+export class Pool implements SessionEvents {
+  /** The requests that wait, for a session or for the result of another request. */
   readonly admission: Admission;
-  /** Who waits for a session. */
   readonly queue: Queue;
   readonly #settings: PoolSettings;
   readonly #source: SessionSource;
   readonly #idle: Session[] = [];
   readonly #busy = new IndexedSet<Session>();
   readonly #resetting = new IndexedSet<Session>();
-  readonly #resets: SessionResets;
-  /** Looks for requests that have waited for too long. */
-  readonly #relief: Relief;
+  readonly #resets = { resetsOk: 0, resetsFailed: 0 };
+  readonly #lateCheck: LateCheck;
   readonly #backlog: Backlog;
   readonly #pings: NodeJS.Timeout;
   #keepsIdle = true;
@@ -75,13 +68,12 @@ export class Pool implements SessionEvents, ProbedPool {
 
   constructor(settings: PoolSettings, reachability: Reachability) {
     this.#settings = settings;
-    // Waiting for a session that is just being opened does not count.
+    // A request does not count while a session is being opened for it.
     this.admission = new Admission(() => settings.queue + this.#source.connecting);
     this.queue = new Queue(this.admission);
     this.#source = new SessionSource(settings.open, this, reachability, settings.log);
-    this.#resets = new SessionResets(settings.log);
     this.#backlog = new Backlog(settings.maxWaitMs, settings.size);
-    this.#relief = new Relief(
+    this.#lateCheck = new LateCheck(
       lateCheckMs,
       () => this.queue.length > 0,
       () => this.refuseLate(performance.now()),
@@ -111,7 +103,7 @@ export class Pool implements SessionEvents, ProbedPool {
       connecting: this.#source.connecting,
       waiting: this.admission.waiting,
       ...this.#source.done,
-      ...this.#resets.done,
+      ...this.#resets,
     };
   }
 
@@ -121,8 +113,7 @@ export class Pool implements SessionEvents, ProbedPool {
   }
 
   /**
-   * Refuses requests that have waited for too long. Those for which a connection is being opened wait behind no other: for them
-   * `max_wait` alone counts.
+   * Refuses requests that have waited for too long. While a connection is being opened for a request, `max_wait` alone counts.
    * @param now performance.now
    */
   refuseLate(now: number): void {
@@ -146,7 +137,7 @@ export class Pool implements SessionEvents, ProbedPool {
     return leftMs <= 0 || this.#backlog.outlasts(ahead, leftMs, now);
   }
 
-  /** Asks for a session: granted at once, queued, or refused at once. */
+  /** Asks for a session: the waiter is granted one at once, queued, or refused at once. */
   request(waiter: Waiter): void {
     if (this.#isClosing) {
       waiter.refused('stopping');
@@ -163,19 +154,19 @@ export class Pool implements SessionEvents, ProbedPool {
       if (this.queue.length === 0) this.#backlog.begins(performance.now());
       this.queue.add(waiter);
       this.#openWhereNeeded();
-      this.#relief.begin();
-      if (waiter.isOwn === true || waiter.isRecovering === true || !this.admission.isOverfull)
-        return;
+      this.#lateCheck.begin();
+      const takesPlace = waiter.isOwn !== true && waiter.isRecovering !== true;
+      if (!takesPlace || !this.admission.isOverfull) return;
       this.queue.remove(waiter);
       waiter.refused('queue full');
     }
   }
 
   /**
-   * Takes a session back. Whoever was granted it must call this once.
+   * Takes a session back. The waiter that was granted it must call this once.
    * @param resetWithinMs the time that a reset may take; after it the connection is destroyed
    */
-  release(session: Session, verdict: Verdict, resetWithinMs?: number): void {
+  release(session: Session, verdict: SessionVerdict, resetWithinMs?: number): void {
     if (!this.#busy.delete(session)) return;
     this.#settings.onRelease();
     if (verdict === 'broken') session.connection.destroy(new Error('the connection was given up'));
@@ -184,24 +175,37 @@ export class Pool implements SessionEvents, ProbedPool {
     else this.#reset(session, resetWithinMs);
   }
 
-  /** Resets a session for whoever was granted it. Rejects when the connection is lost by it. */
-  refresh(session: Session): Promise<void> {
-    return this.#resets.reset(session);
+  /** Resets a session that is lent. Rejects if the connection is lost by it. */
+  async refresh(session: Session, withinMs?: number): Promise<void> {
+    const from = performance.now();
+    try {
+      await session.reset(withinMs);
+      this.#resets.resetsOk += 1;
+    } catch (error) {
+      this.#resets.resetsFailed += 1;
+      this.#settings.log.debug?.('a session could not be reset', {
+        connection: session.connection.threadId,
+        took_ms: Math.round(performance.now() - from),
+        error: describeLoss(error),
+      });
+      throw error;
+    }
   }
 
-  /** From now on a session that nobody waits for is closed; those that are asked for are still opened and lent. */
+  /** From now on sessions are closed instead of becoming idle. Sessions that are asked for are still opened and lent. */
   keepNoneIdle(): void {
     this.#keepsIdle = false;
     for (const session of this.#idle.splice(0)) dismiss(session);
   }
 
-  /** Ends every session, lent ones too: whatever the server may still answer is not to be believed. */
+  /** Ends every session, lent ones too: no further answer of the server is to be believed. */
   sever(reason: Error): void {
     for (const session of [...this.#idle, ...this.#busy, ...this.#resetting]) {
       session.connection.destroy(reason);
     }
   }
 
+  /** An idle session, which must be released; null: there is none. */
   borrowIdle(): Session | null {
     const session = this.#takeIdle();
     if (session === undefined) return null;
@@ -209,6 +213,7 @@ export class Pool implements SessionEvents, ProbedPool {
     return session;
   }
 
+  /** Why no session can be had, after one more attempt; null: there is a session, or none has been asked for yet. */
   async revive(): Promise<ConnectFailure | null> {
     if (this.open > 0 || this.#source.failure === null) return null;
     this.#source.wake();
@@ -216,10 +221,10 @@ export class Pool implements SessionEvents, ProbedPool {
     return this.open > 0 ? null : this.#source.failure;
   }
 
-  /** Refuses who waits, closes what is idle, and resolves when nothing is open any more. */
+  /** Refuses the waiters, closes idle sessions, and resolves when no session is open any more. */
   close(): Promise<void> {
     this.#isClosing = true;
-    this.#relief.end();
+    this.#lateCheck.end();
     clearInterval(this.#pings);
     this.#source.close();
     this.queue.refuseAll('stopping');
@@ -232,7 +237,7 @@ export class Pool implements SessionEvents, ProbedPool {
 
   opened(session: Session, since: number): void {
     session.connection.watch((reason, wasAsked) => this.#lost(session, reason, wasAsked));
-    // It counts while others are told of it: they may ask for one themselves.
+    // It counts as busy during `onOpened`, which may itself ask for a session.
     this.#busy.add(session);
     this.#settings.onOpened(session);
     this.#busy.delete(session);
@@ -245,14 +250,14 @@ export class Pool implements SessionEvents, ProbedPool {
     else if (this.open === 0) this.queue.refuseNew('database unreachable');
   }
 
-  /** Tries again without a request's help, so that service returns by itself. */
+  /** Tries again without a request, so that service returns by itself. */
   retry(): void {
     const { connecting, mayConnect } = this.#source;
     if (mayConnect && this.open + connecting < this.#settings.size) this.#source.connect();
     this.#openWhereNeeded();
   }
 
-  /** Nothing is open, and the last attempt failed: waiting would be for nothing. */
+  /** Whether no session is open, and the last attempt failed: waiting would not help. */
   #isDown(): boolean {
     return this.#source.isPausing && this.open === 0;
   }
@@ -309,17 +314,17 @@ export class Pool implements SessionEvents, ProbedPool {
 
   #reset(session: Session, withinMs?: number): void {
     this.#resetting.add(session);
-    this.#resets.reset(session, withinMs).then(
+    this.refresh(session, withinMs).then(
       () => {
         if (this.#resetting.delete(session)) this.#lend(session, null);
       },
       () => {
-        // The connection is lost by now, and `#lost` has been told.
+        // The connection is lost, and `#lost` was called.
       },
     );
   }
 
-  /** What is granted meanwhile has its statement behind the ping. */
+  /** If a session is granted meanwhile, its statement is sent behind the ping. */
   #pingIdle(): void {
     const now = performance.now();
     for (const session of this.#idle) {
@@ -329,7 +334,7 @@ export class Pool implements SessionEvents, ProbedPool {
         () => {
           session.aliveAt = performance.now();
         },
-        // The connection is lost by now, and `#lost` has been told.
+        // The connection is lost, and `#lost` was called.
         () => {},
       );
     }
@@ -342,7 +347,7 @@ export class Pool implements SessionEvents, ProbedPool {
       was_lent: this.#busy.has(session),
       was_asked: wasAsked,
     });
-    // The pipeline keeps sessions between statements; what we give up ourselves is not lent any more.
+    // The pipeline keeps sessions between statements. A session that the gateway itself abandoned is not lent any more.
     this.#source.noteLoss(reason, wasAsked && this.#busy.has(session));
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);
@@ -360,7 +365,7 @@ export class Pool implements SessionEvents, ProbedPool {
   }
 }
 
-/** Ends a session of our own accord: that its connection is gone then is no news. */
+/** Ends a session on purpose, so that the end of its connection is not reported as a loss. */
 function dismiss({ connection }: Session): void {
   connection.watch(() => {});
   quit(connection);

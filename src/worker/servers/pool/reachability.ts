@@ -1,14 +1,14 @@
-// Whether the database can be reached, as all that connect to it see it: one line when it goes, one when it is back.
-// Must not know how connections are made, nor what for.
+// Whether a server can be reached, as the pool and the control connection see it: one log line when it goes, one when it is back.
 import { performance } from 'node:perf_hooks';
+import { RefusedError } from '../../../shared/mysql/commands.ts';
 import {
   type ConnectFailure,
   describeConnectFailure,
 } from '../../../shared/mysql/connect-failure.ts';
-import type { Log } from '../../../shared/process/log.ts';
-import { describeLoss } from './describe-loss.ts';
+import { ServerFault } from '../../../shared/mysql/server-fault.ts';
+import { type Log, whereThrown } from '../../../shared/process/log.ts';
 
-/** Who keeps connections open. */
+/** The parts of a worker that keep connections open. */
 export type Party = 'pool' | 'control';
 
 /** Where the connections go, for the log. */
@@ -17,15 +17,15 @@ export type Place = { readonly address: string; readonly account: string };
 type Losses = { count: number; inUse: number; readonly error: string };
 type Outage = {
   readonly since: number;
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
   attempts: number;
   lost: number;
 };
 
-/** Connections that go at one time are told in one line; those of a database that goes, in its own. */
+/** Connections that are lost together share one log line. In an outage they are part of its line. */
 const gatherMs = 1_000;
-/** Reasons that one outage may be told with: a server on its way up gives several. */
-const mostReasons = 8;
+/** At most this many reasons of one outage are logged: a server that starts gives several. */
+const maxReasons = 8;
 
 /** One worker's view. Its owner must close it. */
 export class Reachability {
@@ -42,7 +42,7 @@ export class Reachability {
     this.#place = place;
   }
 
-  /** @param wake called when somebody else has reached the database: an attempt that is due later may be made now */
+  /** @param wake called when another party has reached the database: an attempt that is due later may be made now */
   join(party: Party, wake: () => void): void {
     this.#wakes.set(party, wake);
   }
@@ -51,7 +51,7 @@ export class Reachability {
   failed(party: Party, error: unknown): ConnectFailure {
     const failure = describeConnectFailure(error);
     this.#down.add(party);
-    this.#outage ??= { since: performance.now(), told: new Set(), attempts: 0, lost: 0 };
+    this.#outage ??= { since: performance.now(), reported: new Set(), attempts: 0, lost: 0 };
     this.#outage.attempts += 1;
     this.#log.debug?.('an attempt to connect failed', {
       by: party,
@@ -59,7 +59,7 @@ export class Reachability {
       ...(failure.errno === null ? {} : { errno: failure.errno }),
       reason: failure.reason,
     });
-    this.#tellOutage(this.#outage, failure);
+    this.#logOutage(this.#outage, failure);
     return failure;
   }
 
@@ -79,14 +79,14 @@ export class Reachability {
     });
   }
 
-  /** Somebody who is no party has reached the database, or has reason to believe that it can be. */
+  /** The database has been reached, or probably can be: the parties that could not connect try now. */
   reached(): void {
     for (const party of this.#down) this.#wakes.get(party)?.();
   }
 
-  /** A connection is gone; without anything running on it that is no more than news. */
+  /** A connection is lost. That is a warning only if it was in use. */
   lost(reason: Error, wasInUse: boolean): void {
-    // While the pool can open none, what it loses belongs to what has been told.
+    // While the pool can open no connections, its losses belong to the outage, which has been logged.
     if (this.#outage !== null && this.#down.has('pool')) {
       this.#outage.lost += 1;
       return;
@@ -94,16 +94,16 @@ export class Reachability {
     this.#losses ??= { count: 0, inUse: 0, error: describeLoss(reason) };
     this.#losses.count += 1;
     if (wasInUse) this.#losses.inUse += 1;
-    this.#timer ??= setTimeout(() => this.#tellLosses(), gatherMs);
+    this.#timer ??= setTimeout(() => this.#logLosses(), gatherMs);
   }
 
   close(): void {
-    this.#tellLosses();
+    this.#logLosses();
   }
 
-  #tellOutage(outage: Outage, { errno, reason }: ConnectFailure): void {
-    if (outage.told.has(reason) || outage.told.size === mostReasons) return;
-    outage.told.add(reason);
+  #logOutage(outage: Outage, { errno, reason }: ConnectFailure): void {
+    if (outage.reported.has(reason) || outage.reported.size === maxReasons) return;
+    outage.reported.add(reason);
     const losses = this.#takeLosses();
     this.#log.warn('cannot connect to the database', {
       ...this.#place,
@@ -113,13 +113,13 @@ export class Reachability {
     });
   }
 
-  #tellLosses(): void {
+  #logLosses(): void {
     const losses = this.#takeLosses();
     if (losses === null) return;
     const { count, inUse, error } = losses;
-    const tell = inUse > 0 ? this.#log.warn : this.#log.info;
-    if (count === 1) tell('a connection to the database was lost', { error });
-    else tell('connections to the database were lost', { count, in_use: inUse, error });
+    const write = inUse > 0 ? this.#log.warn : this.#log.info;
+    if (count === 1) write('a connection to the database was lost', { error });
+    else write('connections to the database were lost', { count, in_use: inUse, error });
   }
 
   #takeLosses(): Losses | null {
@@ -129,4 +129,18 @@ export class Reachability {
     this.#losses = null;
     return losses;
   }
+}
+
+/**
+ * Why a connection was lost, for the log: never SQL, a value or a server's own sentence. The gateway's own errors are given in words, a
+ * system's error by its code, an exception by its place in the code, a server's refusal by its number.
+ */
+export function describeLoss(reason: unknown): string {
+  if (reason instanceof RefusedError) return `errno ${reason.errno}`;
+  if (!(reason instanceof Error)) return String(reason);
+  const isForeign = 'code' in reason && !(reason instanceof ServerFault);
+  const text = isForeign ? String(reason.code) : reason.message;
+  const { cause } = reason;
+  if (cause === undefined) return text;
+  return `${text} (${cause instanceof RefusedError ? describeLoss(cause) : whereThrown(cause)})`;
 }

@@ -1,5 +1,5 @@
-// Whether the database can serve what a client needs, asked on a connection of its own, or on an idle one of the pool's.
-// Must not know HTTP. Never waits for a session: a busy pool is ready.
+// Whether a server can serve requests, asked on a connection of its own, or on an idle session of the pool. It never waits for a session: a
+// busy pool is ready.
 import { performance } from 'node:perf_hooks';
 import type { UnreadyCode } from '../../../shared/failure-codes.ts';
 import { fetchRows } from '../../../shared/mysql/commands.ts';
@@ -9,32 +9,21 @@ import {
 } from '../../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import type { Session } from './session.ts';
-import type { Verdict } from './waiter.ts';
+import { prepare, within } from './connecting.ts';
+import type { Pool } from './pool.ts';
 
 const cacheMs = 1_000;
 const probeTimeoutMs = 1_000;
 /** A Galera node answers `select 1` while it cannot read a table. Other servers have wsrep_on off, or none. */
 const galeraSql = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
 const galeraReadySql = "SHOW GLOBAL STATUS LIKE 'wsrep_ready'";
-/** ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED: each connection counts. */
+/** ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED. */
 const limitErrors: ReadonlySet<number | null> = new Set([1040, 1203, 1226]);
 
-/** Whether the database serves, or why it does not; `errno` is the server's own number, where it gave one. */
+/** Whether the server serves, or why it does not; `errno` is the server's own number; null: it gave none. */
 export type ReadyAnswer =
   | { readonly isReady: true }
   | { readonly isReady: false; readonly code: UnreadyCode; readonly errno: number | null };
-
-/** The pool, as the probe needs it. */
-export interface ProbedPool {
-  /** Sessions that are open, lent ones included. */
-  readonly open: number;
-  /** A session that nobody uses, to be released; null: there is none. */
-  borrowIdle(): Session | null;
-  release(session: Session, verdict: Verdict): void;
-  /** Why no session can be had: one more attempt is made. Null: there is one, or nobody has wanted one yet. */
-  revive(): Promise<ConnectFailure | null>;
-}
 
 const codes = {
   refused: 'DATABASE_REFUSES',
@@ -46,12 +35,12 @@ const codes = {
 
 const ready: ReadyAnswer = { isReady: true };
 
-/** Asks the database, at most once in a second. Its owner must close it. */
+/** Asks the server, at most once in a second. Its owner must close it. */
 export class Readiness {
   /** The latest answer. */
   answer: ReadyAnswer = { isReady: false, code: 'STARTING', errno: null };
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
-  readonly #pool: ProbedPool;
+  readonly #pool: Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive'>;
   readonly #onReached: () => void;
   readonly #log: Log;
   readonly #closing = new AbortController();
@@ -59,10 +48,10 @@ export class Readiness {
   #probe: Promise<ReadyAnswer> | null = null;
   #answeredAt = Number.NEGATIVE_INFINITY;
 
-  /** @param onReached called when the database has taken a new connection */
+  /** @param onReached called when the server has taken a new connection */
   constructor(
     connect: (signal: AbortSignal) => Promise<Connection>,
-    pool: ProbedPool,
+    pool: Pick<Pool, 'open' | 'borrowIdle' | 'release' | 'revive'>,
     onReached: () => void,
     log: Log,
   ) {
@@ -72,23 +61,23 @@ export class Readiness {
     this.#log = log;
   }
 
-  /** Resolves with whether the database serves; never rejects, never takes longer than a second. */
+  /** Resolves with whether the server serves; never rejects, never takes longer than a second. */
   ask(): Promise<ReadyAnswer> {
     if (performance.now() - this.#answeredAt < cacheMs) return Promise.resolve(this.answer);
-    this.#probe ??= this.#askWithin(probeTimeoutMs).then((answer) => {
-      this.#tellChange(answer);
-      this.answer = answer;
-      this.#answeredAt = performance.now();
-      this.#probe = null;
-      return answer;
-    });
+    const ask = (signal: AbortSignal) => this.#ask(signal);
+    this.#probe ??= within(this.#closing.signal, probeTimeoutMs, 'no answer', ask)
+      .catch((error) => unready(describeConnectFailure(error)))
+      .then((answer) => this.#note(answer));
     return this.#probe;
   }
 
-  #tellChange(answer: ReadyAnswer): void {
-    const [before, now] = [this.answer, answer].map(codeOf);
-    if (now !== before)
-      this.#log.debug?.('readiness changed', { from: before ?? '', to: now ?? '' });
+  #note(answer: ReadyAnswer): ReadyAnswer {
+    const [from, to] = [codeOf(this.answer), codeOf(answer)];
+    if (to !== from) this.#log.debug?.('readiness changed', { from, to });
+    this.answer = answer;
+    this.#answeredAt = performance.now();
+    this.#probe = null;
+    return answer;
   }
 
   /** From here on it is not ready: the gateway stops. */
@@ -97,28 +86,9 @@ export class Readiness {
     this.#drop();
   }
 
-  async #askWithin(ms: number): Promise<ReadyAnswer> {
-    const bound = new AbortController();
-    const end = () => bound.abort(this.#closing.signal.reason);
-    const timer = setTimeout(
-      () => bound.abort(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
-      ms,
-    );
-    this.#closing.signal.addEventListener('abort', end, { once: true });
-    try {
-      if (this.#closing.signal.aborted) end();
-      return await this.#ask(bound.signal);
-    } catch (error) {
-      return unready(describeConnectFailure(error));
-    } finally {
-      clearTimeout(timer);
-      this.#closing.signal.removeEventListener('abort', end);
-    }
-  }
-
   async #ask(signal: AbortSignal): Promise<ReadyAnswer> {
     const poolFailure = await this.#revivePool(signal);
-    // What the probe may do is of no use where no request gets a session.
+    // If no request gets a session, it does not help that the probe has a connection.
     if (poolFailure !== null) return unready(poolFailure);
     const own = await this.#askOnOwn(signal);
     return 'isReady' in own ? own : this.#askOnBorrowed(own, signal);
@@ -127,7 +97,7 @@ export class Readiness {
   async #revivePool(signal: AbortSignal): Promise<ConnectFailure | null> {
     const failure = await raceAbort(this.#pool.revive(), signal);
     if (!limitErrors.has(failure?.errno ?? null) || this.#connection === null) return failure;
-    // The probe itself is the connection that is one too many: a client's goes before it.
+    // The server's limit is reached, perhaps by the probe's own connection: the pool needs it more.
     this.#drop();
     return raceAbort(this.#pool.revive(), signal);
   }
@@ -149,7 +119,7 @@ export class Readiness {
     if (signal.aborted) return unready(own);
     const session = this.#pool.borrowIdle();
     if (session === null) {
-      // A server that answers at all serves those whom it has let in.
+      // A server that refuses a new connection still serves the open ones.
       return own.kind === 'refused' && this.#pool.open > 0 ? ready : unready(own);
     }
     try {
@@ -168,21 +138,14 @@ export class Readiness {
   }
 }
 
-/** Rejects when the connection is lost, which the abort of `signal` makes it. */
+/** Rejects if the connection is lost, or `signal` is aborted, which destroys it. */
 async function askServer(connection: Connection, signal: AbortSignal): Promise<ReadyAnswer> {
-  const abort = () => connection.destroy(signal.reason as Error);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    const [galera, galeraReady] = await Promise.all([
-      fetchRows(connection, galeraSql),
-      fetchRows(connection, galeraReadySql),
-    ]);
-    return !isOn(galera) || isOn(galeraReady)
-      ? ready
-      : { isReady: false, code: 'GALERA_NOT_READY', errno: null };
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  const [galera, galeraReady] = await prepare(connection, signal, () =>
+    Promise.all([fetchRows(connection, galeraSql), fetchRows(connection, galeraReadySql)]),
+  );
+  return !isOn(galera) || isOn(galeraReady)
+    ? ready
+    : { isReady: false, code: 'GALERA_NOT_READY', errno: null };
 }
 
 function raceAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {

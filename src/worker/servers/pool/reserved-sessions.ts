@@ -1,8 +1,7 @@
 // The sessions of a pool that clients reserve over several requests: at most half of the pool. Further clients wait until there is room.
 import { performance } from 'node:perf_hooks';
 import type { Pool } from './pool.ts';
-import { Relief } from './relief.ts';
-import type { Refusal, WaitLimit } from './waiter.ts';
+import { LateCheck, type Refusal, type WaitLimit } from './queue.ts';
 
 /** How often it looks for requests that have waited for too long. */
 const lateCheckMs = 25;
@@ -22,7 +21,7 @@ export class ReservedSessions {
   count = 0;
   readonly #pool: Pick<Pool, 'size' | 'admission' | 'isLate'>;
   readonly #waiting: Reserving[] = [];
-  readonly #relief = new Relief(
+  readonly #lateCheck = new LateCheck(
     lateCheckMs,
     () => this.#waiting.length > 0,
     () => this.#refuseLate(),
@@ -51,7 +50,7 @@ export class ReservedSessions {
     else if (this.room > 0 && this.#waiting.length === 0) this.#reserve(request);
     else if (this.#pool.admission.admit()) {
       this.#waiting.push(request);
-      this.#relief.begin();
+      this.#lateCheck.begin();
     } else request.refused('queue full');
   }
 
@@ -77,7 +76,7 @@ export class ReservedSessions {
   /** Refuses the requests that wait, and all later ones. */
   close(): void {
     this.#isClosed = true;
-    this.#relief.end();
+    this.#lateCheck.end();
     for (const request of this.#waiting.splice(0)) {
       this.#pool.admission.leave();
       request.refused('stopping');

@@ -1,14 +1,12 @@
 // Opens the pool's sessions: how many at once, and when to try again after a failure.
-// Must not know who waits for a session, nor how many there should be.
 import { performance } from 'node:perf_hooks';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { Backoff } from './backoff.ts';
-import { openWithin } from './bounded.ts';
+import { Backoff, openWithin } from './connecting.ts';
 import type { Reachability } from './reachability.ts';
 import type { Session } from './session.ts';
 
-/** Whoever wants sessions. */
+/** What the pool does with new sessions. */
 export interface SessionEvents {
   /** @param since when its connection began to be opened (performance.now) */
   opened(session: Session, since: number): void;
@@ -17,10 +15,10 @@ export interface SessionEvents {
   retry(): void;
 }
 
-/** Somebody who waits brings the next attempt forward, but not closer to the last one than this, or twice this. */
-const leastPauseMs = 500;
+/** A waiting request brings the next attempt forward, but not closer to the last one than this, or twice this. */
+const minPauseMs = 500;
 
-/** Opens sessions on request. While the last attempt has failed, one at a time: a server that comes back is not stormed. */
+/** Opens sessions on request. After a failed attempt it opens one at a time, so that it does not storm a server that comes back. */
 export class SessionSource {
   connecting = 0;
   readonly done = { connectsOk: 0, connectsFailed: 0 };
@@ -60,7 +58,7 @@ export class SessionSource {
     return this.#backoff.failures === 0 || this.connecting === 0;
   }
 
-  /** Resolves when the attempt that was begun last has ended, well or not. */
+  /** Resolves when the latest attempt has ended, whether it failed or not. */
   get attempt(): Promise<void> {
     return this.#attempt;
   }
@@ -88,7 +86,7 @@ export class SessionSource {
     );
   }
 
-  /** Somebody waits: ends the pause if it has lasted long enough. Returns whether it has ended. */
+  /** A request waits: ends the pause if it has lasted long enough. Returns whether there is none. */
   hurry(): boolean {
     if (this.#retryTimer === null) return true;
     if (performance.now() < this.#mayHurryAt) return false;
@@ -96,14 +94,14 @@ export class SessionSource {
     return true;
   }
 
-  /** The database has been reached by somebody else: an attempt that is due later is made now. */
+  /** Another part of the worker has reached the database: an attempt that is due later is made now. */
   wake(): void {
     if (this.#retryTimer === null) return;
     this.#endPause();
     this.#events.retry();
   }
 
-  /** Tells that a session's connection is gone. */
+  /** Notes that a session's connection is lost. */
   noteLoss(reason: Error, wasInUse: boolean): void {
     if (!this.#closing.signal.aborted) this.#reachability.lost(reason, wasInUse);
   }
@@ -123,7 +121,7 @@ export class SessionSource {
   }
 
   #retryLater(): void {
-    this.#mayHurryAt = performance.now() + leastPauseMs * (1 + Math.random());
+    this.#mayHurryAt = performance.now() + minPauseMs * (1 + Math.random());
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = null;
       this.#events.retry();

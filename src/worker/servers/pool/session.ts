@@ -1,7 +1,6 @@
-// A connection's session: brought to the gateway's state, and back to it after somebody used it.
-// Must not know who uses it, nor the pool.
-
-import { commandCodes } from '../../../shared/mysql/command-packets.ts';
+// A connection's session: brought to the gateway's state, and reset to it after use. Its bounds: how long a command may be, and how long
+// the server keeps an idle transaction.
+import { commandBytes, commandCodes } from '../../../shared/mysql/command-packets.ts';
 import {
   fetchRows,
   onePacketCommand,
@@ -11,12 +10,12 @@ import {
 } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import { fetchIdentity, type ServerIdentity } from '../../../shared/mysql/identity.ts';
+import type { ServerError } from '../../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultSink } from '../../../shared/mysql/query.ts';
 import { queryHeadBytes } from '../../../shared/mysql/query-attributes.ts';
+import { ServerFault } from '../../../shared/mysql/server-fault.ts';
 import type { Indexed } from '../../indexed-set.ts';
-import { prepare } from './bounded.ts';
-import { fetchCommandLimit, mostTextBytes } from './packet-limit.ts';
-import { boundTransactions } from './transaction-bound.ts';
+import { prepare } from './connecting.ts';
 
 /**
  * A session that was idle for this long may be gone without notice: closed by the server in this very moment (wait_timeout is a second
@@ -31,36 +30,38 @@ export type SessionSettings = {
   readonly initStatements: readonly string[];
 };
 
+const resetTimeoutMs = 5_000;
+
 /**
  * What the gateway needs: its own character set; autocommit, because a global autocommit=0 would lose
  * writes at the next reset; no completion_type, because ROLLBACK and COMMIT would begin another transaction,
- * or end the connection; the session tracker, because its flag tells a session that was changed; a bound for transactions in which
- * nothing runs, which init_sql may change. While a client reads 1.3 MiB, a third of a send buffer, MySQL may be able to write nothing:
- * at 0.5 KB/s that takes 44 minutes. The gateway itself ends a reader that stalls.
+ * or end the connection; the session tracker, because its flag tells a session that was changed; a bound for idle transactions, which
+ * init_sql may change. While a client reads 1.3 MiB, a third of a send buffer, MySQL may be able to write nothing: at 0.5 KB/s that takes
+ * 44 minutes. The gateway itself ends a reader that stalls.
  */
 function gatewaySettings(connection: Connection): string {
   const bound = boundTransactions(connection);
   return `SET NAMES utf8mb4, autocommit=1, completion_type=0, session_track_state_change=1, net_write_timeout=3600, ${bound}`;
 }
 
-/** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it anew. */
+/** FOUND_ROWS() outlives COM_RESET_CONNECTION (seen on MariaDB 10.11); any SELECT sets it again. */
 export const forgetFoundRows = 'SELECT 1 LIMIT 0';
 
-/** A prepared session. Whoever uses it says so; whoever wants it as it was resets it. */
+/** A prepared session. */
 export class Session implements Indexed {
-  /** Of those that the pool has lent, or of those that are being reset. */
+  /** Among the sessions that the pool has lent, or those that are being reset. */
   index = -1;
   readonly connection: Connection;
   readonly identity: ServerIdentity;
   /** A command must be shorter than this (max_allowed_packet, fixed when the connection was made). */
   readonly commandLimitBytes: number;
   /** The longest text of a statement that the server takes. */
-  readonly mostTextBytes: number;
-  /** Whether nothing has run since it was prepared or reset. */
+  readonly maxTextBytes: number;
+  /** Whether nothing has run since it was prepared or reset. Its user sets it to false. */
   isFresh = true;
-  /** When the server was last heard on it (performance.now). */
+  /** When the server last answered on it (performance.now). */
   aliveAt = 0;
-  /** Called when its connection is lost; set by whoever keeps it while nothing runs on it, who would not hear of that. */
+  /** Called when its connection is lost. A user that keeps it while nothing runs on it sets this. */
   onLost: (() => void) | null = null;
   /** The settings that a reset sends again, in order. */
   readonly #statements: readonly string[];
@@ -75,15 +76,14 @@ export class Session implements Indexed {
     this.connection = connection;
     this.identity = identity;
     this.commandLimitBytes = commandLimitBytes;
-    this.mostTextBytes = mostTextBytes(commandLimitBytes, connection);
+    this.maxTextBytes = maxTextBytes(commandLimitBytes, connection);
     this.#database = database;
     this.#statements = statements;
   }
 
   /**
-   * The command of a statement of a request's.
-   * @param traceparent null: the request is part of no trace. Else the server is told of it where it can be, and where no statement
-   *   becomes too long by it
+   * The command for a request's statement.
+   * @param traceparent sent along if the server takes it and the statement does not become too long by it; null: the request is part of no trace
    */
   createQuery(
     sql: string,
@@ -91,8 +91,8 @@ export class Session implements Indexed {
     sink: ResultSink,
     events: QueryEvents,
   ): QueryCommand {
-    const told = traceparent !== null && this.#hasRoomFor(traceparent, sql) ? traceparent : null;
-    return new QueryCommand(sql, this.connection, sink, events, told);
+    const sent = traceparent !== null && this.#hasRoomFor(traceparent, sql) ? traceparent : null;
+    return new QueryCommand(sql, this.connection, sink, events, sent);
   }
 
   #hasRoomFor(traceparent: string, sql: string): boolean {
@@ -105,22 +105,32 @@ export class Session implements Indexed {
    * Takes the session back to the state after connecting. COM_RESET_CONNECTION leaves the database as
    * `USE` has set it, the role as `SET ROLE` has (seen on MariaDB 10.11), and brings the server's global
    * settings, so all are set again. One write.
-   * Rejects when the connection is lost or a command refused: then it must be destroyed.
+   * Rejects if a command is refused or takes too long: the connection is then destroyed.
    */
-  async reset(): Promise<void> {
-    await runTogether(this.connection, [
-      onePacketCommand(commandCodes.resetConnection, ''),
-      onePacketCommand(commandCodes.initDb, this.#database),
-      ...statementCommands(this.connection, this.#statements),
-    ]);
-    this.isFresh = true;
+  async reset(withinMs = resetTimeoutMs): Promise<void> {
+    const { connection } = this;
+    const timer = setTimeout(
+      () => connection.destroy(new Error('the session reset took too long')),
+      withinMs,
+    );
+    try {
+      await runTogether(connection, [
+        onePacketCommand(commandCodes.resetConnection, ''),
+        onePacketCommand(commandCodes.initDb, this.#database),
+        ...statementCommands(connection, this.#statements),
+      ]);
+      this.isFresh = true;
+    } catch (cause) {
+      const error = new Error('the session could not be reset', { cause });
+      connection.destroy(error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 
-/**
- * Prepares the session of a connection that has just been opened. A failure, or the abort of `signal`,
- * destroys the connection.
- */
+/** Prepares the session of a new connection. If that fails, or `signal` is aborted, the connection is destroyed. */
 export function prepareSession(
   connection: Connection,
   settings: SessionSettings,
@@ -139,7 +149,7 @@ export function prepareSession(
   });
 }
 
-/** The statement that brings back the role in which the account has logged in; none before MySQL 8. */
+/** The statement that brings back the role with which the account has logged in; none before MySQL 8. */
 async function fetchRoleStatement(connection: Connection): Promise<readonly string[]> {
   try {
     const [row] = await fetchRows(connection, 'SELECT CURRENT_ROLE()');
@@ -155,4 +165,82 @@ async function fetchRoleStatement(connection: Connection): Promise<readonly stri
 
 function statementCommands(connection: Connection, statements: readonly string[]) {
   return statements.map((sql) => statementCommand(sql, connection));
+}
+
+/**
+ * MySQL's own answer to a command that is too long. The gateway gives it, because MySQL closes the connection after it,
+ * and while the gateway still writes, that answer is lost more often than not.
+ */
+export const packetTooLarge: ServerError = {
+  errno: 1153,
+  sqlState: '08S01',
+  message: "Got a packet bigger than 'max_allowed_packet' bytes",
+};
+
+/** Whether the session's server would refuse a command, given as the packets to write. */
+export function isTooLarge(
+  packet: Buffer,
+  { commandLimitBytes }: { readonly commandLimitBytes: number },
+): boolean {
+  return commandBytes(packet) >= commandLimitBytes;
+}
+
+/** What servers allow max_allowed_packet to be. */
+const [minLimitBytes, maxLimitBytes] = [1024, 1024 ** 3];
+
+/**
+ * Asks for max_allowed_packet, which is fixed for the connection: a command must be shorter, and no cell of an answer is longer. The
+ * connection enforces the latter from then on. Rejects if the connection is lost, or the answer is not a possible limit.
+ */
+export async function fetchCommandLimit(connection: Connection): Promise<number> {
+  const [row] = await fetchRows(connection, 'SELECT @@max_allowed_packet');
+  const limit = Number(row?.[0]);
+  if (!(limit >= minLimitBytes && limit <= maxLimitBytes)) {
+    throw new ServerFault('PROTOCOL_VIOLATION', 'no server has such a max_allowed_packet');
+  }
+  connection.longestCellBytes = limit;
+  return limit;
+}
+
+/** The longest text of a statement that the server takes on a connection, with the command's head before it. */
+export function maxTextBytes(
+  commandLimitBytes: number,
+  { hasQueryAttributes }: Pick<Connection, 'hasQueryAttributes'>,
+): number {
+  return commandLimitBytes - 1 - queryHeadBytes(hasQueryAttributes, null);
+}
+
+/** How long the server keeps a transaction that is idle, if the gateway's host has vanished. The gateway itself pauses for milliseconds. */
+export const transactionBoundS = 10;
+/** How much longer than the gateway the server waits for a client. */
+const marginS = 5;
+
+/** How often the gateway pings a session that the server takes for idle: several times within the bound. In ms. */
+export const pingEveryMs = (transactionBoundS * 1000) / 4;
+
+type Server = Pick<Connection, 'flavour' | 'serverVersion'>;
+
+/**
+ * The assignment, for SET SESSION, that bounds idle transactions. MariaDB has a variable for it. Elsewhere wait_timeout bounds all
+ * idle sessions, so the pool must ping its idle ones.
+ */
+export function boundTransactions(server: Server, seconds = transactionBoundS): string {
+  return `${variableOf(server)}=${seconds}`;
+}
+
+/** The same for a transaction that its client may leave idle. */
+export function boundIdling(server: Server, idleMs: number): string {
+  return boundTransactions(server, Math.max(transactionBoundS, Math.ceil(idleMs / 1000) + marginS));
+}
+
+/** Whether the bound ends idle sessions too. */
+export function needsPings(server: Server): boolean {
+  return variableOf(server) === 'wait_timeout';
+}
+
+/** https://mariadb.com/kb/en/transaction-timeouts/: since MariaDB 10.3. */
+function variableOf({ flavour, serverVersion }: Server): string {
+  const [, major, minor] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(serverVersion) ?? [];
+  const hasOwn = flavour === 'mariadb' && Number(major) * 1000 + Number(minor) >= 10_003;
+  return hasOwn ? 'idle_transaction_timeout' : 'wait_timeout';
 }

@@ -16,7 +16,7 @@ import { Ledger } from '../../../../src/worker/execution/idempotency/ledger.ts';
 import { KeyedRun } from '../../../../src/worker/execution/keyed-run.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import type { Batch, BatchStep } from '../../../../src/worker/execution/work.ts';
-import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
+import { Admission } from '../../../../src/worker/servers/pool/queue.ts';
 import { silentLog } from '../../support/scripted-connection.ts';
 
 const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };

@@ -12,7 +12,7 @@ import type {
 import { RoutedRun, type Router } from '../../../../src/worker/execution/routed-run.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import { serverFailure } from '../../../../src/worker/failure/server-failure.ts';
-import { Admission } from '../../../../src/worker/servers/pool/admission.ts';
+import { Admission } from '../../../../src/worker/servers/pool/queue.ts';
 import type { Server } from '../../../../src/worker/servers/server.ts';
 
 const server = {} as Server;

@@ -6,7 +6,7 @@ import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts
 import { utcTime } from '../../../../../src/worker/execution/idempotency/ledger-entry.ts';
 import { Purge } from '../../../../../src/worker/execution/idempotency/purge.ts';
 import type { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
-import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

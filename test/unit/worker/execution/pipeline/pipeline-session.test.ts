@@ -20,7 +20,7 @@ function create() {
     isLost: false,
     sendTogether: (commands: readonly Command[]) => void writes.push(commands.length),
   };
-  const session = { connection, mostTextBytes: 1 << 20, isFresh: true } as unknown as Session;
+  const session = { connection, maxTextBytes: 1 << 20, isFresh: true } as unknown as Session;
   const place = new PipelineSession(session, null);
   const expelled: number[] = [];
   const written: number[] = [];

@@ -8,7 +8,7 @@ import {
   type Left,
   type TransactionEnd,
 } from '../../../../../src/worker/execution/transactions/held-transaction.ts';
-import { pingEveryMs } from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+import { pingEveryMs } from '../../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
-import { transactionBoundS } from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+import { transactionBoundS } from '../../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import { Pool, type SessionVerdict } from '../../../../../src/worker/servers/pool/pool.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
-import type { Verdict, Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
 import {
   createScriptedConnection,
   createScriptedSession,
@@ -14,7 +14,7 @@ import {
 } from '../../../support/scripted-connection.ts';
 
 /** What happens to the session of one request before the next one has it. */
-async function betweenTwo(verdict: Verdict): Promise<readonly string[]> {
+async function betweenTwo(verdict: SessionVerdict): Promise<readonly string[]> {
   const happened: string[] = [];
   const open = async () => {
     const session = createScriptedSession(createScriptedConnection());

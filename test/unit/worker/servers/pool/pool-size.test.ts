@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Log } from '../../../../../src/shared/process/log.ts';
 import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
-import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
 
 const ignore = () => {};
 const log: Log = { error: ignore, warn: ignore, info: ignore, debug: null, reopen: ignore };

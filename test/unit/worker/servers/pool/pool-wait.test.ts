@@ -4,9 +4,9 @@ import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
 import { Reachability } from '../../../../../src/worker/servers/pool/reachability.ts';
 import type { Session } from '../../../../../src/worker/servers/pool/session.ts';
-import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
 import {
   createScriptedConnection,
   createScriptedSession,

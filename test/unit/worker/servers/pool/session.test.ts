@@ -1,8 +1,11 @@
 // What a reset sends: everything that a request may have changed is set again, and the operator's own settings come last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forgetFoundRows, prepareSession } from '../../../../../src/worker/servers/pool/session.ts';
-import { boundTransactions } from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+import {
+  boundTransactions,
+  forgetFoundRows,
+  prepareSession,
+} from '../../../../../src/worker/servers/pool/session.ts';
 import { createScriptedConnection } from '../../../support/scripted-connection.ts';
 
 test('a reset brings back the database, the role, the settings of the gateway and of the operator, and forgets found rows', async () => {

@@ -2,9 +2,8 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Admission } from '../../../../../src/worker/servers/pool/admission.ts';
-import { Queue } from '../../../../../src/worker/servers/pool/queue.ts';
-import type { Waiter } from '../../../../../src/worker/servers/pool/waiter.ts';
+import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
+import { Admission, Queue } from '../../../../../src/worker/servers/pool/queue.ts';
 
 const createWaiter = (refused: string[] = []): Waiter => ({
   granted: () => assert.fail('there is no session'),

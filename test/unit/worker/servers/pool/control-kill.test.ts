@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Control } from '../../../../../src/worker/servers/pool/control.ts';
-import { killRunning, killStatement } from '../../../../../src/worker/servers/pool/kill.ts';
+import { killRunning, killStatement } from '../../../../../src/worker/servers/pool/control.ts';
 import type { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
 import {
   createScriptedConnection,

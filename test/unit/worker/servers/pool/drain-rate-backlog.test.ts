@@ -1,7 +1,7 @@
 // Whether one more would wait for too long: only where all of a window says so, and never for a burst or an idle past.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Backlog } from '../../../../../src/worker/servers/pool/backlog.ts';
+import { Backlog } from '../../../../../src/worker/servers/pool/drain-rate.ts';
 
 /** A backlog of 10 sessions with a longest wait of 5 s, of which so many had their turn in each of the seconds so far. */
 function after(turnsBySecond: readonly number[]): (ahead: number, longestMs?: number) => boolean {

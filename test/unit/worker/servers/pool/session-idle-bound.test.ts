@@ -5,7 +5,7 @@ import {
   boundIdling,
   boundTransactions,
   needsPings,
-} from '../../../../../src/worker/servers/pool/transaction-bound.ts';
+} from '../../../../../src/worker/servers/pool/session.ts';
 
 const mariadb = (serverVersion: string) => ({ flavour: 'mariadb', serverVersion }) as const;
 const mysql = { flavour: 'mysql', serverVersion: '9.7.0' } as const;
