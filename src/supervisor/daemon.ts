@@ -6,7 +6,7 @@ import type { ListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import { openLog } from '../shared/process/log.ts';
-import { inheritClaim } from './claim.ts';
+import { inheritClaim } from './claim/claim.ts';
 import { supervise } from './supervise.ts';
 import { live } from './supervisor-process.ts';
 

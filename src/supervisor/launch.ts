@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { Log } from '../shared/process/log.ts';
+import { endOrphans } from './claim/orphans.ts';
 import type { FromDaemon, ToDaemon } from './daemon.ts';
-import { endOrphans } from './orphans.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
 import { supervisorHeapLimits } from './supervisor-process.ts';
 

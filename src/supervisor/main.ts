@@ -4,8 +4,8 @@
 import '../shared/process/no-inspector.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
-import { takeActivation } from './activation.ts';
 import { parseArguments, usage } from './arguments.ts';
+import { takeActivation } from './listener/activation.ts';
 
 const command = parseArguments(process.argv.slice(2));
 switch (command.kind) {
@@ -26,7 +26,7 @@ switch (command.kind) {
     break;
   }
   case 'primary': {
-    const { setPrimary } = await import('./primary/set-primary.ts');
+    const { setPrimary } = await import('./set-primary.ts');
     process.exitCode = await setPrimary(command, process.env);
     break;
   }

@@ -18,10 +18,10 @@ import {
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
-import { adoptListener } from './activation.ts';
-import { type Claim, claimInstance } from './claim.ts';
-import { type Bound, bindListener, type Listener } from './listener.ts';
-import { endOrphans } from './orphans.ts';
+import { type Claim, claimInstance } from './claim/claim.ts';
+import { endOrphans } from './claim/orphans.ts';
+import { adoptListener } from './listener/activation.ts';
+import { type Bound, bindListener, type Listener } from './listener/listener.ts';
 
 /** What a start needs, or the exit status of one that cannot be; its reason is logged. */
 export type Prepared =

@@ -8,15 +8,20 @@ import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 import type { LogDestination } from '../shared/process/messages.ts';
 import { removeStaleWorkerSockets } from '../shared/process/socket-paths.ts';
-import { acquireDrainLock, type Claim, instanceOf } from './claim.ts';
-import { openCommitMemory } from './commit-memory.ts';
-import { type Listener, rememberSocketName } from './listener.ts';
-import { ownMarks } from './orphans.ts';
-import { type Phase as HolderPhase, openPhaseSocket, type PhaseSocket } from './phase-socket.ts';
-import { publishPidfile } from './pidfile.ts';
+import { acquireDrainLock, type Claim, instanceOf } from './claim/claim.ts';
+import { ownMarks } from './claim/orphans.ts';
+import {
+  type Phase as HolderPhase,
+  openPhaseSocket,
+  type PhaseSocket,
+} from './claim/phase-socket.ts';
+import { publishPidfile } from './claim/pidfile.ts';
+import { type Listener, rememberSocketName } from './listener/listener.ts';
 import { obeyOrder } from './primary/primary-order.ts';
-import { prepareForks } from './worker-process.ts';
-import { hardStopMs, Workers } from './workers.ts';
+import { type Supervision, supervisorHeapLimits } from './supervisor-process.ts';
+import { openCommitMemory } from './workers/commit-memory.ts';
+import { prepareForks } from './workers/worker-process.ts';
+import { hardStopMs, Workers } from './workers/workers.ts';
 
 /** What an instance is run with; all of it is given up when it ends. */
 export type Instance = {
@@ -29,16 +34,6 @@ export type Instance = {
   readonly bootBoundMs: number;
   /** Called once, when every worker listens. */
   readonly onRunning: () => void;
-};
-
-/** A lifecycle. */
-export type Supervision = {
-  /** Starts and stops it; the exit status, when everything has ended. To be called once. */
-  readonly run: () => Promise<ExitCode>;
-  /** Drains; asked a second time, or before the instance runs, stops at once. */
-  readonly stop: () => void;
-  /** Opens the log files anew, and reads certificates, keys, password and tokens anew, for all workers. */
-  readonly renew: () => void;
 };
 
 const drainMarginMs = 2000;
@@ -56,7 +51,7 @@ export function supervise(instance: Instance): Supervision {
   const [{ pidfile, drainTimeoutMs }] = sections;
   const longestMs = Math.max(...sections.map((section) => section.statementTimeoutMs));
   const drainBoundMs = Math.max(drainTimeoutMs, longestMs) + drainMarginMs;
-  prepareForks(listener.fd, logTo);
+  prepareForks(listener.fd, logTo, supervisorHeapLimits);
   const marks = ownMarks(instanceOf(pidfile));
   removeStaleWorkerSockets(pidfile);
   const making = {

@@ -2,7 +2,16 @@
 // Must not know how it was started.
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
-import type { Supervision } from './supervise.ts';
+
+/** A lifecycle. */
+export type Supervision = {
+  /** Starts and stops it; the exit status, when everything has ended. To be called once. */
+  readonly run: () => Promise<ExitCode>;
+  /** Drains; asked a second time, or before the instance runs, stops at once. */
+  readonly stop: () => void;
+  /** Opens the log files anew, and reads certificates, keys, password and tokens anew, for all workers. */
+  readonly renew: () => void;
+};
 
 const crashStatus = 70;
 

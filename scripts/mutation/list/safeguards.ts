@@ -53,9 +53,9 @@ export const safeguardMutations: readonly Mutation[] = [
   {
     name: 'deleted-lock-counts',
     promise: 'a lock on a file that was deleted is no claim',
-    file: 'src/supervisor/claim.ts',
+    file: 'src/supervisor/claim/claim.ts',
     before: 'if (isLocked && isStillAt(path, claim.fd)) return claim;',
     after: 'if (isLocked) return claim;',
-    tests: ['test/unit/supervisor/claim.test.ts'],
+    tests: ['test/unit/supervisor/claim/claim.test.ts'],
   },
 ];

@@ -14,8 +14,8 @@ import { describeCreation } from '../../shared/idempotency-table.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';
-import { holderOf } from '../claim.ts';
-import { bindListener, isTaken } from '../listener.ts';
+import { holderOf } from '../claim/claim.ts';
+import { bindListener, isTaken } from '../listener/listener.ts';
 import { primaryFilePath } from '../primary/primary-file.ts';
 import { examineDatabases, tableOf } from './databases.ts';
 import {

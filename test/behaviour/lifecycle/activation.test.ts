@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-import { bindListener, type Listener } from '../../../src/supervisor/listener.ts';
+import { bindListener, type Listener } from '../../../src/supervisor/listener/listener.ts';
 import { type Daemon, daemonFor } from '../../support/daemon.ts';
 import { eventually } from '../../support/eventually.ts';
 import { exchange, openRaw } from '../../support/http.ts';

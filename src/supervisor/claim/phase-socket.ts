@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { shortenPath } from '../shared/process/socket-paths.ts';
+import { shortenPath } from '../../shared/process/socket-paths.ts';
 
 /** How far the holder of a claim is; `boundMs`: how long it may keep the claim while it leaves. */
 export type Phase =

@@ -2,7 +2,11 @@
 // Must not know who reads them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findTcp, findUnix, takeActivation } from '../../../src/supervisor/activation.ts';
+import {
+  findTcp,
+  findUnix,
+  takeActivation,
+} from '../../../../src/supervisor/listener/activation.ts';
 
 const tcp = (local: string, state: string, inode: string) =>
   `  sl  local_address rem_address   st\n   1: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0000 100 0 0 10 0\n`;

@@ -1,21 +1,21 @@
 // The monitor of an instance: keeps what its workers report, and answers what they ask about it.
-import type { Sections } from '../shared/config/config.ts';
-import type { ToldStatements } from '../shared/observe/statement-sums.ts';
-import type { ServerVerdict, Stats, ToldRequests } from '../shared/observe/stats.ts';
-import type { Answerers } from '../shared/process/calls.ts';
-import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../shared/process/messages.ts';
-import type { CommitMemory } from './commit-memory.ts';
-import { joinRequests, parseRequestName } from './observe/live-requests.ts';
-import { StatementTotals, statementIntervalMs } from './observe/statement-totals.ts';
+import type { Sections } from '../../shared/config/config.ts';
+import type { ToldStatements } from '../../shared/observe/statement-sums.ts';
+import type { ServerVerdict, Stats, ToldRequests } from '../../shared/observe/stats.ts';
+import type { Answerers } from '../../shared/process/calls.ts';
+import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../../shared/process/messages.ts';
+import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
+import { StatementTotals, statementIntervalMs } from '../observe/statement-totals.ts';
 import {
   describeInstance,
   History,
   historyIntervalMs,
   RecentErrors,
   readFigures,
-} from './observe/stats.ts';
-import { createTotals, measureOwnFigures, type Totals } from './observe/totals.ts';
-import type { PrimaryMemories } from './primary/primary-memories.ts';
+} from '../observe/stats.ts';
+import { createTotals, measureOwnFigures, type Totals } from '../observe/totals.ts';
+import type { PrimaryMemories } from '../primary/primary-memories.ts';
+import type { CommitMemory } from './commit-memory.ts';
 import type { Slot } from './slot.ts';
 
 /** What one instance knows of itself. Its owner must close it. */

@@ -1,10 +1,10 @@
 // A slot: its present worker with its heartbeat, its restarts, and what every worker of the slot receives.
-import type { Sections } from '../shared/config/config.ts';
-import { type SectionCredentials, withCredentials } from '../shared/config/credentials.ts';
-import type { Snapshot } from '../shared/observe/metrics.ts';
-import { type Answerers, answerCall, type Call, Caller } from '../shared/process/calls.ts';
-import type { ExitCode } from '../shared/process/exit-codes.ts';
-import { type Log, whereThrown } from '../shared/process/log.ts';
+import type { Sections } from '../../shared/config/config.ts';
+import { type SectionCredentials, withCredentials } from '../../shared/config/credentials.ts';
+import type { Snapshot } from '../../shared/observe/metrics.ts';
+import { type Answerers, answerCall, type Call, Caller } from '../../shared/process/calls.ts';
+import type { ExitCode } from '../../shared/process/exit-codes.ts';
+import { type Log, whereThrown } from '../../shared/process/log.ts';
 import type {
   LogDestination,
   SupervisorCalls,
@@ -12,12 +12,12 @@ import type {
   ToWorker,
   WorkerCalls,
   WorkerReport,
-} from '../shared/process/messages.ts';
-import { removeWorkerSocket } from '../shared/process/socket-paths.ts';
-import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
+} from '../../shared/process/messages.ts';
+import { removeWorkerSocket } from '../../shared/process/socket-paths.ts';
+import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
+import type { Marks } from '../claim/orphans.ts';
+import type { SlotState } from '../observe/stats.ts';
 import type { CommitMemory } from './commit-memory.ts';
-import type { SlotState } from './observe/stats.ts';
-import type { Marks } from './orphans.ts';
 import { forkWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 /** What the workers of an instance are made with. */

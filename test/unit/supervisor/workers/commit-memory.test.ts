@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { openCommitMemory } from '../../../src/supervisor/commit-memory.ts';
+import { openCommitMemory } from '../../../../src/supervisor/workers/commit-memory.ts';
 
 const nameOf = (serial: number, incarnation = '00112233aabbccdd') => ({ incarnation, serial });
 

@@ -2,7 +2,7 @@
 // Must not know what `listen` says, nor who will accept.
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import type { ListenAddress } from '../shared/config/addresses.ts';
+import type { ListenAddress } from '../../shared/config/addresses.ts';
 import type { Bound } from './listener.ts';
 
 const firstDescriptor = 3;

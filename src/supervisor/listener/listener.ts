@@ -3,7 +3,7 @@
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import type { ListenAddress } from '../shared/config/addresses.ts';
+import type { ListenAddress } from '../../shared/config/addresses.ts';
 
 /** A bound, listening descriptor; `address` is what the system chose. */
 export type Listener = {

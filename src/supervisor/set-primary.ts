@@ -1,30 +1,30 @@
 // --primary: an operator names the primary once. The command tells the running instance, or else writes the file.
 // It decides nothing: it looks at the server, so that the memory has its identity, and says what it has set.
 import { dirname } from 'node:path';
-import { type Candidate, formatCandidate, parseHosts } from '../../shared/config/addresses.ts';
-import type { Config, Sections } from '../../shared/config/config.ts';
+import { type Candidate, formatCandidate, parseHosts } from '../shared/config/addresses.ts';
+import type { Config, Sections } from '../shared/config/config.ts';
 import {
   type Environment,
   formatFault,
   loadConfig,
   type Target,
-} from '../../shared/config/load-config.ts';
-import { currentPlace, makeDefaultDirectory } from '../../shared/config/machine-defaults.ts';
-import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
-import { escapeControl } from '../../shared/process/log.ts';
-import { describePrimary, overridePrimary } from '../../shared/servers/primary-memory.ts';
-import type { ServerView } from '../../shared/servers/server-view.ts';
-import { askViewAgain } from '../check/databases.ts';
-import { claimInstance } from '../claim.ts';
-import { orderHolder } from '../phase-socket.ts';
-import { primaryFilePath, readPrimaryFile, replacePrimaryFile } from './primary-file.ts';
+} from '../shared/config/load-config.ts';
+import { currentPlace, makeDefaultDirectory } from '../shared/config/machine-defaults.ts';
+import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
+import { escapeControl } from '../shared/process/log.ts';
+import { describePrimary, overridePrimary } from '../shared/servers/primary-memory.ts';
+import type { ServerView } from '../shared/servers/server-view.ts';
+import { askViewAgain } from './check/databases.ts';
+import { claimInstance } from './claim/claim.ts';
+import { orderHolder } from './claim/phase-socket.ts';
+import { primaryFilePath, readPrimaryFile, replacePrimaryFile } from './primary/primary-file.ts';
 import {
   type ChangeResult,
   describeChange,
   formatOrder,
   type PrimaryChange,
   parseOrderResult,
-} from './primary-order.ts';
+} from './primary/primary-order.ts';
 
 /** A section that has the server among several, and what the server says of itself. */
 type Choice = { readonly config: Config; readonly address: string; readonly view: ServerView };

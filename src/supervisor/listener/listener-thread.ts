@@ -3,7 +3,7 @@
 import { chmodSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import { backlog, descriptorOf } from '../shared/process/listening-socket.ts';
+import { backlog, descriptorOf } from '../../shared/process/listening-socket.ts';
 import { gateStates, type ThreadOrder, type ThreadReport } from './listener.ts';
 
 const { address, mode, gate } = workerData as ThreadOrder;

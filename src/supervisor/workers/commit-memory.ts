@@ -17,8 +17,8 @@ import {
   type EndedName,
   type Ending,
   type Remembered,
-} from '../shared/process/commit-endings.ts';
-import { openLockFile } from './file-lock.ts';
+} from '../../shared/process/commit-endings.ts';
+import { openLockFile } from '../claim/file-lock.ts';
 
 /** The memory of all instances of one pidfile: of one that drains and its successor, and of those that were killed. */
 export type CommitMemory = {

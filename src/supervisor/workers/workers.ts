@@ -1,14 +1,14 @@
 // All slots of one instance: filled, refilled, watched, asked for their numbers, ended.
-import type { SectionCredentials } from '../shared/config/credentials.ts';
-import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
-import type { LogFields } from '../shared/process/log.ts';
-import type { RememberedPrimary } from '../shared/servers/primary-memory.ts';
-import { Monitor } from './monitor.ts';
+import type { SectionCredentials } from '../../shared/config/credentials.ts';
+import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
+import type { LogFields } from '../../shared/process/log.ts';
+import type { RememberedPrimary } from '../../shared/servers/primary-memory.ts';
 import {
   type Overridden,
   openPrimaryMemories,
   type PrimaryMemories,
-} from './primary/primary-memories.ts';
+} from '../primary/primary-memories.ts';
+import { Monitor } from './monitor.ts';
 import { isHopeless, type Making, Slot } from './slot.ts';
 
 /** How the first boot ended. */

@@ -2,7 +2,7 @@
 // Must not know processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decideRestart, isHopeless } from '../../../src/supervisor/slot.ts';
+import { decideRestart, isHopeless } from '../../../../src/supervisor/workers/slot.ts';
 
 test('delays double from 0.1 s to 10 s while workers die at boot', () => {
   let failures = 0;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { publishPidfile } from '../../../src/supervisor/pidfile.ts';
+import { publishPidfile } from '../../../../src/supervisor/claim/pidfile.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'pidfile-'));
 const path = join(directory, 'world.pid');

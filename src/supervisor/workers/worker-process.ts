@@ -2,10 +2,9 @@
 // Must not know slots' histories, nor what the other workers do.
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
-import type { Log } from '../shared/process/log.ts';
-import type { LogDestination, ToSupervisor, ToWorker } from '../shared/process/messages.ts';
-import type { Marks } from './orphans.ts';
-import { supervisorHeapLimits } from './supervisor-process.ts';
+import type { Log } from '../../shared/process/log.ts';
+import type { LogDestination, ToSupervisor, ToWorker } from '../../shared/process/messages.ts';
+import type { Marks } from '../claim/orphans.ts';
 
 /** What a worker process tells its slot. `onExit` is called once, whatever came before. */
 export type WorkerProcessEvents = {
@@ -28,10 +27,17 @@ export type WorkerProcess = {
  */
 const workerHeapLimits: readonly string[] = ['--max-semi-space-size=8'];
 
-const workerEntry = new URL('../worker/main.js', import.meta.url);
+const workerEntry = new URL('../../worker/main.js', import.meta.url);
 
-/** Settles what all workers are forked with; called once, before the first fork. */
-export function prepareForks(listenFd: number, logTo: LogDestination): void {
+/**
+ * Sets what all workers are forked with. To be called once, before the first fork.
+ * @param ownFlags flags of the supervisor that workers must not inherit
+ */
+export function prepareForks(
+  listenFd: number,
+  logTo: LogDestination,
+  ownFlags: readonly string[],
+): void {
   // What the runtime itself says when it dies (out of memory) goes to stderr: read into the log.
   const stderr = logTo === 'stderr' ? 'inherit' : 'pipe';
   // The access log's place when there is no file.
@@ -39,10 +45,7 @@ export function prepareForks(listenFd: number, logTo: LogDestination): void {
   cluster.setupPrimary({
     exec: workerEntry.pathname,
     args: [],
-    execArgv: [
-      ...process.execArgv.filter((flag) => !supervisorHeapLimits.includes(flag)),
-      ...workerHeapLimits,
-    ],
+    execArgv: [...process.execArgv.filter((flag) => !ownFlags.includes(flag)), ...workerHeapLimits],
     stdio: ['ignore', stdout, stderr, 'ipc', listenFd],
   });
 }

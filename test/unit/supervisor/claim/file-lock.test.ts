@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { isStillAt, openLockFile } from '../../../src/supervisor/file-lock.ts';
+import { isStillAt, openLockFile } from '../../../../src/supervisor/claim/file-lock.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'file-lock-'));
 after(() => rmSync(directory, { recursive: true }));

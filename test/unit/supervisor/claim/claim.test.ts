@@ -5,7 +5,7 @@ import { fstatSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type Claimed, claimInstance } from '../../../src/supervisor/claim.ts';
+import { type Claimed, claimInstance } from '../../../../src/supervisor/claim/claim.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'claim-'));
 after(() => rmSync(directory, { recursive: true }));

@@ -2,7 +2,7 @@
 // Must not know processes or clocks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Heartbeat } from '../../../src/supervisor/slot.ts';
+import { Heartbeat } from '../../../../src/supervisor/workers/slot.ts';
 
 test('ten unanswered pings mean that a worker hangs; one answer to the last forgives all', () => {
   const heartbeat = new Heartbeat();
