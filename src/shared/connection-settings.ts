@@ -4,7 +4,7 @@
 import type { Candidate } from './config/addresses.ts';
 import type { Config } from './config/config.ts';
 import type { ConnectionSettings } from './mysql/open-connection.ts';
-import { scanStatements } from './sql/statements.ts';
+import { analyse } from './sql/analyse.ts';
 
 const connectTimeoutMs = 10_000;
 
@@ -34,7 +34,7 @@ export function initStatements({ initSql, drivers }: Config): readonly string[] 
   const own =
     initSql === null
       ? []
-      : scanStatements(initSql).map(({ start, end }) => initSql.slice(start, end));
+      : analyse(initSql).statements.map(({ start, end }) => initSql.slice(start, end));
   return [
     ...own,
     ...(own.length === 0 ? [] : [writesCommit]),

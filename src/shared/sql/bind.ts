@@ -2,11 +2,8 @@
 // Must not know where the request came from, nor run anything.
 import type { FailureCode } from '../failure-codes.ts';
 import { type Pieces, stepsInPiece } from '../pieces.ts';
-import { isSpaceCode } from './characters.ts';
-import { describeDoubt } from './doubt.ts';
-import { Lexer } from './lexer.ts';
+import { describeDoubt, isSpaceCode, Lexer, tokenKinds } from './lexer.ts';
 import { encodeLiteral, type Literal } from './literal.ts';
-import { tokenKinds } from './tokens.ts';
 
 /**
  * Values for `?` in order, or for `:name` by name: strings, numbers (or LosslessNumbers), booleans, null,
@@ -103,7 +100,8 @@ class Binding {
   #list: Value | null = null;
   /** The list whose values are being encoded; null: none is. */
   #items: ListItems | null = null;
-  #ended = false;
+  /** Behind the first semicolon; -1: there is none. */
+  #ended = -1;
   readonly #isTooMany: boolean;
 
   constructor(sql: string, params: Parameters, mostBytes: number, key: ParametersKey) {
@@ -130,7 +128,7 @@ class Binding {
       }
       const kind = lexer.next();
       if (kind === tokenKinds.end) {
-        return this.#list === null ? this.#finish(this.#ended) : this.#misplaced(this.#list);
+        return this.#list === null ? this.#finish() : this.#misplaced(this.#list);
       }
       const failed = this.#see(kind);
       if (failed !== null) return failed;
@@ -142,7 +140,7 @@ class Binding {
     const lexer = this.#lexer;
     if (this.#list !== null && kind !== tokenKinds.close) return this.#misplaced(this.#list);
     this.#list = null;
-    if (kind === tokenKinds.semicolon) this.#ended = true;
+    if (kind === tokenKinds.semicolon && this.#ended < 0) this.#ended = lexer.end;
     const found = this.#valueAt(kind);
     const failed = found === null ? null : found.ok ? this.#take(found) : found;
     if (failed !== null) return failed;
@@ -190,10 +188,10 @@ class Binding {
     return null;
   }
 
-  #finish(ended: boolean): Bound {
+  #finish(): Bound {
     const doubt = this.#isUntouched ? null : describeDoubt(this.#lexer);
     if (doubt !== null) return failed('PARAMS_TEXT', doubt);
-    const second = ended ? findSecondStatement(this.#sql) : -1;
+    const second = this.#ended < 0 ? -1 : findSecondStatement(this.#sql, this.#ended);
     if (second >= 0) {
       const message = `${this.#key} go with one statement; another begins at offset ${second}`;
       return failed('PARAMS_SEVERAL', message, second);
@@ -383,10 +381,8 @@ function isIn(sql: string, { start, end }: Lexer): boolean {
  * Where another statement begins, or -1: the server drops semicolons and spaces at the very end; anything else behind a
  * semicolon is a second statement.
  */
-function findSecondStatement(sql: string): number {
-  const lexer = new Lexer(sql);
-  while (lexer.next() !== tokenKinds.semicolon);
-  for (let at = lexer.end; at < sql.length; at += 1) {
+function findSecondStatement(sql: string, from: number): number {
+  for (let at = from; at < sql.length; at += 1) {
     const code = sql.charCodeAt(at);
     if (code !== 0x3b && !isSpaceCode(code)) return at;
   }

@@ -1,8 +1,15 @@
 // A number that stands for a statement's digest, made in one cheap pass: texts with the same key have the same digest.
 // Must cut a text as the lexer does: whoever knows a key does not ask for the digest again.
-import { characterClasses, classOf, isSpaceCode, isWordCode } from './characters.ts';
-import { endOfBlockComment, endOfLineComment, inspectSpecialComment } from './comments.ts';
 import { mostTextCharacters } from './digest.ts';
+import {
+  characterClasses,
+  classOf,
+  endOfBlockComment,
+  endOfLineComment,
+  inspectSpecialComment,
+  isSpaceCode,
+  isWordCode,
+} from './lexer.ts';
 
 const [doubleQuote, singleQuote, backtick, backslash] = [0x22, 0x27, 0x60, 0x5c];
 const [hash, star, comma, dash, dot, slash] = [0x23, 0x2a, 0x2c, 0x2d, 0x2e, 0x2f];
@@ -214,4 +221,37 @@ function nextOfList(bytes: Uint8Array, from: number, length: number): number {
   if (at >= length) return from;
   const begun = beginsOf[bytes[at] as number];
   return begun === begins.string || begun === begins.number ? at : from;
+}
+
+/**
+ * A 53-bit hash of the text in which digits count as one, and quoted strings as nothing. Two statements
+ * that differ in their literals only have the same shape; the converse is not promised. Linear, no allocation.
+ */
+export function shapeOf(sql: string): number {
+  let low = 0x811c9dc5;
+  let high = 0x9e3779b9;
+  let inNumber = false;
+  for (let at = 0; at < sql.length; at += 1) {
+    const code = sql.charCodeAt(at);
+    const isDigit = code >= 0x30 && code <= 0x39;
+    if (!(isDigit && inNumber)) {
+      const token = isDigit ? 0x30 : code;
+      low = Math.imul(low ^ token, 0x01000193);
+      high = Math.imul(high ^ token, 0x85ebca6b) ^ (high >>> 15);
+    }
+    inNumber = isDigit;
+    if (code === singleQuote || code === doubleQuote) at = endOfString(sql, at, code);
+  }
+  return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
+}
+
+/** Where the string's last quote is; a doubled one does not end it. */
+function endOfString(sql: string, start: number, quote: number): number {
+  let at = start + 1;
+  while (at < sql.length) {
+    const code = sql.charCodeAt(at);
+    if (code === quote && sql.charCodeAt(at + 1) !== quote) break;
+    at += code === backslash || code === quote ? 2 : 1;
+  }
+  return at;
 }

@@ -1,7 +1,6 @@
 // A statement's shape for the log: its text with every literal as `?`, lists of them as one, comments dropped.
 // Pure. Must not let a literal through: where servers may cut the text differently, the digest ends.
-import { Lexer } from './lexer.ts';
-import { tokenKinds } from './tokens.ts';
+import { Lexer, tokenKinds } from './lexer.ts';
 
 const mostDigestCharacters = 1024;
 /** More of a long text is not read: its shape is known by then, and the reader has work to do. */

@@ -1,7 +1,7 @@
-// Gathers what matters about one statement while its tokens go by.
-// Must not decide anything: that is classification's part.
+// Gathers what matters about one statement while its tokens go by. What follows from it is decided elsewhere.
+import { tokenKinds } from './lexer.ts';
 import { TableNames } from './table-names.ts';
-import { tokenKinds } from './tokens.ts';
+
 import {
   type BuiltIns,
   findWord,
@@ -18,8 +18,28 @@ const nameSeen = 2;
 type NameState = typeof noName | typeof nameMayFollow | typeof nameSeen;
 
 const namingWords = new Set(['AS', 'WITH', 'RECURSIVE']);
+/** Verbs that a name may follow, and a parenthesis that name. */
+const namedVerbs = new Set(['CALL', 'INSERT', 'REPLACE', 'WITH']);
 const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']);
 const actingVerbs = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'VALUES', 'TABLE']);
+
+/** Statements of which every word counts: they concern the transaction, or name what they call. */
+const keptVerbs = new Set([
+  ...['SET', 'CALL', 'SAVEPOINT', 'RELEASE', 'ROLLBACK', 'COMMIT', 'BEGIN', 'START', 'XA'],
+]);
+/** After the verb, or a comma: no clause of these statements that matters is longer. */
+const maxKeptTokens = 24;
+
+/** A token as it stands, and the depth of the parentheses behind it. */
+export type Token = {
+  readonly kind: number;
+  readonly text: string;
+  /** In upper case; '' if it is no word. */
+  readonly word: string;
+  readonly depth: number;
+};
+
+const noTokens: readonly Token[] = [];
 
 /** Feed it every token of one statement with `see`, then read its fields. */
 export class Facts {
@@ -39,6 +59,12 @@ export class Facts {
   sequence = false;
   /** INTO that does not name the table of an INSERT: a variable or a file. */
   intoElsewhere = false;
+  /** INTO OUTFILE or INTO DUMPFILE. */
+  writesFile = false;
+  /** INSERT DELAYED: another thread applies it later. */
+  delayed = false;
+  /** INSERT IGNORE or REPLACE IGNORE. */
+  ignoresErrors = false;
   lockingRead = false;
   userVariable = false;
   executableComment = false;
@@ -47,6 +73,8 @@ export class Facts {
   fickle = false;
   /** A word that stands in statements which change tables, views or triggers, or call what may. */
   changingWord = false;
+  /** Nothing stands before the verb, or a parenthesis directly. */
+  beginsWithVerb = false;
   /** The tables that it names. */
   readonly tables: TableNames;
 
@@ -63,11 +91,23 @@ export class Facts {
   #previousFlags = 0;
   #previousWord = '';
   #awaitsArguments = false;
+  /** How many tokens of this clause may still be kept. */
+  #keptLeft = 0;
+  #kept: Token[] | null = null;
 
   constructor(sql: string, builtIns: BuiltIns) {
     this.#sql = sql;
     this.#builtIns = builtIns;
     this.tables = new TableNames(sql);
+  }
+
+  get endsWithParenthesis(): boolean {
+    return this.#previousKind === tokenKinds.close;
+  }
+
+  /** The beginning of a statement that concerns the transaction, or calls, and of each of its clauses; else none. */
+  get kept(): readonly Token[] {
+    return this.#kept ?? noTokens;
   }
 
   see(kind: number, start: number, end: number): void {
@@ -81,6 +121,7 @@ export class Facts {
       this.#seeOther(kind, start, end);
       this.tables.seeOther(kind, start, end);
     }
+    if (this.#kept !== null) this.#keep(this.#kept, kind, start, end);
     this.#previousKind = kind;
     this.#previousStart = start;
     this.#previousEnd = end;
@@ -125,7 +166,7 @@ export class Facts {
       word = known?.text ?? toUpperAscii(this.#sql.slice(start, end));
       name = this.#seeVerb(word);
     } else if (known !== null) {
-      if (flags & wordFlags.sessionWord) this.leavesTraces = true;
+      if (flags & wordFlags.sessionWord) this.#seeSessionWord(known.text);
       if (flags & wordFlags.readingWord) this.readsSession = true;
       if (flags & wordFlags.fickleWord) this.fickle = true;
       // A sequence's words are the only ones that do both.
@@ -141,12 +182,32 @@ export class Facts {
     this.#previousFlags = flags;
   }
 
+  #seeSessionWord(word: string): void {
+    this.leavesTraces = true;
+    if (this.#previousWord === 'INTO' && (word === 'OUTFILE' || word === 'DUMPFILE'))
+      this.writesFile = true;
+  }
+
   #seeVerb(word: string): NameState {
     this.verb = word;
     this.#verbDepth = this.#depth;
     if (!leadsToAnother(word)) this.main = word;
     if (word === 'ANALYZE') this.analyzed = true;
-    return word === 'INSERT' || word === 'REPLACE' || word === 'WITH' ? nameMayFollow : noName;
+    this.beginsWithVerb = this.#previousKind === 0 || this.#previousKind === tokenKinds.open;
+    if (this.#previousKind === 0 && keptVerbs.has(word)) {
+      this.#kept = [];
+      this.#keptLeft = maxKeptTokens;
+    }
+    return namedVerbs.has(word) ? nameMayFollow : noName;
+  }
+
+  #keep(kept: Token[], kind: number, start: number, end: number): void {
+    const text = this.#sql.slice(start, end);
+    if (text === ',' && this.#depth === 0) this.#keptLeft = maxKeptTokens;
+    if (this.#keptLeft === 0) return;
+    this.#keptLeft -= 1;
+    const word = kind === tokenKinds.word ? toUpperAscii(text) : '';
+    kept.push({ kind, text, word, depth: this.#depth });
   }
 
   /** Answers whether a name that is no function may follow. */
@@ -155,7 +216,7 @@ export class Facts {
     if (word === 'INTO') return this.#seeInto();
     if (namingWords.has(word)) return true;
     // INSERT IGNORE t (…) names its table without INTO.
-    if (modifiers.has(word)) return this.#name === nameMayFollow;
+    if (modifiers.has(word)) return this.#seeModifier(word);
     if (previous === 'FOR' && (word === 'UPDATE' || word === 'SHARE')) this.lockingRead = true;
     else if (actingVerbs.has(word)) this.#seeMain(word);
     else if (word === 'IN' && previous === 'LOCK') this.lockingRead = true;
@@ -163,6 +224,15 @@ export class Facts {
     else if (word === 'ANALYZE' && this.main === '') this.analyzed = true;
     else if (this.verb === 'SHOW' && showsThePast(word)) this.readsSession = true;
     return false;
+  }
+
+  #seeModifier(word: string): boolean {
+    if (this.#name !== nameMayFollow) return false;
+    const previous = this.#previousWord;
+    const belongsToVerb = previous === this.verb || modifiers.has(previous);
+    if (word === 'DELAYED' && belongsToVerb) this.delayed = true;
+    if (word === 'IGNORE' && belongsToVerb) this.ignoresErrors = true;
+    return true;
   }
 
   #seeMain(word: string): void {
@@ -210,6 +280,7 @@ export class Facts {
     else if (flags & wordFlags.touchingFunction && start !== this.#previousEnd)
       this.unknownCall = true;
   }
+
   /** A built-in may be quoted, unless it is a word of the grammar. */
   #seeQuotedCall(): void {
     const known = findWord(this.#sql, this.#previousStart + 1, this.#previousEnd - 1);

@@ -1,8 +1,139 @@
-// Cuts SQL text into the tokens MySQL and MariaDB see, in one linear pass.
-// Must not know what the statements mean, nor anything of connections or HTTP.
-import { characterClasses, classOf, isWordCode } from './characters.ts';
-import { endOfBlockComment, endOfLineComment, inspectSpecialComment } from './comments.ts';
-import { tokenKinds } from './tokens.ts';
+// Cuts SQL text into the tokens that MySQL and MariaDB see, in one linear pass.
+
+/** A kind for each token; small numbers, so that a character's class fits into a byte. */
+export const tokenKinds = {
+  end: 0,
+  word: 1,
+  /** Starts with a digit: a number, or an identifier such as `1a`. */
+  number: 2,
+  /** '…' or "…" (the latter is an identifier under ANSI_QUOTES). */
+  string: 3,
+  quotedName: 4,
+  open: 5,
+  close: 6,
+  dot: 7,
+  semicolon: 8,
+  colon: 9,
+  /** `?` */
+  placeholder: 10,
+  /** `:name`; the token includes the colon. */
+  namedPlaceholder: 11,
+  /** `@` of a user variable or an account. */
+  userAt: 12,
+  /** `@@` of a system variable. */
+  systemAt: 13,
+  /** A whole comment of the `/*!` or `/*M!` kind: SQL to some servers, a comment to others. */
+  executableComment: 14,
+  operator: 15,
+} as const;
+
+/** What a character may be beyond the kinds of token that it makes by itself. */
+export const characterClasses = { space: 100, letter: 101, digit: 102 } as const;
+const asciiClasses = classifyCharacters();
+
+function classifyCharacters(): Uint8Array {
+  const classes = new Uint8Array(128).fill(tokenKinds.operator);
+  // MySQL's own idea of space: tab, line feed, vertical tab, form feed, carriage return, blank.
+  for (const code of [9, 10, 11, 12, 13, 32]) classes[code] = characterClasses.space;
+  for (let code = 0x30; code <= 0x39; code += 1) classes[code] = characterClasses.digit;
+  for (let code = 0x41; code <= 0x5a; code += 1) classes[code] = characterClasses.letter;
+  for (let code = 0x61; code <= 0x7a; code += 1) classes[code] = characterClasses.letter;
+  classes[0x24] = characterClasses.letter;
+  classes[0x5f] = characterClasses.letter;
+  classes[0x22] = tokenKinds.string;
+  classes[0x27] = tokenKinds.string;
+  classes[0x60] = tokenKinds.quotedName;
+  classes[0x28] = tokenKinds.open;
+  classes[0x29] = tokenKinds.close;
+  classes[0x2e] = tokenKinds.dot;
+  classes[0x3b] = tokenKinds.semicolon;
+  classes[0x3a] = tokenKinds.colon;
+  classes[0x3f] = tokenKinds.placeholder;
+  classes[0x40] = tokenKinds.userAt;
+  return classes;
+}
+
+/** The class of a UTF-16 code unit; whatever is not ASCII belongs to words, as in a utf8mb4 session. */
+export function classOf(code: number): number {
+  return code < 128 ? (asciiClasses[code] as number) : characterClasses.letter;
+}
+
+/** True for a character that would merge with a word written directly before or after it. */
+export function isWordCode(code: number): boolean {
+  const found = classOf(code);
+  return found === characterClasses.letter || found === characterClasses.digit;
+}
+
+/** True for what MySQL skips between tokens; other Unicode spaces are word characters to it. */
+export function isSpaceCode(code: number): boolean {
+  return code < 128 && asciiClasses[code] === characterClasses.space;
+}
+
+/** Where the text ends for the server, which drops spaces and semicolons at the end before it does anything else. */
+export function endOfText(sql: string): number {
+  let end = sql.length;
+  while (end > 0) {
+    const code = sql.charCodeAt(end - 1);
+    if (code !== 0x3b && !isSpaceCode(code)) break;
+    end -= 1;
+  }
+  return end;
+}
+
+/** What a block comment is beside its extent. */
+export type SpecialComment = {
+  /** `/*! …` or `/*M! …`: SQL to a server of the right kind and version. */
+  readonly executable: boolean;
+  /** True when every server ends it at the same place and nothing inside could matter. */
+  readonly plain: boolean;
+};
+
+const quotes = '\'"`';
+const executableRisks = '\'"`#-?:;$\\\0/';
+const ordinary: SpecialComment = { executable: false, plain: true };
+
+/** The end of a `#` or `-- ` comment starting at `at`, its line feed excluded; -1 when none starts there. */
+export function endOfLineComment(sql: string, code: number, at: number): number {
+  if (code !== 0x23 && !(code === 0x2d && startsDashComment(sql, at))) return -1;
+  // A NUL ends a line comment too; the caller sees it there.
+  for (let end = at + 1; end < sql.length; end += 1) {
+    const found = sql.charCodeAt(end);
+    if (found === 0x0a || found === 0) return end;
+  }
+  return sql.length;
+}
+
+/** `--` counts only before a blank, a control character or the end of the text. */
+function startsDashComment(sql: string, at: number): boolean {
+  if (sql.charCodeAt(at + 1) !== 0x2d) return false;
+  if (at + 2 >= sql.length) return true;
+  const following = sql.charCodeAt(at + 2);
+  return following <= 0x20 || following === 0x7f;
+}
+
+/** The position behind the block comment that starts at `at`; -1 when it is never closed. */
+export function endOfBlockComment(sql: string, at: number): number {
+  const close = sql.indexOf('*/', at + 2);
+  return close < 0 ? -1 : close + 2;
+}
+
+/** Tells ordinary comments from executable ones and optimizer hints. `end` is behind its first end mark. */
+export function inspectSpecialComment(sql: string, at: number, end: number): SpecialComment {
+  const third = sql.charCodeAt(at + 2);
+  if (third === 0x2b) return { executable: false, plain: !hasAny(sql, at + 3, end, quotes) };
+  const mariadb = (third | 0x20) === 0x6d && sql.charCodeAt(at + 3) === 0x21;
+  if (third !== 0x21 && !mariadb) return ordinary;
+  // Read as SQL, a literal or a nested comment could carry it past the first end mark;
+  // skipped for its version, a nested comment could too.
+  return { executable: true, plain: !hasAny(sql, at + 3, end - 2, executableRisks) };
+}
+
+function hasAny(sql: string, from: number, to: number, characters: string): boolean {
+  for (let at = from; at < to; at += 1) {
+    if (characters.includes(sql.charAt(at))) return true;
+  }
+  return false;
+}
 
 /** Why a server may cut the same text differently; bits of `Lexer.doubt`. */
 export const doubts = { backslash: 1, nul: 2, comment: 4, dollar: 8 } as const;
@@ -14,6 +145,14 @@ export const defaultEscapes: Escapes = { single: true, double: true };
 
 /** Of a longer literal what follows is searched, and not looked at character by character. */
 const shortLiteral = 64;
+
+/** What a lexer has met so far. */
+export type LexerState = {
+  /** Bits of `doubts`. */
+  readonly doubt: number;
+  /** A literal, quoted name or comment was still open at the end of the text. */
+  readonly unterminated: boolean;
+};
 
 /** Walks over one SQL text: call `next()` until it answers `end`; never throws. */
 export class Lexer {
@@ -178,4 +317,24 @@ export class Lexer {
 function find(sql: string, character: string, from: number): number {
   const at = sql.indexOf(character, from);
   return at < 0 ? sql.length : at;
+}
+
+/**
+ * The reason in words for people, or null when the text, read to its end by `lexer`, leaves no doubt.
+ * @param cleared doubts that are none where the text goes
+ */
+export function describeDoubt(lexer: LexerState, cleared = 0): string | null {
+  if (lexer.unterminated) {
+    return 'a literal, quoted name or comment in the statement is not closed';
+  }
+  const doubt = lexer.doubt & ~cleared;
+  if (doubt === 0) return null;
+  if (doubt & doubts.backslash) {
+    return 'a backslash before a quote in a literal depends on sql_mode; double the quote, or make the literal a parameter';
+  }
+  if (doubt & doubts.nul) return 'the statement holds a NUL character outside of a literal';
+  if (doubt & doubts.comment) {
+    return 'an executable comment or hint with quotes, placeholders or marks in it cannot go with PARAMS';
+  }
+  return 'a name of the form $…$ is a string to some servers and cannot go with PARAMS';
 }

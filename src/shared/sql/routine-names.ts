@@ -1,7 +1,7 @@
 // Which routines and views a text may reach, by name, and whether a routine does what a READ ONLY transaction does not stop. Pure.
-import { defaultEscapes, doubts, type Escapes, Lexer } from './lexer.ts';
+
+import { defaultEscapes, doubts, type Escapes, Lexer, tokenKinds } from './lexer.ts';
 import type { TableName } from './table-names.ts';
-import { tokenKinds } from './tokens.ts';
 import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
 
 /** A called routine as the text names it: `f`, `db.f`, `package.f` or `db.package.f`, without quotes. */

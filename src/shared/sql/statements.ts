@@ -1,102 +1,173 @@
-// Cuts a text into the statements the server will run, and says which result belongs to which.
-// Must not know what a statement does, beyond its first keyword.
-import { type Pieces, stepsInPiece } from '../pieces.ts';
-import { createBlocks } from './blocks.ts';
-import { isSpaceCode } from './characters.ts';
-import { defaultEscapes, type Escapes, Lexer } from './lexer.ts';
-import { tokenKinds } from './tokens.ts';
+// The statements of a text as the server cuts them, and which result belongs to which.
+import { isSpaceCode, tokenKinds } from './lexer.ts';
 
-/** One piece between semicolons, as positions in the text (`end` is exclusive, before the semicolon). */
-export type Statement = {
-  readonly start: number;
-  readonly end: number;
-  /** First keyword in upper case; '' for a piece of comments only. */
+/** What a statement begins with, and how it is answered. */
+export type StatementShape = {
+  /** First keyword in upper case; '' if there are only comments. */
   readonly verb: string;
-  /** CALL or a compound statement: result sets, as many as it likes, then one OK of its own. */
+  /** CALL or a compound statement: any number of result sets, then one OK of its own. */
   readonly isCall: boolean;
 };
 
+/** One statement, as positions in the text (`end` is exclusive, before the semicolon). */
+export type Statement = StatementShape & { readonly start: number; readonly end: number };
+
+const openers = new Set(['IF', 'LOOP', 'REPEAT', 'WHILE', 'FOR', 'CASE', 'BEGIN']);
+const beforeStatement = new Set(['THEN', 'ELSE', 'DO', 'LOOP', 'REPEAT', 'BEGIN', 'ATOMIC']);
+const routines = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT', 'PACKAGE']);
+
+/** Reserved words: no label is one of them. */
+const plainVerbs = new Set([
+  'SELECT',
+  'INSERT',
+  'UPDATE',
+  'DELETE',
+  'REPLACE',
+  'WITH',
+  'SHOW',
+  'SET',
+  'CALL',
+]);
+
+/** `plain`: ordinary statement; `definition`: CREATE or ALTER of a routine; `compound`: a block of its own. */
+type Mode = 'unknown' | 'plain' | 'create' | 'definition' | 'begin' | 'label' | 'compound';
+
 /**
- * The statements of `sql` in order. As on the server, spaces and semicolons at the very end are
- * nothing, while a comment behind a semicolon, or nothing between two, is a statement. Bodies of
- * routines and compound statements are one statement.
+ * Cuts a text at its semicolons while its tokens go by. Semicolons in a body (BEGIN … END and the like) do not end a
+ * statement. If a block never ends, the cutter has misread it, and every semicolon of the text counts.
  */
-export function scanStatements(
-  sql: string,
-  escapes: Escapes = defaultEscapes,
-): readonly Statement[] {
-  const scan = new Scan(sql, escapes, true);
-  while (scan.readOn(Number.POSITIVE_INFINITY));
-  if (scan.statements !== null) return scan.statements;
-  const again = new Scan(sql, escapes, false);
-  while (again.readOn(Number.POSITIVE_INFINITY));
-  return again.statements ?? [];
-}
-
-/** The same in pieces, as a session reads it that has no special sql_mode. */
-export function* scanInPieces(sql: string): Pieces<readonly Statement[]> {
-  const scan = new Scan(sql, defaultEscapes, true);
-  while (scan.readOn(stepsInPiece)) yield;
-  if (scan.statements !== null) return scan.statements;
-  const again = new Scan(sql, defaultEscapes, false);
-  while (again.readOn(stepsInPiece)) yield;
-  return again.statements ?? [];
-}
-
-/** One reading of a text, which may be interrupted. */
-class Scan {
-  /** Once it is over; null: a block that never ends is no block we understood, and every semicolon counts. */
-  statements: Statement[] | null = [];
+export class StatementCutter {
   readonly #sql: string;
-  readonly #limit: number;
-  readonly #lexer: Lexer;
-  /** Null: blocks are not looked for. */
-  readonly #blocks: ReturnType<typeof createBlocks> | null;
-  #from = 0;
+  #mode: Mode = 'unknown';
+  /** Depth of nested blocks. */
+  #depth = 0;
+  #parentheses = 0;
+  #previous = '';
+  /** The first keyword of the statement at hand. */
   #verb = '';
+  /** Where the statement at hand begins, and its last piece between semicolons. */
+  #from = 0;
+  #pieceFrom = 0;
+  readonly #statements: Statement[] = [];
+  /** The text cut at every semicolon; null while that makes no difference. */
+  #pieces: Statement[] | null = null;
 
-  constructor(sql: string, escapes: Escapes, withBlocks: boolean) {
+  constructor(sql: string) {
     this.#sql = sql;
-    this.#limit = endOfText(sql);
-    this.#lexer = new Lexer(sql, escapes);
-    this.#blocks = withBlocks ? createBlocks(sql) : null;
   }
 
-  /** Reads on by so many tokens at most; returns whether there are more. */
-  readOn(mostTokens: number): boolean {
-    const lexer = this.#lexer;
-    for (let left = mostTokens; left > 0; left -= 1) {
-      const kind = lexer.next();
-      if (kind === tokenKinds.end || lexer.start >= this.#limit) {
-        this.#finish();
-        return false;
-      }
-      this.#see(kind);
+  /** Whether the tokens of this statement must be seen: it may be a block. */
+  get isWatching(): boolean {
+    return this.#mode !== 'plain';
+  }
+
+  /** Takes one token, except a semicolon. @param verb the first keyword so far */
+  see(kind: number, start: number, end: number, verb: string): void {
+    if (this.#mode === 'unknown') this.#seeFirst(kind, kind === tokenKinds.word ? verb : '');
+    else if (this.#mode === 'label' && kind !== tokenKinds.colon && this.#previous !== ':') {
+      // Most statements.
+      this.#mode = 'plain';
+    } else {
+      const word = kind === tokenKinds.word ? this.#sql.slice(start, end).toUpperCase() : '';
+      this.#seeMore(kind, word);
     }
-    return true;
   }
 
-  #see(kind: number): void {
-    const { start, end } = this.#lexer;
-    const blocks = this.#blocks;
-    if (kind === tokenKinds.word && this.#verb === '')
-      this.#verb = this.#sql.slice(start, end).toUpperCase();
-    blocks?.see(kind, start, end);
-    if (kind !== tokenKinds.semicolon || blocks?.isOpen() === true) return;
-    this.#add(start);
-    this.#from = end;
-    this.#verb = '';
-    blocks?.reset();
+  /** Takes a semicolon. @param verb the first keyword since the last one */
+  cut(start: number, end: number, verb: string): void {
+    this.#verb ||= verb;
+    if (this.#depth > 0) {
+      this.#startPieces().push(this.#describe(this.#pieceFrom, start, verb, false));
+      this.#previous = ';';
+    } else {
+      this.#add(start, verb);
+      this.#mode = 'unknown';
+      this.#parentheses = 0;
+      this.#previous = '';
+      this.#from = end;
+      this.#verb = '';
+    }
+    this.#pieceFrom = end;
   }
 
-  #finish(): void {
-    if (this.#blocks?.isOpen() === true) this.statements = null;
-    else if (this.#from < this.#limit) this.#add(this.#limit);
+  /** All statements. @param limit where the text ends */
+  finish(limit: number, verb: string): readonly Statement[] {
+    const isOpen = this.#depth > 0;
+    if (isOpen) this.#startPieces();
+    this.#verb ||= verb;
+    if (this.#pieceFrom < limit) this.#add(limit, verb);
+    return (isOpen ? this.#pieces : null) ?? this.#statements;
   }
 
-  #add(end: number): void {
-    const isCompound = this.#blocks?.isCompound() === true;
-    this.statements?.push(describe(this.#sql, this.#from, end, this.#verb, isCompound));
+  #startPieces(): Statement[] {
+    this.#pieces ??= this.#statements.map((one) => ({ ...one, isCall: one.verb === 'CALL' }));
+    return this.#pieces;
+  }
+
+  #add(end: number, pieceVerb: string): void {
+    const isCompound = this.#mode === 'compound';
+    this.#statements.push(this.#describe(this.#from, end, this.#verb, isCompound));
+    this.#pieces?.push(this.#describe(this.#pieceFrom, end, pieceVerb, false));
+  }
+
+  #describe(from: number, end: number, verb: string, isCompound: boolean): Statement {
+    return describe(this.#sql, from, end, verb, isCompound);
+  }
+
+  #seeFirst(kind: number, word: string): void {
+    if (word === 'CREATE' || word === 'ALTER') this.#mode = 'create';
+    else if (word === 'BEGIN') this.#mode = 'begin';
+    else if (openers.has(word)) this.#enterCompound();
+    else if (kind === tokenKinds.word || kind === tokenKinds.quotedName) this.#mode = 'label';
+    else this.#mode = 'plain';
+    this.#previous = word;
+  }
+
+  #seeMore(kind: number, word: string): void {
+    if (kind === tokenKinds.open) this.#parentheses += 1;
+    if (kind === tokenKinds.close) this.#parentheses -= 1;
+    switch (this.#mode) {
+      case 'begin':
+        if (word === 'NOT') this.#enterCompound();
+        else this.#mode = 'plain';
+        break;
+      case 'label':
+        if (this.#previous !== ':') break;
+        if (openers.has(word)) this.#enterCompound();
+        else this.#mode = 'plain';
+        break;
+      case 'create':
+        if (routines.has(word)) this.#mode = 'definition';
+        else if (kind === tokenKinds.open) this.#mode = 'plain';
+        break;
+      case 'definition':
+      case 'compound':
+        this.#seeInside(word);
+        break;
+      default:
+    }
+    this.#previous = kind === tokenKinds.colon ? ':' : word;
+  }
+
+  #enterCompound(): void {
+    this.#mode = 'compound';
+    this.#depth = 1;
+  }
+
+  #seeInside(word: string): void {
+    if (this.#parentheses > 0) return;
+    if (word === 'END') this.#depth = Math.max(0, this.#depth - 1);
+    else if (this.#previous !== 'END' && this.#opens(word)) this.#depth += 1;
+  }
+
+  #opens(word: string): boolean {
+    if (word === 'BEGIN') return true;
+    if (this.#depth === 0) return false;
+    if (word === 'CASE') return true;
+    return (
+      openers.has(word) &&
+      (this.#previous === ';' || this.#previous === ':' || beforeStatement.has(this.#previous))
+    );
   }
 }
 
@@ -105,32 +176,31 @@ function describe(
   from: number,
   end: number,
   verb: string,
-  compound: boolean,
+  isCompound: boolean,
 ): Statement {
   let start = from;
   while (start < end && isSpaceCode(sql.charCodeAt(start))) start += 1;
-  return { start, end, verb, isCall: compound || verb === 'CALL' };
+  return { start, end, verb, isCall: isCompound || verb === 'CALL' };
 }
 
-/** The server takes spaces and semicolons off the end before it looks at anything. */
-function endOfText(sql: string): number {
-  let end = sql.length;
-  while (end > 0) {
-    const code = sql.charCodeAt(end - 1);
-    if (code !== 0x3b && !isSpaceCode(code)) break;
-    end -= 1;
-  }
-  return end;
+/** The statements of a text without a semicolon and without a block. @param limit where it ends */
+export function onlyStatement(sql: string, limit: number, verb: string): readonly Statement[] {
+  return limit === 0 ? [] : [describe(sql, 0, limit, verb, false)];
 }
 
-/** Tells the statement of each result as the results come in. */
+/** Whether a statement that begins with this word may be a block, or hold one: it is no verb that rules that out. */
+export function mayBeBlock(verb: string): boolean {
+  return !plainVerbs.has(verb);
+}
+
+/** Finds the statement of each result as the results come in. */
 export type ResultMap = {
   /** Index of the statement that the next result (a result set, or an OK) belongs to; an error counts as a result. */
   readonly next: (isResultSet: boolean) => number;
 };
 
 /** Creates the map for the results of one text. */
-export function createResultMap(statements: readonly Statement[]): ResultMap {
+export function createResultMap(statements: readonly StatementShape[]): ResultMap {
   let index = 0;
   return {
     next: (isResultSet) => {

@@ -1,6 +1,6 @@
 // Finds the tables that a statement names, from its tokens as they go by; in doubt it says that it does not know.
 // Must not know what the names mean: whether there is such a table, or a view.
-import { tokenKinds } from './tokens.ts';
+import { tokenKinds } from './lexer.ts';
 
 /** A table as a statement names it; without a schema the session's is meant. */
 export type TableName = { readonly schema: string | null; readonly name: string };

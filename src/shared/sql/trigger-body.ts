@@ -1,9 +1,8 @@
 // What a trigger's body may do to the session of the statement that fires it: nothing, for the simplest kinds of body.
 // Must not know which table it belongs to, nor what the tables that it names are.
-import { classify } from './classify.ts';
-import { Lexer } from './lexer.ts';
+import { analyse } from './analyse.ts';
+import { Lexer, tokenKinds } from './lexer.ts';
 import type { TableName } from './table-names.ts';
-import { tokenKinds } from './tokens.ts';
 import type { BuiltIns } from './vocabulary.ts';
 
 type Piece = { readonly text: string; readonly verb: string; readonly setsNewOnly: boolean };
@@ -30,7 +29,7 @@ export function readProcedureBody(body: string, builtIns: BuiltIns): readonly Ta
   if (pieces === null) return null;
   const tables: TableName[] = [];
   for (const { text, verb } of pieces) {
-    const found = classify(text, builtIns);
+    const found = analyse(text, builtIns).classification;
     const isExpected = verb !== 'SET' && (found.kind === 'read' || found.kind === 'write');
     if (!isExpected || found.confinedTo === null) return null;
     tables.push(...found.confinedTo);
@@ -43,7 +42,10 @@ function readPiece({ text, verb, setsNewOnly }: Piece, builtIns: BuiltIns) {
   const isAssignment = verb === 'SET';
   if (isAssignment && !setsNewOnly) return null;
   const sql = isAssignment ? `SELECT${text.slice('SET'.length)}` : text;
-  const { kind, tables, leavesSessionClean, readsEarlierSession } = classify(sql, builtIns);
+  const { kind, tables, leavesSessionClean, readsEarlierSession } = analyse(
+    sql,
+    builtIns,
+  ).classification;
   const isExpected = kind === (isAssignment ? 'read' : 'write');
   return isExpected && leavesSessionClean && !readsEarlierSession ? tables : null;
 }

@@ -3,21 +3,15 @@
 
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
+import { type Analysis, analyse, analyseInPieces } from '../../shared/sql/analyse.ts';
 import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
-import { type Classification, classify, classifyInPieces } from '../../shared/sql/classify.ts';
-import type { Escapes } from '../../shared/sql/lexer.ts';
-import { shapeOf } from '../../shared/sql/shape.ts';
-import {
-  type Statement as ScannedStatement,
-  scanInPieces,
-  scanStatements,
-} from '../../shared/sql/statements.ts';
+import { shapeOf } from '../../shared/sql/digest-key.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import { noEffects } from '../execution/statement-effects.ts';
 import { type Known, TableEffects } from '../execution/table-effects.ts';
 import type { Home } from '../execution/transactions/held-transactions.ts';
-import type { Statement } from '../execution/work.ts';
+import type { AnalysedStatement, Statement } from '../execution/work.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import type { LongWork } from '../request/long-work.ts';
 import type { Tokens } from './consistency.ts';
@@ -47,12 +41,16 @@ export type SqlContext = {
   readonly home: Home;
 };
 
-/** What a request wants to have run. */
-export type StatementWish = {
+/** A text that a request wants to have run, and how. */
+export type StatementWish = RunWish & {
   readonly sql: string;
   readonly params: Parameters | null;
   /** What the request calls them. */
   readonly paramsKey: 'PARAMS' | 'params';
+};
+
+/** How a request wants a text to be run. */
+export type RunWish = {
   readonly readOnly: boolean;
   /** Whether several statements are refused whatever the settings say. */
   readonly isSingle: boolean;
@@ -60,13 +58,11 @@ export type StatementWish = {
   readonly asksServer: boolean;
   /** All that decides what a reply's body is beside the statement and the settings; null: nobody else may have it. */
   readonly format: string | null;
-  /** How else than usually the session may read a backslash; missing: in every way that there is. */
-  readonly otherEscapes?: readonly Escapes[];
 };
 
 /** A statement to run, or why nothing is run. */
 export type Decided =
-  | { readonly ok: true; readonly statement: Statement }
+  | { readonly ok: true; readonly statement: AnalysedStatement }
   | { readonly ok: false; readonly failure: Failure };
 
 /** What is run where a request has no SQL, and only asks the server. */
@@ -120,15 +116,8 @@ export function decideStatement(
     params === null
       ? ({ ok: true, sql: wish.sql } as const)
       : bind(wish.sql, params, mostBytes, paramsKey);
-  if (!bound.ok) {
-    const isSeveral = wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL';
-    if (isSeveral) return refused(severalStatements(scanStatements(wish.sql)));
-    return refused(unbound(bound.failure));
-  }
-  const { sql } = bound;
-  const classified = classify(sql, catalogue.builtIns, wish.otherEscapes);
-  if (!classified.single && wish.isSingle) return refused(severalStatements(scanStatements(sql)));
-  return decideClassified(config, wish, { sql, classified, analysis: null }, catalogue);
+  if (!bound.ok) return refused(unbound(wish, bound.failure));
+  return decideAnalysed(config, wish, analyse(bound.sql, catalogue.builtIns), catalogue);
 }
 
 /** The same in pieces, for long texts and many values. */
@@ -143,46 +132,35 @@ export function* decideInPieces(
     params === null
       ? ({ ok: true, sql: wish.sql } as const)
       : yield* bindInPieces(wish.sql, params, mostBytes, paramsKey);
-  if (!bound.ok) {
-    const isSeveral = wish.isSingle && bound.failure.code === 'PARAMS_SEVERAL';
-    if (isSeveral) return refused(severalStatements(yield* scanInPieces(wish.sql)));
-    return refused(unbound(bound.failure));
-  }
-  const { sql } = bound;
-  const classified = yield* classifyInPieces(sql, catalogue.builtIns, wish.otherEscapes);
-  const scanned = yield* scanInPieces(sql);
-  if (!classified.single && wish.isSingle) return refused(severalStatements(scanned));
-  const analysis = { scanned, classified };
-  return decideClassified(config, wish, { sql, classified, analysis }, catalogue);
+  if (!bound.ok) return refused(unbound(wish, bound.failure));
+  const analysis = yield* analyseInPieces(bound.sql, catalogue.builtIns);
+  return decideAnalysed(config, wish, analysis, catalogue);
 }
 
 function refused(failure: Failure): Decided {
   return { ok: false, failure };
 }
 
-function unbound({ code, message, offset }: BindFailure): Failure {
+function unbound({ isSingle }: RunWish, { code, message, offset }: BindFailure): Failure {
+  if (isSingle && code === 'PARAMS_SEVERAL') return severalStatements(offset ?? 0);
   return { ...refusal(code, message), ...(offset !== null && { place: { offset } }) };
 }
 
-/** A text with its values in it, and what it is. */
-type Classified = {
-  readonly sql: string;
-  readonly classified: Classification;
-  readonly analysis: NonNullable<Statement['analysis']> | null;
-};
-
-function decideClassified(
+/** How a text is run, its values in it; or why it is not. */
+export function decideAnalysed(
   config: StatementSettings,
-  wish: StatementWish,
-  { sql, classified, analysis }: Classified,
+  wish: RunWish,
+  analysis: Analysis,
   catalogue: Known,
 ): Decided {
-  const { rollbackOnError, asksServer, format } = wish;
-  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classified;
+  const { sql, statements, classification } = analysis;
+  const { isSingle, rollbackOnError, asksServer, format } = wish;
+  const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classification;
+  if (!single && isSingle) return refused(severalStatements(statements[1]?.start ?? 0));
   if (!single && !config.multiStatements) return refused(severalOff);
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
-    return refused(classified.isRecognised ? onlyReads : notRecognised);
+    return refused(classification.isRecognised ? onlyReads : notRecognised);
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
@@ -197,14 +175,14 @@ function decideClassified(
     sql.length <= longestPipelined &&
     !takesTime.test(sql);
   const mayShareReply =
-    config.coalesce && classified.repeatable && format !== null && sql.length <= longFrom;
+    config.coalesce && classification.repeatable && format !== null && sql.length <= longFrom;
   return {
     ok: true,
     statement: {
       kind: 'statement',
       sql,
       isRead,
-      effects: new TableEffects(catalogue, classified),
+      effects: new TableEffects(catalogue, classification),
       seesOneMoment: isRead && readOnlyAllowed,
       needsFreshSession: readsEarlierSession,
       leavesSessionClean: isClean,
@@ -234,8 +212,7 @@ export function decideThen(
   else use(decideStatement(config, wish, mostBytes, catalogue));
 }
 
-function severalStatements(statements: readonly ScannedStatement[]): Failure {
-  const offset = statements[1]?.start ?? 0;
+function severalStatements(offset: number): Failure {
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
 }

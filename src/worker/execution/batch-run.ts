@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
-import { savepointPrefix } from '../../shared/sql/transaction-safe.ts';
+import { savepointPrefix } from '../../shared/sql/transactions.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';

@@ -3,7 +3,6 @@
 // Must not know HTTP or the reply's shape, nor how an attempt is run.
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
-import { findCalledProcedure } from '../../shared/sql/called-procedure.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
@@ -332,9 +331,9 @@ function findWrites({ steps }: Batch): Writes | null {
   const reads: TableName[] = [];
   const procedures: TableName[] = [];
   let isVouched = true;
-  for (const { sql, statement, isCall } of steps) {
+  for (const { statement } of steps) {
     const { confinedTo } = statement.effects;
-    const procedure = isCall ? findCalledProcedure(sql) : null;
+    const procedure = statement.analysis?.classification.procedure ?? null;
     if (confinedTo !== null) {
       (statement.isRead ? reads : tables).push(...confinedTo);
       isVouched &&= statement.effects.isUndoable();

@@ -3,7 +3,7 @@
 // Must not know requests, nor how a doubt is reported.
 import { RefusedError, readRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
-import { classify } from '../../shared/sql/classify.ts';
+import { analyse } from '../../shared/sql/analyse.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
 import { type Reach, reachOfRoutine, reachOfStatement } from '../../shared/sql/routine-names.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
@@ -170,7 +170,7 @@ function selectView({ schema, name }: TableName, home: string | null): string | 
 function viewOf(schema: string, name: string, definition: string): StoredText {
   const reach = (builtIns: BuiltIns): Reach | Doubt => {
     if (definition === '') return { kind: 'hidden view', name };
-    const { readOnlyAllowed, tables } = classify(definition, builtIns);
+    const { readOnlyAllowed, tables } = analyse(definition, builtIns).classification;
     const found = readOnlyAllowed ? reachOfStatement(definition, builtIns) : null;
     return found === null ? { kind: 'acts', name } : { ...found, names: tables ?? found.names };
   };

@@ -624,9 +624,9 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     isRolledBack: boolean,
   ): ServerFailure | null {
     if (error === null) return null;
-    const { sql, analysis, isReadOnly, isRead } = this.#statement;
-    const scanned = analysis?.scanned ?? null;
-    return statementFailure({ sql, scanned, isReadOnly, isRead }, results, error, isRolledBack);
+    const { analysis, isReadOnly, isRead } = this.#statement;
+    const statements = analysis?.statements ?? [];
+    return statementFailure({ statements, isReadOnly, isRead }, results, error, isRolledBack);
   }
 
   /** The end of statements that are not running: what was written before is never told as not executed. */

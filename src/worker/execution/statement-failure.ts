@@ -2,7 +2,7 @@
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
 import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
-import { createResultMap, type Statement, scanStatements } from '../../shared/sql/statements.ts';
+import { createResultMap, type StatementShape } from '../../shared/sql/statements.ts';
 import type { ServerFailure } from '../failure/failure.ts';
 import { type RefusedWork, serverFailure } from '../failure/server-failure.ts';
 
@@ -16,15 +16,14 @@ export function leavesUnknown({ errno }: ServerError): boolean {
   return errno === errorDuringCommit;
 }
 
-/** The text of a request, its statements where they are known, and what the meaning of an error depends on. */
-export type RefusedText = RefusedWork & {
-  readonly sql: string | null;
-  readonly scanned: readonly Statement[] | null;
-};
+/** The statements of a request's text, and what the meaning of an error depends on. */
+export type RefusedText = RefusedWork & { readonly statements: readonly StatementShape[] };
 
 /** Whether the first statement may have applied a part of itself though it was refused, as a CALL may. */
-export function mayBePartial({ sql, scanned }: RefusedText, { errno }: ServerError): boolean {
-  const [first] = scanned ?? scanStatements(sql ?? '');
+export function mayBePartial(
+  { statements: [first] }: RefusedText,
+  { errno }: ServerError,
+): boolean {
   return errno !== syntaxError && mayFailInPart(first?.verb ?? '');
 }
 
@@ -38,7 +37,7 @@ export function statementFailure(
   error: ServerError,
   isRolledBack: boolean,
 ): ServerFailure {
-  const statements = text.scanned ?? scanStatements(text.sql ?? '');
+  const { statements } = text;
   const map = createResultMap(statements);
   const applied: Applied[] = results.map(({ isResultSet, inTransaction }) => ({
     verb: statements[map.next(isResultSet)]?.verb ?? '',

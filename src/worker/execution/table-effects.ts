@@ -1,7 +1,7 @@
 // The effects of a statement as the catalogue knows them at the moment when somebody asks.
 // Must not know what follows from them.
 
-import type { Classification } from '../../shared/sql/classify.ts';
+import type { Classification } from '../../shared/sql/analyse.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import type { Catalogue } from '../servers/catalogue/catalogue.ts';
 import type { StatementEffects } from './statement-effects.ts';

@@ -1,7 +1,6 @@
 // What a client asks for: one text of statements, or several statements that count together.
-import type { Classification } from '../../shared/sql/classify.ts';
-import type { Isolation } from '../../shared/sql/isolation.ts';
-import type { Statement as ScannedStatement } from '../../shared/sql/statements.ts';
+import type { Analysis } from '../../shared/sql/analyse.ts';
+import type { Isolation } from '../../shared/sql/transactions.ts';
 import type { IdempotencyKey } from './idempotency/ledger-entry.ts';
 import type { StatementEffects } from './statement-effects.ts';
 import type { Writes } from './undoable-tables.ts';
@@ -31,11 +30,14 @@ export type Statement = {
   readonly asksServer: boolean;
   /** Reads with an equal key have the same reply; null: it runs for its own request alone. */
   readonly coalescingKey: string | null;
-  /** How a long text was analysed, so that it is not read again at once. */
-  readonly analysis?: {
-    readonly scanned: readonly ScannedStatement[];
-    readonly classified: Classification;
-  } | null;
+  /** Null only if `sql` is. */
+  readonly analysis: Analysis | null;
+};
+
+/** A text that a request brings. */
+export type AnalysedStatement = Statement & {
+  readonly sql: string;
+  readonly analysis: Analysis;
 };
 
 /** What a statement must have done, or all is undone. Bounds are inclusive. */

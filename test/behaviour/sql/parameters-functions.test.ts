@@ -2,7 +2,7 @@
 // built-in, so that no stored function can answer to it. Must not know how a text is classified, but for what it trusts.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { classify } from '../../../src/shared/sql/classify.ts';
+import { analyse } from '../../../src/shared/sql/analyse.ts';
 import { builtInsOf, unsuspectedNames } from '../../../src/shared/sql/vocabulary.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 
@@ -50,10 +50,13 @@ test('what a name reaches whose parenthesis does not touch it is not trusted whe
       const [rows] = await connection.query({ sql, rowsAsArray: true }).catch(() => [[]]);
       if (String(rows) !== '4711') continue;
       reached.push(name);
-      assert.equal(classify(sql, builtIns).leavesSessionClean, false, sql);
+      assert.equal(analyse(sql, builtIns).classification.leavesSessionClean, false, sql);
     }
   }
   assert.ok(reached.includes('NOW'), 'the server has such names');
-  assert.equal(classify('select now(), count(*), upper (a) from t').leavesSessionClean, true);
+  assert.equal(
+    analyse('select now(), count(*), upper (a) from t').classification.leavesSessionClean,
+    true,
+  );
   await connection.end();
 });

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from 'mysql2/promise';
-import { createResultMap, scanStatements } from '../../../src/shared/sql/statements.ts';
+import { analyse } from '../../../src/shared/sql/analyse.ts';
+import { createResultMap } from '../../../src/shared/sql/statements.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { fc } from '../../support/property.ts';
 
@@ -59,7 +60,7 @@ test('finds as many statements as the server, comments and spaces included', asy
       const found = await results(connection, sql);
       if (found === null) return;
       compared += 1;
-      assert.equal(scanStatements(sql).length, found.length, JSON.stringify(sql));
+      assert.equal(analyse(sql).statements.length, found.length, JSON.stringify(sql));
     }),
     { numRuns: 2000 },
   );
@@ -80,7 +81,7 @@ test('gives each result to the statement it belongs to', async (t) => {
   const sql = `do 1; call two(); select 3; ${compound}; call none(); select 4; -- end`;
   const found = await results(connection, sql);
   assert.ok(found !== null);
-  const map = createResultMap(scanStatements(sql));
+  const map = createResultMap(analyse(sql).statements);
   assert.deepEqual(
     found.map((isResultSet) => map.next(isResultSet)),
     [0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 6],

@@ -10,6 +10,7 @@ import {
   type DbReplyOptions,
 } from '../../encode/formats/db.ts';
 import { jsonType, typedHeaders } from '../../encode/head.ts';
+import type { Statement } from '../../execution/work.ts';
 import { refusal } from '../../failure/failure.ts';
 import { type OutgoingReply, sendFailure } from '../../http/reply.ts';
 import { announcesBody } from '../../http/request.ts';
@@ -20,12 +21,7 @@ import type { Handler } from '../../request/router.ts';
 import { readAnyBody, readJsonBody } from '../json-body.ts';
 import { type Asker, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
-import {
-  type Decided as Decision,
-  decideThen,
-  nothingToRun,
-  type StatementWish,
-} from '../statement.ts';
+import { decideThen, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import {
   type DbRequest,
@@ -130,11 +126,12 @@ function answerRequest(kept: Kept, asker: Asker, request: DbRequest, isLong: boo
   if (sql === null && !needsConnection(request.metadata)) {
     sendMetadata(asker.response, kept.config, request, asker.record.requestId);
   } else if (sql === null) {
-    run(kept, asker, request, { ok: true, statement: nothingToRun });
+    run(kept, asker, request, nothingToRun);
   } else {
-    decideThen(kept, wishOf(request, sql), isLong, asker, (decided) =>
-      run(kept, asker, request, decided),
-    );
+    decideThen(kept, wishOf(request, sql), isLong, asker, (decided) => {
+      if (decided.ok) run(kept, asker, request, decided.statement);
+      else sendFailure(asker.response, decided.failure, asker.record.requestId);
+    });
   }
 }
 
@@ -142,18 +139,13 @@ function run(
   { config, context, replies }: Kept,
   { response, record }: Asker,
   request: DbRequest,
-  decided: Decision,
+  statement: Statement,
 ): void {
-  if (!decided.ok) {
-    sendFailure(response, decided.failure, record.requestId);
-    return;
-  }
   const after = context.tokens.decode(response.req.headers);
   if (after !== null && 'code' in after) {
     sendFailure(response, after, record.requestId);
     return;
   }
-  const { statement } = decided;
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;

@@ -2,11 +2,12 @@
 // Must not know how statements are run, nor how transactions are held.
 
 import { isUtf8 } from 'node:buffer';
+import type { Analysis } from '../../../shared/sql/analyse.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import {
   decodeTransactionStatement,
   type TransactionStatement,
-} from '../../../shared/sql/transaction-statement.ts';
+} from '../../../shared/sql/transactions.ts';
 import { createDriverHeads } from '../../encode/formats/driver.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
@@ -27,7 +28,7 @@ import {
   nothingAsked,
   withCharacteristics,
 } from './session.ts';
-import { decideDriverThen } from './statement.ts';
+import { analyseThen, decideDriver } from './statement.ts';
 import type { DriverCall, DriverTransactions } from './transactions.ts';
 
 /** The two handlers. */
@@ -105,17 +106,20 @@ function decodeExecution(
 }
 
 function answer(call: DriverCall, sql: string, transactions: DriverTransactions): void {
-  const statement = decodeTransactionStatement(sql);
-  if (statement.kind === 'unsupported') refuse(call, unsupported(statement.reason));
-  else if (call.session.transaction === null) answerOutside(call, sql, statement, transactions);
-  else answerWithin(call, sql, statement, transactions);
+  analyseThen(call, sql, (analysis) => {
+    const statement = decodeTransactionStatement(analysis);
+    if (statement.kind === 'unsupported') refuse(call, unsupported(statement.reason));
+    else if (call.session.transaction === null)
+      answerOutside(call, analysis, statement, transactions);
+    else answerWithin(call, analysis, statement, transactions);
+  });
 }
 
 type Supported = Exclude<TransactionStatement, { kind: 'unsupported' }>;
 
 function answerOutside(
   call: DriverCall,
-  sql: string,
+  analysis: Analysis,
   statement: Supported,
   transactions: DriverTransactions,
 ): void {
@@ -141,7 +145,7 @@ function answerOutside(
       replies.done(withCharacteristics(session, statement.scope, statement.characteristics));
       break;
     case 'ordinary':
-      runAlone(call, sql);
+      runAlone(call, analysis);
       break;
     default:
       statement satisfies never;
@@ -150,14 +154,14 @@ function answerOutside(
 
 function answerWithin(
   call: DriverCall,
-  sql: string,
+  analysis: Analysis,
   { kind }: Supported,
   transactions: DriverTransactions,
 ): void {
   if (kind === 'begin') refuse(call, alreadyOpen);
   else if (kind === 'commit') transactions.commit(call);
   else if (kind === 'rollback') transactions.rollback(call);
-  else transactions.run(call, sql);
+  else transactions.run(call, analysis);
 }
 
 function unsupported(reason: string): Failure {
@@ -169,22 +173,21 @@ function refuse({ response, record }: DriverCall, failure: Failure): void {
 }
 
 /** A statement that is its own transaction. */
-function runAlone(call: DriverCall, sql: string): void {
-  decideDriverThen(call, sql, (decided) => {
-    const { served, response, record, session, replies } = call;
-    const { config, context } = served;
-    if (!decided.ok) {
-      sendFailure(response, decided.failure, record.requestId);
-      return;
-    }
-    const { statement } = decided;
-    const wish = {
-      work: statement,
-      timeoutMs: config.statementTimeoutMs,
-      record,
-      format: replies.format(sql, () => session),
-      after: null,
-    };
-    new Exchange(context, wish, response).start();
-  });
+function runAlone(call: DriverCall, analysis: Analysis): void {
+  const { served, response, record, session, replies } = call;
+  const { config, context } = served;
+  const decided = decideDriver(served, analysis);
+  if (!decided.ok) {
+    sendFailure(response, decided.failure, record.requestId);
+    return;
+  }
+  const { statement } = decided;
+  const wish = {
+    work: statement,
+    timeoutMs: config.statementTimeoutMs,
+    record,
+    format: replies.format(analysis, () => session),
+    after: null,
+  };
+  new Exchange(context, wish, response).start();
 }

@@ -1,6 +1,6 @@
 // The replies to one request of a driver's: without a result, or in the format of a statement's.
 // Must not know what is answered.
-import { chooseFoundRows } from '../../../shared/sql/found-rows.ts';
+import type { Analysis } from '../../../shared/sql/analyse.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import { chooseDriverJson } from '../../encode/formats/driver.ts';
 import { jsonType } from '../../encode/head.ts';
@@ -41,16 +41,16 @@ export class DriverReplies {
 
   /**
    * The format of a statement's reply. Its rows are counted as PlanetScale's sessions have it, with `clientFoundRows`.
-   * @param sql null: it is one of the gateway's own
+   * @param analysis null: it is one of the gateway's own
    * @param session as it is after the statement; asked for when the reply ends
    */
-  format(sql: string | null, session: () => DriverSession): FormatChoice {
+  format(analysis: Analysis | null, session: () => DriverSession): FormatChoice {
     const { sessions, heads, limits } = this.#settings;
     return chooseDriverJson({
       ...limits,
       heads,
       rowModule: null,
-      countRows: chooseFoundRows(sql ?? ''),
+      countRows: analysis === null ? affectedRows : chooseFoundRows(analysis),
       session: () => sessions.encode(session()),
     });
   }
@@ -59,4 +59,43 @@ export class DriverReplies {
     this.#response.setHeader('X-Request-ID', this.#record.requestId);
     sendText(this.#response, text, jsonType);
   }
+}
+
+/** What a server says of a write: how many rows it has changed, and in words what else was counted. */
+export type WriteCounts = { readonly affectedRows: number | bigint; readonly info: string };
+
+/** The number of rows found. */
+export type FoundRows = (counts: WriteCounts) => number | bigint;
+
+/**
+ * How the rows that a statement has found are counted: those that an UPDATE has matched, and for INSERT … ON DUPLICATE KEY UPDATE
+ * also a row that is set to what it was, as 1 (MySQL Reference Manual, mysql_affected_rows()). Of every other statement it is the rows
+ * affected, as it is of an INSERT IGNORE with ON DUPLICATE KEY UPDATE: from outside it cannot be told.
+ */
+export function chooseFoundRows({ readings: [{ facts }] }: Analysis): FoundRows {
+  if (!facts.beginsWithVerb) return affectedRows;
+  if (facts.verb === 'UPDATE' || facts.verb === 'WITH') return matchedRows;
+  return facts.verb === 'INSERT' && !facts.ignoresErrors ? insertedOrMet : affectedRows;
+}
+
+const affectedRows: FoundRows = (counts) => counts.affectedRows;
+
+/** `Rows matched: 2  Changed: 1  Warnings: 0`, in the server's language. */
+const matchedRows: FoundRows = (counts) => readNumbers(counts.info)?.[0] ?? counts.affectedRows;
+
+/**
+ * `Records: 3  Duplicates: 1  Warnings: 0`, which is missing for a single row: a row that was inserted counts 1 as affected, one that was
+ * changed 2, and as a duplicate too; one that was met and stays what it was counts as a record alone.
+ */
+const insertedOrMet: FoundRows = (counts) => {
+  const affected = BigInt(counts.affectedRows);
+  const [records, duplicates] = readNumbers(counts.info) ?? [];
+  if (records === undefined || duplicates === undefined)
+    return affected === 0n ? 1 : counts.affectedRows;
+  return affected + records - (affected - duplicates);
+};
+
+function readNumbers(info: string): readonly bigint[] | null {
+  const found = info.match(/\d+/g);
+  return found?.length === 3 ? found.map(BigInt) : null;
 }

@@ -1,31 +1,30 @@
 // What is sent to MySQL for a driver's text, in which its values stand already. Pure.
-// Must not know sessions, nor transactions.
 import { longFrom } from '../../../shared/pieces.ts';
-import { onlyAnsiQuotes } from '../../../shared/sql/classify.ts';
-import { defaultEscapes, type Escapes } from '../../../shared/sql/lexer.ts';
-import type { Asker } from '../long-requests.ts';
+import { type Analysis, analyse, analyseInPieces } from '../../../shared/sql/analyse.ts';
+import { type Asker, workThen } from '../long-requests.ts';
 import type { Served } from '../served-sections.ts';
-import { type Decided, decideThen, type StatementWish } from '../statement.ts';
+import { type Decided, decideAnalysed, type RunWish } from '../statement.ts';
 
-/** How a session may read backslashes that is known not to have NO_BACKSLASH_ESCAPES. */
-export const driverReadings: readonly Escapes[] = [defaultEscapes, ...onlyAnsiQuotes];
+const wish: RunWish = {
+  readOnly: false,
+  isSingle: true,
+  rollbackOnError: false,
+  asksServer: false,
+  format: 'planetscale',
+};
 
-/** Decides one statement, at once or, where it is long, in pieces, and hands it on. */
-export function decideDriverThen(
-  { served, response, record }: { readonly served: Served } & Asker,
+/** Analyses a driver's text, at once or, if it is long, in pieces, and hands it on. Drivers' sessions never have NO_BACKSLASH_ESCAPES. */
+export function analyseThen(
+  { served: { context }, response, record }: { readonly served: Served } & Asker,
   sql: string,
-  use: (decided: Decided) => void,
+  use: (analysis: Analysis) => void,
 ): void {
-  const wish: StatementWish = {
-    sql,
-    params: null,
-    paramsKey: 'params',
-    readOnly: false,
-    isSingle: true,
-    rollbackOnError: false,
-    asksServer: false,
-    format: 'planetscale',
-    otherEscapes: onlyAnsiQuotes,
-  };
-  decideThen(served, wish, sql.length > longFrom, { response, record }, use);
+  const { builtIns } = context.catalogue();
+  if (sql.length <= longFrom) use(analyse(sql, builtIns, 'escaping'));
+  else workThen(context, { response, record }, analyseInPieces(sql, builtIns, 'escaping'), use);
+}
+
+/** Decides how one statement is run. */
+export function decideDriver({ config, context }: Served, analysis: Analysis): Decided {
+  return decideAnalysed(config, wish, analysis, context.catalogue());
 }

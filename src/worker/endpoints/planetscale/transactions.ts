@@ -1,7 +1,7 @@
 // Transactions of drivers: begun, continued and ended as those of /v1/transaction are.
 // Must not know how they are held.
-
-import type { Isolation } from '../../../shared/sql/isolation.ts';
+import type { Analysis } from '../../../shared/sql/analyse.ts';
+import { type Isolation, whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { OpenStep } from '../../execution/executor.ts';
 import type { Held, HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
@@ -18,11 +18,10 @@ import {
   refuseHeld,
   statementOver,
 } from '../held-requests.ts';
-import { whyNotThen } from '../long-requests.ts';
 import type { Served } from '../served-sections.ts';
 import type { DriverReplies } from './replies.ts';
 import type { DriverSession } from './session.ts';
-import { decideDriverThen, driverReadings } from './statement.ts';
+import { decideDriver } from './statement.ts';
 
 /** One request of a driver's that concerns a transaction. Whoever gets it answers it, through `replies`. */
 export type DriverCall = {
@@ -49,7 +48,7 @@ export type DriverTransactions = {
   /** Answers with a session that is in the transaction; its `next` is used up. */
   readonly begin: (call: DriverCall, wish: BeginStatement) => void;
   /** Runs one statement in it, or fails: never outside of it. */
-  readonly run: (call: DriverCall, sql: string) => void;
+  readonly run: (call: DriverCall, analysis: Analysis) => void;
   /** Answers with a session that is in none; fails where the transaction is lost. */
   readonly commit: (call: DriverCall) => void;
   /** The same, and succeeds also where it is lost, but after a COMMIT whose answer is not known. */
@@ -60,10 +59,10 @@ export type DriverTransactions = {
 export function createDriverTransactions(held: HeldRequests): DriverTransactions {
   return {
     begin: (call, wish) => begin(held.transactions, call, wish),
-    run: (call, sql) => {
+    run: (call, analysis) => {
       findHeld(held, call, {
         asksForEnd: false,
-        held: (one) => runIn(held.transactions, one, call, sql),
+        held: (one) => runIn(held.transactions, one, call, analysis),
         over: (_ending, wasSent) => refuseHeld(call, statementOver(wasSent)),
       });
     },
@@ -115,21 +114,22 @@ function findHeld(held: HeldRequests, call: DriverCall, answers: HeldAnswers): v
   findTransaction(held, call.session.transaction ?? '', [section], read, answers);
 }
 
-function runIn(transactions: HeldTransactions, one: Held, call: DriverCall, sql: string): void {
-  const { isReadOnly } = one.transaction;
-  decideDriverThen(call, sql, (decided) => {
-    if (!decided.ok) {
-      refuseHeld(call, decided.failure);
-      return;
-    }
-    const question = { sql, readings: driverReadings, isReadOnly };
-    whyNotThen(call.served.context, call, question, (reason) => {
-      if (reason !== null) {
-        const message = `The statement is not taken in a transaction: ${reason}.`;
-        refuseHeld(call, refusal('NOT_IN_TRANSACTION', message));
-      } else runStep(call, transactions.run(one, decided.statement), () => call.session, sql);
-    });
-  });
+function runIn(
+  transactions: HeldTransactions,
+  one: Held,
+  call: DriverCall,
+  analysis: Analysis,
+): void {
+  const decided = decideDriver(call.served, analysis);
+  if (!decided.ok) {
+    refuseHeld(call, decided.failure);
+    return;
+  }
+  const reason = whyNotInTransaction(analysis, one.transaction.isReadOnly);
+  if (reason !== null) {
+    const message = `The statement is not taken in a transaction: ${reason}.`;
+    refuseHeld(call, refusal('NOT_IN_TRANSACTION', message));
+  } else runStep(call, transactions.run(one, decided.statement), () => call.session, analysis);
 }
 
 /** A transaction is left by its COMMIT; what has failed is left by ROLLBACK alone. */
@@ -148,17 +148,17 @@ function outside(session: DriverSession): DriverSession {
 
 /**
  * @param session as it is when the reply ends
- * @param sql null: the step is none of the client's statements
+ * @param analysis null: the step is none of the client's statements
  */
 function runStep(
   call: DriverCall,
   step: OpenStep,
   session: () => DriverSession,
-  sql: string | null = null,
+  analysis: Analysis | null = null,
 ): void {
   const { served, response, record, replies } = call;
   const { config, context } = served;
-  const format = replies.format(sql, session);
+  const format = replies.format(analysis, session);
   const timeoutMs = config.statementTimeoutMs;
   new Exchange(context, { work: step, timeoutMs, record, format, after: null }, response).start();
 }

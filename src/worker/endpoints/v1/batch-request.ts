@@ -2,7 +2,7 @@
 // Must not know how a request is answered, nor what its SQL says.
 import { allAtOnce, type Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
-import { type Isolation, isolationLevels } from '../../../shared/sql/isolation.ts';
+import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import type { Expectation } from '../../execution/work.ts';
 import type { ParsedObject } from '../json-text.ts';

@@ -1,11 +1,9 @@
 // What is run for a batch, and whether each of its statements may stand in one; decided before anything runs. Pure.
 // Must not know the reply, nor how a batch is run.
 import { allAtOnce, longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
-import { classify } from '../../../shared/sql/classify.ts';
-import { scanStatements } from '../../../shared/sql/statements.ts';
-import { whyNotInPieces, whyNotInTransaction } from '../../../shared/sql/transaction-safe.ts';
+import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/table-effects.ts';
-import type { Batch, BatchStep, Expectation, Statement } from '../../execution/work.ts';
+import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import {
   decideInPieces,
@@ -49,7 +47,7 @@ export function* decideBatchInPieces(
     const decided = isLong(asked)
       ? yield* decideInPieces(config, wish, mostBytes, catalogue)
       : decideStatement(config, wish, mostBytes, catalogue);
-    const step = decided.ok ? yield* decideStep(decided.statement, asked) : decided.failure;
+    const step = decided.ok ? decideStep(decided.statement, asked) : decided.failure;
     if ('code' in step) {
       const failure = { ...step, place: { ...step.place, statement: number } };
       return { ok: false, failure };
@@ -99,29 +97,24 @@ function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWi
   };
 }
 
-function* decideStep(
-  statement: Statement,
-  { expect }: AskedStatement,
-): Pieces<BatchStep | Failure> {
-  const step = createStep(statement, expect);
-  const reason =
-    step.sql.length > longFrom ? yield* whyNotInPieces(step.sql) : whyNotInTransaction(step.sql);
+function decideStep(statement: AnalysedStatement, { expect }: AskedStatement): BatchStep | Failure {
+  const reason = whyNotInTransaction(statement.analysis);
   return reason === null
-    ? step
+    ? createStep(statement, expect)
     : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a batch: ${reason}.`);
 }
 
 /** Without the semicolons at its end, so that another one may follow. */
-function createStep(statement: Statement, expect: Expectation | null): BatchStep {
-  const text = statement.sql ?? '';
-  const [scanned] = statement.analysis?.scanned ?? scanStatements(text);
-  const sql = text.slice(scanned?.start ?? 0, scanned?.end);
-  return { sql, statement, isCall: scanned?.isCall === true, expect };
+function createStep(statement: AnalysedStatement, expect: Expectation | null): BatchStep {
+  const [only] = statement.analysis.statements;
+  const sql = statement.sql.slice(only?.start ?? 0, only?.end);
+  return { sql, statement, isCall: only?.isCall === true, expect };
 }
 
-/** A batch of one statement; or why it may not stand in one. @param reason why it may not stand in a transaction; null: it may */
-export function decideSingle(statement: Statement, reason: string | null): Batch | Failure {
+/** A batch of one statement; or why it may not stand in one. */
+export function decideSingle(statement: AnalysedStatement): Batch | Failure {
   const step = createStep(statement, null);
+  const reason = whyNotInTransaction(statement.analysis);
   if (reason !== null) {
     return refusal('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${reason}.`);
   }
@@ -144,16 +137,12 @@ export type Undoable = { readonly maxAffected: number | null; readonly isDryRun:
 /**
  * A batch of one, which is undone in the end, or when it touches too many rows; or why it is not run: it is not known
  * that all it does can be undone. Of its tables the server is asked before it is run.
- * @param whyNot why it may not stand in a transaction; null: it may
  */
 export function decideUndoable(
-  statement: Statement,
+  statement: AnalysedStatement,
   { maxAffected, isDryRun }: Undoable,
-  catalogue: Known,
-  whyNot: string | null,
 ): Batch | Failure {
-  const found = statement.analysis?.classified ?? classify(statement.sql ?? '', catalogue.builtIns);
-  const { kind, tables, readOnlyAllowed, leavesSessionClean } = found;
+  const { kind, tables, readOnlyAllowed, leavesSessionClean } = statement.analysis.classification;
   const isRead = kind === 'read';
   const expect: Expectation | null =
     maxAffected === null || isRead
@@ -161,7 +150,9 @@ export function decideUndoable(
       : { of: 'affected_rows', least: 0, most: maxAffected, code: 'TOO_MANY_ROWS' };
   const step = createStep(statement, expect);
   const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
-  const reason = isKnown ? whyNot : 'it is not known that a ROLLBACK undoes all that it does';
+  const reason = isKnown
+    ? whyNotInTransaction(statement.analysis)
+    : 'it is not known that a ROLLBACK undoes all that it does';
   if (reason !== null) {
     return refusal(
       'NOT_UNDOABLE',

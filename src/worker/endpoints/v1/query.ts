@@ -1,17 +1,11 @@
-import { longFrom } from '../../../shared/pieces.ts';
-import {
-  type Statement as ScannedStatement,
-  scanInPieces,
-  scanStatements,
-} from '../../../shared/sql/statements.ts';
+import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import type { OpenStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
-import type { Known } from '../../execution/table-effects.ts';
-import type { BatchKey, Statement } from '../../execution/work.ts';
+import type { AnalysedStatement, BatchKey } from '../../execution/work.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
 import { sendFailure } from '../../http/reply.ts';
 import { Exchange } from '../../request/exchange.ts';
@@ -24,7 +18,7 @@ import {
   statementOver,
 } from '../held-requests.ts';
 import { readJsonBody } from '../json-body.ts';
-import { type Asker, whyNotThen, workThen } from '../long-requests.ts';
+import { type Asker, workThen } from '../long-requests.ts';
 import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
 import { decideThen, type StatementWish } from '../statement.ts';
 import { chooseMediaType, type MediaType, prefersGzip } from './accept.ts';
@@ -57,11 +51,13 @@ type Kept = Served & { readonly headsOf: HeadsOf };
 type Asked = {
   readonly request: QueryRequest;
   readonly type: MediaType;
+  /** What the client accepts beside it. */
+  readonly accept: string | undefined;
   readonly mayCompress: boolean;
   /** Null: it has none. */
   readonly key: IdempotencyKey | null;
   /** Has the statement run in the transaction that its client holds; null: it runs by itself. */
-  readonly runHeld: ((statement: Statement) => OpenStep) | null;
+  readonly runHeld: ((statement: AnalysedStatement) => OpenStep) | null;
   /** Whether it is worked on in pieces. */
   readonly isLong: boolean;
 };
@@ -100,14 +96,19 @@ export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler
           return;
         }
         const query = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-        chooseThen(context, asker, query, key, headers.accept, (type) => {
-          const asked = { request: query, type, mayCompress, key, runHeld: null, isLong };
-          const most = config.statementTimeoutMs;
-          const timeoutMs = Math.min(query.timeoutMs ?? most, most);
-          const read = { request, response, record, body, timeoutMs };
-          if (query.transaction === null) decideThenAnswer(kept, asked, asker);
-          else answerHeld(held, sections, query.transaction, asked, read);
-        });
+        const { accept } = headers;
+        const type =
+          key !== null || mayBeUndone(query) ? chooseJson(accept) : chooseMediaType(accept);
+        if (type === null) {
+          sendFailure(response, onlyJson, record.requestId);
+          return;
+        }
+        const asked = { request: query, type, accept, mayCompress, key, runHeld: null, isLong };
+        const most = config.statementTimeoutMs;
+        const timeoutMs = Math.min(query.timeoutMs ?? most, most);
+        const read = { request, response, record, body, timeoutMs };
+        if (query.transaction === null) decideThenAnswer(kept, asked, asker);
+        else answerHeld(held, sections, query.transaction, asked, read);
       };
       const keyed = () => ({ method, path, fields: decoded.exact() });
       const header = keyHeader(headers);
@@ -115,30 +116,6 @@ export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler
       else take(keyOf(kept.config, header, keyed));
     });
   };
-}
-
-/** Chooses what the reply is; answers where none of what is accepted can be it. */
-function chooseThen(
-  context: Kept['context'],
-  asker: Asker,
-  request: QueryRequest,
-  key: IdempotencyKey | null,
-  accept: string | undefined,
-  use: (type: MediaType) => void,
-): void {
-  const take = (type: MediaType | null) => {
-    if (type !== null) use(type);
-    else sendFailure(asker.response, onlyJson, asker.record.requestId);
-  };
-  const type = chooseMediaType(accept);
-  if (type === 'application/json') take(type);
-  else if (key !== null || mayBeUndone(request)) take(chooseJson(accept));
-  else {
-    const choose = (statements: readonly ScannedStatement[]) =>
-      take(isJsonOnly(request.sql, statements) ? chooseJson(accept) : type);
-    if (request.sql.length <= longFrom) choose(scanStatements(request.sql));
-    else workThen(context, asker, scanInPieces(request.sql), choose);
-  }
 }
 
 /** A statement in the transaction with this token, wherever that is held. */
@@ -162,7 +139,7 @@ function answerHeld(
         refuseHeld(read, readsInWriting);
         return;
       }
-      const runHeld = (statement: Statement) => held.transactions.run(one, statement);
+      const runHeld = (statement: AnalysedStatement) => held.transactions.run(one, statement);
       decideThenAnswer(sections.of(section), { ...asked, runHeld }, read);
     },
     over: (_ending, wasSent) => refuseHeld(read, statementOver(wasSent)),
@@ -195,13 +172,18 @@ function decideThenAnswer(kept: Kept, asked: Asked, asker: Asker): void {
 function answer(
   kept: Kept,
   asked: Asked,
-  statement: Statement,
+  statement: AnalysedStatement,
   maxRows: number,
   asker: Asker,
 ): void {
   const { config, context, headsOf } = kept;
-  const { request, type, mayCompress, key } = asked;
+  const { request, mayCompress, key } = asked;
   const { response, record } = asker;
+  const type = isJsonOnly(statement.analysis) ? chooseJson(asked.accept) : asked.type;
+  if (type === null) {
+    sendFailure(response, onlyJson, record.requestId);
+    return;
+  }
   const after = context.tokens.decode(response.req.headers);
   if (after !== null && 'code' in after) {
     sendFailure(response, after, record.requestId);
@@ -209,22 +191,25 @@ function answer(
   }
   const most = config.statementTimeoutMs;
   const timeoutMs = Math.min(request.timeoutMs ?? most, most);
-  decideWorkThen(kept, asked, statement, timeoutMs, asker, (work) => {
-    const format = chooseFormat(type, request.layout, headsOf, {
-      heads: headsOf('application/json', request.layout),
-      section: context.sectionJson,
-      requestId: record.requestId,
-      rowModule: context.rowModule,
-      maxRows,
-      maxResultBytes: config.maxResultBytes,
-      renames: [!statement.isRead && !work.isReadOnly],
-      cutsLongWrites: isWithRows(statement),
-      isDryRun: request.isDryRun,
-      isKept: key !== null,
-    });
-    const wish = { work, timeoutMs, record, format, mayCompress, after };
-    new Exchange(context, wish, response).start();
+  const work = decideWork(asked, statement, timeoutMs);
+  if ('code' in work) {
+    sendFailure(response, work, record.requestId);
+    return;
+  }
+  const format = chooseFormat(type, request.layout, headsOf, {
+    heads: headsOf('application/json', request.layout),
+    section: context.sectionJson,
+    requestId: record.requestId,
+    rowModule: context.rowModule,
+    maxRows,
+    maxResultBytes: config.maxResultBytes,
+    renames: [!statement.isRead && !work.isReadOnly],
+    cutsLongWrites: isWithRows(statement),
+    isDryRun: request.isDryRun,
+    isKept: key !== null,
   });
+  const wish = { work, timeoutMs, record, format, mayCompress, after };
+  new Exchange(context, wish, response).start();
 }
 
 function chooseFormat(
@@ -244,51 +229,31 @@ function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
 }
 
 /** Decides how a statement is run: by itself, in the transaction that its client holds, or as a batch of one. */
-function decideWorkThen(
-  { context }: Kept,
+function decideWork(
   { request, key, runHeld }: Asked,
-  statement: Statement,
+  statement: AnalysedStatement,
   timeoutMs: number,
-  asker: Asker,
-  use: (work: Work) => void,
-): void {
-  if (runHeld === null && key === null && !mayBeUndone(request)) {
-    use(statement);
-    return;
+): Work | Failure {
+  if (runHeld !== null) {
+    const step = runHeld(statement);
+    const reason = whyNotInTransaction(statement.analysis, step.isReadOnly);
+    return reason === null ? step : notInTransaction(reason);
   }
-  const take = (work: Work | Failure) => {
-    if ('code' in work) sendFailure(asker.response, work, asker.record.requestId);
-    else use(work);
-  };
-  const step = runHeld?.(statement) ?? null;
-  const sql = statement.sql ?? '';
-  const question = { sql, readings: null, isReadOnly: step?.isReadOnly === true };
-  whyNotThen(context, asker, question, (reason) => {
-    if (step !== null) take(reason === null ? step : notInTransaction(reason));
-    else {
-      const batchKey = key === null ? null : { ...key, timeoutMs };
-      take(decideBatchOfOne(context.catalogue(), request, statement, batchKey, reason));
-    }
-  });
+  if (key !== null) return decideKeyed(request, statement, { ...key, timeoutMs });
+  return mayBeUndone(request) ? decideUndoable(statement, request) : statement;
 }
 
 function notInTransaction(reason: string): Failure {
   return refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
 }
 
-/** A batch of one, where a statement has a key, or is to be undone, perhaps. @param reason why it may not stand in a transaction */
-function decideBatchOfOne(
-  catalogue: Known,
+function decideKeyed(
   request: QueryRequest,
-  statement: Statement,
-  key: BatchKey | null,
-  reason: string | null,
+  statement: AnalysedStatement,
+  key: BatchKey,
 ): Work | Failure {
-  if (key === null) return decideUndoable(statement, request, catalogue, reason);
   if (statement.isRead) return onlyReads;
-  const batch = mayBeUndone(request)
-    ? decideUndoable(statement, request, catalogue, reason)
-    : decideSingle(statement, reason);
+  const batch = mayBeUndone(request) ? decideUndoable(statement, request) : decideSingle(statement);
   if ('code' in batch) return batch;
   return whyUnfit(batch) ?? { ...batch, key };
 }
@@ -296,10 +261,8 @@ function decideBatchOfOne(
 const writes: ReadonlySet<string> = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'WITH']);
 
 /** Whether its rows, if it has some, are those that it has written. */
-function isWithRows({ sql, isRead, analysis }: Statement): boolean {
-  if (isRead) return false;
-  const [first] = analysis?.scanned ?? scanStatements(sql ?? '');
-  return writes.has(first?.verb ?? '');
+function isWithRows({ isRead, analysis: { statements } }: AnalysedStatement): boolean {
+  return !isRead && writes.has(statements[0]?.verb ?? '');
 }
 
 /** The lower of two limits of which 0 is none. */

@@ -1,6 +1,6 @@
 // Whether a statement's text tells that it has no rows to give, or several results: then its reply can only be JSON.
 // Pure. Must not know what replies look like.
-import type { Statement } from '../../../shared/sql/statements.ts';
+import type { Analysis } from '../../../shared/sql/analyse.ts';
 
 /** Statements that never have columns. What is not among them may have some: it is seen when they come. */
 const withoutColumns: ReadonlySet<string> = new Set([
@@ -13,8 +13,8 @@ const withoutColumns: ReadonlySet<string> = new Set([
 /** A word of MariaDB's that gives a write columns. It may stand in a literal: then columns are waited for in vain. */
 const returning = /\breturning\b/i;
 
-/** Whether the reply to one statement can be nothing but JSON, as far as its text tells. @param statements those of the text */
-export function isJsonOnly(sql: string, [statement]: readonly Statement[]): boolean {
+/** Whether the reply to one statement can be nothing but JSON, as far as its text tells. */
+export function isJsonOnly({ sql, statements: [statement] }: Analysis): boolean {
   if (statement === undefined) return false;
   if (statement.isCall) return true;
   return withoutColumns.has(statement.verb) && !returning.test(sql);

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
-import type { Isolation } from '../../../shared/sql/isolation.ts';
-import { savepointPrefix } from '../../../shared/sql/transaction-safe.ts';
+import type { Isolation } from '../../../shared/sql/transactions.ts';
+import { savepointPrefix } from '../../../shared/sql/transactions.ts';
 import { type Arrival, nothingSeen, type Seen } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Refusal, Waiter, WaitLimit } from '../../servers/pool/queue.ts';
@@ -246,7 +246,8 @@ async function isRolledBack(lease: SessionLease): Promise<boolean> {
 }
 
 function refusedEnd(error: ServerError): RunEnd {
-  const text = { sql: 'START TRANSACTION', scanned: null, isReadOnly: false, isRead: false };
+  const statements = [{ verb: 'START', isCall: false }];
+  const text = { statements, isReadOnly: false, isRead: false };
   const failure = statementFailure(text, [], error, false);
   return { kind: 'answered', failure, facts: null };
 }

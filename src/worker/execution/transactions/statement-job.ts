@@ -9,7 +9,6 @@ import {
   serverStatus,
 } from '../../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../../shared/mysql/query.ts';
-import { scanStatements } from '../../../shared/sql/statements.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
 import { serverFailure } from '../../failure/server-failure.ts';
 import { undoesTransaction } from '../batch-break.ts';
@@ -60,8 +59,8 @@ export class StatementJob implements Job {
   }
 
   get #doubt(): Doubt {
-    const { sql, isRead, effects, analysis } = this.#statement;
-    const isCall = (analysis?.scanned ?? scanStatements(sql ?? ''))[0]?.isCall === true;
+    const { isRead, effects, analysis } = this.#statement;
+    const isCall = analysis?.statements[0]?.isCall === true;
     const { confinedTo } = effects;
     if (confinedTo === null) return { writes: null, isCall };
     const writes = isRead ? { tables: [], reads: confinedTo } : { tables: confinedTo };
@@ -89,8 +88,8 @@ export class StatementJob implements Job {
     error: ServerError,
     notes: readonly ResultNote[],
   ): Promise<Done> {
-    const { sql, analysis, isRead } = this.#statement;
-    const text = { sql, scanned: analysis?.scanned ?? null, isReadOnly: this.#isReadOnly, isRead };
+    const { analysis, isRead } = this.#statement;
+    const text = { statements: analysis?.statements ?? [], isReadOnly: this.#isReadOnly, isRead };
     const isUndoing = undoesTransaction(error, false);
     const hasLeft = isUndoing && (await lease.hasLeftSomething());
     const isOpen = await isInTransaction(lease);

@@ -1,6 +1,6 @@
 // What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
 // Pure but for what it remembers of its own answers. Must not know how it was read.
-import { classify } from '../../../shared/sql/classify.ts';
+import { analyse } from '../../../shared/sql/analyse.ts';
 import type { TableName } from '../../../shared/sql/table-names.ts';
 import { readTriggerBody } from '../../../shared/sql/trigger-body.ts';
 import type { BuiltIns } from '../../../shared/sql/vocabulary.ts';
@@ -133,7 +133,7 @@ export class StoredObjects {
 
   #undoes({ schema, isBase, isTransactional, definition, triggers }: StoredObject): boolean {
     const { builtIns } = this.#rules;
-    if (!isBase) return this.#undoesAll(classify(definition ?? '', builtIns).tables ?? [], schema);
+    if (!isBase) return this.#undoesAll(tablesOf(definition ?? '', builtIns), schema);
     const bodies = triggers ?? [];
     return (
       isTransactional &&
@@ -174,9 +174,9 @@ export class StoredObjects {
   }
 
   #effectsOfView(definition: string, schema: string, writes: boolean): Effects {
-    const found = classify(definition, this.#rules.builtIns);
+    const { classification } = analyse(definition, this.#rules.builtIns);
     const { kind, tables, leavesSessionClean, readsEarlierSession, readOnlyAllowed, repeatable } =
-      found;
+      classification;
     // A view may lock the rows that it reads.
     const isPlain =
       kind === 'read' && readOnlyAllowed && leavesSessionClean && !readsEarlierSession;
@@ -211,6 +211,10 @@ export class StoredObjects {
   #fold(name: string): string {
     return this.#rules.ignoresCase ? name.toLowerCase() : name;
   }
+}
+
+function tablesOf(definition: string, builtIns: BuiltIns): readonly TableName[] {
+  return analyse(definition, builtIns).classification.tables ?? [];
 }
 
 function isTelling(schema: string | null): boolean {

@@ -3,15 +3,17 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parse as parseLossless } from 'lossless-json';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
 import {
   type Bound,
   bind as bindWithin,
   type Parameters,
   type ParametersKey,
 } from '../../../../src/shared/sql/bind.ts';
-import { classify } from '../../../../src/shared/sql/classify.ts';
 import { processorMs } from '../../../support/processor-time.ts';
 import { cases, fc } from '../../../support/property.ts';
+
+const classify = (sql: string) => analyse(sql).classification;
 
 const plenty = 1_000_000;
 

@@ -2,8 +2,7 @@
 // Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { doubts, Lexer } from '../../../../src/shared/sql/lexer.ts';
-import { tokenKinds } from '../../../../src/shared/sql/tokens.ts';
+import { doubts, Lexer, tokenKinds } from '../../../../src/shared/sql/lexer.ts';
 import { assertProportional, repeating } from '../../../support/processor-time.ts';
 
 function tokens(sql: string, escapes = { single: true, double: true }): [number, string][] {

@@ -2,7 +2,10 @@
 // Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { createResultMap, scanStatements } from '../../../../src/shared/sql/statements.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+import { createResultMap } from '../../../../src/shared/sql/statements.ts';
+
+const scanStatements = (sql: string) => analyse(sql).statements;
 
 const pieces = (sql: string) => scanStatements(sql).map(({ start, end }) => sql.slice(start, end));
 const verbs = (sql: string) => scanStatements(sql).map(({ verb }) => verb);

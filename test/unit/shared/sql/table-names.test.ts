@@ -2,7 +2,10 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classify } from '../../../../src/shared/sql/classify.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+
+const classify = (...[sql, builtIns]: Parameters<typeof analyse>) =>
+  analyse(sql, builtIns).classification;
 
 /** The names in the order in which they stand; null where nothing is known. */
 function namesOf(sql: string): string | null {

@@ -3,14 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLosslessNumber } from 'lossless-json';
 import { allAtOnce, type Pieces, stepsInPiece } from '../../../../src/shared/pieces.ts';
+import { analyse, analyseInPieces } from '../../../../src/shared/sql/analyse.ts';
 import { bind, bindInPieces, type Parameters } from '../../../../src/shared/sql/bind.ts';
-import { classify, classifyInPieces } from '../../../../src/shared/sql/classify.ts';
-import { scanInPieces, scanStatements } from '../../../../src/shared/sql/statements.ts';
-import {
-  whyNotInPieces,
-  whyNotInTransaction,
-} from '../../../../src/shared/sql/transaction-safe.ts';
-import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
+import { whyNotInTransaction } from '../../../../src/shared/sql/transactions.ts';
 import { mostMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
 import { parseObject, parseObjectInPieces } from '../../../../src/worker/endpoints/json-text.ts';
 import { keyInPieces, keyOf } from '../../../../src/worker/endpoints/v1/idempotency.ts';
@@ -67,10 +62,10 @@ const texts = fc.array(token, { maxLength: 40 }).map((tokens) => tokens.join('')
 test('a text is cut, classified and judged the same in pieces', () => {
   fc.assert(
     fc.property(texts, (sql) => {
-      const found = allAtOnce(classifyInPieces(sql, builtInEverywhere));
-      assert.deepEqual(found, classify(sql, builtInEverywhere));
-      assert.deepEqual(allAtOnce(scanInPieces(sql)), scanStatements(sql));
-      assert.equal(allAtOnce(whyNotInPieces(sql)), whyNotInTransaction(sql));
+      const [inPieces, whole] = [allAtOnce(analyseInPieces(sql)), analyse(sql)];
+      assert.deepEqual(inPieces.classification, whole.classification);
+      assert.deepEqual(inPieces.statements, whole.statements);
+      assert.equal(whyNotInTransaction(inPieces), whyNotInTransaction(whole));
     }),
     { numRuns: cases(300) },
   );
@@ -162,9 +157,8 @@ test('long work is interrupted every few thousand steps', () => {
   const selects = 'select 1;'.repeat(Math.ceil(most / 3));
   const list = Array.from({ length: most }, (_, index) => index);
   for (const [what, work] of Object.entries({
-    classify: classifyInPieces(selects, builtInEverywhere),
-    scan: scanInPieces(selects),
-    judge: whyNotInPieces(`select 1${'+1'.repeat(most / 2)}`),
+    statements: analyseInPieces(selects),
+    statement: analyseInPieces(`select 1${'+1'.repeat(most / 2)}`),
     bind: bindInPieces('select 1 in (?)', [list], 1e9, 'PARAMS'),
     placeholders: bindInPieces(
       `select 1${'+?'.repeat(most / 2)}`,

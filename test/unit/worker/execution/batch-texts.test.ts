@@ -27,6 +27,7 @@ function stepOf(sql: string, expect: Expectation | null = null) {
     rollbackOnError: false,
     asksServer: false,
     coalescingKey: null,
+    analysis: null,
   };
   return { sql, statement, isCall: sql.startsWith('call'), expect };
 }

@@ -1,6 +1,7 @@
 // What is reported of a request of which MySQL refused a statement, and what is not known then.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
 import {
   mayBePartial,
   statementFailure,
@@ -9,8 +10,7 @@ import {
 const error = (errno: number) => ({ errno, sqlState: 'HY000', message: 'refused' });
 const applied = [{ isResultSet: false, inTransaction: true }];
 const text = (sql: string, isReadOnly = false) => ({
-  sql,
-  scanned: null,
+  statements: analyse(sql).statements,
   isReadOnly,
   isRead: false,
 });

@@ -1,10 +1,11 @@
 // Rows found, counted from what a server tells of a write: in whichever language it speaks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseFoundRows } from '../../../../src/shared/sql/found-rows.ts';
+import { analyse } from '../../../../../src/shared/sql/analyse.ts';
+import { chooseFoundRows } from '../../../../../src/worker/endpoints/planetscale/replies.ts';
 
 const found = (sql: string, affectedRows: number | bigint, info = '') =>
-  Number(chooseFoundRows(sql)({ affectedRows, info }));
+  Number(chooseFoundRows(analyse(sql))({ affectedRows, info }));
 
 test('an UPDATE has found what it has matched, whatever the language', () => {
   assert.equal(found('update t set a = 1', 0, 'Rows matched: 3  Changed: 0  Warnings: 0'), 3);

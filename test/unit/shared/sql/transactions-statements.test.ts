@@ -2,7 +2,10 @@
 // Must not know what is done then.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeTransactionStatement as decode } from '../../../../src/shared/sql/transaction-statement.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+import { decodeTransactionStatement } from '../../../../src/shared/sql/transactions.ts';
+
+const decode = (sql: string) => decodeTransactionStatement(analyse(sql));
 
 const begin = (isReadOnly: boolean | null = null, withConsistentSnapshot = false) => {
   return { kind: 'begin', isReadOnly, withConsistentSnapshot } as const;

@@ -2,9 +2,12 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { classify } from '../../../../src/shared/sql/classify.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
 import { assertProportional, repeating } from '../../../support/processor-time.ts';
 import { anyCharacter, fc } from '../../../support/property.ts';
+
+const classify = (...[sql, builtIns]: Parameters<typeof analyse>) =>
+  analyse(sql, builtIns).classification;
 
 test('tells reads from writes, and from what may be either', () => {
   const kinds: [string, string][] = [

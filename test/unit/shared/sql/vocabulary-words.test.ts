@@ -2,7 +2,7 @@
 // Must not know what the words mean.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WordTable } from '../../../../src/shared/sql/word-table.ts';
+import { WordTable } from '../../../../src/shared/sql/vocabulary.ts';
 
 const words = Array.from({ length: 500 }, (_, n) => `W${n.toString(36).toUpperCase()}_${n % 7}`);
 const table = new WordTable(words.map((text) => ({ text })));

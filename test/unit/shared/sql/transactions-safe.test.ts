@@ -2,7 +2,10 @@
 // Must not know how it is run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { whyNotInTransaction } from '../../../../src/shared/sql/transaction-safe.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+import { whyNotInTransaction as whyNot } from '../../../../src/shared/sql/transactions.ts';
+
+const whyNotInTransaction = (sql: string) => whyNot(analyse(sql));
 
 const taken = [
   'select 1',

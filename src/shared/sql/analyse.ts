@@ -1,12 +1,39 @@
-// Decides from its text alone what a request may do to data and to its session. In doubt it says: anything.
-// Must not know connections: what the server's status flags say is judged elsewhere.
+// What a request's SQL text is, found in one pass: its statements, what they may do to data and to the session, and the tables that
+// they name. In doubt they may do anything.
 import { type Pieces, stepsInPiece } from '../pieces.ts';
-import { isSpaceCode } from './characters.ts';
-import { Facts } from './facts.ts';
-import { doubts, type Escapes, Lexer } from './lexer.ts';
+import { Facts, type Token } from './facts.ts';
+import {
+  defaultEscapes,
+  doubts,
+  type Escapes,
+  endOfText,
+  Lexer,
+  type LexerState,
+  tokenKinds,
+} from './lexer.ts';
+import { mayBeBlock, onlyStatement, type Statement, StatementCutter } from './statements.ts';
 import type { TableName } from './table-names.ts';
-import { tokenKinds } from './tokens.ts';
 import { type BuiltIns, builtInEverywhere } from './vocabulary.ts';
+
+/** A text and all that a request needs to know about it. */
+export type Analysis = {
+  readonly sql: string;
+  /**
+   * In order. As on the server, spaces and semicolons at the very end are nothing, while a comment after a semicolon, or
+   * nothing between two, is a statement. Bodies of routines and compound statements are one statement.
+   */
+  readonly statements: readonly Statement[];
+  readonly classification: Classification;
+  /** One for each way in which the session may read the text, the usual one first. */
+  readonly readings: readonly [Reading, ...Reading[]];
+  readonly modes: SqlModes;
+};
+
+/** A text under one sql_mode: the facts of its first statement, and the doubts of the lexer. */
+export type Reading = { readonly facts: Facts; readonly lexer: LexerState };
+
+/** `any`: the session may have every sql_mode. `escaping`: all of these except NO_BACKSLASH_ESCAPES. */
+export type SqlModes = 'any' | 'escaping';
 
 /**
  * What the text of a request says about it. Views and triggers are invisible here: what is said holds where the
@@ -45,6 +72,8 @@ export type Classification = {
    * known, or there are several statements.
    */
   readonly confinedTo: readonly TableName[] | null;
+  /** The procedure that it calls, if nothing except that procedure can change something; null: there is none, or that is not known. */
+  readonly procedure: TableName | null;
   /** Tables, views or triggers may be others after it, or seen by others. */
   readonly mayChangeObjects: boolean;
 };
@@ -60,20 +89,21 @@ const worst: Classification = {
   repeatable: false,
   tables: null,
   confinedTo: null,
+  procedure: null,
   mayChangeObjects: false,
 };
 
 /** Where the text cannot be cut into words for sure, these are looked for anywhere in it. */
 const changingText = /alter|call|create|drop|execute|grant|import|install|rename|revoke/i;
 
-/** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both. */
-const otherEscapes: readonly Escapes[] = [
-  { single: true, double: false },
-  { single: false, double: false },
-];
-
-/** The same where a session is known not to have NO_BACKSLASH_ESCAPES. */
-export const onlyAnsiQuotes: readonly Escapes[] = otherEscapes.slice(0, 1);
+/** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both quotes. */
+const otherEscapes: Readonly<Record<SqlModes, readonly Escapes[]>> = {
+  any: [
+    { single: true, double: false },
+    { single: false, double: false },
+  ],
+  escaping: [{ single: true, double: false }],
+};
 
 /** Reads of tables; what SHOW and EXPLAIN tell is the server's, and may be another the next moment. */
 const tableVerbs = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
@@ -134,126 +164,154 @@ const changingVerbs = new Set([
 ]);
 
 /**
- * Classifies a request's SQL; linear in its length, never throws. Placeholders count as values.
+ * Analyses a request's SQL; linear in its length, never throws. Placeholders count as values.
  * @param builtIns what is known to be built in on the server
- * @param escapes how else than usually the session may read a backslash
+ * @param modes the sql_modes that the session may have
  */
-export function classify(
+export function analyse(
   sql: string,
   builtIns: BuiltIns = builtInEverywhere,
-  escapes: readonly Escapes[] = otherEscapes,
-): Classification {
-  const first = new Reading(sql, builtIns);
+  modes: SqlModes = 'any',
+): Analysis {
+  const first = new Pass(sql, builtIns, defaultEscapes);
   while (first.readOn(Number.POSITIVE_INFINITY));
-  const known = judge(first, sql);
-  if (known !== null) return known;
-  let all = first.found;
-  for (const each of escapes) {
-    const other = new Reading(sql, builtIns, each);
-    while (other.readOn(Number.POSITIVE_INFINITY));
-    all = underBoth(all, other.found);
-    if (isTooDoubtful(other)) return { ...worst, mayChangeObjects: changingText.test(sql) };
-  }
-  return all;
+  const others = otherPasses(sql, builtIns, first, modes);
+  for (const other of others) while (other.readOn(Number.POSITIVE_INFINITY));
+  return conclude(sql, first, others, modes);
 }
 
 /** The same in pieces. */
-export function* classifyInPieces(
+export function* analyseInPieces(
+  sql: string,
+  builtIns: BuiltIns = builtInEverywhere,
+  modes: SqlModes = 'any',
+): Pieces<Analysis> {
+  const first = new Pass(sql, builtIns, defaultEscapes);
+  while (first.readOn(stepsInPiece)) yield;
+  const others = otherPasses(sql, builtIns, first, modes);
+  for (const other of others) while (other.readOn(stepsInPiece)) yield;
+  return conclude(sql, first, others, modes);
+}
+
+/** A text reads differently under another sql_mode only if a backslash decides where a literal ends. */
+function otherPasses(
   sql: string,
   builtIns: BuiltIns,
-  escapes: readonly Escapes[] = otherEscapes,
-): Pieces<Classification> {
-  const first = new Reading(sql, builtIns);
-  while (first.readOn(stepsInPiece)) yield;
-  const known = judge(first, sql);
-  if (known !== null) return known;
-  let all = first.found;
-  for (const each of escapes) {
-    const other = new Reading(sql, builtIns, each);
-    while (other.readOn(stepsInPiece)) yield;
-    all = underBoth(all, other.found);
-    if (isTooDoubtful(other)) return { ...worst, mayChangeObjects: changingText.test(sql) };
-  }
-  return all;
+  { lexer }: Pass,
+  modes: SqlModes,
+): readonly Pass[] {
+  if (lexer.doubt !== doubts.backslash) return [];
+  return otherEscapes[modes].map((escapes) => new Pass(sql, builtIns, escapes));
 }
 
-/** What a text is after its first reading; null: where a literal ends depends on sql_mode, and what holds must hold under each. */
-function judge({ lexer, found }: Reading, sql: string): Classification | null {
-  if (lexer.doubt === 0) return found;
-  if (lexer.doubt === doubts.backslash) return null;
-  return { ...worst, mayChangeObjects: changingText.test(sql) };
-}
-
-function isTooDoubtful({ lexer }: Reading): boolean {
-  return (lexer.doubt & ~doubts.backslash) !== 0;
+/** What is true of a text is true under each reading. */
+function conclude(sql: string, first: Pass, others: readonly Pass[], modes: SqlModes): Analysis {
+  const {
+    statements,
+    found,
+    lexer: { doubt },
+  } = first;
+  if (doubt === 0) return { sql, statements, classification: found, readings: [first], modes };
+  const readings = [first, ...others] as const;
+  const isDoubtful = readings.some(({ lexer }) => (lexer.doubt & ~doubts.backslash) !== 0);
+  const classification = isDoubtful
+    ? { ...worst, mayChangeObjects: changingText.test(sql) }
+    : others.reduce((all, other) => underBoth(all, other.found), found);
+  return { sql, statements, classification, readings, modes };
 }
 
 /** One reading of a text, which may be interrupted. */
-class Reading {
+class Pass implements Reading {
   readonly lexer: Lexer;
-  /** Once it is over. */
+  /** Those of the first statement. */
+  readonly facts: Facts;
+  /** Known once the pass is over, as `statements`. */
   found: Classification = worst;
+  statements: readonly Statement[] = [];
   readonly #sql: string;
   readonly #builtIns: BuiltIns;
-  readonly #blankFrom: number;
-  readonly #all = new AllTables();
+  readonly #limit: number;
+  /** Null: the text has been one plain statement so far. */
+  #cutter: StatementCutter | null = null;
+  #isBeginning = true;
+  /** Those of the statement at hand. */
   #facts: Facts;
+  /** What the statements before it are together; null: it is the first. */
   #earlier: Classification | null = null;
-  #single = true;
+  /** Their tables; null from the first statement on whose tables are not known. */
+  #tables: TableName[] | null = [];
   #executableComment = false;
 
-  constructor(sql: string, builtIns: BuiltIns, escapes?: Escapes) {
+  constructor(sql: string, builtIns: BuiltIns, escapes: Escapes) {
     this.lexer = new Lexer(sql, escapes);
+    this.facts = new Facts(sql, builtIns);
+    this.#facts = this.facts;
     this.#sql = sql;
     this.#builtIns = builtIns;
-    this.#blankFrom = beginOfBlankEnd(sql);
-    this.#facts = new Facts(sql, builtIns);
+    this.#limit = endOfText(sql);
   }
 
-  /** Reads on by so many tokens at most; returns whether there are more. */
-  readOn(mostTokens: number): boolean {
-    const { lexer } = this;
-    for (let left = mostTokens; left > 0; left -= 1) {
+  /** Reads on by at most this many tokens; returns whether there are more. */
+  readOn(maxTokens: number): boolean {
+    const lexer = this.lexer;
+    for (let left = maxTokens; left > 0; left -= 1) {
       const kind = lexer.next();
-      if (kind === tokenKinds.end || (kind === tokenKinds.semicolon && !this.#beginNext())) {
+      if (kind === tokenKinds.end || lexer.start >= this.#limit) {
         this.#finish();
         return false;
       }
-      if (kind !== tokenKinds.semicolon) this.#facts.see(kind, lexer.start, lexer.end);
+      if (kind === tokenKinds.semicolon) this.#cut();
+      else {
+        this.#facts.see(kind, lexer.start, lexer.end);
+        if (this.#isBeginning) this.#begin(kind);
+        else if (this.#cutter?.isWatching === true)
+          this.#cutter.see(kind, lexer.start, lexer.end, this.#facts.verb);
+      }
     }
     return true;
   }
 
-  /** At a semicolon: returns whether the text goes on behind it. */
-  #beginNext(): boolean {
-    if (this.lexer.end >= this.#blankFrom) return false;
-    this.#single = false;
-    this.#executableComment ||= this.#facts.executableComment;
-    const finished = decide(this.#facts, false);
-    this.#all.add(finished.tables);
-    this.#earlier = this.#earlier === null ? finished : both(this.#earlier, finished);
+  /** At the first token: most statements can have no block. A label is a word, too. */
+  #begin(kind: number): void {
+    this.#isBeginning = false;
+    const { verb } = this.#facts;
+    if (kind === tokenKinds.word ? !mayBeBlock(verb) : kind !== tokenKinds.quotedName) return;
+    this.#cutter = new StatementCutter(this.#sql);
+    this.#cutter.see(kind, this.lexer.start, this.lexer.end, verb);
+  }
+
+  #cut(): void {
+    const facts = this.#facts;
+    this.#isBeginning = false;
+    this.#cutter ??= new StatementCutter(this.#sql);
+    this.#cutter.cut(this.lexer.start, this.lexer.end, facts.verb);
+    this.#executableComment ||= facts.executableComment;
+    const found = decide(facts, false);
+    this.#addTables(found.tables);
+    this.#earlier = this.#earlier === null ? found : both(this.#earlier, found);
     this.#facts = new Facts(this.#sql, this.#builtIns);
-    return true;
   }
 
   #finish(): void {
-    this.#executableComment ||= this.#facts.executableComment;
-    const last = decide(this.#facts, this.#single);
-    this.#all.add(last.tables);
-    const earlier = this.#earlier;
-    const found = earlier === null ? last : { ...both(earlier, last), tables: this.#all.tables };
-    const mayChange = this.#executableComment && changingText.test(this.#sql);
-    this.found = mayChange ? { ...found, mayChangeObjects: true } : found;
+    const facts = this.#facts;
+    this.statements =
+      this.#cutter === null
+        ? onlyStatement(this.#sql, this.#limit, facts.verb)
+        : this.#cutter.finish(this.#limit, facts.verb);
+    this.found = decide(facts, this.#earlier === null);
+    if (this.#earlier !== null) {
+      this.#addTables(this.found.tables);
+      this.found = { ...both(this.#earlier, this.found), tables: this.#tables };
+    }
+    const hasComment = this.#executableComment || facts.executableComment;
+    if (hasComment && changingText.test(this.#sql)) {
+      this.found = { ...this.found, mayChangeObjects: true };
+    }
   }
-}
 
-/** The tables of statements after one another; null from the first on whose tables are not known. */
-class AllTables {
-  tables: TableName[] | null = [];
-
-  add(tables: readonly TableName[] | null): void {
-    if (tables === null) this.tables = null;
-    else for (const table of tables) this.tables?.push(table);
+  #addTables(tables: readonly TableName[] | null): void {
+    if (tables === null) this.#tables = null;
+    else for (const table of tables) this.#tables?.push(table);
   }
 }
 
@@ -279,7 +337,7 @@ function decide(facts: Facts, single: boolean): Classification {
     kind: decideKind(facts, reads && tame, writes && tame),
     readOnlyAllowed:
       single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
-    hasUnknownCall: facts.unknownCall,
+    hasUnknownCall: facts.unknownCall || facts.verb === 'CALL',
     isRecognised: settledVerbs.has(facts.verb) || changingVerbs.has(facts.verb),
     leavesSessionClean,
     readsEarlierSession,
@@ -293,6 +351,7 @@ function decide(facts: Facts, single: boolean): Classification {
       tableVerbs.has(facts.verb),
     tables,
     confinedTo: isConfined ? tables : null,
+    procedure: facts.verb === 'CALL' && tame && tables?.length === 0 ? procedureOf(facts) : null,
     mayChangeObjects: !settledVerbs.has(facts.verb) || facts.changingWord,
   };
 }
@@ -301,6 +360,25 @@ function decide(facts: Facts, single: boolean): Classification {
 function tablesOf({ tables, executableComment, verb }: Facts, reads: boolean) {
   const isUnsure = executableComment || verb === 'USE' || (tables.hasCte && !reads);
   return isUnsure ? null : tables.finish();
+}
+
+/** The arguments are values, as those of a DO are. */
+function procedureOf(facts: Facts): TableName | null {
+  const [, first, second, third, fourth] = facts.kept;
+  const isQualified = second?.kind === tokenKinds.dot;
+  const schema = isQualified ? nameOf(first) : null;
+  const name = nameOf(isQualified ? third : first);
+  const after = isQualified ? fourth : second;
+  const isWhole =
+    after === undefined || (after.kind === tokenKinds.open && facts.endsWithParenthesis);
+  if (name === null || (isQualified && schema === null) || !isWhole) return null;
+  return facts.unknownCall || facts.sequence ? null : { schema, name };
+}
+
+function nameOf(token: Token | undefined): string | null {
+  if (token?.kind === tokenKinds.word) return token.text;
+  if (token?.kind !== tokenKinds.quotedName) return null;
+  return token.text.slice(1, -1).replaceAll('``', '`');
 }
 
 function decideKind(facts: Facts, reads: boolean, writes: boolean): Classification['kind'] {
@@ -346,13 +424,16 @@ function both(one: Classification, other: Classification): Classification {
     repeatable: one.repeatable && other.repeatable,
     tables: null,
     confinedTo: null,
+    procedure: null,
     mayChangeObjects: one.mayChangeObjects || other.mayChangeObjects,
   };
 }
 
 /** What is true of a text under two readings. */
 function underBoth(one: Classification, other: Classification): Classification {
-  return { ...both(one, other), confinedTo: sameTables(one.confinedTo, other.confinedTo) };
+  const confinedTo = sameTables(one.confinedTo, other.confinedTo);
+  const procedure = other.procedure === null ? null : one.procedure;
+  return { ...both(one, other), confinedTo, procedure };
 }
 
 /** Those of two readings of one text; null where they differ. */
@@ -366,14 +447,4 @@ function sameTables(
       ({ schema, name }, at) => schema === other?.[at]?.schema && name === other[at]?.name,
     );
   return isSame === true ? one : null;
-}
-
-/** Where what the server takes off the end begins: spaces and semicolons. */
-function beginOfBlankEnd(sql: string): number {
-  let from = sql.length;
-  for (; from > 0; from -= 1) {
-    const code = sql.charCodeAt(from - 1);
-    if (code !== 0x3b && !isSpaceCode(code)) return from;
-  }
-  return from;
 }

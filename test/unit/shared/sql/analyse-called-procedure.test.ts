@@ -1,7 +1,9 @@
 // Which procedure a CALL names, where nothing but that can change something.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findCalledProcedure } from '../../../../src/shared/sql/called-procedure.ts';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+
+const findCalledProcedure = (sql: string) => analyse(sql).classification.procedure;
 
 test('a CALL names its procedure, with and without a schema, arguments and quotes', () => {
   for (const [sql, schema, name] of [

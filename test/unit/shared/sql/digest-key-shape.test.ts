@@ -2,7 +2,7 @@
 // Must not know what shapes are for.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shapeOf } from '../../../../src/shared/sql/shape.ts';
+import { shapeOf } from '../../../../src/shared/sql/digest-key.ts';
 import { assertProportional, repeating } from '../../../support/processor-time.ts';
 import { anyCharacter, fc } from '../../../support/property.ts';
 

@@ -1,0 +1,262 @@
+// What a statement does to the transaction that it stands in: which statements may stand in one of the gateway's, and which begin,
+// end or shape one in a session that lives from request to request. What a procedure does is not seen here.
+import type { Analysis } from './analyse.ts';
+import type { Facts, Token } from './facts.ts';
+import { describeDoubt, doubts, tokenKinds } from './lexer.ts';
+import { toUpperAscii } from './vocabulary.ts';
+
+/** The isolation levels of SQL. */
+export const isolationLevels = [
+  'read uncommitted',
+  'read committed',
+  'repeatable read',
+  'serializable',
+] as const;
+
+export type Isolation = (typeof isolationLevels)[number];
+
+/** What the names of the gateway's own savepoints begin with. */
+export const savepointPrefix = 'dbhttpd_';
+
+/** Statements whose first word says enough: on no server, in no version, do they commit. */
+const plainVerbs = new Set([
+  'SELECT',
+  'TABLE',
+  'VALUES',
+  'INSERT',
+  'REPLACE',
+  'UPDATE',
+  'DELETE',
+  'CALL',
+  'DO',
+  'SHOW',
+]);
+
+/** They describe, or run a read or write (EXPLAIN ANALYZE) without applying it; what else follows is a syntax error. */
+const explainingVerbs = new Set(['EXPLAIN', 'DESCRIBE', 'DESC']);
+
+/** Variables of the session that neither end a transaction nor change how a text is read, or whose session it is. */
+const harmlessVariables = new Set([
+  'DIV_PRECISION_INCREMENT',
+  'FOREIGN_KEY_CHECKS',
+  'GROUP_CONCAT_MAX_LEN',
+  'INNODB_LOCK_WAIT_TIMEOUT',
+  'INSERT_ID',
+  'LAST_INSERT_ID',
+  'LC_TIME_NAMES',
+  'LOCK_WAIT_TIMEOUT',
+  'MAX_EXECUTION_TIME',
+  'MAX_STATEMENT_TIME',
+  'RAND_SEED1',
+  'RAND_SEED2',
+  'SQL_SAFE_UPDATES',
+  'TIMESTAMP',
+  'TIME_ZONE',
+  'UNIQUE_CHECKS',
+]);
+
+/**
+ * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may. In doubt it
+ * may not, and it may not unless each reading of it may.
+ * @param isReadOnly whether the transaction is to write nothing
+ */
+export function whyNotInTransaction(
+  { readings, modes }: Analysis,
+  isReadOnly = false,
+): string | null {
+  const cleared = modes === 'escaping' ? doubts.backslash : 0;
+  for (const { facts, lexer } of readings) {
+    const reason = describeDoubt(lexer, cleared) ?? whyNot(facts, isReadOnly);
+    if (reason !== null) return reason;
+  }
+  return null;
+}
+
+function whyNot(facts: Facts, isReadOnly: boolean): string | null {
+  const { verb, kept } = facts;
+  if (facts.executableComment) return 'an executable comment is SQL to some servers only';
+  if (facts.writesFile) return 'a file that it writes stays when the transaction is undone';
+  const notReading = isReadOnly ? whyNotReading(facts) : null;
+  if (notReading !== null) return notReading;
+  if (!facts.beginsWithVerb) return mayEnd;
+  if (plainVerbs.has(verb)) return facts.delayed ? 'DELAYED is outside of transactions' : null;
+  if (explainingVerbs.has(verb)) return null;
+  if (verb === 'WITH') return facts.main === '' ? 'what its WITH leads to is not known' : null;
+  if (verb === 'SET') return whyNotSet(kept);
+  const savepoint = savepointOf(kept);
+  if (savepoint === null) return mayEnd;
+  return isOurs(savepoint) ? `savepoints ${savepointPrefix}… are the gateway's own` : null;
+}
+
+const mayEnd = 'it might end the transaction; there are other ways to run it';
+
+/** Locks are no writes to a server: READ ONLY stops none of them. */
+function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null {
+  if (verb === 'CALL') return 'it only reads, and a procedure may end it, and write';
+  if (lockingRead) return 'it only reads, and the statement locks the rows that it reads';
+  return sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
+}
+
+/** The clauses of a SET: what stands between its commas. */
+function clausesOf([, ...tokens]: readonly Token[]): readonly (readonly Token[])[] {
+  const clauses: Token[][] = [[]];
+  for (const token of tokens) {
+    if (token.text === ',' && token.depth === 0) clauses.push([]);
+    else clauses.at(-1)?.push(token);
+  }
+  return clauses;
+}
+
+/** `SET @a = …, timestamp = …`: every target must be known to be harmless. */
+function whyNotSet(kept: readonly Token[]): string | null {
+  const isHarmless = clausesOf(kept).every((clause) =>
+    isAssignment(clause[endOfTarget(clause) ?? -1]),
+  );
+  return isHarmless
+    ? null
+    : 'SET is taken of user variables, and of a few that change nothing but answers';
+}
+
+function isAssignment(token: Token | undefined): boolean {
+  return token?.text === '=' || token?.text === ':=';
+}
+
+/** Null: the target is not known to be harmless. */
+function endOfTarget(clause: readonly Token[]): number | null {
+  if (clause[0]?.kind === tokenKinds.userAt) return endOfUserVariable(clause);
+  let at = 0;
+  const isMarked = clause[at]?.kind === tokenKinds.systemAt;
+  if (isMarked) at += 1;
+  if (clause[at]?.word === 'SESSION' || clause[at]?.word === 'LOCAL') {
+    at += 1;
+    if (isMarked && clause[at]?.kind !== tokenKinds.dot) return null;
+    if (isMarked) at += 1;
+  }
+  return harmlessVariables.has(clause[at]?.word ?? '') ? at + 1 : null;
+}
+
+/** A name may have dots in it: `@a.b`. */
+function endOfUserVariable(clause: readonly Token[]): number | null {
+  const end = clause.findIndex((token) => token.text === ':' || isAssignment(token));
+  return end < 0 ? null : end;
+}
+
+/** The savepoint that a statement sets, releases or goes back to; null: it is none of these. */
+function savepointOf(tokens: readonly Token[]): Token | null {
+  const name = tokens.at(-1);
+  if (name === undefined) return null;
+  if (name.kind !== tokenKinds.word && name.kind !== tokenKinds.quotedName) return null;
+  const before = tokens.slice(0, -1).map(({ word }) => word || '?');
+  const isKnown = /^(SAVEPOINT|RELEASE SAVEPOINT|ROLLBACK( WORK)? TO( SAVEPOINT)?)$/.test(
+    before.join(' '),
+  );
+  return isKnown ? name : null;
+}
+
+function isOurs({ text }: Token): boolean {
+  return text.replaceAll('`', '').toLowerCase().startsWith(savepointPrefix);
+}
+
+/** What is asked of a transaction; null: nothing is said. */
+export type Characteristics = {
+  readonly isolation: Isolation | null;
+  readonly isReadOnly: boolean | null;
+};
+
+/** One of the statements that concern transactions; `ordinary` is any other, savepoints included. */
+export type TransactionStatement =
+  | {
+      readonly kind: 'begin';
+      readonly isReadOnly: boolean | null;
+      readonly withConsistentSnapshot: boolean;
+    }
+  | { readonly kind: 'commit' }
+  | { readonly kind: 'rollback' }
+  /** For the next transaction, or for all that follow in the session. */
+  | {
+      readonly kind: 'set';
+      readonly scope: 'next' | 'session';
+      readonly characteristics: Characteristics;
+    }
+  /** A session that lives from request to request cannot do it. `reason` is for people. */
+  | { readonly kind: 'unsupported'; readonly reason: string }
+  | { readonly kind: 'ordinary' };
+
+const ordinary: TransactionStatement = { kind: 'ordinary' };
+
+const chained: TransactionStatement = {
+  kind: 'unsupported',
+  reason: 'AND CHAIN and RELEASE are not supported here: send BEGIN, or nothing',
+};
+const distributed: TransactionStatement = {
+  kind: 'unsupported',
+  reason: 'XA transactions are not supported here',
+};
+const autocommitOff: TransactionStatement = {
+  kind: 'unsupported',
+  reason: 'autocommit cannot be switched off here: transactions begin with BEGIN',
+};
+
+/** What a server would refuse is `ordinary`. */
+export function decodeTransactionStatement({
+  classification,
+  readings: [{ facts, lexer }],
+}: Analysis): TransactionStatement {
+  const { kept } = facts;
+  if (switchesAutocommitOff(kept)) return autocommitOff;
+  if (!classification.single || facts.executableComment || lexer.doubt !== 0) return ordinary;
+  const text = kept.map((token) => token.word || token.text).join(' ');
+  if (text.startsWith('XA ')) return distributed;
+  if (/^BEGIN( WORK)?$/.test(text)) {
+    return { kind: 'begin', isReadOnly: null, withConsistentSnapshot: false };
+  }
+  const started = /^START TRANSACTION(?: (.+))?$/.exec(text);
+  if (started !== null) return decodeStart(started[1]);
+  const ended = /^(COMMIT|ROLLBACK)(?: WORK)?(?: AND( NO)? CHAIN)?(?:( NO)? RELEASE)?$/.exec(text);
+  if (ended !== null) return decodeEnd(text);
+  const set = /^SET (?:(SESSION|LOCAL) )?TRANSACTION (.+)$/.exec(text);
+  if (set !== null) return decodeSet(set[1] === undefined ? 'next' : 'session', set[2] ?? '');
+  return ordinary;
+}
+
+function decodeStart(asked: string | undefined): TransactionStatement {
+  let isReadOnly: boolean | null = null;
+  let withConsistentSnapshot = false;
+  for (const one of asked?.split(' , ') ?? []) {
+    if (one === 'READ ONLY' || one === 'READ WRITE') isReadOnly = one === 'READ ONLY';
+    else if (one === 'WITH CONSISTENT SNAPSHOT') withConsistentSnapshot = true;
+    else return ordinary;
+  }
+  return { kind: 'begin', isReadOnly, withConsistentSnapshot };
+}
+
+function decodeEnd(text: string): TransactionStatement {
+  if (/ AND CHAIN/.test(text) || (/ RELEASE$/.test(text) && !/ NO RELEASE$/.test(text))) {
+    return chained;
+  }
+  return { kind: text.startsWith('COMMIT') ? 'commit' : 'rollback' };
+}
+
+function decodeSet(scope: 'next' | 'session', asked: string): TransactionStatement {
+  let isolation: Isolation | null = null;
+  let isReadOnly: boolean | null = null;
+  for (const one of asked.split(' , ')) {
+    const level = isolationLevels.find((known) => one === `ISOLATION LEVEL ${toUpperAscii(known)}`);
+    if (level !== undefined) isolation = level;
+    else if (one === 'READ ONLY' || one === 'READ WRITE') isReadOnly = one === 'READ ONLY';
+    else return ordinary;
+  }
+  return { kind: 'set', scope, characteristics: { isolation, isReadOnly } };
+}
+
+/** Each request is its own transaction: a client that believes otherwise would find its writes committed. In doubt it does. */
+function switchesAutocommitOff(kept: readonly Token[]): boolean {
+  if (kept[0]?.word !== 'SET') return false;
+  return clausesOf(kept).some((clause) => {
+    const set =
+      /^(?:(?:SESSION|LOCAL)|@@(?:(?:SESSION|LOCAL)\.)?)?(?:AUTOCOMMIT|`AUTOCOMMIT`):?=(.+)$/.exec(
+        clause.map(({ text }) => toUpperAscii(text)).join(''),
+      );
+    return set !== null && !/^(1|ON|TRUE|'ON'|'1')$/.test(set[1] ?? '');
+  });
+}
