@@ -1,5 +1,4 @@
 // Several statements as one request, and what each of them has answered.
-// Must not know how requests are sent.
 import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
 import { encodeParameters, type Parameters } from './parameters.ts';
 import { type AllResults, decodeResults, type Layout, type Told } from './results.ts';

@@ -1,5 +1,4 @@
 // The client of /v1: connects to a gateway by fetch, for Node, browsers and edge runtimes. Needs nothing else.
-// Must not know anything of the gateway but its interface.
 import {
   type Batch,
   type BatchResult,

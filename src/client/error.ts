@@ -1,5 +1,4 @@
 // What every failed request looks like to the client's caller: one class, whoever it was that failed.
-// Must not know how requests are sent.
 
 /** What became of the request's statements. With `unknown` they may or may not have been applied: look before you repeat. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';

@@ -1,5 +1,4 @@
 // What a request may choose, and as what it is sent. A choice that would be lost on its way is a TypeError, never left out.
-// Must not know statements or results.
 import type { Layout } from './results.ts';
 import { defaultRetries, type RetryPolicy } from './retries.ts';
 import type { Seen } from './seen.ts';

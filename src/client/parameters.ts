@@ -1,5 +1,4 @@
 // Parameters as JSON text: every digit of a BigInt, bytes as base64, and nothing whose meaning would be a guess.
-// Must not know statements.
 
 /** A value for a placeholder. A Date is none: MySQL's date and time types have no zone, so its text is the caller's to choose. */
 export type Parameter = string | number | bigint | boolean | null | Uint8Array;

@@ -1,5 +1,4 @@
 // A request of the client with all its repetitions, and its reply as JSON.
-// Must not know what is asked.
 import { keyOf, type QueryOptions, retriesOf } from './options.ts';
 import type { Told } from './results.ts';
 import { maySendAgain, withRetries } from './retries.ts';

@@ -1,5 +1,4 @@
 // Results as a caller wants them: rows as objects or arrays, BIGINT as text or BigInt.
-// Must not know how they came.
 import { DbhttpdError } from './error.ts';
 
 /** How values are to look. */

@@ -1,5 +1,4 @@
 // Which failed requests the client sends again by itself, when, and how often.
-// Must not know what a request is.
 import { DbhttpdError } from './error.ts';
 
 /** How long to go on: whichever bound comes first ends it, with the last error. */

@@ -1,5 +1,4 @@
 // Rows one by one out of a reply in lines of JSON, however many there are; a reply that was cut is an error, never an end.
-// Must not know how it was asked for.
 import { DbhttpdError } from './error.ts';
 import { type Column, createRowDecoder, type Layout } from './results.ts';
 import { type BegunReply, interrupted, noReplyOfOurs, problemOf, type Sent } from './transport.ts';

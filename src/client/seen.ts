@@ -1,5 +1,4 @@
 // What a reader has seen: the gateway's consistency token, carried from reply to request.
-// Must not know what stands in it.
 
 const header = 'X-Consistency-Token';
 

@@ -1,5 +1,4 @@
 // One statement: as it is asked for, as it is sent, and what it has answered, at once or row by row.
-// Must not know how requests are repeated.
 import { encodeFields, layoutOf, type QueryOptions, type StreamOptions } from './options.ts';
 import { encodeParameters, type ParameterOrList, type Parameters } from './parameters.ts';
 import { type About, askWhole, repeat, toSent } from './request.ts';

@@ -1,5 +1,4 @@
 // Tagged templates: what stands in the source is SQL, what stands in ${…} is a value and never becomes text.
-// Must not know how statements are sent.
 import type { ParameterOrList } from './parameters.ts';
 
 declare const rowType: unique symbol;

@@ -1,5 +1,4 @@
 // A transaction that the client holds while the caller's function runs: begun, used, and committed or rolled back.
-// Must not know how its statements are encoded.
 import { DbhttpdError, type ErrorFacts, type Outcome } from './error.ts';
 import {
   checkNames,

@@ -1,5 +1,4 @@
 // One request to the gateway and its whole reply, by fetch; every way in which that can fail is a DbhttpdError.
-// Must not know what is asked.
 import { DbhttpdError, type ErrorFacts, type Outcome, outcomes } from './error.ts';
 import type { Seen } from './seen.ts';
 

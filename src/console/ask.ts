@@ -1,5 +1,4 @@
 // Requests to the gateway that serves this page, and what they are answered with.
-// Must not know what is done with an answer.
 import type { Series } from './rise.ts';
 
 /** `/v1/stats`. Numbers that are not known are null. */

@@ -1,5 +1,4 @@
 // The servers of every section: their part, how far behind they are, their connections.
-// Must not know how servers are judged.
 import type { BackendStats } from './ask.ts';
 import { isBehind } from './attention.ts';
 import { element, setText } from './elements.ts';

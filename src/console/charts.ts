@@ -1,5 +1,4 @@
 // Three charts over the same ten minutes: rate by outcome, latency, connections. A moment is looked at in all of them.
-// Must not know where the numbers come from.
 import type { History, Stats } from './ask.ts';
 import { element, find, setText } from './elements.ts';
 import { formatClock, formatCount, formatRate, formatSpan, unknown } from './format.ts';

@@ -1,5 +1,4 @@
 // Texts and files that leave the page.
-// Must not know what they hold.
 import { closer, openDialog } from './dialog.ts';
 import { element } from './elements.ts';
 

@@ -1,5 +1,4 @@
 // Windows over the page, which keep the keyboard until they are closed and give it back then.
-// Must not know what they say.
 import { button, type Content, element } from './elements.ts';
 
 /** Opens one that only tells. It goes from the page when it is closed. */

@@ -1,5 +1,4 @@
 // Elements of the page. What they say is set as text, never as HTML: most of it was written by strangers.
-// Must not know what is shown.
 
 /** What stands in an element. */
 export type Content = Node | string | null;

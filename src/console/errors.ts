@@ -1,5 +1,4 @@
 // The last requests that failed.
-// Must not know why they did.
 import type { LastError } from './ask.ts';
 import { setText } from './elements.ts';
 import { formatClock, formatCount, formatWhen, unknown } from './format.ts';

@@ -1,5 +1,4 @@
 // What was run from this page, where its reader wants it kept: in this browser, until it is cleared.
-// Must not know how statements are run.
 import { button, element, find } from './elements.ts';
 
 const key = 'dbhttpd.history';

@@ -1,5 +1,4 @@
 // Keys that lead to the parts of the page, and the list of them.
-// Must not know what a part does.
 import { closer, openDialog } from './dialog.ts';
 import { element } from './elements.ts';
 

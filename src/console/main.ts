@@ -1,5 +1,4 @@
 // The console put together: what is asked, how often, and which part of the page shows it.
-// Must not know how any part looks.
 import {
   type AskError,
   asAskError,

@@ -1,5 +1,4 @@
 // A part of the page: what it says of itself while there is nothing to show, or nothing new.
-// Must not know what is shown in it.
 import { element, setText } from './elements.ts';
 
 /** One part. `shown` and `failed` may be called at any time; what was shown stays while a part fails. */

@@ -1,5 +1,4 @@
 // Asks again and again: one question at a time, each with an end, seldom while nobody looks.
-// Must not know what is asked.
 
 const timeoutMs = 1_500;
 const hiddenIntervalMs = 30_000;

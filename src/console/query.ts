@@ -1,5 +1,4 @@
 // The pane in which a statement is written, run and looked at.
-// Must not know what a statement means.
 import { type Ask, type AskError, asAskError, type Stats } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
 import { formatCurl } from './curl.ts';

@@ -1,5 +1,4 @@
 // The reply of /v1/query, read as it comes: lines of JSON for rows, one object for anything else.
-// Must not know the page.
 import { AskError, type Problem } from './ask.ts';
 import { Digits, type Exact, parseExact } from './exact-json.ts';
 import type { Result, ResultColumn } from './result.ts';

@@ -1,5 +1,4 @@
 // The rows of one result as a table of which only what is seen is in the page: a hundred thousand rows scroll as ten do.
-// Must not know how a result is asked for.
 
 import { closer, openDialog } from './dialog.ts';
 import { button, element, setText } from './elements.ts';

@@ -1,5 +1,4 @@
 // What runs now, over all workers, and ending it.
-// Must not know how requests are run.
 import { type Ask, AskError, type RunningRequest, type ToldRequests } from './ask.ts';
 import { askToConfirm } from './dialog.ts';
 import { element, setText } from './elements.ts';

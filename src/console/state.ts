@@ -1,5 +1,4 @@
 // The state of the instance: its verdict, a few figures, what to look at first, and whether all this is still true.
-// Must not know how it is asked for.
 import type { RunningRequest, Stats, ToldStatements } from './ask.ts';
 import { type Attention, explainUnready, findAttention } from './attention.ts';
 import { element, find, setText } from './elements.ts';

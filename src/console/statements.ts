@@ -1,5 +1,4 @@
 // Statements by their share of all time, with what became of each in the last ten minutes.
-// Must not know how statements are told apart.
 import type { Statement, ToldStatements } from './ask.ts';
 import { button, drawn, element, setText } from './elements.ts';
 import {

@@ -1,5 +1,4 @@
 // A table whose rows stay the same elements while what they say changes: focus, selection and scrolling survive.
-// Must not know what its rows are about.
 import { element, setText } from './elements.ts';
 
 /** A column. `show` fills a cell, which may have been filled before. */

@@ -1,5 +1,4 @@
 // Light, dark, or as the system is: what was chosen is kept in this browser.
-// Must not know who draws in these colours.
 import { element } from './elements.ts';
 
 const themes = ['system', 'light', 'dark'] as const;

@@ -1,5 +1,4 @@
 // The token, where the instance wants one: asked for once, kept for as long as the tab lives.
-// Must not know what is asked with it.
 import { find, setText } from './elements.ts';
 
 const key = 'dbhttpd.token';

@@ -1,5 +1,4 @@
 // The workers, slot by slot.
-// Must not know how they are kept alive.
 import type { Stats, WorkerStats } from './ask.ts';
 import { setText } from './elements.ts';
 import { formatBytes, formatCount, formatShare, formatSpan, unknown } from './format.ts';

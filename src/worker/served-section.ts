@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Sample } from '../shared/observe/metrics.ts';
 import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';
-import { asciiJson } from './encode/ascii-json.ts';
+import { asciiJson } from './encode/json.ts';
 import type { RowModule } from './encode/row-module.ts';
 import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';

@@ -14,7 +14,7 @@ import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/socket-paths.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
-import { BufferPool } from './encode/buffers.ts';
+import { BufferPool } from './encode/writer.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createDriverEndpoints, type DriverHandlers } from './endpoints/planetscale/endpoint.ts';

@@ -1,12 +1,9 @@
-// One cell as JSON, from MySQL's text to bytes. Hot for numbers and NULL: nothing is allocated for them.
-// Must not know rows, nor which column a cell belongs to.
+// The cells of a row packet (MySQL's text protocol): where they are, and each as JSON, from bytes to bytes. Hot for numbers and NULL: nothing is allocated for them.
 import { decode } from '../../shared/mysql/decoding.ts';
-import { writeBase64 } from './base64.ts';
-import { type CellKind, type Conversion, cellKinds } from './column-kinds.ts';
-import { readBits } from './doubtful-bits.ts';
-import { isDigit, isJsonNumber } from './json-number.ts';
-import { compactJson } from './json-value.ts';
-import { writeBytes, writeText } from './text.ts';
+import { readBits } from '../../shared/mysql/doubtful-bits.ts';
+import { type CellKind, type CharsetConversion, type Conversion, cellKinds } from './columns.ts';
+import { compactJson, isDigit, isJsonNumber } from './json.ts';
+import { writeBase64, writeBytes, writeText } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
 const zero = 0x30;
@@ -131,8 +128,33 @@ function writeForeign(
     else writeBytes(out, Buffer.from(`"${value}"`));
     return;
   }
-  const { charset, maybeAscii, kind } = conversion;
-  const isAscii = maybeAscii && !bytes.includes(0);
-  const text = isAscii ? bytes : Buffer.from(decode(bytes, charset));
-  writeCell(out, kind, null, text, 0, text.length);
+  const text = toUtf8(bytes, conversion);
+  writeCell(out, conversion.kind, null, text, 0, text.length);
+}
+
+/** Text that comes in another character set. */
+export function toUtf8(cell: Buffer, { charset, maybeAscii }: CharsetConversion): Buffer {
+  return maybeAscii && !cell.includes(0) ? cell : Buffer.from(decode(cell, charset));
+}
+
+/** The first byte of a cell that is NULL. */
+export const nullMarker = 0xfb;
+
+/** A document made of such a row would show cells that the database does not hold. */
+export const rowLengthFault = 'a row is not as long as its cells';
+
+/** How many bytes tell the length of the cell that begins at `position`. */
+export function lengthBytes(source: Buffer, position: number): number {
+  const first = source[position] as number;
+  if (first < nullMarker) return 1;
+  return first === 0xfc ? 3 : first === 0xfd ? 4 : 9;
+}
+
+/** How long the cell that begins at `position` is, without the bytes that tell it. */
+export function cellLength(source: Buffer, position: number): number {
+  const first = source[position] as number;
+  if (first < nullMarker) return first;
+  if (first === 0xfc) return source.readUInt16LE(position + 1);
+  if (first === 0xfd) return source.readUIntLE(position + 1, 3);
+  return Number(source.readBigUInt64LE(position + 1));
 }

@@ -1,11 +1,17 @@
 // Rows of MySQL's text protocol as records of CSV (RFC 4180), from bytes to bytes: what the row module leaves over.
-// Must not know sockets, nor the reply around a record.
 import { isUtf8 } from 'node:buffer';
-import { decode } from '../../shared/mysql/decoding.ts';
-import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
-import { bitDigits, longestBit, skipZeros } from './cells.ts';
-import { type CellKind, cellKinds } from './column-kinds.ts';
-import { readBits } from './doubtful-bits.ts';
+import { readBits } from '../../shared/mysql/doubtful-bits.ts';
+import {
+  bitDigits,
+  cellLength,
+  lengthBytes,
+  longestBit,
+  nullMarker,
+  rowLengthFault,
+  skipZeros,
+  toUtf8,
+} from './cells.ts';
+import { type CellKind, cellKinds } from './columns.ts';
 import type { RowPlan } from './rows.ts';
 import { writeAscii, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
@@ -56,9 +62,7 @@ export function writeRecord(
       else writeAscii(out, String(value));
       continue;
     }
-    const { charset, maybeAscii, kind } = conversion;
-    const isAscii = maybeAscii && !cell.includes(0);
-    writeCell(out, kind, isAscii ? cell : Buffer.from(decode(cell, charset)));
+    writeCell(out, conversion.kind, toUtf8(cell, conversion));
   }
   if (position !== end) throw new RangeError(rowLengthFault);
   writeAscii(out, '\r\n');

@@ -1,9 +1,7 @@
 // Rows of MySQL's text protocol as the PlanetScale protocol has them: the lengths of the cells, and all their bytes as one base64. Hot.
-// Must not know sockets, nor the reply around a row.
-import { decode } from '../../shared/mysql/decoding.ts';
-import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
-import type { Conversion } from './column-kinds.ts';
-import { bitBytes, readBits } from './doubtful-bits.ts';
+import { bitBytes, readBits } from '../../shared/mysql/doubtful-bits.ts';
+import { cellLength, lengthBytes, nullMarker, rowLengthFault, toUtf8 } from './cells.ts';
+import type { Conversion } from './columns.ts';
 import type { RowPlan } from './rows.ts';
 import { writeAscii } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
@@ -171,8 +169,7 @@ function convertCell(conversion: Conversion | null, cell: Buffer): Buffer {
     const value = readBits(cell, conversion);
     return value === null ? cell : bitBytes(value, conversion.bits);
   }
-  if (conversion.maybeAscii && !cell.includes(0)) return cell;
-  return Buffer.from(decode(cell, conversion.charset));
+  return toUtf8(cell, conversion);
 }
 
 function longestLength(length: number): Buffer {

@@ -1,5 +1,4 @@
 // The head of a reply as far as its format says it: status, content type, and what every reply carries beside them.
-// Must not know requests.
 
 /** Headers (name, value, name, value) as lines with their ends. They are not checked. */
 export function headerLines(headers: readonly string[]): string {

@@ -2,13 +2,12 @@
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column } from '../../shared/mysql/packets.ts';
 import type { Failure } from '../failure/failure.ts';
-import { slackBytes } from './buffers.ts';
 import { writeRecord } from './csv-rows.ts';
 import { writeDriverRow } from './driver-rows.ts';
 import type { RowFraming, RowModule } from './row-module.ts';
 import { type RowPlan, writeRow } from './rows.ts';
 import { writeBytes } from './text.ts';
-import type { ReplyWriter } from './writer.ts';
+import { type ReplyWriter, slackBytes } from './writer.ts';
 
 /** One kind of result set. */
 export type ResultHead = {

@@ -1,9 +1,13 @@
 // One row of MySQL's text protocol as a JSON array or object, from bytes to bytes. Hot: nothing is allocated here.
-// Must not know sockets, nor the shape of the reply around a row.
 import type { Column } from '../../shared/mysql/packets.ts';
-import { slackBytes } from './buffers.ts';
-import { cellLength, lengthBytes, nullMarker, rowLengthFault } from './cell-bounds.ts';
-import { writeCell, writeNull } from './cells.ts';
+import {
+  cellLength,
+  lengthBytes,
+  nullMarker,
+  rowLengthFault,
+  writeCell,
+  writeNull,
+} from './cells.ts';
 import {
   type CellKind,
   type CellRules,
@@ -11,10 +15,10 @@ import {
   cellKind,
   cellKinds,
   findConversion,
-} from './column-kinds.ts';
-import { copyPlainNumber } from './json-number.ts';
+} from './columns.ts';
+import { copyPlainNumber } from './json.ts';
 import { escapeInto, mostExpansion, writeBytes } from './text.ts';
-import type { ReplyWriter } from './writer.ts';
+import { type ReplyWriter, slackBytes } from './writer.ts';
 
 const quote = 0x22;
 const comma = 0x2c;

@@ -1,6 +1,4 @@
 // Gathers a reply's bytes: holds them back until the status can no longer change, streams after that.
-// Must not know JSON or MySQL; HTTP only as a Transport.
-import { type BufferPool, slackBytes, streamBytes } from './buffers.ts';
 import type { ReplyHead } from './head.ts';
 
 /** How the bytes leave. */
@@ -151,5 +149,27 @@ export class ReplyWriter {
     bytes.copy(wider, 0, 0, this.length);
     this.bytes = wider;
     this.#buffers.release(bytes);
+  }
+}
+
+/** Room beyond a full buffer, so that a small piece can be written without asking first. */
+export const slackBytes = 16 * 1024;
+/** How much a reply that streams gathers before it is sent on. */
+export const streamBytes = 64 * 1024;
+const bufferBytes = streamBytes + slackBytes;
+const keptBuffers = 64;
+
+/** Lends buffers of one size; what is given back is lent again before anything is allocated. */
+export class BufferPool {
+  readonly #free: Buffer[] = [];
+
+  /** Whoever acquires a buffer must release it, or lose it to the garbage collector. */
+  acquire(): Buffer {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes);
+  }
+
+  /** Takes a buffer back; one of another size is left to the garbage collector. */
+  release(buffer: Buffer): void {
+    if (buffer.length === bufferBytes && this.#free.length < keptBuffers) this.#free.push(buffer);
   }
 }

@@ -6,7 +6,6 @@ import { Duplex } from 'node:stream';
 import { Connection, type Intake } from '../../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
-import { BufferPool } from '../../../src/worker/encode/buffers.ts';
 import type { FormatChoice } from '../../../src/worker/encode/format.ts';
 import {
   chooseDbFormat,
@@ -22,7 +21,7 @@ import { chooseV1Json, type V1ReplyOptions } from '../../../src/worker/encode/fo
 import { chooseCsv, chooseNdjson } from '../../../src/worker/encode/formats/v1-stream.ts';
 import { createReplyHead, jsonType } from '../../../src/worker/encode/head.ts';
 import { RowModule } from '../../../src/worker/encode/row-module.ts';
-import { ReplyWriter, type Transport } from '../../../src/worker/encode/writer.ts';
+import { BufferPool, ReplyWriter, type Transport } from '../../../src/worker/encode/writer.ts';
 import { serverFailure } from '../../../src/worker/failure/server-failure.ts';
 import { okPacket, toBytes } from '../../support/database/mysql-answer.ts';
 

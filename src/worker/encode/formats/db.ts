@@ -2,7 +2,7 @@
 import { type Column, columnName, type OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, ServerFacts, SharedResults } from '../../execution/execution.ts';
 import type { ServerFailure } from '../../failure/failure.ts';
-import { type CellRules, typeName } from '../column-kinds.ts';
+import { type CellRules, typeName } from '../columns.ts';
 import { Format, type FormatChoice, type FormatEvents, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { ResultHeads } from '../result-rows.ts';

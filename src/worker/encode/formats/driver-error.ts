@@ -1,5 +1,4 @@
 // Failures as clients of the PlanetScale protocol are told them: an object with a code, and a text that their adapters parse.
-// Must not know how the reply leaves.
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { AnyFailure, Outcome, RenderFailure } from '../../failure/failure.ts';
 import { jsonType } from '../head.ts';

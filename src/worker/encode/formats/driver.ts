@@ -3,14 +3,13 @@ import { performance } from 'node:perf_hooks';
 import type { Column, OkPacket } from '../../../shared/mysql/packets.ts';
 import type { Answer, SharedResults } from '../../execution/execution.ts';
 import { type Failure, refusal } from '../../failure/failure.ts';
-import type { CellRules } from '../column-kinds.ts';
+import { type CellRules, describeField } from '../columns.ts';
 import { driverRowFrame, driverRowGrowth } from '../driver-rows.ts';
 import { Format, type FormatChoice, type FormatOptions } from '../format.ts';
 import { createReplyHead, jsonType } from '../head.ts';
 import { ResultHeads } from '../result-rows.ts';
 import { planRow } from '../rows.ts';
 import { writeAscii, writeBytes } from '../text.ts';
-import { describeField } from '../vitess-fields.ts';
 import { type DriverError, describeDriverError } from './driver-error.ts';
 
 /** The settings of the replies to one request. */

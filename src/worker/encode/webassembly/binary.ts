@@ -1,5 +1,4 @@
 // Bytes as base64 and BIT as a decimal number, both as JSON strings.
-// Must not know rows.
 
 const quote: u32 = 0x22;
 const padding: u32 = 0x3d;

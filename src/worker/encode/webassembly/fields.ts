@@ -1,5 +1,4 @@
 // Cells as fields of CSV, 16 bytes at a time; the rules are those of `csv-rows.ts` beside this folder.
-// Must not know records.
 import { writeBase64, writeBit } from './binary';
 import { isUtf8 } from './utf8';
 

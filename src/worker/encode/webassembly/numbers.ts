@@ -1,5 +1,4 @@
 // MySQL's digits as JSON numbers or as strings; the rules are those of `cells.ts` beside this folder.
-// Must not know rows.
 import { writeText } from './text';
 
 const plus: u32 = 0x2b;
@@ -67,7 +66,7 @@ function writeAnyNumber(at: usize, end: usize, to: usize, room: usize): usize {
   return past;
 }
 
-/** As in json-number.ts. */
+/** As in json.ts. */
 function isJsonNumber(start: usize, end: usize): bool {
   const whole = start < end && <u32>load<u8>(start) == minus ? start + 1 : start;
   let at = endOfDigits(whole, end);

@@ -5,7 +5,7 @@ import { writeField, writePlainBase64, writePlainBit } from './fields';
 import { skipZeros, writeDigits, writeNumber } from './numbers';
 import { writeText } from './text';
 
-// As in column-kinds.ts.
+// As in columns.ts.
 const kindNumber: u32 = 0;
 const kindDigits: u32 = 1;
 const kindText: u32 = 2;

@@ -1,5 +1,4 @@
 // UTF-8 text as JSON strings, 16 bytes at a time; the rules are those of `text.ts` beside this folder.
-// Must not know rows.
 import { isUtf8 } from './utf8';
 
 const quote: u32 = 0x22;

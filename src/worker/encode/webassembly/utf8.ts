@@ -1,5 +1,4 @@
 // Whether bytes are UTF-8, 16 at a time.
-// Must not know what is written.
 
 const blockBytes: usize = 16;
 

@@ -3,8 +3,12 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
-import { writeBase64 } from '../../../../src/worker/encode/base64.ts';
-import { writeAscii, writeBytes, writeText } from '../../../../src/worker/encode/text.ts';
+import {
+  writeAscii,
+  writeBase64,
+  writeBytes,
+  writeText,
+} from '../../../../src/worker/encode/text.ts';
 import type { ReplyWriter } from '../../../../src/worker/encode/writer.ts';
 import { rowPacket, toBytes } from '../../../support/database/mysql-answer.ts';
 import { anyCharacter, cases, fc } from '../../../support/property.ts';

@@ -2,8 +2,7 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BufferPool, slackBytes } from '../../../../src/worker/encode/buffers.ts';
-import type { ReplyWriter } from '../../../../src/worker/encode/writer.ts';
+import { BufferPool, type ReplyWriter, slackBytes } from '../../../../src/worker/encode/writer.ts';
 import { cases, fc } from '../../../support/property.ts';
 import { type Collected, collect, createWriter } from '../../support/transcript.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseColumn } from '../../../../src/shared/mysql/packets.ts';
-import { describeColumn } from '../../../../src/worker/encode/column-types.ts';
+import { describeColumn } from '../../../../src/worker/encode/columns.ts';
 import { type ColumnWish, columnPacket } from '../../../support/database/mysql-answer.ts';
 
 function describe(wish: ColumnWish): object {

@@ -1,7 +1,7 @@
 // The value of a BIT in each of the forms in which servers send it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bitBytes, readBits } from '../../../../src/worker/encode/doubtful-bits.ts';
+import { bitBytes, readBits } from '../../../../src/shared/mysql/doubtful-bits.ts';
 
 const widths = Array.from({ length: 64 }, (_, index) => index + 1);
 const most = (bits: number) => (1n << BigInt(bits)) - 1n;

@@ -1,5 +1,5 @@
-// What JSON takes for a number (RFC 8259 section 6). Hot: nothing is allocated.
-// Must not know columns.
+// JSON (RFC 8259): numbers, values that become part of other JSON, strings in ASCII. The functions for numbers are hot: they allocate nothing.
+import { isUtf8 } from 'node:buffer';
 
 const [plus, minus, point, zero, nine] = [0x2b, 0x2d, 0x2e, 0x30, 0x39];
 const exponent = 0x65;
@@ -61,4 +61,43 @@ function endOfDigits(source: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && isDigit(source[at] as number)) at += 1;
   return at;
+}
+
+const [tab, lineFeed, carriageReturn, space, quote, backslash] = [9, 10, 13, 32, 0x22, 0x5c];
+
+/** The same value in fewer bytes, digits and order kept; null when the bytes are no JSON text (RFC 8259). */
+export function compactJson(bytes: Buffer): Buffer | null {
+  if (!isUtf8(bytes)) return null;
+  try {
+    JSON.parse(bytes.toString());
+  } catch {
+    return null;
+  }
+  return withoutSpaces(bytes);
+}
+
+function withoutSpaces(bytes: Buffer): Buffer {
+  const compact = Buffer.allocUnsafe(bytes.length);
+  let to = 0;
+  let isInString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === quote) isInString = !isInString;
+    if (!isInString && isSpace(byte)) continue;
+    compact[to++] = byte;
+    if (isInString && byte === backslash) compact[to++] = bytes[++at] as number;
+  }
+  return compact.subarray(0, to);
+}
+
+function isSpace(byte: number): boolean {
+  return byte === space || byte === lineFeed || byte === carriageReturn || byte === tab;
+}
+
+/** A string as JSON; what is not ASCII stands as \\u escapes (RFC 8259, section 7). */
+export function asciiJson(text: string): string {
+  return JSON.stringify(text).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -1,0 +1,292 @@
+// What a result's columns are, from their definitions on the wire: how cells are written, and how replies describe them.
+import { foreignCharset, isBinaryCharset, isWide } from '../../shared/mysql/charsets.ts';
+import type { BitConversion } from '../../shared/mysql/doubtful-bits.ts';
+import {
+  type Column,
+  columnFlags,
+  columnName,
+  identifierText,
+} from '../../shared/mysql/packets.ts';
+
+/** How a cell is written. Small numbers, so that a row's kinds fit into a byte array. */
+export const cellKinds = {
+  /** MySQL's digits as a JSON number. */
+  number: 0,
+  /** MySQL's digits as a JSON string. */
+  digits: 1,
+  /** UTF-8 text. */
+  text: 2,
+  /** Text in another character set, or a BIT that may be text: converted before it is written. */
+  foreign: 3,
+  /** Bytes as base64. */
+  binary: 4,
+  /** BIT: big-endian bytes as a decimal number in a string. */
+  bit: 5,
+  /** JSON as a value, without white space. */
+  json: 6,
+} as const;
+
+export type CellKind = (typeof cellKinds)[keyof typeof cellKinds];
+
+/** A format's choice for kinds that can be written in more than one way. */
+export type CellRules = {
+  /** Which exact numbers become JSON strings: none, all integers and decimals, or those that may exceed a double's 53 bits. */
+  readonly numbersAsStrings: 'none' | 'all' | 'wide';
+  /** Whether a YEAR is a number. */
+  readonly yearIsNumber: boolean;
+  /** Whether JSON is written as a value; otherwise its text is a string. */
+  readonly jsonIsValue: boolean;
+};
+
+/** `text`: always text, although MySQL marks some of them as binary. `string`: text or bytes, by the character set. */
+type Family = 'integer' | 'decimal' | 'float' | 'text' | 'bytes' | 'bit' | 'string';
+
+/** A type on the wire: the C API's name (enum_field_types of field_types.h), SQL's word, and Vitess's (MySQLToType of go/sqltypes/type.go). */
+type WireType = readonly [name: string, sql: string, vitess: string, family: Family];
+
+const unknownType: WireType = ['UNKNOWN', 'UNKNOWN', 'UNKNOWN', 'string'];
+
+const types: Readonly<Record<number, WireType>> = {
+  0: ['DECIMAL', 'DECIMAL', 'DECIMAL', 'decimal'],
+  1: ['TINY', 'TINYINT', 'INT8', 'integer'],
+  2: ['SHORT', 'SMALLINT', 'INT16', 'integer'],
+  3: ['LONG', 'INT', 'INT32', 'integer'],
+  4: ['FLOAT', 'FLOAT', 'FLOAT32', 'float'],
+  5: ['DOUBLE', 'DOUBLE', 'FLOAT64', 'float'],
+  6: ['NULL', 'NULL', 'NULL', 'text'],
+  7: ['TIMESTAMP', 'TIMESTAMP', 'TIMESTAMP', 'text'],
+  8: ['LONGLONG', 'BIGINT', 'INT64', 'integer'],
+  9: ['INT24', 'MEDIUMINT', 'INT24', 'integer'],
+  10: ['DATE', 'DATE', 'DATE', 'text'],
+  11: ['TIME', 'TIME', 'TIME', 'text'],
+  12: ['DATETIME', 'DATETIME', 'DATETIME', 'text'],
+  13: ['YEAR', 'YEAR', 'YEAR', 'text'],
+  14: ['NEWDATE', 'DATE', 'DATE', 'text'],
+  15: ['VARCHAR', 'VARCHAR', 'VARCHAR', 'string'],
+  16: ['BIT', 'BIT', 'BIT', 'bit'],
+  17: ['TIMESTAMP2', 'TIMESTAMP', 'TIMESTAMP', 'text'],
+  18: ['DATETIME2', 'DATETIME', 'DATETIME', 'text'],
+  19: ['TIME2', 'TIME', 'TIME', 'text'],
+  20: ['TYPED_ARRAY', 'TYPED_ARRAY', 'TYPED_ARRAY', 'string'],
+  242: ['VECTOR', 'VECTOR', 'VECTOR', 'bytes'],
+  244: ['BOOL', 'BOOL', 'BOOL', 'string'],
+  245: ['JSON', 'JSON', 'JSON', 'text'],
+  246: ['NEWDECIMAL', 'DECIMAL', 'DECIMAL', 'decimal'],
+  247: ['ENUM', 'ENUM', 'ENUM', 'string'],
+  248: ['SET', 'SET', 'SET', 'string'],
+  249: ['TINY_BLOB', 'TEXT', 'TEXT', 'string'],
+  250: ['MEDIUM_BLOB', 'TEXT', 'TEXT', 'string'],
+  251: ['LONG_BLOB', 'TEXT', 'TEXT', 'string'],
+  252: ['BLOB', 'TEXT', 'TEXT', 'string'],
+  253: ['VAR_STRING', 'VARCHAR', 'VARCHAR', 'string'],
+  254: ['STRING', 'CHAR', 'CHAR', 'string'],
+  255: ['GEOMETRY', 'GEOMETRY', 'GEOMETRY', 'bytes'],
+};
+
+/** The words for strings of bytes, where they are not those for text. */
+const byteTypes: Readonly<Record<string, string>> = {
+  CHAR: 'BINARY',
+  VARCHAR: 'VARBINARY',
+  TEXT: 'BLOB',
+};
+
+function typeOf({ type }: Column): WireType {
+  return types[type] ?? unknownType;
+}
+
+/** The C API's name of a type on the wire. */
+export function typeName(type: number): string {
+  return `MYSQL_TYPE_${(types[type] ?? unknownType)[0]}`;
+}
+
+/** How a cell is converted before it is written. */
+export type Conversion = CharsetConversion | BitConversion;
+
+/** A cell in another character set. */
+export type CharsetConversion = {
+  readonly charset: string;
+  /** Some of the column's cells may come in ASCII all the same: those in which there is no zero byte. */
+  readonly maybeAscii: boolean;
+  /** What it is, once it is UTF-8. */
+  readonly kind: CellKind;
+};
+
+/** What a cell is, once it is UTF-8. */
+export function cellKind(column: Column, rules: CellRules): CellKind {
+  const [name, , , family] = typeOf(column);
+  if (family === 'integer' || family === 'decimal') {
+    const { numbersAsStrings } = rules;
+    // BIGINT and DECIMAL may have more digits than a double holds.
+    const isWideNumber = family === 'decimal' || name === 'LONGLONG';
+    const isString = numbersAsStrings === 'all' || (numbersAsStrings === 'wide' && isWideNumber);
+    return isString ? cellKinds.digits : cellKinds.number;
+  }
+  if (family === 'float') return cellKinds.number;
+  if (family === 'bit') return cellKinds.bit;
+  if (name === 'YEAR' && rules.yearIsNumber) return cellKinds.number;
+  if (rules.jsonIsValue && isJson(column)) return cellKinds.json;
+  return isBinary(column) ? cellKinds.binary : cellKinds.text;
+}
+
+/** Whether cells are bytes, and so base64. */
+export function isBinary(column: Column): boolean {
+  const family = typeOf(column)[3];
+  return family === 'bytes' || (family === 'string' && isBinaryCharset(column.charset));
+}
+
+/** MariaDB's JSON is text with an extended type. */
+function isJson(column: Column): boolean {
+  return typeOf(column)[0] === 'JSON' || column.extendedType === 'json';
+}
+
+/**
+ * How cells of this kind are converted; null where they are written as they come: text in UTF-8, and a BIT's bytes.
+ *
+ * A column's own number tells it for text. Numbers, dates, and MySQL's columns of type JSON bear the binary number
+ * and come in the character set of the result: JSON always, the others in a wide one, MariaDB's all and MySQL's in
+ * part (seen on MariaDB 10.11, MySQL 9.7: decimals as UTF-16, integers and dates in ASCII). What is JSON, a number or
+ * a date has ASCII in it, and so a zero byte in any wide character set.
+ */
+export function findConversion(column: Column, kind: CellKind): Conversion | null {
+  if (kind === cellKinds.bit && column.doubtfulBits !== undefined) {
+    return { bits: Math.min(Math.max(column.length, 1), 64), rather: column.doubtfulBits };
+  }
+  if (kind === cellKinds.binary || kind === cellKinds.bit) return null;
+  if (!isBinaryCharset(column.charset)) {
+    const charset = foreignCharset(column.charset);
+    return charset === null ? null : { charset, maybeAscii: false, kind };
+  }
+  const charset = column.resultCharset;
+  if (charset === null) return null;
+  const maybeAscii = isWide(charset);
+  return maybeAscii || typeOf(column)[0] === 'JSON' ? { charset, maybeAscii, kind } : null;
+}
+
+/** A column of a result as a reply describes it; keys that say nothing of the column are missing. */
+export type ColumnDescription = {
+  readonly name: string;
+  /** SQL's word, without length: TINYINT … DECIMAL, CHAR, TEXT, JSON …; NULL for a bare NULL. */
+  readonly type: string;
+  /** Always there for integers; for DECIMAL, FLOAT and DOUBLE where it is true. */
+  readonly unsigned?: boolean;
+  readonly nullable: boolean;
+  /** Digits of a DECIMAL, and those of them behind the point. */
+  readonly precision?: number;
+  readonly scale?: number;
+  /** The cells are base64. */
+  readonly encoding?: 'base64';
+};
+
+/** MariaDB's types that look like text on the wire. Its kinds of geometry do not; its VECTOR cannot be told from VARBINARY. */
+const extendedTypes: ReadonlyMap<string, string> = new Map([
+  ['json', 'JSON'],
+  ['uuid', 'UUID'],
+  ['inet4', 'INET4'],
+  ['inet6', 'INET6'],
+]);
+/** More is a mark for a number whose scale is not fixed (31 on MySQL, 39 on MariaDB). */
+const mostScale = 30;
+const mostPrecision = 65;
+
+/**
+ * Describes a column. TINYTEXT to LONGTEXT are TEXT, and so with BLOB: only lengths tell them apart, which those of
+ * expressions do not.
+ */
+export function describeColumn(column: Column): ColumnDescription {
+  const type = sqlType(column);
+  const isUnsigned = (column.flags & columnFlags.unsigned) !== 0;
+  const isInteger = typeOf(column)[3] === 'integer';
+  const isNumber = type === 'DECIMAL' || type === 'FLOAT' || type === 'DOUBLE';
+  return {
+    name: columnName(column),
+    type,
+    ...(isInteger || (isNumber && isUnsigned) ? { unsigned: isUnsigned } : {}),
+    ...(type === 'DECIMAL' ? describeDecimal(column, isUnsigned) : {}),
+    nullable: (column.flags & columnFlags.notNull) === 0,
+    ...(isBinary(column) ? { encoding: 'base64' } : {}),
+  };
+}
+
+/** SQL's word for a column's type. */
+export function sqlType(column: Column): string {
+  const extended =
+    column.extendedType === null ? undefined : extendedTypes.get(column.extendedType);
+  if (extended !== undefined) return extended;
+  if ((column.flags & columnFlags.enumeration) !== 0) return 'ENUM';
+  if ((column.flags & columnFlags.set) !== 0) return 'SET';
+  const type = typeOf(column)[1];
+  return isBinary(column) ? (byteTypes[type] ?? type) : type;
+}
+
+/** The length counts digits, a point and a sign (my_decimal_length_to_precision of both servers). */
+function describeDecimal(
+  { length, decimals }: Column,
+  isUnsigned: boolean,
+): { precision?: number; scale?: number } {
+  if (decimals > mostScale) return {};
+  const precision = length - (decimals > 0 ? 1 : 0) - (isUnsigned || length === 0 ? 0 : 1);
+  return { precision: Math.min(precision, mostPrecision), scale: decimals };
+}
+
+/** A column of a result as JSON of protocol buffers has it: what is empty or 0 is missing. Vitess's proto/query.proto, Field. */
+export type VitessField = {
+  readonly name?: string;
+  /** Missing: NULL. */
+  readonly type?: string;
+  readonly table?: string;
+  readonly orgTable?: string;
+  readonly database?: string;
+  readonly orgName?: string;
+  readonly columnLength?: number;
+  readonly charset?: number;
+  readonly decimals?: number;
+  readonly flags?: number;
+};
+
+/** The flag that MySQL's C client, and so Vitess, adds to numbers (IS_NUM of mysql.h). */
+const numberFlag = 0x8000;
+const binaryCharset = 63;
+const utf8mb4 = 45;
+
+/** Describes a column. @param isConverted whether its cells come in another character set, and leave as UTF-8 */
+export function describeField(column: Column, isConverted: boolean): VitessField {
+  const { origin, length, charset, decimals, flags } = column;
+  const type = vitessType(column);
+  const isNumber = hasNumberFlag(typeOf(column));
+  return present({
+    name: columnName(column),
+    type: type === 'NULL' ? '' : type,
+    table: identifierText(column, origin.table),
+    orgTable: identifierText(column, origin.originalTable),
+    database: identifierText(column, origin.database),
+    orgName: identifierText(column, origin.originalName),
+    columnLength: length,
+    charset: isConverted ? utf8mb4 : charset,
+    decimals,
+    flags: isNumber ? flags | numberFlag : flags,
+  });
+}
+
+/** As JSON of protocol buffers does. */
+function present(field: Readonly<Record<string, string | number>>): VitessField {
+  return Object.fromEntries(
+    Object.entries(field).filter(([, value]) => value !== '' && value !== 0),
+  );
+}
+
+function hasNumberFlag([name, , , family]: WireType): boolean {
+  const isNumber = family === 'integer' || family === 'decimal' || family === 'float';
+  return isNumber || name === 'NULL' || name === 'YEAR';
+}
+
+/** Vitess's name of a column's type, and JSON for MariaDB's JSON. */
+export function vitessType(column: Column): string {
+  const { flags, charset, extendedType } = column;
+  const [, , type, family] = typeOf(column);
+  if (extendedType === 'json') return 'JSON';
+  if (family === 'integer') return (flags & columnFlags.unsigned) === 0 ? type : `U${type}`;
+  if ((flags & columnFlags.enumeration) !== 0) return 'ENUM';
+  if ((flags & columnFlags.set) !== 0) return 'SET';
+  const isBytes = charset === binaryCharset || (flags & columnFlags.binary) !== 0;
+  return isBytes ? (byteTypes[type] ?? type) : type;
+}
