@@ -2,6 +2,7 @@
 // Must not know the gateway's code.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
+import { explain } from '../support/command-line.ts';
 import { help, parseOptions } from './options.ts';
 import { runBenchmark } from './run.ts';
 import { runScale } from './scale/run.ts';
@@ -29,11 +30,8 @@ async function main(): Promise<number> {
   const command = parseOptions(process.argv.slice(2));
   switch (command.kind) {
     case 'help':
-      process.stdout.write(help);
-      return 0;
     case 'fault':
-      process.stderr.write(`${command.message}\n\n${help}`);
-      return 64;
+      return explain(command, help);
     case 'run':
       return runBounded((signal) => runBenchmark(command.options, signal));
     case 'scale':

@@ -2,6 +2,7 @@
 // Must not know how anything is measured.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Fault, type NoRun, readCommand, readList } from '../support/command-line.ts';
 import { type Cell, fits, listCells } from './cells.ts';
 import { type Gauge, gaugeIds, gauges } from './gauges.ts';
 import { type Peer, peers } from './peers.ts';
@@ -61,8 +62,7 @@ export type ScaleOptions = {
 export type Command =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'scale'; readonly options: ScaleOptions }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'fault'; readonly message: string };
+  | NoRun;
 
 const runFlags = {
   quick: { type: 'boolean', default: false },
@@ -83,26 +83,10 @@ const scaleFlags = {
   help: { type: 'boolean', default: false },
 } as const;
 
-class Fault extends Error {}
-
 function readCount(name: string, text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise;
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new Fault(`--${name} wants a number from 1 to 999`);
   return Number(text);
-}
-
-function readList(
-  name: string,
-  text: string | undefined,
-  known: readonly string[],
-): readonly string[] | null {
-  if (text === undefined) return null;
-  const words = text.split(',').map((word) => word.trim());
-  for (const word of words) {
-    if (!known.includes(word))
-      throw new Fault(`--${name}: unknown "${word}"; known: ${known.join(', ')}`);
-  }
-  return words;
 }
 
 function selectCells(
@@ -124,9 +108,12 @@ function selectCells(
 function readRun(argv: readonly string[]): Command {
   const { values } = parseArgs({ args: [...argv], options: runFlags });
   if (values.help) return { kind: 'help' };
-  const only = readList('only', values.only, [...workloadNames, ...gaugeIds]);
+  const only =
+    values.only === undefined
+      ? null
+      : readList('only', values.only, [...workloadNames, ...gaugeIds]);
   const before = values.before === undefined ? null : resolve(values.before);
-  const wanted = readList('peers', values.peers, choosable);
+  const wanted = values.peers === undefined ? null : readList('peers', values.peers, choosable);
   const options: Options = {
     cells:
       before === null
@@ -144,7 +131,7 @@ function readRun(argv: readonly string[]): Command {
 function readScale(argv: readonly string[]): Command {
   const { values } = parseArgs({ args: [...argv], options: scaleFlags });
   if (values.help) return { kind: 'help' };
-  const only = readList('only', values.only, curveNames);
+  const only = values.only === undefined ? null : readList('only', values.only, curveNames);
   const options: ScaleOptions = {
     curves: curves.filter(({ name }) => only === null || only.includes(name)),
     rounds: readCount('rounds', values.rounds, values.quick ? 1 : 3),
@@ -155,12 +142,7 @@ function readScale(argv: readonly string[]): Command {
 
 /** Reads argv (without node and script). */
 export function parseOptions(argv: readonly string[]): Command {
-  try {
-    return argv[0] === 'scale' ? readScale(argv.slice(1)) : readRun(argv);
-  } catch (error) {
-    const known =
-      error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
-    if (!known) throw error;
-    return { kind: 'fault', message: (error as Error).message };
-  }
+  return readCommand(
+    (): Command => (argv[0] === 'scale' ? readScale(argv.slice(1)) : readRun(argv)),
+  );
 }

@@ -7,6 +7,7 @@ import { makeFailoverHistory } from '../../test/support/histories/failover-histo
 import { failoverPromises } from '../../test/support/histories/failover-judge.ts';
 import { type Strike, strikes } from '../../test/support/histories/failover-strikes.ts';
 import { createRandom } from '../../test/support/random.ts';
+import { Fault } from '../support/command-line.ts';
 import { parseRounds, playRounds, type Rounds, roundOptions } from '../support/rounds.ts';
 import { runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
@@ -39,7 +40,7 @@ const mostAfterMs = 1_500;
 /** Far more than servers, gateway, failover and look take; a gateway that serves nothing is waited for for a while. */
 const longestRoundMs = 90_000;
 
-function parseOrder(argv: readonly string[]): Order | string | null {
+function parseOrder(argv: readonly string[]): Order | null {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -52,8 +53,7 @@ function parseOrder(argv: readonly string[]): Order | string | null {
   });
   if (values.help) return null;
   const rounds = parseRounds(values.alone ? { ...values, how: 'restarted' } : values, strikes);
-  if (typeof rounds === 'string') return rounds;
-  if (values.losing && values['semi-sync']) return '--semi-sync loses nothing';
+  if (values.losing && values['semi-sync']) throw new Fault('--semi-sync loses nothing');
   return {
     ...rounds,
     semiSync: values['semi-sync'],

@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { rollGateways } from '../../test/support/clusters/rolling-restart.ts';
 import { startDatabase } from '../../test/support/database/mariadb.ts';
-import { findWrongCount, runCommand, say } from '../support/run-command.ts';
+import { readCount, runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster gateways [--rounds <n>]    (20)
@@ -12,20 +12,19 @@ const help = `Usage: scripts/cluster gateways [--rounds <n>]    (20)
 Three gateways on one MariaDB behind haproxy, with the settings of deploy/haproxy. In each round each gateway is killed by
 its pidfile and started again, while clients read and write on /db and /v1/query, on kept and on fresh connections.
 `;
-const mostRounds = 1000;
+const maxRounds = 1000;
 /** An end for a run that hangs where no other bound holds. */
 const longestMs = ({ rounds }: Order) => rounds * 60_000 + 120_000;
 
 type Order = { readonly rounds: number };
 
-function parseOrder(argv: readonly string[]): Order | string | null {
+function parseOrder(argv: readonly string[]): Order | null {
   const { values } = parseArgs({
     args: [...argv],
     options: { rounds: { type: 'string', default: '20' }, help: { type: 'boolean' } },
   });
   if (values.help === true) return null;
-  const wrong = findWrongCount('rounds', values.rounds, { most: mostRounds });
-  return wrong ?? { rounds: Number(values.rounds) };
+  return { rounds: readCount('rounds', values.rounds, { max: maxRounds }) };
 }
 
 async function run({ rounds }: Order): Promise<readonly Verdict[]> {

@@ -4,6 +4,7 @@
 // Exit 0: each as it must be; 1: one is not, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import { type PrimaryCase, primaryCases } from '../../test/support/histories/primary-cases.ts';
+import { Fault } from '../support/command-line.ts';
 import { runCommand, say } from '../support/run-command.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
@@ -20,7 +21,7 @@ const longestCaseMs = 120_000;
 
 type Order = { readonly cases: readonly PrimaryCase[] };
 
-function parseOrder(argv: readonly string[]): Order | string | null {
+function parseOrder(argv: readonly string[]): Order | null {
   const { values } = parseArgs({
     args: [...argv],
     options: { cases: { type: 'string' }, help: { type: 'boolean', default: false } },
@@ -28,9 +29,10 @@ function parseOrder(argv: readonly string[]): Order | string | null {
   if (values.help) return null;
   const wanted = values.cases?.split(',').map(Number);
   const cases = primaryCases.filter(({ number }) => wanted?.includes(number) ?? true);
-  return cases.length === 0 || (wanted !== undefined && cases.length < wanted.length)
-    ? `--cases takes numbers from 1 to ${primaryCases.length}`
-    : { cases };
+  if (cases.length === 0 || (wanted !== undefined && cases.length < wanted.length)) {
+    throw new Fault(`--cases takes numbers from 1 to ${primaryCases.length}`);
+  }
+  return { cases };
 }
 
 async function runCases({ cases }: Order): Promise<Verdict[]> {

@@ -7,7 +7,7 @@ import {
   type ConsistencyHistory,
   makeConsistencyHistories,
 } from '../../test/support/histories/consistency-history.ts';
-import { findWrongCount, runCommand, say } from '../support/run-command.ts';
+import { readCount, runCommand, say } from '../support/run-command.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster stale [--reads <n>] [--minutes <n>] [--semi-sync] [--seed <n>]
@@ -26,9 +26,9 @@ const promises = {
   proven: 'where the server can prove it, no reply is called unverified: 1 of 1000 at most',
 } as const;
 
-const mostSeed = 999_999;
-const mostReads = 10_000_000;
-const mostMinutes = 600;
+const maxSeed = 999_999;
+const maxReads = 10_000_000;
+const maxMinutes = 600;
 const mostUnverified = 1 / 1000;
 /** Servers and gateways begin and end. */
 const aroundMs = 120_000;
@@ -41,28 +41,23 @@ type Order = {
   readonly seed: number;
 };
 
-function parseOrder(argv: readonly string[]): Order | string | null {
+function parseOrder(argv: readonly string[]): Order | null {
   const { values } = parseArgs({
     args: [...argv],
     options: {
       reads: { type: 'string', default: '100000' },
       minutes: { type: 'string', default: '30' },
       'semi-sync': { type: 'boolean', default: false },
-      seed: { type: 'string', default: String(1 + (Date.now() % mostSeed)) },
+      seed: { type: 'string', default: String(1 + (Date.now() % maxSeed)) },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return null;
-  const wrong =
-    findWrongCount('reads', values.reads, { most: mostReads }) ??
-    findWrongCount('minutes', values.minutes, { most: mostMinutes }) ??
-    findWrongCount('seed', values.seed, { most: mostSeed });
-  if (wrong !== null) return wrong;
   return {
-    reads: Number(values.reads),
-    minutes: Number(values.minutes),
+    reads: readCount('reads', values.reads, { max: maxReads }),
+    minutes: readCount('minutes', values.minutes, { max: maxMinutes }),
     semiSync: values['semi-sync'],
-    seed: Number(values.seed),
+    seed: readCount('seed', values.seed, { max: maxSeed }),
   };
 }
 

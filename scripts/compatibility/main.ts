@@ -3,6 +3,7 @@
 // Exit 0: all passed; 1: something failed, or could not be had; 64: command line; 130: stopped by a signal.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { explain } from '../support/command-line.ts';
 import { runCell } from './cell.ts';
 import { type InstalledNode, installNode } from './nodes.ts';
 import { type Cell, help, parseCommand } from './options.ts';
@@ -51,11 +52,8 @@ async function main(): Promise<number> {
   const command = parseCommand(process.argv.slice(2), here);
   switch (command.kind) {
     case 'help':
-      say(help);
-      return 0;
     case 'fault':
-      process.stderr.write(`${command.message}\n\n${help}`);
-      return 64;
+      return explain(command, help);
     case 'run':
       // The run of a cell ends with this process.
       for (const name of ['SIGINT', 'SIGTERM'] as const)

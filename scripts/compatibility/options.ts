@@ -1,6 +1,7 @@
 // The command line of scripts/matrix: arguments to cells (a server, a Node) and words, and the help text.
 // Must not know how a cell is run.
 import { parseArgs } from 'node:util';
+import { type NoRun, readCommand, readList } from '../support/command-line.ts';
 import { type Product, products } from './products.ts';
 
 const serverNames = products.map(({ name }) => name);
@@ -29,8 +30,7 @@ export type Cell = { readonly product: Product; readonly node: number };
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run'; readonly cells: readonly Cell[]; readonly words: readonly string[] }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'fault'; readonly message: string };
+  | NoRun;
 
 const flags = {
   servers: { type: 'string' },
@@ -38,17 +38,6 @@ const flags = {
   all: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;
-
-class Fault extends Error {}
-
-function readList(name: string, text: string, known: readonly string[]): readonly string[] {
-  const words = text.split(',').map((word) => word.trim());
-  for (const word of words) {
-    if (!known.includes(word))
-      throw new Fault(`--${name}: unknown "${word}"; known: ${known.join(', ')}`);
-  }
-  return words;
-}
 
 function combine(servers: readonly string[], nodes: readonly number[]): Cell[] {
   return products
@@ -74,7 +63,7 @@ function selectCells(
 
 /** Reads argv (without node and script). `here`: the major version of the Node that runs this. */
 export function parseCommand(argv: readonly string[], here: number): Command {
-  try {
+  return readCommand((): Command => {
     const { values, positionals } = parseArgs({
       args: [...argv],
       options: flags,
@@ -82,10 +71,5 @@ export function parseCommand(argv: readonly string[], here: number): Command {
     });
     if (values.help) return { kind: 'help' };
     return { kind: 'run', cells: selectCells(values, here), words: positionals };
-  } catch (error) {
-    const known =
-      error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
-    if (!known) throw error;
-    return { kind: 'fault', message: (error as Error).message };
-  }
+  });
 }

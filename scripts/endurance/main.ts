@@ -1,15 +1,14 @@
 // scripts/soak, once everything is built: options -> one mode -> verdicts.
 // Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
-import { inspect } from 'node:util';
-import { runToVerdicts } from '../support/verdict-run.ts';
+import { runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';
 import { runExplore } from './explore.ts';
 import { runExports } from './exports.ts';
 import { runKeys } from './keys.ts';
 import { runKills } from './kills.ts';
 import { runMixed } from './mixed.ts';
-import { help, type Order, parseCommand } from './options.ts';
+import { help, type Order, parseOrder } from './options.ts';
 import { runPartitions } from './partitions.ts';
 import { runRestarts } from './restarts.ts';
 import { runSlow } from './slow.ts';
@@ -21,8 +20,6 @@ const exploreSpareMs = 15 * 60_000;
 const oneRoundMs = 3 * 3_600_000;
 /** Far more than a thousand rows take in every way, and in the cuts of a round. */
 const rowsMs = 100;
-
-const say = (line: string) => process.stdout.write(`${line}\n`);
 
 function longestMs(order: Order): number {
   switch (order.mode) {
@@ -70,27 +67,10 @@ function run(order: Order): Promise<Verdict[]> {
   }
 }
 
-async function main(): Promise<number> {
-  const command = parseCommand(process.argv.slice(2));
-  switch (command.kind) {
-    case 'help':
-      say(help);
-      return 0;
-    case 'fault':
-      process.stderr.write(`${command.message}\n\n${help}`);
-      return 64;
-    case 'run': {
-      const bounds = { prefix: 'dbhttpd-soak-', longestMs: longestMs(command.order) };
-      return runToVerdicts(bounds, () => run(command.order), say);
-    }
-    default:
-      throw new Error(`no such command: ${command satisfies never}`);
-  }
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${inspect(error)}\n`);
-  process.exit(1);
-}
+await runCommand<Order>({
+  help,
+  parse: parseOrder,
+  prefix: 'dbhttpd-soak-',
+  longestMs,
+  run,
+});

@@ -12,9 +12,8 @@ import { contradictions, type Told } from '../../test/support/histories/history.
 import { isAlive } from '../../test/support/processes.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';
 import { type Desk, runCrowd } from './crowd.ts';
-import { FaultLog, planFaults } from './faults.ts';
+import { createStrike, FaultLog, planFaults } from './faults.ts';
 import { judgeEnding, requestPromises } from './judgement.ts';
-import { createStrike } from './strike.ts';
 import { judgeWatch, watch } from './watch.ts';
 import { countWritten, openDatabase, stopAndLook } from './world.ts';
 

@@ -1,6 +1,7 @@
 // The command line of scripts/soak: arguments to a mode with its length, and the help text.
 // Must not know what a mode does.
 import { parseArgs } from 'node:util';
+import { Fault } from '../support/command-line.ts';
 import type { Exploration } from './explore.ts';
 
 export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
@@ -41,12 +42,6 @@ export type Order =
   | { readonly mode: 'partitions'; readonly minutes: number; readonly seed: number }
   | ({ readonly mode: 'explore' } & Exploration);
 
-/** The outcome of reading the command line. */
-export type Command =
-  | { readonly kind: 'run'; readonly order: Order }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'fault'; readonly message: string };
-
 const flags = {
   minutes: { type: 'string' },
   cycles: { type: 'string' },
@@ -59,8 +54,6 @@ const flags = {
   help: { type: 'boolean', default: false },
 } as const;
 
-class Fault extends Error {}
-
 function readNumber(
   name: string,
   text: string | undefined,
@@ -71,18 +64,6 @@ function readNumber(
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= most) return value;
   throw new Fault(`--${name} wants a number above 0, at most ${most}`);
-}
-
-function readCommand(argv: readonly string[]): Command {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    options: flags,
-    allowPositionals: true,
-  });
-  if (values.help) return { kind: 'help' };
-  const [mode = 'mixed', ...more] = positionals;
-  if (more.length > 0) throw new Fault('one mode at a time');
-  return { kind: 'run', order: readOrder(mode, values) };
 }
 
 type Values = { readonly [name in Exclude<keyof typeof flags, 'help'>]?: string };
@@ -136,14 +117,15 @@ function readOrder(
   }
 }
 
-/** Reads argv (without node and script). */
-export function parseCommand(argv: readonly string[]): Command {
-  try {
-    return readCommand(argv);
-  } catch (error) {
-    const known =
-      error instanceof Fault || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
-    if (!known) throw error;
-    return { kind: 'fault', message: (error as Error).message };
-  }
+/** Reads argv (without node and script). Null: the help text is wanted. @throws Fault, or as parseArgs does */
+export function parseOrder(argv: readonly string[]): Order | null {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: flags,
+    allowPositionals: true,
+  });
+  if (values.help) return null;
+  const [mode = 'mixed', ...more] = positionals;
+  if (more.length > 0) throw new Fault('one mode at a time');
+  return readOrder(mode, values);
 }

@@ -2,6 +2,7 @@
 // Must not know the gateway's code.
 // Exit 0: every one was caught; 1: one survived or does not apply, or a test fails without any; 64: command line; 130: stopped by a signal.
 import { join } from 'node:path';
+import { explain } from '../support/command-line.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
 import { type Copy, createCopy } from './copy.ts';
 import { mutations } from './list/mutations.ts';
@@ -69,11 +70,8 @@ async function main(): Promise<number> {
   const command = parseCommand(process.argv.slice(2), mutations);
   switch (command.kind) {
     case 'help':
-      say(help);
-      return 0;
     case 'fault':
-      process.stderr.write(`${command.message}\n\n${help}`);
-      return 64;
+      return explain(command, help);
     case 'list':
       for (const { name, file, promise } of command.mutations) say(`${name}: ${promise} (${file})`);
       return 0;

@@ -1,6 +1,7 @@
 // The command line of scripts/mutate: arguments to what is to be done, and the help text.
 // Must not know how a mutation is tried.
 import { parseArgs } from 'node:util';
+import { Fault, type NoRun, readCommand } from '../support/command-line.ts';
 import { type Mutation, select } from './mutation.ts';
 
 export const help = `Usage: scripts/mutate [options] [word…]
@@ -16,8 +17,7 @@ name or file.
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run' | 'list'; readonly mutations: readonly Mutation[] }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'fault'; readonly message: string };
+  | NoRun;
 
 const flags = {
   list: { type: 'boolean', default: false },
@@ -26,7 +26,7 @@ const flags = {
 
 /** Reads argv (without node and script). */
 export function parseCommand(argv: readonly string[], all: readonly Mutation[]): Command {
-  try {
+  return readCommand((): Command => {
     const { values, positionals } = parseArgs({
       args: [...argv],
       options: flags,
@@ -34,16 +34,7 @@ export function parseCommand(argv: readonly string[], all: readonly Mutation[]):
     });
     if (values.help) return { kind: 'help' };
     const mutations = select(all, positionals);
-    if (mutations.length === 0) {
-      return {
-        kind: 'fault',
-        message: `no mutation has that in its name: ${positionals.join(' ')}`,
-      };
-    }
-    return { kind: values.list ? 'list' : 'run', mutations };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code?.startsWith('ERR_PARSE_ARGS') !== true) throw error;
-    return { kind: 'fault', message };
-  }
+    if (mutations.length > 0) return { kind: values.list ? 'list' : 'run', mutations };
+    throw new Fault(`no mutation has that in its name: ${positionals.join(' ')}`);
+  });
 }

@@ -11,6 +11,7 @@ import {
 } from '../../test/support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';
 import { signal } from '../../test/support/processes.ts';
+import { explain } from '../support/command-line.ts';
 import { openRunDirectory, survivors } from '../support/survivors.ts';
 import { pageAddress, pageToken, readPageExamples } from './examples.ts';
 import { generateClient } from './generate.ts';
@@ -155,11 +156,8 @@ async function main(): Promise<number> {
   const command = parseCommand(process.argv.slice(2));
   switch (command.kind) {
     case 'help':
-      say(help);
-      return 0;
     case 'fault':
-      process.stderr.write(`${command.message}\n\n${help}`);
-      return 64;
+      return explain(command, help);
     case 'run':
       return runOrder(command.server, command.words);
     default:

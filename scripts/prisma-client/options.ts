@@ -1,6 +1,7 @@
 // The command line of scripts/prisma: arguments to words and a server, and the help text.
 // Must not know what is run.
 import { parseArgs } from 'node:util';
+import { type NoRun, readCommand } from '../support/command-line.ts';
 
 export const help = `Usage: scripts/prisma [--server <folder>] [word…]
 
@@ -16,12 +17,11 @@ Prisma comes from npm, into a cache of 300 MB: DBHTTPD_PRISMA_DIR, or ~/.cache/d
 /** The outcome of reading the command line. */
 export type Command =
   | { readonly kind: 'run'; readonly server: string | null; readonly words: readonly string[] }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'fault'; readonly message: string };
+  | NoRun;
 
 /** Reads argv (without node and script). */
 export function parseCommand(argv: readonly string[]): Command {
-  try {
+  return readCommand((): Command => {
     const { values, positionals } = parseArgs({
       args: [...argv],
       options: { server: { type: 'string' }, help: { type: 'boolean', default: false } },
@@ -29,9 +29,5 @@ export function parseCommand(argv: readonly string[]): Command {
     });
     if (values.help) return { kind: 'help' };
     return { kind: 'run', server: values.server ?? null, words: positionals };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
-    return { kind: 'fault', message };
-  }
+  });
 }

@@ -1,7 +1,8 @@
 // Runs in rounds, in each of which something is struck: the options that they share, one round after the other, what is said of them.
 // Must not know what is struck, nor how a history is judged.
 import type { FailoverJudgement } from '../../test/support/histories/failover-judge.ts';
-import { findWrongCount, say } from './run-command.ts';
+import { Fault } from './command-line.ts';
+import { readCount, say } from './run-command.ts';
 import { median } from './statistics.ts';
 import { Findings, type Verdict } from './verdicts.ts';
 
@@ -13,33 +14,31 @@ export type Rounds<Strike> = {
   readonly seed: number;
 };
 
-const mostRounds = 1_000;
-const mostSeed = 999_999;
+const maxRounds = 1_000;
+const maxSeed = 999_999;
 
 /** The options, as parseArgs takes them. @param rounds so many unless given */
 export function roundOptions(rounds: number) {
   return {
     rounds: { type: 'string', default: String(rounds) },
     how: { type: 'string' },
-    seed: { type: 'string', default: String(1 + (Date.now() % mostSeed)) },
+    seed: { type: 'string', default: String(1 + (Date.now() % maxSeed)) },
     help: { type: 'boolean', default: false },
   } as const;
 }
 
-/** What the options ask for; a string says what is wrong with them. @param strikes all that there are */
+/** What the options ask for. @param strikes all that there are. @throws Fault */
 export function parseRounds<Strike extends string>(
   values: { readonly rounds: string; readonly how?: string; readonly seed: string },
   strikes: readonly Strike[],
-): Rounds<Strike> | string {
-  const { rounds, how, seed } = values;
-  const wrong =
-    findWrongCount('rounds', rounds, { most: mostRounds }) ??
-    findWrongCount('seed', seed, { least: 0, most: mostSeed });
-  if (wrong !== null) return wrong;
+): Rounds<Strike> {
+  const { how } = values;
+  const rounds = readCount('rounds', values.rounds, { max: maxRounds });
+  const seed = readCount('seed', values.seed, { min: 0, max: maxSeed });
   const wanted = how?.split(',') ?? [...strikes];
   const kinds = strikes.filter((kind) => wanted.includes(kind));
-  if (kinds.length < wanted.length) return `--how takes ${strikes.join(', ')}`;
-  return { rounds: Number(rounds), kinds, seed: Number(seed) };
+  if (kinds.length < wanted.length) throw new Fault(`--how takes ${strikes.join(', ')}`);
+  return { rounds, kinds, seed };
 }
 
 /** What is told of one round. */

@@ -2,14 +2,16 @@
 // Must not know what is run.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
-import { runToVerdicts } from './verdict-run.ts';
-import type { Verdict } from './verdicts.ts';
+import { signal } from '../../test/support/processes.ts';
+import { explain, Fault, readCommand } from './command-line.ts';
+import { openRunDirectory, survivors } from './survivors.ts';
+import { renderVerdicts, type Verdict } from './verdicts.ts';
 
 /** A run that can be asked for. */
 export type RunCommand<Order extends object> = {
   readonly help: string;
-  /** Reads argv (without node and script); a string says what is wrong with it; null: help is wanted. May throw as parseArgs does. */
-  readonly parse: (argv: readonly string[]) => Order | string | null;
+  /** Reads argv (without node and script). Null: the help text is wanted. Throws a Fault, or as parseArgs does. */
+  readonly parse: (argv: readonly string[]) => Order | null;
   /** How the name of the run's own directory begins. */
   readonly prefix: string;
   readonly longestMs: (order: Order) => number;
@@ -30,35 +32,44 @@ export async function runCommand<Order extends object>(command: RunCommand<Order
 }
 
 async function runOrder<Order extends object>(command: RunCommand<Order>): Promise<number> {
-  const { help, prefix, longestMs, run } = command;
-  const order = readOrder(command);
-  if (order === null) {
-    process.stdout.write(help);
-    return 0;
-  }
-  if (typeof order === 'string') {
-    process.stderr.write(`${order}\n\n${help}`);
-    return 64;
-  }
-  return runToVerdicts({ prefix, longestMs: longestMs(order) }, () => run(order), say);
+  const { help, prefix, longestMs, parse, run } = command;
+  const read = readCommand(() => ({ kind: 'run', order: parse(process.argv.slice(2)) }) as const);
+  if (read.kind !== 'run') return explain(read, help);
+  const { order } = read;
+  if (order === null) return explain({ kind: 'help' }, help);
+  return runToVerdicts({ prefix, longestMs: longestMs(order) }, () => run(order));
 }
 
-function readOrder<Order extends object>({ parse }: RunCommand<Order>): Order | string | null {
-  try {
-    return parse(process.argv.slice(2));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code?.startsWith('ERR_PARSE_ARGS')) return message;
-    throw error;
-  }
+/**
+ * Makes the run and says its verdicts; resolves to the exit status: 0, or 1 where a promise was broken. The process ends with 1 when
+ * the run takes longer than `longestMs`, and with 130 on a signal; whatever was started registers its own end with the process's.
+ */
+async function runToVerdicts(
+  { prefix, longestMs }: { readonly prefix: string; readonly longestMs: number },
+  run: () => Promise<readonly Verdict[]>,
+): Promise<number> {
+  const directory = openRunDirectory(prefix);
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
+  setTimeout(() => {
+    say('this run hangs, and is ended');
+    process.exit(1);
+  }, longestMs).unref();
+  const verdicts = await run();
+  const left = await survivors(directory);
+  for (const { pid } of left) signal(pid, 'SIGKILL');
+  const found = left.map(({ pid, command: line }) => `${pid} ${line}`).join(' | ');
+  const all = [...verdicts, { promise: 'no process outlives the run', kept: found === '', found }];
+  say(renderVerdicts(all));
+  return all.some(({ kept }) => kept === false) ? 1 : 0;
 }
 
-/** What is wrong with a number of a command line; null: nothing. */
-export function findWrongCount(
+/** Reads a whole number of a command line. @throws Fault if it is out of range */
+export function readCount(
   option: string,
   text: string,
-  { least = 1, most }: { readonly least?: number; readonly most: number },
-): string | null {
-  const isFine = /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most;
-  return isFine ? null : `--${option} wants a number from ${least} to ${most}`;
+  { min = 1, max }: { readonly min?: number; readonly max: number },
+): number {
+  const isFine = /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
+  if (isFine) return Number(text);
+  throw new Fault(`--${option} wants a number from ${min} to ${max}`);
 }

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FaultLog, planFaults } from '../../../../scripts/endurance/faults.ts';
-import { parseCommand } from '../../../../scripts/endurance/options.ts';
+import { parseOrder } from '../../../../scripts/endurance/options.ts';
+import { readCommand } from '../../../../scripts/support/command-line.ts';
 import { mean } from '../../../../scripts/support/statistics.ts';
 import { Findings, judgeFlat, judgeQuick } from '../../../../scripts/support/verdicts.ts';
 import { parseSockets } from '../../../support/kernel-sockets.ts';
@@ -139,10 +140,7 @@ test("the kernel's table tells who is connected, who is accepted, and what is un
 });
 
 test('the command line names one mode and its length', () => {
-  const order = (...argv: string[]) => {
-    const command = parseCommand(argv);
-    return command.kind === 'run' ? command.order : command.kind;
-  };
+  const order = (...argv: string[]) => parseOrder(argv);
   assert.deepEqual(order(), { mode: 'mixed', minutes: 10 });
   assert.deepEqual(order('--minutes', '0.5'), { mode: 'mixed', minutes: 0.5 });
   assert.deepEqual(order('restarts', '--cycles', '5'), { mode: 'restarts', cycles: 5 });
@@ -163,6 +161,7 @@ test('the command line names one mode and its length', () => {
     ['kills', 'slow'],
     ['--hours', '1'],
   ]) {
-    assert.equal(order(...wrong), 'fault');
+    const command = readCommand(() => ({ kind: 'run', order: order(...wrong) }));
+    assert.equal(command.kind, 'fault');
   }
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRounds } from '../../../../scripts/support/rounds.ts';
-import { findWrongCount } from '../../../../scripts/support/run-command.ts';
+import { readCount } from '../../../../scripts/support/run-command.ts';
 
 const strikes = ['killed', 'frozen'] as const;
 
@@ -15,19 +15,20 @@ test('takes all strikes in turn, or those that are named', () => {
 
 test('says what is wrong with a number, and which strikes there are', () => {
   for (const rounds of ['0', '1001', '-1', '1e2', '2.5', '']) {
-    const said = parseRounds({ rounds, seed: '1' }, strikes);
-    assert.equal(said, '--rounds wants a number from 1 to 1000', rounds);
+    const message = '--rounds wants a number from 1 to 1000';
+    assert.throws(() => parseRounds({ rounds, seed: '1' }, strikes), { message }, rounds);
   }
-  const seed = parseRounds({ rounds: '1', seed: 'x' }, strikes);
-  assert.equal(seed, '--seed wants a number from 0 to 999999');
+  const message = '--seed wants a number from 0 to 999999';
+  assert.throws(() => parseRounds({ rounds: '1', seed: 'x' }, strikes), { message });
   for (const how of ['burnt', 'killed,burnt', '']) {
-    const said = parseRounds({ rounds: '1', seed: '1', how }, strikes);
-    assert.equal(said, '--how takes killed, frozen', how);
+    const read = () => parseRounds({ rounds: '1', seed: '1', how }, strikes);
+    assert.throws(read, { message: '--how takes killed, frozen' }, how);
   }
 });
 
 test('takes the bounds themselves', () => {
-  assert.equal(findWrongCount('reads', '1', { most: 5 }), null);
-  assert.equal(findWrongCount('reads', '5', { most: 5 }), null);
-  assert.equal(findWrongCount('reads', '6', { most: 5 }), '--reads wants a number from 1 to 5');
+  assert.equal(readCount('reads', '1', { max: 5 }), 1);
+  assert.equal(readCount('reads', '5', { max: 5 }), 5);
+  const message = '--reads wants a number from 1 to 5';
+  assert.throws(() => readCount('reads', '6', { max: 5 }), { message });
 });
