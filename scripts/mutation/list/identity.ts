@@ -23,7 +23,7 @@ export const identityMutations: readonly Mutation[] = [
     promise:
       'a write beside a token of this server is not run before it is known that the server still has it',
     file: 'src/worker/servers/consistency/consistency.ts',
-    before: 'return !isRead && !this.#isKnownToHave(part, position);',
+    before: 'return !isRead && !this.#isKnownToHave(state, position);',
     after: 'return false;',
     tests: ['test/unit/worker/servers/consistency/consistency.test.ts'],
   },

@@ -7,9 +7,12 @@ import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import { savepointPrefix } from '../../shared/sql/transactions.ts';
 import type { Outcome } from '../failure/failure.ts';
-import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import {
+  RequestConsistency,
+  type TokenResult,
+  unknownToken,
+} from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
-import { Witness } from '../servers/consistency/witness.ts';
 import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
 import {
@@ -102,7 +105,7 @@ export class BatchRun implements Execution, Waiter {
   #hasSavepoint = false;
   readonly #attempt: Attempt | null;
   /** Null: it is the only server, and nobody asks what was seen there. */
-  readonly #witness: Witness | null;
+  readonly #consistency: RequestConsistency | null;
   #hasKey = false;
   #hasSentCommit = false;
   readonly waitLimit: WaitLimit;
@@ -115,7 +118,7 @@ export class BatchRun implements Execution, Waiter {
   ) {
     this.#attempt = attempt;
     const { consistency } = context;
-    this.#witness = consistency === null ? null : new Witness(consistency, after);
+    this.#consistency = consistency === null ? null : new RequestConsistency(consistency, after);
     this.#context = context;
     this.#batch = batch;
     this.#events = events;
@@ -199,8 +202,8 @@ export class BatchRun implements Execution, Waiter {
   /** The results are small, and what is expected of them counts in any case. */
   abandonResults(): void {}
 
-  seeNow(): Promise<Seen> {
-    return Promise.resolve(nothingSeen);
+  seeNow(): Promise<TokenResult> {
+    return Promise.resolve(unknownToken);
   }
 
   // What the pool says.
@@ -268,14 +271,14 @@ export class BatchRun implements Execution, Waiter {
 
   /** Once the end is known, and before it is told: what the batch has seen at most. No stop counts any more. */
   async #look(session: Session): Promise<void> {
-    const witness = this.#witness;
-    if (witness === null || this.#phase === 'ended') return;
+    const consistency = this.#consistency;
+    if (consistency === null || this.#phase === 'ended') return;
     this.#enter('looking');
     this.#lease?.boundWhatFollows();
     const { connection } = session;
-    const { sql } = witness.questionOn(connection);
+    const { sql } = consistency.queryOn(connection);
     const rows = await fetchRows(connection, sql).catch(() => []);
-    this.#events.seen(witness.see(session, rows[0] ?? null, false));
+    this.#events.seen(consistency.see(session, rows[0] ?? null, false));
   }
 
   /** Flags and text must both say so. */
@@ -351,10 +354,12 @@ export class BatchRun implements Execution, Waiter {
         return { kind: 'batch failed', fault, statement: null, outcome: 'not_executed' };
       }
       // Also where it only reads, which could be asked behind it: whether its server has lost what the client has seen.
-      const arrival =
-        this.#witness?.needsArrival(false) === true ? await this.#witness.arrive(session) : 'ready';
-      if (arrival === 'lost') return { kind: 'token lost', isRead: false };
-      if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
+      const check =
+        this.#consistency?.mustWait(false) === true
+          ? await this.#consistency.waitForPosition(session)
+          : 'ready';
+      if (check === 'lost') return { kind: 'token lost', isRead: false };
+      if (check === 'behind') return { kind: 'not executed', reason: 'behind' };
       const doubted = await this.#findDoubt(session);
       if (doubted !== null) return doubted;
       await this.#attempt?.endPredecessor(session);

@@ -2,7 +2,7 @@
 import type { Column } from '../../shared/mysql/packets.ts';
 import type { ResultSink } from '../../shared/mysql/query.ts';
 import type { Outcome, ServerFailure } from '../failure/failure.ts';
-import type { Consistency, Seen } from '../servers/consistency/consistency.ts';
+import type { Consistency, TokenResult } from '../servers/consistency/consistency.ts';
 import type { Control } from '../servers/pool/control.ts';
 import type { Pool } from '../servers/pool/pool.ts';
 import type { Admission, Refusal } from '../servers/pool/queue.ts';
@@ -26,7 +26,7 @@ export interface Execution {
   /** Lets the statements run to their end, and discards their results. */
   abandonResults(): void;
   /** Resolves with what rows that are under way have seen, at most. Never rejects. */
-  seeNow(): Promise<Seen>;
+  seeNow(): Promise<TokenResult>;
   /** Whether MySQL may have received the statements. */
   readonly isSent: boolean;
   /** Whether a stop leaves nothing half done. If not, the statements run to their end without their client. */
@@ -41,7 +41,7 @@ export interface RunEvents {
   /** The trace that the request is part of, as servers receive it. */
   readonly traceparent: string | null;
   /** If a section has several servers: what the client has seen now, at most. Called before the end, or not at all. */
-  seen(seen: Seen): void;
+  seen(seen: TokenResult): void;
   /** Called exactly once. It must not throw: others wait for the run's session. */
   runEnded(end: RunEnd): void;
 }

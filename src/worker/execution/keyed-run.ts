@@ -4,7 +4,7 @@
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
-import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { BatchRun } from './batch-run.ts';
@@ -149,11 +149,11 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
 
   abandonResults(): void {}
 
-  seeNow(): Promise<Seen> {
-    return Promise.resolve(nothingSeen);
+  seeNow(): Promise<TokenResult> {
+    return Promise.resolve(unknownToken);
   }
 
-  seen(seen: Seen): void {
+  seen(seen: TokenResult): void {
     this.#events.seen(seen);
   }
 

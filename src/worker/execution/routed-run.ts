@@ -1,5 +1,5 @@
 // A run among several servers: it begins where it may run, and begins again at another server if that is safe.
-import { nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Server } from '../servers/server.ts';
 import type { Routed, Servers } from '../servers/servers.ts';
 import type {
@@ -128,8 +128,8 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#run?.resume();
   }
 
-  seeNow(): Promise<Seen> {
-    return this.#run?.seeNow() ?? Promise.resolve(nothingSeen);
+  seeNow(): Promise<TokenResult> {
+    return this.#run?.seeNow() ?? Promise.resolve(unknownToken);
   }
 
   abandonResults(): void {
@@ -151,7 +151,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     run.stop('server left');
   }
 
-  seen(seen: Seen): void {
+  seen(seen: TokenResult): void {
     this.#events.seen(seen);
   }
 

@@ -7,9 +7,13 @@ import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { Column, OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import type { QueryCommand, QueryEvents, ResultNote } from '../../shared/mysql/query.ts';
 import type { ServerFailure } from '../failure/failure.ts';
-import { type Arrival, nothingSeen, type Seen } from '../servers/consistency/consistency.ts';
+import {
+  type PositionCheck,
+  RequestConsistency,
+  type TokenResult,
+  unknownToken,
+} from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
-import { Witness } from '../servers/consistency/witness.ts';
 import { killRunning, killTimeoutMs } from '../servers/pool/control.ts';
 import type { Refusal, Waiter, WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
@@ -79,8 +83,8 @@ export type RunPlace = {
 };
 
 /** A server that cannot tell is used, and its reply says so. */
-function mayRunAfter(arrival: Arrival): boolean {
-  return arrival === 'ready' || arrival === 'unverified';
+function mayRunAfter(check: PositionCheck): boolean {
+  return check === 'ready' || check === 'unverified';
 }
 
 /** A run. Whoever created it starts it, and may stop it at any time. */
@@ -91,7 +95,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   readonly #events: RunEvents;
   readonly #times: RunTimes;
   /** Null: it is the only server, and nobody asks what was seen there. */
-  readonly #witness: Witness | null;
+  readonly #consistency: RequestConsistency | null;
   #phase: Phase = 'created';
   /** Whether it has a place of the admission for itself, beside those in the pool's queue. */
   #hasPlace = false;
@@ -131,7 +135,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     times: RunTimes,
   ) {
     const { consistency } = context;
-    this.#witness = consistency === null ? null : new Witness(consistency, after);
+    this.#consistency = consistency === null ? null : new RequestConsistency(consistency, after);
     this.#context = context;
     this.#coalescer = coalescer;
     this.#statement = statement;
@@ -199,12 +203,12 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   }
 
   /** Of rows that are read at several moments, and of what is not committed yet, nothing is known before the end. */
-  async seeNow(): Promise<Seen> {
+  async seeNow(): Promise<TokenResult> {
     const { seesOneMoment, effects } = this.#statement;
     const session = this.#session;
-    if (this.#witness === null || session === null) return nothingSeen;
+    if (this.#consistency === null || session === null) return unknownToken;
     const isOneMoment = seesOneMoment && effects.isHarmless();
-    const seen = await this.#witness.seeNow(this.#context.control, session, isOneMoment);
+    const seen = await this.#consistency.seeNow(this.#context.control, session, isOneMoment);
     this.#lack = lacks[seen.missing];
     if (seen.missing === 'behind') this.abandonResults();
     return seen;
@@ -337,7 +341,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #asked(row: Row): void {
     const answer = this.#answer;
     if (this.#phase !== 'running' || answer === null) {
-      this.#witness?.forget(this.#session as Session);
+      this.#consistency?.forget(this.#session as Session);
       return;
     }
     const results = this.#command?.results ?? [];
@@ -347,8 +351,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   }
 
   #tellSeen(session: Session, row: Row, isWriteAlone: boolean): void {
-    if (this.#witness === null) return;
-    const seen = this.#witness.see(session, row, isWriteAlone);
+    if (this.#consistency === null) return;
+    const seen = this.#consistency.see(session, row, isWriteAlone);
     this.#events.seen(seen);
     const { isRead, isReadOnly } = this.#statement;
     if (isRead || isReadOnly) this.#lack = lacks[seen.missing];
@@ -415,7 +419,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #findPlace(): PipelineEntry | null {
     const { pipeline } = this.#context;
     const { sql, shape, effects } = this.#statement;
-    if (pipeline === null || shape === null || sql === null || this.#needsArrival()) return null;
+    if (pipeline === null || shape === null || sql === null || this.#mustWait()) return null;
     const place = pipeline.placeFor(shape, sql.length, performance.now());
     if (place === null || !effects.isHarmless()) return null;
     if (place.isDeep && !this.#takePlace()) return null;
@@ -463,7 +467,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     const now = performance.now();
     this.#enter('preparing', now);
     const needsFresh = !session.isFresh && this.#mayReadWhatWasLeft();
-    if (this.#needsArrival() || needsPreparation(session, this.#statement, needsFresh, now)) {
+    if (this.#mustWait() || needsPreparation(session, this.#statement, needsFresh, now)) {
       void this.#prepare(session, needsFresh);
     } else {
       this.#send(session);
@@ -476,12 +480,13 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
 
   async #prepare(session: Session, needsFresh: boolean): Promise<void> {
     const { pool } = this.#context;
-    let arrival: Arrival = 'ready';
+    let check: PositionCheck = 'ready';
     let doubt: ReadOnlyDoubt | null = null;
     try {
-      if (this.#needsArrival()) arrival = await (this.#witness as Witness).arrive(session);
-      if (mayRunAfter(arrival)) doubt = await this.#findDoubt(session);
-      if (mayRunAfter(arrival) && doubt === null) {
+      if (this.#mustWait())
+        check = await (this.#consistency as RequestConsistency).waitForPosition(session);
+      if (mayRunAfter(check)) doubt = await this.#findDoubt(session);
+      if (mayRunAfter(check) && doubt === null) {
         const isLeft = !session.isFresh && this.#mayReadWhatWasLeft();
         await makeReady(pool, session, this.#statement.isReadOnly, needsFresh || isLeft);
       }
@@ -492,8 +497,8 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
       clearTimeout(this.#preparingUntil);
     }
     if (this.#phase === 'preparing' && doubt !== null) this.#refuse(session, doubt);
-    else if (this.#phase === 'preparing' && mayRunAfter(arrival)) this.#sendPrepared(session);
-    else if (this.#phase === 'preparing') this.#turnBack(session, arrival);
+    else if (this.#phase === 'preparing' && mayRunAfter(check)) this.#sendPrepared(session);
+    else if (this.#phase === 'preparing') this.#turnBack(session, check);
     else pool.release(session, session.isFresh ? 'clean' : 'unclean');
   }
 
@@ -513,14 +518,14 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     }
   }
 
-  #needsArrival(): boolean {
-    return this.#witness?.needsArrival(this.#statement.isRead) === true;
+  #mustWait(): boolean {
+    return this.#consistency?.mustWait(this.#statement.isRead) === true;
   }
 
   /** The server does not show what the client has seen: nothing was sent. */
-  #turnBack(session: Session, arrival: Arrival): void {
+  #turnBack(session: Session, check: PositionCheck): void {
     try {
-      this.#end(arrival === 'lost' ? { kind: 'token lost', isRead: false } : behind);
+      this.#end(check === 'lost' ? { kind: 'token lost', isRead: false } : behind);
     } finally {
       this.#context.pool.release(session, session.isFresh ? 'clean' : 'unclean');
     }
@@ -575,12 +580,12 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
     session.isFresh = false;
     this.#command = command;
     effects.sent();
-    if (this.#witness === null) {
+    if (this.#consistency === null) {
       connection.send(command);
       return;
     }
     this.#isAsking = true;
-    const { sql: question } = this.#witness.questionOn(connection);
+    const { sql: question } = this.#consistency.queryOn(connection);
     const ask = firstRowCommand(question, connection, (row) => this.#asked(row));
     connection.sendTogether([command, ask]);
   }
@@ -653,7 +658,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #createSharing(): Sharing<Run> | null {
     const coalescer = this.#coalescer;
     const { coalescingKey: key, effects } = this.#statement;
-    if (coalescer === null || key === null || this.#witness?.hasToken === true) return null;
+    if (coalescer === null || key === null || this.#consistency?.hasToken === true) return null;
     return effects.isRepeatable() ? new Sharing(this, coalescer, key) : null;
   }
 
@@ -689,7 +694,7 @@ export class Run implements Execution, Waiter, QueryEvents, PipelineClient, Shar
   #answeredBy(leader: Run, answer: Answer): void {
     if (this.#phase !== 'following') return;
     this.#times.shareWork(leader.#times.workedMs);
-    const seen = leader.#witness?.seen ?? null;
+    const seen = leader.#consistency?.seen ?? null;
     if (seen !== null) this.#events.seen(seen);
     if (this.#coalescer !== null) this.#coalescer.coalesced += 1;
     this.#end(answer);

@@ -26,7 +26,7 @@ import {
 } from '../http/reply-transport.ts';
 import { type ReaderEvents, SlowReader, type StalledReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
-import type { Seen } from '../servers/consistency/consistency.ts';
+import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
 import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
@@ -88,7 +88,7 @@ export class Exchange
   #over = false;
   #isTold = false;
   /** Null: nothing has been seen. */
-  #seen: Seen | null = null;
+  #seen: TokenResult | null = null;
   #isSeenTold = false;
   /** How often the reply was full: when it was begun anew, what the first rows have seen is nobody's. */
   #timesFull = 0;
@@ -250,7 +250,7 @@ export class Exchange
     }
   }
 
-  seen(seen: Seen): void {
+  seen(seen: TokenResult): void {
     this.#seen = seen;
   }
 
@@ -269,7 +269,7 @@ export class Exchange
     });
   }
 
-  #beginWith(seen: Seen): void {
+  #beginWith(seen: TokenResult): void {
     if (seen.missing === 'lost') this.replyRefused(tokenLost);
     // It has not begun: whoever runs it has it begun elsewhere.
     if (seen.missing !== 'nothing') return;
@@ -426,7 +426,7 @@ export class Exchange
 }
 
 /** Tells what was seen, and what had been before, as headers. */
-export type SeenHeaders = (seen: Seen | null, after: Token | null) => readonly string[];
+export type SeenHeaders = (seen: TokenResult | null, after: Token | null) => readonly string[];
 
 const wasExecuted = 'The statement was executed all the same.';
 

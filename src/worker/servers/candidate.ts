@@ -6,7 +6,7 @@ import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Verdict } from '../../shared/servers/judge.ts';
 import type { Seen } from '../../shared/servers/scene.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
-import type { ServerPart } from './consistency/consistency.ts';
+import type { ServerState } from './consistency/consistency.ts';
 
 /** A server that had been gone counts again after so many looks. */
 const looksToReturn = 3;
@@ -23,7 +23,7 @@ export class Candidate {
   /** Null: there is none yet. */
   verdict: Verdict | null = null;
   /** What it is, for those who hold it against what clients have seen; null: it was never seen. */
-  part: ServerPart | null = null;
+  state: ServerState | null = null;
   /** How often its role has changed. */
   changes = 0;
   /** How far it is behind the primary, in ms, at its latest look; null: it is no replica, or that cannot be told. */
@@ -90,11 +90,11 @@ export class Candidate {
     const { name, startedAt } = view.identity;
     const run = `${name} ${startedAt}`;
     const { position, galera } = view;
-    if (this.part?.run === run && this.part.isPrimary === isPrimary) {
-      this.part = { ...this.part, position };
+    if (this.state?.run === run && this.state.isPrimary === isPrimary) {
+      this.state = { ...this.state, position };
       return;
     }
-    this.part = { name: hide(name), run, isPrimary, isNode: galera !== null, position };
+    this.state = { name: hide(name), run, isPrimary, isNode: galera !== null, position };
   }
 
   noteFailure(failure: ConnectFailure): void {

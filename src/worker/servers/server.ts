@@ -11,7 +11,7 @@ import { type ConnectionSettings, openConnection } from '../../shared/mysql/open
 import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import type { Log } from '../../shared/process/log.ts';
 import { Catalogue } from './catalogue/catalogue.ts';
-import { Consistency, type ServerPart } from './consistency/consistency.ts';
+import { Consistency, type ServerState } from './consistency/consistency.ts';
 import { prepare } from './pool/connecting.ts';
 import { Control, type ControlObservations } from './pool/control.ts';
 import { DrainRate } from './pool/drain-rate.ts';
@@ -42,7 +42,7 @@ export type Accepts = {
 export type Among = {
   readonly accepts: Accepts;
   /** What it is now; null: that is not known. */
-  readonly part: () => ServerPart | null;
+  readonly state: () => ServerState | null;
 };
 
 /** What a worker holds of a server now, and what it has done so far. */
@@ -89,7 +89,7 @@ export class Server {
     this.#config = config;
     this.#candidate = candidate;
     this.#accepts = among?.accepts ?? null;
-    this.consistency = among === null ? null : new Consistency(among.part);
+    this.consistency = among === null ? null : new Consistency(among.state);
     this.#arena = arena;
     this.#log = log;
     this.#settings = connectionSettings(config, this.#candidate, arena);

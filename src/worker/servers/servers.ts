@@ -3,8 +3,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
 import { type Indexed, IndexedSet } from '../indexed-set.ts';
-import { covers } from './consistency/coverage.ts';
-import type { Token } from './consistency/token.ts';
+import { covers, type Token } from './consistency/token.ts';
 import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
 import { type Accepts, Server, type ServerSurroundings } from './server.ts';
@@ -64,7 +63,7 @@ export class Servers {
       (candidate, at) =>
         new Server(config, candidate, surroundings, {
           accepts: this.#acceptsOf(at),
-          part: () => this.#topology.partOf(at),
+          state: () => this.#topology.stateOf(at),
         }),
     );
     this.admission = new Admission(() => config.queue);
@@ -176,7 +175,7 @@ export class Servers {
     this.#next = (this.#next + 1) % this.all.length;
     if (after === null) return this.#chooseReplica(() => true, isAvoided);
     const hasSeen = (at: number) =>
-      covers(this.#topology.partOf(at)?.position ?? null, after.position);
+      covers(this.#topology.stateOf(at)?.position ?? null, after.position);
     const arrived = this.#chooseReplica(hasSeen, isAvoided);
     if (arrived !== null) return arrived;
     const seenOn = this.#chooseSeen(after);
@@ -187,7 +186,7 @@ export class Servers {
 
   /** The server that the client has seen, while it may be read from: it shows what it showed, and nothing need be waited for. */
   #chooseSeen({ server }: Token): Server | null {
-    const at = this.all.findIndex((_one, index) => this.#topology.partOf(index)?.name === server);
+    const at = this.all.findIndex((_one, index) => this.#topology.stateOf(index)?.name === server);
     const mayServe = at >= 0 && (at === this.#topology.primary || this.#topology.isReadable(at));
     return mayServe ? (this.all[at] as Server) : null;
   }

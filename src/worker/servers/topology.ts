@@ -15,7 +15,7 @@ import {
 import { identityOf, type PrimaryMemory } from '../../shared/servers/primary-memory.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
 import { Candidate } from './candidate.ts';
-import type { ServerPart } from './consistency/consistency.ts';
+import type { ServerState } from './consistency/consistency.ts';
 import { LagTracker } from './lag.ts';
 import { Prober } from './prober.ts';
 import { type ProposePrimary, SharedMemory } from './shared-memory.ts';
@@ -121,14 +121,14 @@ export class Topology {
   }
 
   /** What it is now, as its latest look says; null: it was never seen. */
-  partOf(at: number): ServerPart | null {
-    return (this.#candidates[at] as Candidate).part;
+  stateOf(at: number): ServerState | null {
+    return (this.#candidates[at] as Candidate).state;
   }
 
   /** Whether it is a node of a Galera cluster, and answered when it was looked at last. */
   isLivingNode(at: number): boolean {
-    const { part, seen } = this.#candidates[at] as Candidate;
-    return part?.isNode === true && seen.view !== null && seen.notYet === null;
+    const { state, seen } = this.#candidates[at] as Candidate;
+    return state?.isNode === true && seen.view !== null && seen.notYet === null;
   }
 
   /** Whether another server has taken writes since, as far as this worker sees it or any has. */

@@ -6,7 +6,12 @@ import type { Connection } from '../../../src/shared/mysql/connection.ts';
 import { leastArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Column } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
-import { cellKind, cellKinds, type ColumnDescription, describeColumn } from '../../../src/worker/encode/columns.ts';
+import {
+  type ColumnDescription,
+  cellKind,
+  cellKinds,
+  describeColumn,
+} from '../../../src/worker/encode/columns.ts';
 import { dbCells } from '../../../src/worker/encode/formats/db.ts';
 import { type Database, type Row, startDatabase } from '../../support/database/mariadb.ts';
 

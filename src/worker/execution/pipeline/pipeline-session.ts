@@ -193,7 +193,7 @@ export class PipelineSession {
 function createLook(session: Session, consistency: Consistency) {
   const watchers: ((row: readonly (string | null)[] | null) => void)[] = [];
   const { connection } = session;
-  const { sql } = consistency.questionOn(connection);
+  const { sql } = consistency.queryOn(connection);
   const command = firstRowCommand(sql, connection, (row) => {
     for (const told of watchers) told(row);
   });

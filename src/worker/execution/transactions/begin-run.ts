@@ -5,7 +5,11 @@ import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Isolation } from '../../../shared/sql/transactions.ts';
 import { savepointPrefix } from '../../../shared/sql/transactions.ts';
-import { type Arrival, nothingSeen, type Seen } from '../../servers/consistency/consistency.ts';
+import {
+  type PositionCheck,
+  type TokenResult,
+  unknownToken,
+} from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Refusal, Waiter, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
@@ -116,8 +120,8 @@ export class BeginRun implements Execution, Reserving, Waiter {
 
   abandonResults(): void {}
 
-  seeNow(): Promise<Seen> {
-    return Promise.resolve(nothingSeen);
+  seeNow(): Promise<TokenResult> {
+    return Promise.resolve(unknownToken);
   }
 
   get isSent(): boolean {
@@ -191,9 +195,9 @@ export class BeginRun implements Execution, Reserving, Waiter {
     // What an earlier request has left is not to be read in it.
     await makeReady(this.#context.pool, session, false, true);
     if (this.#isOver) return null;
-    const arrival = await this.#arrive(session);
-    if (arrival === 'lost') return { kind: 'token lost', isRead: false };
-    if (arrival === 'behind') return { kind: 'not executed', reason: 'behind' };
+    const check = await this.#waitForPosition(session);
+    if (check === 'lost') return { kind: 'token lost', isRead: false };
+    if (check === 'behind') return { kind: 'not executed', reason: 'behind' };
     if (this.#isOver) return null;
     session.isFresh = false;
     const bound = boundIdling(session.connection, this.#idleMs);
@@ -202,11 +206,11 @@ export class BeginRun implements Execution, Reserving, Waiter {
     return answered.error === null ? null : refusedEnd(answered.error);
   }
 
-  async #arrive(session: Session): Promise<Arrival> {
+  async #waitForPosition(session: Session): Promise<PositionCheck> {
     const { consistency } = this.#context;
     const after = this.#after;
-    const mustAsk = after !== null && consistency?.needsArrival(after, false) === true;
-    return mustAsk ? consistency.arrive(session, after) : 'ready';
+    const mustAsk = after !== null && consistency?.mustWait(after, false) === true;
+    return mustAsk ? consistency.waitForPosition(session, after) : 'ready';
   }
 
   /** Asked behind every wait: a stop may have come meanwhile. */

@@ -2,7 +2,7 @@
 // Must not know what is run in it, nor how its client names it.
 import { ping } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
-import type { Seen } from '../../servers/consistency/consistency.ts';
+import type { TokenResult } from '../../servers/consistency/consistency.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/session.ts';
 import type { Routed } from '../../servers/servers.ts';
@@ -207,7 +207,7 @@ export class HeldTransaction implements Routed {
   reconsider(): void {}
 
   /** What its client has seen, at most, as its server says beside it. */
-  async seenNow(): Promise<Seen | null> {
+  async seenNow(): Promise<TokenResult | null> {
     const { consistency, control } = this.context;
     if (consistency === null) return null;
     return control.ask(this.#session.identity, (connection) =>

@@ -4,7 +4,11 @@ import { performance } from 'node:perf_hooks';
 import { fetchStatus } from '../../../shared/mysql/commands.ts';
 import { serverStatus } from '../../../shared/mysql/packets.ts';
 import type { Outcome } from '../../failure/failure.ts';
-import { nothingSeen, type Seen, unverified } from '../../servers/consistency/consistency.ts';
+import {
+  type TokenResult,
+  unknownToken,
+  unverified,
+} from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
 import type { Execution, RunEnd, RunEvents, RunSink, StopReason } from '../execution.ts';
@@ -125,8 +129,8 @@ export class HeldTurn implements Execution, Turn, JobTools {
   /** The transaction is undone when its client leaves: nothing is wanted to run on. */
   abandonResults(): void {}
 
-  async seeNow(): Promise<Seen> {
-    return (await this.#look()) ?? nothingSeen;
+  async seeNow(): Promise<TokenResult> {
+    return (await this.#look()) ?? unknownToken;
   }
 
   get isSent(): boolean {
@@ -273,9 +277,9 @@ export class HeldTurn implements Execution, Turn, JobTools {
   }
 
   /** In a snapshot that may be older than what its client has seen elsewhere, nothing can be waited for. */
-  async #look(): Promise<Seen | null> {
+  async #look(): Promise<TokenResult | null> {
     if (this.#transaction.context.consistency === null) return null;
-    const seen = (await this.#transaction.seenNow()) ?? nothingSeen;
+    const seen = (await this.#transaction.seenNow()) ?? unknownToken;
     const isBound = this.#after === null && this.#job.seesOneMoment;
     return isBound ? seen : { ...unverified(seen), missing: 'nothing' };
   }

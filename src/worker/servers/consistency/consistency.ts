@@ -1,68 +1,68 @@
-// What one server shows, held against what a client has seen: waits until it shows as much, and tells what was seen then.
-// Must not know requests, nor the other servers.
+// Compares what one server shows with what a client has seen: waits until the server shows as much, and says what the client has seen then.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import { formatSets, subtractSets, uniteSets } from '../../../shared/servers/gtid-sets.ts';
 import type { Position } from '../../../shared/servers/position.ts';
+import type { Control } from '../pool/control.ts';
 import type { Session } from '../pool/session.ts';
-import { type Answer, type Question, questionFor } from './question.ts';
+import { type PositionAnswer, type PositionQuery, queryFor } from './position-query.ts';
 import { formatEvents, type MariadbEvents, type SeenPosition, type Token } from './token.ts';
 
-/** What is known of the server now. */
-export type ServerPart = {
-  /** Its name for itself. */
+/** What a worker knows of the server now. */
+export type ServerState = {
+  /** The server's own name. */
   readonly name: string;
-  /** Tells one run of it from another: in a crash it may have lost something. */
+  /** Distinguishes one run of the server from another: it may have lost something in a crash. */
   readonly run: string;
-  /** Whether it takes writes: what is to be seen there is there, or never will be. */
+  /** Whether it takes writes. What a primary lacks now it will never have. */
   readonly isPrimary: boolean;
-  /** A node of a Galera cluster. */
+  /** Whether it is a node of a Galera cluster. */
   readonly isNode: boolean;
-  /** How far its history went when it was looked at last; null: it has none, or does not tell. */
+  /** At the latest probe; null: it has none, or does not report it. */
   readonly position: Position | null;
 };
 
 /**
- * Whether a server shows what a client has seen. `behind`: not within a second, another one may. `lost`: it is there no more, provably.
- * `unverified`: it cannot be told.
+ * Whether a server shows what a client has seen. `behind`: not within a second, and another server may. `lost`: provably not any more.
+ * `unverified`: the server cannot say.
  */
-export type Arrival = 'ready' | 'behind' | 'lost' | 'unverified';
+export type PositionCheck = 'ready' | 'behind' | 'lost' | 'unverified';
 
-/** What a client has seen after a statement, at most. */
-export type Seen = {
-  /** Null: that cannot be told. */
+/** What a client has seen after a statement. */
+export type TokenResult = {
+  /** An upper bound; null: it is not known. */
   readonly token: Token | null;
   /**
-   * Whether something of what it had seen before is missing here. `behind`: a replica may still get it; `lost`: whoever takes writes does not
-   * have it, provably.
+   * Whether something that it had seen before is missing here. `behind`: a replica may still get it. `lost`: the primary provably does not
+   * have it.
    */
   readonly missing: 'nothing' | 'behind' | 'lost';
   /** Whether it is certain that the statement saw at least what its client had seen, and the token bounds what it saw. */
   readonly isVerified: boolean;
 };
 
-/** What was seen cannot be told. */
-export const nothingSeen: Seen = { token: null, missing: 'nothing', isVerified: false };
+/** It is not known what was seen. */
+export const unknownToken: TokenResult = { token: null, missing: 'nothing', isVerified: false };
 
-/** The same, where the server could not tell whether it shows what the client had seen: another time none is believed to show both. */
-export function unverified(seen: Seen): Seen {
+/** The same, if the server could not say whether it shows what the client had seen. Without a name in the token, no server counts as showing it. */
+export function unverified(seen: TokenResult): TokenResult {
   const { token } = seen;
   return { ...seen, token: token === null ? null : { ...token, server: '' }, isVerified: false };
 }
 
-const mostWaitMs = 1_000;
+const maxWaitMs = 1_000;
 const pollMs = 1;
-/** The question costs a node more than a primary's. */
+/** The query costs a node more than it costs a primary. */
 const nodePollMs = 5;
 /** Group commits after which the storage engine shows what was in the log before them. */
 const laterCommits = 3;
-/** Polls, one after the other, between which nobody committed. */
+/** Successive polls between which no transaction was committed. */
 const enoughQuiet = 2;
-/** ER_LOCK_WAIT_TIMEOUT: Galera's word for a position that was not reached in time. */
+/** ER_LOCK_WAIT_TIMEOUT: Galera's answer if a position was not reached in time. */
 const notReached = 1205;
-/** ER_UNKNOWN_COM_ERROR: the node has left its cluster, or does not take part yet. */
+/** ER_UNKNOWN_COM_ERROR: the node has left its cluster, or has not joined it yet. */
 const notReady = 1047;
 const syncedSql = 'SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 0';
 const progressSql =
@@ -70,119 +70,127 @@ const progressSql =
 
 /** One server's consistency, as one worker knows it. */
 export class Consistency {
-  readonly #part: () => ServerPart | null;
-  /** The latest word on what one run of the server has, and what of it is shown for certain: the log may be ahead of the engine. */
-  #known: { readonly run: string; readonly answer: Answer; visible: MariadbEvents } | null = null;
-  readonly #last = new WeakMap<Session, Answer>();
+  readonly #state: () => ServerState | null;
+  /** What one run of the server has, by its latest answer, and what of that it certainly shows: the log may be ahead of the engine. */
+  #known: { readonly run: string; readonly answer: PositionAnswer; visible: MariadbEvents } | null =
+    null;
+  readonly #last = new WeakMap<Session, PositionAnswer>();
 
-  /** @param part what the server is now; null: that is not known */
-  constructor(part: () => ServerPart | null) {
-    this.#part = part;
+  /** @param state what the server is now; null: that is not known */
+  constructor(state: () => ServerState | null) {
+    this.#state = state;
   }
 
-  /** What is to be asked in the same write as a statement, behind it. */
-  questionOn(connection: Connection): Question {
-    return questionFor(connection, this.#part()?.isNode === true);
+  /** The query to send in the same write as a statement, behind it. */
+  queryOn(connection: Connection): PositionQuery {
+    return queryFor(connection, this.#state()?.isNode === true);
   }
 
-  /** Whether something must be waited for, or asked, before a statement runs there. */
-  needsArrival({ server, position }: Token, isRead: boolean): boolean {
-    const part = this.#part();
-    if (part === null) return true;
-    if (part.name !== server) return !isRead || !this.#isKnownToShow(part, position);
-    // The same server shows what it showed. Whether it has lost it is told behind a read, and must be known before a write.
-    return !isRead && !this.#isKnownToHave(part, position);
+  /** Whether a statement must not run before `waitForPosition`. */
+  mustWait({ server, position }: Token, isRead: boolean): boolean {
+    const state = this.#state();
+    if (state === null) return true;
+    if (state.name !== server) return !isRead || !this.#isKnownToShow(state, position);
+    // The same server still shows what it showed, unless it lost it: a read learns that behind its statement, a write must know before.
+    return !isRead && !this.#isKnownToHave(state, position);
   }
 
   /**
-   * Waits until the session's server shows what the client has seen, a second at most. Outside of any transaction. Rejects when the
+   * Waits until the session's server shows what the client has seen, a second at most. Outside of any transaction. Rejects if the
    * connection is lost.
    */
-  async arrive({ connection }: Session, { server, position }: Token): Promise<Arrival> {
-    const part = this.#part();
-    if (part === null) return 'behind';
-    const isSame = part.name === server;
-    if ((isSame || part.isPrimary) && !this.#isKnownToHave(part, position)) {
-      const answer = await this.#ask(connection, part);
+  async waitForPosition(
+    { connection }: Session,
+    { server, position }: Token,
+  ): Promise<PositionCheck> {
+    const state = this.#state();
+    if (state === null) return 'behind';
+    const isSame = state.name === server;
+    if ((isSame || state.isPrimary) && !this.#isKnownToHave(state, position)) {
+      const answer = await this.#ask(connection, state);
       const has = answer?.has(position) ?? null;
       if (has === false) return 'lost';
       if (has === null && position.kind === 'mariadb') return 'unverified';
     }
     if (isSame) return 'ready';
-    const arrival = await this.#wait(connection, part, position);
-    return arrival === 'behind' && part.isPrimary ? 'unverified' : arrival;
+    const check = await this.#wait(connection, state, position);
+    return check === 'behind' && state.isPrimary ? 'unverified' : check;
   }
 
-  /** What a client has seen after a statement on a session. @param row the answer to the question; null: there was none */
+  /** What a client has seen after a statement on a session. @param row the answer to the query; null: there was none */
   seenOn(
     session: Session,
     row: readonly (string | null)[] | null,
     before: Token | null,
     isWriteAlone: boolean,
-  ): Seen {
-    const part = this.#part();
+  ): TokenResult {
+    const state = this.#state();
     const last = this.#last.get(session) ?? null;
     const { connection } = session;
-    const answer = row === null ? null : this.questionOn(connection).read(row, last);
+    const answer = row === null ? null : this.queryOn(connection).read(row, last);
     this.#last.delete(session);
-    if (part === null || answer === null) return nothingSeen;
+    if (state === null || answer === null) return unknownToken;
     this.#last.set(session, answer);
-    this.#note(part, answer);
-    if (last !== null && answer.ownWrite !== null) this.#noteVisible(part, answer.ownWrite);
+    this.#note(state, answer);
+    if (last !== null && answer.ownWrite !== null) this.#noteVisible(state, answer.ownWrite);
     const own = isWriteAlone && last !== null ? answer.ownWrite : null;
-    return describeSeen(part, answer, own ?? answer.position, before);
+    return describeSeen(state, answer, own ?? answer.position, before);
   }
 
-  /** What the session does now is nobody's any more: a later write is not to be taken for another one. */
+  /** Forgets the session's last answer, so that a later write is not taken for the one before. */
   forget(session: Session): void {
     this.#last.delete(session);
   }
 
-  /** The same, asked on a connection beside it while the statement's rows are under way: its snapshot is older. */
-  async seenNow(connection: Connection, before: Token | null): Promise<Seen> {
-    const part = this.#part();
-    const answer = part === null ? null : await this.#ask(connection, part);
-    if (part === null || answer === null) return nothingSeen;
-    return describeSeen(part, answer, answer.position, before);
+  /** The same, asked on another connection while the statement's rows still arrive: the statement's snapshot is older. */
+  async seenNow(connection: Connection, before: Token | null): Promise<TokenResult> {
+    const state = this.#state();
+    const answer = state === null ? null : await this.#ask(connection, state);
+    if (state === null || answer === null) return unknownToken;
+    return describeSeen(state, answer, answer.position, before);
   }
 
-  #isKnownToHave({ run }: ServerPart, position: SeenPosition): boolean {
+  #isKnownToHave({ run }: ServerState, position: SeenPosition): boolean {
     return this.#known?.run === run && this.#known.answer.has(position) === true;
   }
 
-  /** A replica that was waited for once: what it showed then it shows now. A primary may have something in its log that it does not show yet. */
-  #isKnownToShow(part: ServerPart, position: SeenPosition): boolean {
-    if (part.isPrimary || !this.#isKnownToHave(part, position)) return false;
+  /** A replica still shows a position that it has reached once. A primary may have something in its log that it does not show yet. */
+  #isKnownToShow(state: ServerState, position: SeenPosition): boolean {
+    if (state.isPrimary || !this.#isKnownToHave(state, position)) return false;
     return (
       position.kind === 'mysql' ||
-      (position.kind === 'mariadb' && this.#isVisible(part, position.events))
+      (position.kind === 'mariadb' && this.#isVisible(state, position.events))
     );
   }
 
-  async #ask(connection: Connection, part: ServerPart): Promise<Answer | null> {
-    const question = this.questionOn(connection);
-    const [row] = await fetchRows(connection, question.sql);
-    const answer = row === undefined ? null : question.read(row, null);
-    if (answer !== null) this.#note(part, answer);
+  async #ask(connection: Connection, state: ServerState): Promise<PositionAnswer | null> {
+    const query = this.queryOn(connection);
+    const [row] = await fetchRows(connection, query.sql);
+    const answer = row === undefined ? null : query.read(row, null);
+    if (answer !== null) this.#note(state, answer);
     return answer;
   }
 
-  #note({ run }: ServerPart, answer: Answer): void {
+  #note({ run }: ServerState, answer: PositionAnswer): void {
     const visible = this.#known?.run === run ? this.#known.visible : new Map();
     this.#known = { run, answer, visible };
   }
 
-  #noteVisible({ run }: ServerPart, position: SeenPosition): void {
+  #noteVisible({ run }: ServerState, position: SeenPosition): void {
     if (this.#known?.run !== run || position.kind !== 'mariadb') return;
     this.#known.visible = new Map([...this.#known.visible, ...position.events]);
   }
 
-  #wait(connection: Connection, part: ServerPart, position: SeenPosition): Promise<Arrival> {
+  #wait(
+    connection: Connection,
+    state: ServerState,
+    position: SeenPosition,
+  ): Promise<PositionCheck> {
     switch (position.kind) {
       case 'mariadb':
-        return part.isPrimary
-          ? this.#waitForEngine(connection, part, position)
-          : this.#waitForReplica(connection, part, position);
+        return state.isPrimary
+          ? this.#waitForEngine(connection, state, position)
+          : this.#waitForReplica(connection, state, position);
       case 'mysql': {
         const all = formatSets(uniteSets(position.executed, position.owned));
         return askToWait(connection, `SELECT WAIT_FOR_EXECUTED_GTID_SET('${all}', 1)`);
@@ -199,26 +207,26 @@ export class Consistency {
 
   async #waitForReplica(
     connection: Connection,
-    part: ServerPart,
+    state: ServerState,
     position: Extract<SeenPosition, { kind: 'mariadb' }>,
-  ): Promise<Arrival> {
+  ): Promise<PositionCheck> {
     const events = formatEvents(position.events);
-    const arrival = await askToWait(connection, `SELECT MASTER_GTID_WAIT('${events}', 1)`);
-    if (arrival === 'ready') this.#noteVisible(part, position);
-    return arrival;
+    const check = await askToWait(connection, `SELECT MASTER_GTID_WAIT('${events}', 1)`);
+    if (check === 'ready') this.#noteVisible(state, position);
+    return check;
   }
 
   /**
-   * A primary of MariaDB: what is in its log may not be shown yet (with semi-synchronous replication replicas show it earlier), and
-   * MASTER_GTID_WAIT never succeeds there. Shown it is three group commits later, or when nobody commits.
+   * A primary of MariaDB may not show yet what is in its log (with semi-synchronous replication replicas show it earlier), and
+   * MASTER_GTID_WAIT never succeeds there. It shows it three group commits later, or when nothing is committed for a moment.
    */
   async #waitForEngine(
     connection: Connection,
-    part: ServerPart,
+    state: ServerState,
     position: Extract<SeenPosition, { kind: 'mariadb' }>,
-  ): Promise<Arrival> {
-    if (this.#isVisible(part, position.events)) return 'ready';
-    const until = performance.now() + mostWaitMs;
+  ): Promise<PositionCheck> {
+    if (this.#isVisible(state, position.events)) return 'ready';
+    const until = performance.now() + maxWaitMs;
     const first = await fetchProgress(connection);
     let quietPolls = 0;
     for (let before = first; performance.now() < until; ) {
@@ -227,7 +235,7 @@ export class Consistency {
       const isQuiet = now.commits === before.commits && now.waiting === 0 && before.waiting === 0;
       quietPolls = isQuiet ? quietPolls + 1 : 0;
       if (quietPolls === enoughQuiet || now.commits >= first.commits + laterCommits) {
-        this.#noteVisible(part, position);
+        this.#noteVisible(state, position);
         return 'ready';
       }
       before = now;
@@ -236,25 +244,25 @@ export class Consistency {
   }
 
   /**
-   * A node of MariaDB. wsrep_sync_wait waits for all that the cluster has, for 30 s, even if the client has left. So the node is first
-   * given time to come as far as the client has seen.
+   * A node of MariaDB. wsrep_sync_wait waits for all that the cluster has, for 30 s, even if the client has left. So the worker first
+   * waits until the node has come as far as the client has seen.
    */
   async #waitForNode(
     connection: Connection,
     position: Extract<SeenPosition, { kind: 'galera' }>,
-  ): Promise<Arrival> {
-    const until = performance.now() + mostWaitMs;
-    const question = this.questionOn(connection);
+  ): Promise<PositionCheck> {
+    const until = performance.now() + maxWaitMs;
+    const query = this.queryOn(connection);
     for (let has: boolean | null = null; has !== true; ) {
-      const [row] = await fetchRows(connection, question.sql);
-      const found = row === undefined ? null : (question.read(row, null)?.position ?? null);
+      const [row] = await fetchRows(connection, query.sql);
+      const found = row === undefined ? null : (query.read(row, null)?.position ?? null);
       if (found?.kind !== 'galera' || found.cluster !== position.cluster) return 'unverified';
       has = found.committed >= position.committed;
       if (!has && performance.now() >= until) return 'behind';
       if (!has) await pause(nodePollMs);
     }
     const tooLong = new Error('the node did not show in time what its cluster has');
-    const timer = setTimeout(() => connection.destroy(tooLong), mostWaitMs);
+    const timer = setTimeout(() => connection.destroy(tooLong), maxWaitMs);
     try {
       return await askToWait(connection, syncedSql);
     } finally {
@@ -262,8 +270,8 @@ export class Consistency {
     }
   }
 
-  /** In one domain what has a lower number was there before. */
-  #isVisible({ run }: ServerPart, events: MariadbEvents): boolean {
+  /** In one domain, events come in the order of their numbers. */
+  #isVisible({ run }: ServerState, events: MariadbEvents): boolean {
     const known = this.#known;
     if (known?.run !== run) return false;
     return [...events].every(
@@ -282,8 +290,8 @@ async function fetchProgress(connection: Connection) {
   };
 }
 
-/** 0: reached. Other numbers: not in time; a server that does not replicate, or does not know the function, refuses. */
-async function askToWait(connection: Connection, sql: string): Promise<Arrival> {
+/** The answer 0 means reached, and other numbers too late. A server that does not replicate, or does not know the function, refuses. */
+async function askToWait(connection: Connection, sql: string): Promise<PositionCheck> {
   try {
     const [row] = await fetchRows(connection, sql);
     return row?.[0] === '0' ? 'ready' : 'behind';
@@ -294,32 +302,32 @@ async function askToWait(connection: Connection, sql: string): Promise<Arrival> 
 }
 
 function describeSeen(
-  { name, isPrimary }: ServerPart,
-  answer: Answer,
+  { name, isPrimary }: ServerState,
+  answer: PositionAnswer,
   position: SeenPosition | null,
   before: Token | null,
-): Seen {
+): TokenResult {
   const has = before === null ? true : answer.has(before.position);
   if (has === false) {
     return { token: null, missing: isPrimary ? 'lost' : 'behind', isVerified: false };
   }
-  if (position === null) return nothingSeen;
+  if (position === null) return unknownToken;
   const merged = before === null ? position : mergeSeen(before.position, position);
   const seen = { token: { server: name, position: merged }, missing: 'nothing' } as const;
-  // What is still on its way at the server that has shown it may come to nothing, and is shown there as it was.
+  // What the same server has shown before its commit ended may be rolled back, and is shown there as it is now.
   return has === true || (before?.server === name && position.kind === 'mysql')
     ? { ...seen, isVerified: true }
     : unverified({ ...seen, isVerified: false });
 }
 
-/** Both; the later one is of a server that has the earlier, as far as is known. */
+/** The union of both. The server of the later position has the earlier one, as far as is known. */
 function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
   if (earlier.kind === 'mariadb' && later.kind === 'mariadb') {
     return { kind: 'mariadb', events: new Map([...earlier.events, ...later.events]) };
   }
   if (earlier.kind === 'mysql' && later.kind === 'mysql') {
     const executed = uniteSets(earlier.executed, later.executed);
-    // What was on its way and has been executed since is told once: else a token would grow with each reply.
+    // What has been executed since is listed only once: otherwise a token would grow with each reply.
     const owned = subtractSets(uniteSets(earlier.owned, later.owned), executed);
     return { kind: 'mysql', executed, owned };
   }
@@ -328,4 +336,71 @@ function mergeSeen(earlier: SeenPosition, later: SeenPosition): SeenPosition {
     return isEarlierMore ? earlier : later;
   }
   return later;
+}
+
+/** What one request's client has seen before, and sees now, at the server that runs its statements. */
+export class RequestConsistency {
+  readonly #consistency: Consistency;
+  /** What the client has seen before; null: it does not say. */
+  readonly #after: Token | null;
+  /** Whether the server could not say if it shows what the client has seen. */
+  #isUnverified = false;
+  #seen: TokenResult | null = null;
+
+  constructor(consistency: Consistency, after: Token | null) {
+    this.#consistency = consistency;
+    this.#after = after;
+  }
+
+  /** The latest result; null: nothing was asked yet. */
+  get seen(): TokenResult | null {
+    return this.#seen;
+  }
+
+  /** Whether the client says what it has seen. */
+  get hasToken(): boolean {
+    return this.#after !== null;
+  }
+
+  mustWait(isRead: boolean): boolean {
+    return this.#after !== null && this.#consistency.mustWait(this.#after, isRead);
+  }
+
+  async waitForPosition(session: Session): Promise<PositionCheck> {
+    if (this.#after === null) return 'ready';
+    const check = await this.#consistency.waitForPosition(session, this.#after);
+    this.#isUnverified = check === 'unverified';
+    return check;
+  }
+
+  queryOn(connection: Connection): PositionQuery {
+    return this.#consistency.queryOn(connection);
+  }
+
+  /** What the client has seen after a statement on a session. @param row the answer to the query; null: there was none */
+  see(
+    session: Session,
+    row: readonly (string | null)[] | null,
+    isWriteAlone: boolean,
+  ): TokenResult {
+    const found = this.#consistency.seenOn(session, row, this.#after, isWriteAlone);
+    this.#seen = this.#isUnverified ? unverified(found) : found;
+    return this.#seen;
+  }
+
+  forget(session: Session): void {
+    this.#consistency.forget(session);
+  }
+
+  /**
+   * The same, asked on the control connection while the session's rows still arrive. Never rejects.
+   * @param seesOneMoment whether all rows of the statement are of one moment: otherwise nothing bounds what it sees
+   */
+  async seeNow(control: Control, session: Session, seesOneMoment: boolean): Promise<TokenResult> {
+    const found = await control.ask(session.identity, (connection) =>
+      this.#consistency.seenNow(connection, this.#after),
+    );
+    if (found === null) return unknownToken;
+    return seesOneMoment && !this.#isUnverified ? found : unverified(found);
+  }
 }

@@ -1,31 +1,36 @@
-// X-Consistency-Token: which server was seen, and how far its history went; as text, and signed where gateways share a key.
-// Pure. Must not know how a position is asked for, nor what follows from it.
+// X-Consistency-Token: the server that a client has read from, and its position; as text, and signed if gateways share a key. Pure.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { formatSets, type GtidSets, parseSets } from '../../../shared/servers/gtid-sets.ts';
+import {
+  formatSets,
+  type GtidSets,
+  holdsSets,
+  parseSets,
+} from '../../../shared/servers/gtid-sets.ts';
+import type { Position } from '../../../shared/servers/position.ts';
 
-/** Of each domain the last event that may have been seen: MariaDB's `domain-server-number`. */
+/** For each domain, the last event that the client may have seen: MariaDB's `domain-server-number`. */
 export type MariadbEvents = ReadonlyMap<
   string,
   { readonly server: string; readonly number: bigint }
 >;
 
-/** An upper bound of what was seen. */
+/** An upper bound of what a client has seen. */
 export type SeenPosition =
   | { readonly kind: 'mariadb'; readonly events: MariadbEvents }
-  /** `owned`: on their way to be committed, and perhaps seen; they may have been rolled back instead. */
+  /** `owned`: being committed, and perhaps seen; they may have been rolled back instead. */
   | { readonly kind: 'mysql'; readonly executed: GtidSets; readonly owned: GtidSets }
   | { readonly kind: 'galera'; readonly cluster: string; readonly committed: bigint };
 
-/** What its bearer has seen. */
+/** What the client that sends it has seen. */
 export type Token = {
-  /** The server's name for itself. */
+  /** The server's own name. */
   readonly server: string;
   readonly position: SeenPosition;
 };
 
 const version = '1';
 const base64url = /^[\w-]+$/;
-const mostCharacters = 4096;
+const maxCharacters = 4096;
 const macBytes = 16;
 const letters = { mariadb: 'm', mysql: 's', galera: 'g' } as const;
 
@@ -34,12 +39,12 @@ export function encodeToken({ server, position }: Token, key: Buffer | null): st
   const payload = JSON.stringify([letters[position.kind], server, ...fieldsOf(position)]);
   const body = `${version}.${Buffer.from(payload).toString('base64url')}`;
   const text = key === null ? body : `${body}.${sign(body, key)}`;
-  return text.length > mostCharacters ? null : text;
+  return text.length > maxCharacters ? null : text;
 }
 
-/** Reads a token; null: it is none, or none of ours. Never throws. */
+/** Reads a token; null: it is not a token of these gateways. Never throws. */
 export function decodeToken(text: string, key: Buffer | null): Token | null {
-  if (text.length > mostCharacters) return null;
+  if (text.length > maxCharacters) return null;
   const [found, payload = '', mac = '', ...rest] = text.split('.');
   if (found !== version || !base64url.test(payload) || rest.length > 0) return null;
   if (key !== null && !isSigned(`${found}.${payload}`, mac, key)) return null;
@@ -95,7 +100,7 @@ export function formatEvents(events: MariadbEvents): string {
   return [...events].map(([domain, { server, number }]) => `${domain}-${server}-${number}`).join();
 }
 
-/** Null: it is none of MariaDB's lists. @param by each domain once; or each domain and server, as gtid_binlog_state lists them */
+/** Null: it is not a list of MariaDB's. @param by each domain once; or each domain and server, as gtid_binlog_state lists them */
 export function parseEvents(
   text: string,
   by: 'domain' | 'domain and server' = 'domain',
@@ -122,4 +127,37 @@ function sign(body: string, key: Buffer): string {
 function isSigned(body: string, mac: string, key: Buffer): boolean {
   const [given, expected] = [Buffer.from(mac), Buffer.from(sign(body, key))];
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/**
+ * Whether a server's history has all that a client has seen. True only if that is certain; the server may still show it later.
+ * @param position the server's at its latest probe; null: it has none, or does not report it
+ */
+export function covers(position: Position | null, seen: SeenPosition): boolean {
+  if (position === null) return false;
+  switch (seen.kind) {
+    case 'mariadb':
+      // Another server's event with the same number proves nothing.
+      return (
+        position.kind === 'mariadb' &&
+        [...seen.events].every(
+          ([domain, { server, number }]) =>
+            (position.highest.get(`${domain}-${server}`) ?? -1n) >= number,
+        )
+      );
+    case 'mysql':
+      return (
+        position.kind === 'mysql' &&
+        holdsSets(position.sets, seen.executed) &&
+        holdsSets(position.sets, seen.owned)
+      );
+    case 'galera':
+      return (
+        position.kind === 'galera' &&
+        position.cluster === seen.cluster &&
+        position.committed >= seen.committed
+      );
+    default:
+      return seen satisfies never;
+  }
 }

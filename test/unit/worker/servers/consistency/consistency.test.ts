@@ -73,18 +73,18 @@ const tokenOf = (state: string): Token => ({
 test('a server that comes back without its last transactions is asked before a write beside their token, which is refused as lost', async () => {
   const { server, session, consistency } = createServer('0-1-10');
   const token = tokenOf('0-1-10');
-  assert.equal(await consistency.arrive(session, token), 'ready');
-  assert.equal(consistency.needsArrival(token, false), false, 'what it has in this run is known');
+  assert.equal(await consistency.waitForPosition(session, token), 'ready');
+  assert.equal(consistency.mustWait(token, false), false, 'what it has in this run is known');
   server.run = 2;
   server.state = '0-1-9';
-  assert.equal(consistency.needsArrival(token, false), true);
-  assert.equal(await consistency.arrive(session, token), 'lost');
-  assert.equal(await consistency.arrive(session, tokenOf('0-1-9')), 'ready');
+  assert.equal(consistency.mustWait(token, false), true);
+  assert.equal(await consistency.waitForPosition(session, token), 'lost');
+  assert.equal(await consistency.waitForPosition(session, tokenOf('0-1-9')), 'ready');
 });
 
 test('a server that comes back without its last transactions as a replica has lost them too', async () => {
   const { session, consistency } = createServer('0-1-9', 2, false);
-  assert.equal(await consistency.arrive(session, tokenOf('0-1-10')), 'lost');
+  assert.equal(await consistency.waitForPosition(session, tokenOf('0-1-10')), 'lost');
 });
 
 test('a read beside the token of what its own server has lost is told lost, not behind', async () => {
@@ -121,19 +121,15 @@ test('a replica that was waited for once is not waited for again, unless it was 
   const row = ['0-1-10', '0-1-10', ''];
   consistency.seenOn(session, row, null, false);
   const token = tokenOf('0-1-9');
-  assert.equal(consistency.needsArrival(token, true), true);
-  assert.equal(await consistency.arrive(session, token), 'ready');
+  assert.equal(consistency.mustWait(token, true), true);
+  assert.equal(await consistency.waitForPosition(session, token), 'ready');
   assert.deepEqual(asked, ["SELECT MASTER_GTID_WAIT('0-1-9', 1)"]);
-  assert.equal(consistency.needsArrival(token, true), false);
-  assert.equal(consistency.needsArrival(tokenOf('0-1-8'), true), false);
-  assert.equal(
-    consistency.needsArrival(tokenOf('0-1-10'), true),
-    true,
-    'in its log, not yet shown',
-  );
-  assert.equal(consistency.needsArrival(tokenOf('0-2-8'), true), true, 'of another server');
+  assert.equal(consistency.mustWait(token, true), false);
+  assert.equal(consistency.mustWait(tokenOf('0-1-8'), true), false);
+  assert.equal(consistency.mustWait(tokenOf('0-1-10'), true), true, 'in its log, not yet shown');
+  assert.equal(consistency.mustWait(tokenOf('0-2-8'), true), true, 'of another server');
   server.run = 2;
-  assert.equal(consistency.needsArrival(token, true), true);
+  assert.equal(consistency.mustWait(token, true), true);
 });
 
 const cluster = uuid;
@@ -171,23 +167,19 @@ test('Galera: a reply has a token of the cluster and of its last number', () => 
 
 test('Galera: a read at another node waits for the number, and then for all that the cluster has', async () => {
   const { asked, session, consistency } = createNode([5, 6, 7]);
-  assert.equal(consistency.needsArrival(seenOnNode(7n), true), true);
-  assert.equal(await consistency.arrive(session, seenOnNode(7n)), 'ready');
+  assert.equal(consistency.mustWait(seenOnNode(7n), true), true);
+  assert.equal(await consistency.waitForPosition(session, seenOnNode(7n)), 'ready');
   assert.equal(asked.length, 4);
   assert.match(asked[3] ?? '', /^SET STATEMENT wsrep_sync_wait = 1 FOR SELECT/);
-  assert.equal(
-    consistency.needsArrival(seenOnNode(7n), true),
-    true,
-    'the number alone proves little',
-  );
+  assert.equal(consistency.mustWait(seenOnNode(7n), true), true, 'the number alone proves little');
 });
 
 test('Galera: a node that does not get there is behind, and one of another cluster proves nothing', async () => {
   const late = createNode([6]);
-  assert.equal(await late.consistency.arrive(late.session, seenOnNode(7n)), 'behind');
+  assert.equal(await late.consistency.waitForPosition(late.session, seenOnNode(7n)), 'behind');
   const gone = createNode([7], 1047);
-  assert.equal(await gone.consistency.arrive(gone.session, seenOnNode(7n)), 'behind');
+  assert.equal(await gone.consistency.waitForPosition(gone.session, seenOnNode(7n)), 'behind');
   const other = createNode([9]);
   const foreign = seenOnNode(7n, uuid.replace('3', '4'));
-  assert.equal(await other.consistency.arrive(other.session, foreign), 'unverified');
+  assert.equal(await other.consistency.waitForPosition(other.session, foreign), 'unverified');
 });

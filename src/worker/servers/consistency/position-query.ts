@@ -1,5 +1,5 @@
-// What is asked of a server behind a statement, in the same write: how far its history goes, as an upper bound of what the statement saw.
-// Must not know requests. The ways that do not bound it (gtid_slave_pos, gtid_executed alone, a position asked before) are in docs/consistency.md.
+// Asks a server for its position behind a statement, in the same write: an upper bound of what the statement saw. docs/consistency.md has the
+// ways that do not bound it (gtid_slave_pos, gtid_executed alone, a position asked before).
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import {
   type GtidSets,
@@ -9,26 +9,29 @@ import {
 } from '../../../shared/servers/gtid-sets.ts';
 import { type MariadbEvents, parseEvents, type SeenPosition } from './token.ts';
 
-/** How a kind of server is asked. */
-export type Question = {
+/** How a kind of server is asked for its position. */
+export type PositionQuery = {
   readonly sql: string;
-  /** Null: it does not tell. @param before what the same session was answered last */
-  readonly read: (row: readonly (string | null)[], before: Answer | null) => Answer | null;
+  /** Null: it does not report one. @param before the session's last answer */
+  readonly read: (
+    row: readonly (string | null)[],
+    before: PositionAnswer | null,
+  ) => PositionAnswer | null;
 };
 
-/** What a server said. */
-export type Answer = {
-  /** An upper bound of what was seen; null: there is none. */
+/** What a server answered. */
+export type PositionAnswer = {
+  /** An upper bound of what the statement saw; null: there is none. */
   readonly position: SeenPosition | null;
-  /** The session's own last transaction, where the statement before was one: all that it saw came before it. Null: it was none. */
+  /** The session's own transaction, if the statement was one: all that it saw came before it. Null: it was none. */
   readonly ownWrite: SeenPosition | null;
-  /** Whether the server has all of a position; null: it cannot be told. */
+  /** Whether the server has all of a position; null: it cannot say. */
   readonly has: (position: SeenPosition) => boolean | null;
-  /** The session's last transaction as it was told. */
+  /** The session's last transaction, as the server reports it. */
   readonly lastOwn: string;
 };
 
-const mariadb: Question = {
+const mariadb: PositionQuery = {
   sql: 'SELECT @@global.gtid_binlog_pos, @@global.gtid_binlog_state, @@session.last_gtid',
   read: ([log, state, last], before) => {
     const [events, highest] = [
@@ -38,7 +41,7 @@ const mariadb: Question = {
     if (events === null || highest === null || events.size === 0) return null;
     const lastOwn = last ?? '';
     const isOwn = lastOwn !== '' && lastOwn !== (before?.lastOwn ?? '');
-    // It is after all that it saw in its own domain, and says nothing of others.
+    // The transaction comes after all that it saw in its own domain. It says nothing of other domains.
     const own = isOwn && events.size === 1 ? parseEvents(lastOwn) : null;
     return {
       position: { kind: 'mariadb', events },
@@ -49,7 +52,7 @@ const mariadb: Question = {
   },
 };
 
-/** Of each domain and server the highest number is there: a foreign server's event with the same number proves nothing. */
+/** Compares the highest number of each domain and server: another server's event with the same number proves nothing. */
 function hasEvents(highest: MariadbEvents, events: MariadbEvents): boolean {
   return [...events].every(([domain, { server, number }]) => {
     const own = highest.get(`${domain}-${server}`);
@@ -57,8 +60,8 @@ function hasEvents(highest: MariadbEvents, events: MariadbEvents): boolean {
   });
 }
 
-/** In this order: what is owned is executed a moment later, and would be missed the other way round. */
-const mysql: Question = {
+/** In this order: an owned transaction is executed a moment later, and would be missed in the other order. */
+const mysql: PositionQuery = {
   sql: 'SELECT @@global.gtid_owned, @@global.gtid_executed',
   read: ([ownedText, executedText]) => {
     const [owned, executed] = [parseSets(ownedText ?? ''), parseSets(executedText ?? '')];
@@ -75,7 +78,7 @@ const mysql: Question = {
 
 type MysqlSets = { readonly executed: GtidSets; readonly owned: GtidSets };
 
-/** What is only owned may come to nothing: its lack proves no loss. */
+/** A transaction that was only owned may be rolled back: its absence proves no loss. */
 function hasSets(server: MysqlSets, seen: MysqlSets): boolean | null {
   const all = uniteSets(server.executed, server.owned);
   if (!holdsSets(all, seen.executed)) return false;
@@ -85,18 +88,19 @@ function hasSets(server: MysqlSets, seen: MysqlSets): boolean | null {
 const statusOf = (name: string) => `MAX(IF(VARIABLE_NAME = '${name}', VARIABLE_VALUE, NULL))`;
 
 /**
- * A node of MariaDB. The cluster's UUID and a number that all of its nodes count alike: WSREP_LAST_SEEN_GTID() tells a GTID of MariaDB's here
- * (`0-1-5`, seen on 10.11). A node shows a transaction a moment before it counts it, so a read elsewhere waits for all that the cluster has.
+ * A node of MariaDB. It reports the cluster's UUID and a number that all nodes count alike: WSREP_LAST_SEEN_GTID() would report a GTID of
+ * MariaDB's (`0-1-5`, seen on 10.11). A node shows a transaction a moment before it counts it, so a read elsewhere waits for all that the
+ * cluster has.
  */
-const galeraOfMariadb: Question = {
-  // One look at the status: 0.3 ms; one for each value took twice as long, and SHOW has two rows.
+const galeraOfMariadb: PositionQuery = {
+  // One query of the status takes 0.3 ms. One for each value took twice as long, and SHOW has two rows.
   sql: `SELECT ${statusOf('WSREP_CLUSTER_STATE_UUID')}, ${statusOf('WSREP_LAST_COMMITTED')}
     FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('WSREP_CLUSTER_STATE_UUID', 'WSREP_LAST_COMMITTED')`,
   read: ([cluster, number]) => readGalera(cluster ?? '', number ?? ''),
 };
 
-/** A node of MySQL, as Percona's cluster has them: `uuid:number`. */
-const galeraOfMysql: Question = {
+/** A node of MySQL, as in Percona's cluster: `uuid:number`. */
+const galeraOfMysql: PositionQuery = {
   sql: 'SELECT WSREP_LAST_SEEN_GTID()',
   read: ([text]) => {
     const [cluster = '', number = ''] = (text ?? '').split(':');
@@ -104,7 +108,7 @@ const galeraOfMysql: Question = {
   },
 };
 
-function readGalera(cluster: string, number: string): Answer | null {
+function readGalera(cluster: string, number: string): PositionAnswer | null {
   if (!/^\d+$/.test(number)) return null;
   const committed = BigInt(number);
   return {
@@ -118,8 +122,8 @@ function readGalera(cluster: string, number: string): Answer | null {
   };
 }
 
-/** @param isNode it is a node of a Galera cluster */
-export function questionFor({ flavour }: Connection, isNode: boolean): Question {
+/** @param isNode whether it is a node of a Galera cluster */
+export function queryFor({ flavour }: Connection, isNode: boolean): PositionQuery {
   if (flavour === 'mariadb') return isNode ? galeraOfMariadb : mariadb;
   return isNode ? galeraOfMysql : mysql;
 }

@@ -7,8 +7,8 @@ import {
   readMariadbPosition,
   readMysqlPosition,
 } from '../../../../../src/shared/servers/position.ts';
-import { covers } from '../../../../../src/worker/servers/consistency/coverage.ts';
 import {
+  covers,
   parseEvents,
   type SeenPosition,
 } from '../../../../../src/worker/servers/consistency/token.ts';

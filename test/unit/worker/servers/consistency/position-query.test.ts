@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import type { Connection } from '../../../../../src/shared/mysql/connection.ts';
 import { parseSets } from '../../../../../src/shared/servers/gtid-sets.ts';
 import {
-  type Answer,
-  questionFor,
-} from '../../../../../src/worker/servers/consistency/question.ts';
+  type PositionAnswer,
+  queryFor,
+} from '../../../../../src/worker/servers/consistency/position-query.ts';
 import {
   parseEvents,
   type SeenPosition,
@@ -16,10 +16,10 @@ import {
 const uuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
 
 function questionOf(flavour: 'mariadb' | 'mysql', isNode = false) {
-  return questionFor({ flavour } as Connection, isNode);
+  return queryFor({ flavour } as Connection, isNode);
 }
 
-function answerOf(answer: Answer | null): Answer {
+function answerOf(answer: PositionAnswer | null): PositionAnswer {
   assert.ok(answer !== null);
   return answer;
 }
