@@ -30,7 +30,7 @@ import {
   HeldTransactions,
   type TransactionOwner,
 } from './execution/transactions/held-transactions.ts';
-import { acceptForwarded, type ForwardedConnections } from './http/forwarded-connections.ts';
+import { acceptForwarded, type ForwardedConnections } from './http/forward.ts';
 import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';

@@ -4,12 +4,12 @@
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { Held, HeldTransactions } from '../execution/transactions/held-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
+import { type ForwardEvents, forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
 import { type OutgoingReply, sendFailure } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 import type { RequestRecord } from '../observe/observation.ts';
 import { credentialOf } from '../request/credential.ts';
-import { type ForwardEvents, forwardRequest, type Unanswered } from '../request/forward.ts';
 import {
   commitRunning,
   connectionLost,

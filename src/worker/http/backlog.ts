@@ -1,19 +1,19 @@
-// Closing a listening socket that nobody else has: connections that the kernel holds and nobody has accepted end with it.
-// Must not know what is served.
-import { connect, type Server, type Socket } from 'node:net';
+// Closes a listening socket that no other process has. Connections that the kernel holds and the server has not accepted would end with it.
+import { connect, type Server } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { backlog, limitBacklog } from '../../shared/process/listening-socket.ts';
+import { isConnected } from './node-internals.ts';
 
-/** Under a load that leaves no turn empty it is closed all the same: a stop has an end. */
+/** Under a load in which connections come in each turn of the event loop, the socket is closed after this time: a stop has an end. */
 const boundMs = 1000;
 
 /**
- * Calls `close` when the kernel holds no connection for the server that was not accepted, or after a second. Polling is
- * level-triggered: a turn of the event loop that brings no connection found none.
+ * Calls `close` when the kernel holds no connection for the server that was not accepted, or after a second. Polling is level-triggered:
+ * if a turn of the event loop accepts no connection, there was none.
  */
 export function whenBacklogIsEmpty(server: Server, close: () => void): void {
   const deadline = performance.now() + boundMs;
-  // The first look ends a turn of which nothing is known.
+  // The first check ends a turn of which nothing is known.
   let accepted = 1;
   const count = () => {
     accepted += 1;
@@ -23,20 +23,20 @@ export function whenBacklogIsEmpty(server: Server, close: () => void): void {
     server.off('connection', count).off('drop', count);
     close();
   };
-  const look = () => {
+  const check = () => {
     if (performance.now() > deadline) return end();
     const wasEmpty = accepted === 0;
     accepted = 0;
-    if (wasEmpty) closeBehindGuard(server, end, () => setImmediate(look));
-    else setImmediate(look);
+    if (wasEmpty) closeBehindGuard(server, end, () => setImmediate(check));
+    else setImmediate(check);
   };
-  setImmediate(look);
+  setImmediate(check);
 }
 
 /**
- * Between the kernel's answer and the close others may connect. So a connection of our own is put into the queue, which has
- * room for one while this lasts: the kernel does not answer whoever comes then, who asks again a second later and is
- * refused, or finds a successor. Connecting over loopback is over when connect(2) returns. All in one turn: nobody here accepts.
+ * Clients can connect between the kernel's answer and the close. So a connection of our own is put into the queue, which has room for one
+ * while this lasts. The kernel then does not answer further clients, which ask again a second later, and are refused or find a successor.
+ * Connecting over loopback is over when connect(2) returns. Everything happens in one turn of the event loop, in which nothing is accepted.
  */
 function closeBehindGuard(server: Server, close: () => void, repeat: () => void): void {
   const address = server.address();
@@ -55,17 +55,10 @@ function closeBehindGuard(server: Server, close: () => void, repeat: () => void)
     if (isConnected(guard)) {
       close();
     } else {
-      // Somebody else was first, and is to be accepted.
+      // A client was first, and is to be accepted.
       limitBacklog(server, backlog);
       repeat();
     }
     guard.destroy();
   });
-}
-
-type Bare = { readonly _handle?: { getpeername?(into: object): number } | null };
-
-/** Node itself learns of it in a later turn, in which the server would accept. */
-function isConnected(socket: Socket): boolean {
-  return (socket as unknown as Bare)._handle?.getpeername?.({}) === 0;
 }

@@ -1,7 +1,7 @@
 // The connected clients, each with its current request and the input behind it.
 import type { Socket } from 'node:net';
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Failure } from '../failure/failure.ts';
-import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import { type BufferedInput, Intake, type IntakeEvents, maxHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './reply.ts';

@@ -1,8 +1,8 @@
 // The input of one connection, cut into requests before node's parser gets it: one at a time, with a whole head of strict form and
 // limited length. Input behind a request waits here, and the memory that all connections use for that has a limit.
 
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
-import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import { ByteCollector, type IncomingRequest } from './request.ts';
 import {
   type BodyFrame,

@@ -1,49 +1,47 @@
-// Tries node's internals when a worker starts: a small server of the worker's own kind must say with each of them what it
-// says without. Must not know what the worker serves, nor its log.
+// The test of node's internals when a worker starts: a small server must give the same replies with each of them as without.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type ListenOptions, type NetConnectOpts, connect as openSocket } from 'node:net';
 import {
   allInternals,
   easeSocketCreation,
+  hasByteCounts,
   type NodeInternals,
   noInternals,
-  tellsTakenBytes,
 } from './node-internals.ts';
 import { Peers } from './peers.ts';
-import type { OutgoingReply } from './reply.ts';
 import { HttpServer, type RequestHandler } from './server.ts';
 
-/** What was found. */
+/** The result of the test. */
 export type InternalsVerdict = {
-  /** Those that may be used. */
+  /** Which internals the worker may use. */
   readonly internals: NodeInternals;
-  /** What is done in the documented way instead, in the log's words. */
+  /** What is done in the documented way instead, as the log names it. */
   readonly replaced: readonly string[];
 };
 
-/** In the order in which they are added to each other. */
+/** In the order in which they are tried. */
 const namesInLog: Readonly<Record<keyof NodeInternals, string>> = {
   takenParser: 'taken parser',
   repliesAtOnce: 'replies at once',
   sharedReads: 'shared reads',
 };
 
-/** A conversation takes milliseconds, unless others have the processor: what hangs is not used. */
-const mostMs = 2_000;
-/** More than one read may bring. Its period divides no power of two: what is shifted, doubled or lost shows. */
+/** A conversation takes milliseconds unless the machine is busy. What takes longer than this is not used. */
+const maxMs = 2_000;
+/** More than one read. Its period divides no power of two, so that shifted, doubled or lost bytes show. */
 const uploadBytes = 70_000;
 const periodBytes = 251;
 
 const wholeReply = 'HTTP/1.1 200 OK\r\n';
 
 const timeouts = {
-  headersMs: mostMs,
-  requestMs: mostMs,
-  stallMs: mostMs,
-  sameHostStallMs: mostMs,
-  unseenStallMs: mostMs,
-  beyondLimitMs: mostMs,
-  checkMs: mostMs,
+  headersMs: maxMs,
+  requestMs: maxMs,
+  stallMs: maxMs,
+  sameHostStallMs: maxMs,
+  unseenStallMs: maxMs,
+  beyondLimitMs: maxMs,
+  checkMs: maxMs,
 };
 
 const settings = {
@@ -56,17 +54,16 @@ const settings = {
   tls: null,
 };
 
-/** Where it may listen, whatever else is forbidden: nobody else finds it, and it is closed at once. */
+/** Where the server can listen; the second one works where TCP is forbidden. */
 const places: readonly (() => ListenOptions)[] = [
   () => ({ host: '127.0.0.1', port: 0 }),
-  // A name of Linux's, that is no file.
+  // A name in Linux's abstract namespace, which is not a file.
   () => ({ path: `\0dbhttpd-${randomUUID()}` }),
 ];
 
 /**
- * Tries all of them, and eases the creation of sockets. Nothing else may run meanwhile: what is thrown is taken for the
- * internals'. Where they are as they are known it takes 25 ms of CPU, less once its code is warm (Node 20.20, a busy
- * machine); where they hang, `mostMs` for each. Never rejects.
+ * Tests all internals, and calls `easeSocketCreation`. Nothing else may run meanwhile, because any exception counts against the internals.
+ * It takes 25 ms of CPU, or less once its code is warm (Node 20.20, a busy machine), and up to `maxMs` for each that hangs. Never rejects.
  */
 export async function checkNodeInternals(): Promise<InternalsVerdict> {
   const replaced: string[] = [];
@@ -79,57 +76,54 @@ export async function checkNodeInternals(): Promise<InternalsVerdict> {
   for (const place of places) {
     const plain = await converse(noInternals, place(), upload);
     if (plain === null) continue;
-    let found: Found = { internals: noInternals, told: plain };
+    let found = { internals: noInternals, conversation: plain };
     const add = async (more: Partial<NodeInternals>): Promise<boolean> => {
       const internals = { ...found.internals, ...more };
-      const told = await converse(internals, place(), upload);
-      if (told?.text !== plain.text) return false;
-      found = { internals, told };
+      const conversation = await converse(internals, place(), upload);
+      if (conversation?.text !== plain.text) return false;
+      found = { internals, conversation };
       return true;
     };
-    // What failed is tried once more, one after the other: a moment's trouble of the machine switches nothing off.
+    // If they fail together, each is tried by itself. So a moment's trouble of the machine switches nothing off.
     if (!(await add(allInternals))) {
       for (const [name, words] of Object.entries(namesInLog)) {
         if (!(await add({ [name]: true }))) replaced.push(words);
       }
     }
-    if (!found.told.tellsTakenBytes) replaced.push('bytes taken');
+    if (!found.conversation.hasByteCounts) replaced.push('bytes taken');
     return { internals: found.internals, replaced };
   }
   replaced.push(...Object.keys(allInternals).map((name) => `${name} (not tried)`));
   return { internals: noInternals, replaced };
 }
 
-/** What a client was told; its Date apart. */
-type Told = { readonly text: string; readonly tellsTakenBytes: boolean };
+/** All that a client received, without Date. */
+type Conversation = { readonly text: string; readonly hasByteCounts: boolean };
 
-/** What is used so far, and what was told by it. */
-type Found = { readonly internals: NodeInternals; readonly told: Told };
-
-/** A server answers one client with these internals; null: it did not end well, or not in time. */
+/** Lets a server with these internals answer one client; null: it failed, or took too long. */
 async function converse(
   internals: NodeInternals,
   place: ListenOptions,
   upload: Buffer,
-): Promise<Told | null> {
-  let tells = false;
+): Promise<Conversation | null> {
+  let isCounted = false;
   const http = new HttpServer(
     settings,
-    (request, response, isBeyondLimit) => {
-      tells = tellsTakenBytes(request.socket);
-      return echo(request, response, isBeyondLimit);
+    (request, reply, isBeyondLimit) => {
+      isCounted = hasByteCounts(request.socket);
+      return echo(request, reply, isBeyondLimit);
     },
     internals,
   );
   const { server } = http;
   let timer: NodeJS.Timeout | undefined;
-  const given = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, mostMs, null);
+  const failed = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, maxMs, null);
     process.setUncaughtExceptionCaptureCallback(() => resolve(null));
     server.once('error', () => resolve(null));
   });
-  const said = new Promise<string>((resolve) => {
-    // Exclusive: a worker would else ask the supervisor for the address.
+  const received = new Promise<string>((resolve) => {
+    // Exclusive: otherwise a worker asks the supervisor for the address.
     server.listen({ ...place, exclusive: true }, () => {
       const address = server.address();
       const target: NetConnectOpts =
@@ -139,17 +133,17 @@ async function converse(
       ask(target, requests(upload), resolve);
     });
   });
-  const text = await Promise.race([said, given]).catch(() => null);
+  const text = await Promise.race([received, failed]).catch(() => null);
   clearTimeout(timer);
   process.setUncaughtExceptionCaptureCallback(null);
   http.destroyConnections();
   server.close();
   return text === null || text.split(wholeReply).length !== 5
     ? null
-    : { text, tellsTakenBytes: tells };
+    : { text, hasByteCounts: isCounted };
 }
 
-/** Pipelined: a request without a body, one with a body longer than a read, one in chunks, and one that is the last. */
+/** Pipelined requests: without a body, with a body longer than one read, in chunks, and the last one. */
 function requests(upload: Buffer): Buffer {
   const head = (line: string, more: string) => `${line} HTTP/1.1\r\nHost: check\r\n${more}\r\n`;
   return Buffer.concat([
@@ -162,8 +156,8 @@ function requests(upload: Buffer): Buffer {
   ]);
 }
 
-/** Sends the bytes, and tells all that comes back when the connection has gone. */
-function ask(target: NetConnectOpts, bytes: Buffer, told: (text: string) => void): void {
+/** Sends the bytes, and calls `done` with all that was received when the connection is closed. */
+function ask(target: NetConnectOpts, bytes: Buffer, done: (text: string) => void): void {
   const client = openSocket(target);
   let text = '';
   client.setEncoding('latin1');
@@ -171,19 +165,19 @@ function ask(target: NetConnectOpts, bytes: Buffer, told: (text: string) => void
     text += piece;
   });
   client.on('error', () => {});
-  client.on('close', () => told(text.replace(/\r\nDate: [^\r]*/g, '')));
+  client.on('close', () => done(text.replace(/\r\nDate: [^\r]*/g, '')));
   client.write(bytes);
 }
 
-/** Answers with the request's own body behind its URL. */
-const echo: RequestHandler = (request, response: OutgoingReply) => {
+/** Answers with the URL and the body of the request. */
+const echo: RequestHandler = (request, reply) => {
   let body = `${request.url} `;
   request.on('data', (piece: Buffer) => {
     body += piece.toString('latin1');
   });
   request.on('end', () => {
-    response.addHeaders(['X-Added', 'yes']);
-    response.sendWhole(200, `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n`, body);
+    reply.addHeaders(['X-Added', 'yes']);
+    reply.sendWhole(200, `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n`, body);
   });
   return { requestId: 'none', closed: () => {} };
 };

@@ -2,7 +2,7 @@
 // Pure but for its memory. Time comes from outside, in ms of any clock that does not jump.
 
 import { performance } from 'node:perf_hooks';
-import { type Indexed, IndexedSet } from '../indexed-set.ts';
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Acknowledged, Peer, Peers } from './peers.ts';
 import { type OutgoingReply, resetConnection } from './reply.ts';
 

@@ -3,6 +3,7 @@
 
 import { performance } from 'node:perf_hooks';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
+import type { RequestOrigin } from '../http/forward.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 import type { Trace } from './trace-context.ts';
@@ -122,16 +123,6 @@ export const endpoints = [
 
 export type Endpoint = (typeof endpoints)[number];
 
-/** What a worker says of a request that it passes on to another one. */
-export type Origin = {
-  /** Empty for a unix socket. */
-  readonly client: string;
-  /** Of HTTP, as its client speaks it. */
-  readonly httpVersion: string;
-  /** Since its head came. */
-  readonly ageMs: number;
-};
-
 /** What is known of a request from its head. */
 export type RecordedHead = {
   readonly requestId: string;
@@ -140,7 +131,7 @@ export type RecordedHead = {
   /** Null: it is part of none. */
   readonly trace: Trace | null;
   /** Null: it is of one of our own clients. */
-  readonly origin: Origin | null;
+  readonly origin: RequestOrigin | null;
 };
 
 /** A request under way. */
@@ -191,7 +182,7 @@ export class RequestRecord {
   }
 
   /** As the worker is told that it is passed on to. */
-  describeOrigin(): Origin {
+  describeOrigin(): RequestOrigin {
     const { httpVersion, startedAt } = this;
     return { client: this.address ?? '', httpVersion, ageMs: performance.now() - startedAt };
   }

@@ -1,11 +1,12 @@
 // The exchanges of a worker that are not over: told to people, and ended by them.
 // Must not know who asks.
+
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import {
   type LiveRequest,
   type LiveRequests,
   mostToldRequests,
 } from '../../shared/observe/stats.ts';
-import { type Indexed, IndexedSet } from '../indexed-set.ts';
 
 /** An exchange, as far as it is told. */
 export interface LiveExchange extends Indexed {

@@ -3,6 +3,7 @@
 
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, type RenderFailure, refusal } from '../failure/failure.ts';
+import { readOrigin } from '../http/forward.ts';
 import { endWithFault, type OutgoingReply, sendFailure } from '../http/reply.ts';
 import {
   announcesBody,
@@ -27,7 +28,6 @@ import {
   type Guard,
   type TokenGuard,
 } from './guard.ts';
-import { readOrigin } from './origin.ts';
 
 /** Answers a request whose method is one of its route's. The record's id is to be repeated in the reply. */
 export type Handler = (

@@ -1,8 +1,8 @@
 // The servers of a section that has several: which of them statements run on now, and who is told when that changes.
 import type { Config } from '../../shared/config/config.ts';
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
-import { type Indexed, IndexedSet } from '../indexed-set.ts';
 import { covers, type Token } from './consistency/token.ts';
 import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';

@@ -1,9 +1,9 @@
 // The worker's sessions on one server, and the bounded queue in front of them.
 import { performance } from 'node:perf_hooks';
+import { IndexedSet } from '../../../shared/indexed-set.ts';
 import { ping, quit } from '../../../shared/mysql/commands.ts';
 import type { ConnectFailure } from '../../../shared/mysql/connect-failure.ts';
 import type { Log } from '../../../shared/process/log.ts';
-import { IndexedSet } from '../../indexed-set.ts';
 import { Backlog } from './drain-rate.ts';
 import { Admission, LateCheck, Queue, type Waiter, type WaitLimit } from './queue.ts';
 import { describeLoss, type Reachability } from './reachability.ts';

@@ -1,5 +1,7 @@
 // A connection's session: brought to the gateway's state, and reset to it after use. Its bounds: how long a command may be, and how long
 // the server keeps an idle transaction.
+
+import type { Indexed } from '../../../shared/indexed-set.ts';
 import { commandBytes, commandCodes } from '../../../shared/mysql/command-packets.ts';
 import {
   fetchRows,
@@ -14,7 +16,6 @@ import type { ServerError } from '../../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultSink } from '../../../shared/mysql/query.ts';
 import { queryHeadBytes } from '../../../shared/mysql/query-attributes.ts';
 import { ServerFault } from '../../../shared/mysql/server-fault.ts';
-import type { Indexed } from '../../indexed-set.ts';
 import { prepare } from './connecting.ts';
 
 /**

@@ -6,10 +6,10 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import {
   allInternals,
+  hasByteCounts,
   type OnRead,
   ReadBuffer,
   takenBytes,
-  tellsTakenBytes,
 } from '../../../../src/worker/http/node-internals.ts';
 import { checkNodeInternals } from '../../../../src/worker/http/node-internals-check.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -57,7 +57,7 @@ for (const isKnown of [true, false]) {
       const { _handle } = accepted as unknown as { _handle: object };
       Object.defineProperty(_handle, 'writeQueueSize', { value: undefined });
     });
-    assert.equal(tellsTakenBytes(socket), isKnown);
+    assert.equal(hasByteCounts(socket), isKnown);
     const [piece, pieces] = [Buffer.alloc(256 * 1024), 128];
     for (let n = 0; n < pieces; n += 1) socket.write(piece);
     await new Promise((resolve) => setImmediate(resolve));

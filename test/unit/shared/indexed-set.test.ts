@@ -2,7 +2,7 @@
 // Must not know who is in it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Indexed, IndexedSet } from '../../../src/worker/indexed-set.ts';
+import { type Indexed, IndexedSet } from '../../../src/shared/indexed-set.ts';
 import { fc } from '../../support/property.ts';
 
 test('holds whoever came and did not go, like a set', () => {
