@@ -6,7 +6,6 @@ import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';
 import { asciiJson } from './encode/json.ts';
 import type { RowModule } from './encode/row-module.ts';
-import { createTokens, noTokens } from './endpoints/consistency.ts';
 import type { Served } from './endpoints/served-sections.ts';
 import { StalledReaders } from './http/slow-readers.ts';
 import {
@@ -18,15 +17,14 @@ import {
 } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
+import { createTokens } from './request/consistency-tokens.ts';
 import type { ExchangeContext } from './request/exchange.ts';
-import type { LongWork } from './request/long-work.ts';
 import type { Section } from './section.ts';
 import type { Server } from './servers/server.ts';
 
 /** What all sections of a worker share. */
 export type SharedBySections = Pick<ExchangeContext, 'live' | 'peers' | 'buffers' | 'holdBytes'> & {
   readonly rowModule: RowModule | null;
-  readonly longWork: LongWork;
   readonly slowQueryMs: number;
   readonly observe: Observe;
   readonly log: Log;
@@ -42,15 +40,14 @@ export class ServedSection implements Served {
   #closing: Promise<void> | null = null;
 
   constructor(section: Section, shared: SharedBySections) {
-    const { live, peers, buffers, holdBytes, rowModule, longWork, slowQueryMs, observe, log } =
-      shared;
+    const { live, peers, buffers, holdBytes, rowModule, slowQueryMs, observe, log } = shared;
     const metrics = new SectionMetrics(section.config.section, slowQueryMs);
     const onGivenUp = (count: number) => {
       metrics.readersGivenUp += count;
     };
     const { sessionKey } = section.config;
     const key = sessionKey === null ? null : Buffer.from(sessionKey, 'base64');
-    const tokens = section.servers === null ? noTokens : createTokens(key);
+    const tokens = section.servers === null ? null : createTokens(key);
     this.config = section.config;
     this.section = section;
     this.#metrics = metrics;
@@ -65,14 +62,12 @@ export class ServedSection implements Served {
       },
       executor: section.executor,
       tokens,
-      seenHeaders: section.servers === null ? null : tokens.headers,
       catalogue: () => section.leading.catalogue,
       live,
       peers,
       section: section.config.section,
       buffers,
       rowModule,
-      longWork,
       sectionJson: asciiJson(section.config.section),
       holdBytes,
       retryAfterSeconds: () => section.leading.retryAfterSeconds,

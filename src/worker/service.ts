@@ -16,11 +16,14 @@ import { removeWorkerSocket, workerSocketPath } from '../shared/process/socket-p
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
 import { BufferPool } from './encode/writer.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
-import type { HeldRequests } from './endpoints/held-requests.ts';
-import { createDriverEndpoints, type DriverHandlers } from './endpoints/planetscale/endpoint.ts';
+import { createDriverHandlers, type DriverHandlers } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
-import { createDriverTransactions } from './endpoints/planetscale/transactions.ts';
 import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
+import {
+  createSqlHandler,
+  type EndpointContext,
+  type SqlEndpoint,
+} from './endpoints/sql-endpoint.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
@@ -157,7 +160,6 @@ export function createService({
   const shared = {
     live,
     peers,
-    longWork: new LongWork(),
     buffers: new BufferPool(),
     rowModule,
     holdBytes: config.bufferBytes,
@@ -180,25 +182,24 @@ export function createService({
   const [first, ...others] = sections;
   const served: readonly [ServedSection, ...ServedSection[]] = [serve(first), ...others.map(serve)];
   for (const { section } of served) section.start();
-  const db = createDbEndpoint(served);
   const transactions = new HeldTransactions(owner, keepCommits(supervisor));
   const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
   const held = { transactions, socketOf, peers };
-  const query = createQueryEndpoint(served, held);
-  const batch = createBatchEndpoint(served);
-  const drivers = createDrivers(served[0], held);
+  const endpoints = { config, observe, longWork: new LongWork(), held };
+  const handlerOf = (endpoint: SqlEndpoint) => createSqlHandler(endpoints, endpoint);
+  const drivers = createDrivers(endpoints, served[0]);
   const askReady = async () => (draining ? stopping : await askSections(served));
   const tokenGuard = createTokenGuard(config.tokens);
   const nextRequestId = createRequestIds();
   const handle = createRouter(
     config,
     createRoutes(rulesOf[config.compat], {
-      db,
-      query,
-      batch,
-      begin: createBegin(served, held),
-      commit: createEnd(served, held, 'commit'),
-      rollback: createEnd(served, held, 'rollback'),
+      db: handlerOf(createDbEndpoint(served)),
+      query: handlerOf(createQueryEndpoint(served, transactions)),
+      batch: handlerOf(createBatchEndpoint(served)),
+      begin: handlerOf(createBegin(served, transactions)),
+      commit: handlerOf(createEnd(served, transactions, 'commit')),
+      rollback: handlerOf(createEnd(served, transactions, 'rollback')),
       drivers: drivers === null ? null : drivers.handlers,
       askReady,
       supervisor,
@@ -355,11 +356,12 @@ function countConnections(sections: readonly Config[]): number {
 type Drivers = { readonly handlers: DriverHandlers; readonly sessions: DriverSessions };
 
 /** Null: they are switched off. */
-function createDrivers(served: ServedSection, held: HeldRequests): Drivers | null {
+function createDrivers(context: EndpointContext, served: ServedSection): Drivers | null {
   const { config } = served;
   if (config.drivers === 'off') return null;
   const sessions = new DriverSessions(driverSecret(config, config.tokens));
-  const handlers = createDriverEndpoints(served, sessions, createDriverTransactions(held));
+  const { transactions } = context.held;
+  const handlers = createDriverHandlers(context, served, sessions, transactions);
   return { handlers, sessions };
 }
 

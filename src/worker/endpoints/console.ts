@@ -1,7 +1,8 @@
 // /console: the page and its files, from memory.
 // Must not know what they do in the browser: they ask /v1 as any client does.
+
+import { sendText } from '../http/reply.ts';
 import type { Handler } from '../request/router.ts';
-import { sendText } from './send-text.ts';
 
 /** The page's files by name; `index.html` is the page. */
 export type ConsoleFiles = ReadonlyMap<string, string>;

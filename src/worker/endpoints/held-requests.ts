@@ -1,43 +1,21 @@
-// Requests that name a transaction: answered here, passed on to the worker that has it, or told that it is over.
-// Must not know what such a request wants beside that.
-
+// Requests that name a transaction: where it is, how a request is passed on to the worker that has it, and what a lost one is answered.
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
-import type { Held, HeldTransactions } from '../execution/transactions/held-transactions.ts';
+import type { Found, HeldTransactions } from '../execution/transactions/held-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
-import { type ForwardEvents, forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
-import { type OutgoingReply, sendFailure } from '../http/reply.ts';
-import type { IncomingRequest } from '../http/request.ts';
-import type { RequestRecord } from '../observe/observation.ts';
 import { credentialOf } from '../request/credential.ts';
+import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import {
   commitRunning,
   connectionLost,
   deadlineElsewhere,
   transactionEnded,
 } from '../request/run-failure.ts';
-
-/** A request of which the body has been read. */
-export type ReadRequest = {
-  readonly request: IncomingRequest;
-  readonly response: OutgoingReply;
-  readonly record: RequestRecord;
-  readonly body: Buffer;
-  /** Its deadline. */
-  readonly timeoutMs: number;
-};
+import type { Call, Decision } from './sql-endpoint.ts';
 
 /** A worker that stops a statement may take a second to undo it: it answers by then, unless it hangs. */
 const answerMarginMs = 2000;
-
-/** What is done with a request, once it is known where its transaction is. */
-export type HeldAnswers = {
-  readonly held: (held: Held, section: string) => void;
-  /** Whether the request is a COMMIT or a ROLLBACK. */
-  readonly asksForEnd: boolean;
-  /** The transaction is over; `wasSent`: a worker that went meanwhile may have had the request. */
-  readonly over: (ending: Ending, wasSent: boolean) => void;
-};
 
 /** What endpoints need to find transactions. */
 export type HeldRequests = {
@@ -47,38 +25,55 @@ export type HeldRequests = {
   readonly peers: Peers;
 };
 
-/**
- * Finds a request's transaction.
- * @param sections those that it may be of
- */
-export function findTransaction(
-  { transactions, socketOf, peers }: HeldRequests,
-  token: string,
-  sections: readonly string[],
-  read: ReadRequest,
-  answers: HeldAnswers,
-): void {
-  const credential = credentialOf(read.request.headers);
+/** The worker that has a request's transaction answers the request. */
+export type PassOn = {
+  readonly ok: true;
+  readonly kind: 'pass on';
+  readonly name: Extract<Found, { kind: 'elsewhere' }>['name'];
+  readonly timeoutMs: number;
+  /** Whether the request is a COMMIT or a ROLLBACK. */
+  readonly asksForEnd: boolean;
+  readonly over: WhenOver;
+};
+
+/** Decides what is done if the transaction is over. @param wasSent a worker that has ended meanwhile may have had the request */
+export type WhenOver = (ending: Ending, wasSent: boolean) => Decision;
+
+type Held = Extract<Found, { kind: 'held' }>['held'];
+
+/** A request for a transaction. */
+export type HeldRequest = {
+  readonly token: string;
+  /** The sections that it may be of. */
+  readonly sections: readonly string[];
+  readonly headers: IncomingHttpHeaders;
+  readonly timeoutMs: number;
+  readonly asksForEnd: boolean;
+  readonly over: WhenOver;
+};
+
+/** A transaction that this worker has, and its section; or what is done with a request for another one. */
+export type FoundHere =
+  | { readonly isHere: true; readonly held: Held; readonly section: string }
+  | { readonly isHere: false; readonly decision: Decision };
+
+/** Finds a request's transaction. */
+export function findTransaction(transactions: HeldTransactions, request: HeldRequest): FoundHere {
+  const { token, sections, headers, timeoutMs, asksForEnd, over } = request;
+  const credential = credentialOf(headers);
   let ending: Ending = 'over';
   for (const section of sections) {
     const found = transactions.find(token, { section, credential });
     switch (found.kind) {
       case 'held':
-        answers.held(found.held, section);
-        return;
-      case 'elsewhere':
-        passOn(socketOf(found.name.pid), peers, read, (why) => {
-          void transactions.endingOf(found.name).then((known) => {
-            if (read.response.destroyed) return;
-            // A COMMIT that was sent is noted before: without that note the transaction is there, and nothing of it is committed.
-            const mayBeEnding = answers.asksForEnd && known !== 'over';
-            if (why !== 'not reached') answers.over(known, why === 'lost');
-            else if (!mayBeEnding) refuseHeld(read, ownerIsBusy);
-            else if (known === 'unknown') refuseHeld(read, commitRunning);
-            else answers.over(known, false);
-          });
-        });
-        return;
+        return { isHere: true, held: found.held, section };
+      case 'elsewhere': {
+        const { name } = found;
+        return {
+          isHere: false,
+          decision: { ok: true, kind: 'pass on', name, timeoutMs, asksForEnd, over },
+        };
+      }
       case 'over':
         if (found.ending !== 'over') ending = found.ending;
         break;
@@ -86,36 +81,47 @@ export function findTransaction(
         found satisfies never;
     }
   }
-  answers.over(ending, false);
+  return { isHere: false, decision: over(ending, false) };
 }
 
-/** What was passed on already is not passed on again: the worker that had the transaction is gone. */
-function passOn(
-  path: string,
-  peers: Peers,
-  read: ReadRequest,
-  onUnanswered: (why: Exclude<Unanswered, 'late'>) => void,
+/** Passes a request on. @param carryOut what is done if the other worker does not answer */
+export function passOn(
+  { transactions, socketOf, peers }: HeldRequests,
+  { name, timeoutMs, asksForEnd, over }: PassOn,
+  call: Call,
+  carryOut: (decision: Decision) => void,
 ): void {
-  const { request, response, record, body } = read;
-  const { requestId } = record;
+  const { request, response, record, body } = call;
+  const unanswered = (why: Exclude<Unanswered, 'late'>) => {
+    void transactions.endingOf(name).then((known) => {
+      if (response.destroyed) return;
+      // A COMMIT that was sent is noted before: without that note the transaction is there, and nothing of it is committed.
+      const mayBeEnding = asksForEnd && known !== 'over';
+      if (why !== 'not reached') carryOut(over(known, why === 'lost'));
+      else if (!mayBeEnding) carryOut({ ok: false, failure: ownerIsBusy });
+      else if (known === 'unknown') carryOut({ ok: false, failure: commitRunning });
+      else carryOut(over(known, false));
+    });
+  };
   if (response.isForwarded) {
-    onUnanswered('gone');
+    // It is not passed on again: the worker that had the transaction is gone.
+    unanswered('gone');
     return;
   }
-  const timeoutMs = read.timeoutMs + answerMarginMs;
+  const { requestId } = record;
   const origin = record.describeOrigin();
-  const events: ForwardEvents = {
+  const forwarded = { request, body, requestId, origin, timeoutMs: timeoutMs + answerMarginMs };
+  const events = {
     taken: () => {
       record.isToldElsewhere = true;
     },
-    unanswered: (why) => {
+    unanswered: (why: Unanswered) => {
       record.isToldElsewhere = false;
-      if (why === 'late') refuseHeld(read, deadlineElsewhere);
-      else onUnanswered(why);
+      if (why === 'late') carryOut({ ok: false, failure: deadlineElsewhere });
+      else unanswered(why);
     },
   };
-  const forwarded = { request, body, requestId, origin, timeoutMs };
-  forwardRequest(path, forwarded, response, events, peers);
+  forwardRequest(socketOf(name.pid), forwarded, response, events, peers);
 }
 
 /** Its transaction may be there. */
@@ -143,11 +149,3 @@ const undoneOutcomes = {
   partial: 'partial',
   unproven: 'unknown',
 } as const satisfies Readonly<Partial<Record<Ending, Outcome>>>;
-
-/** Answers a request for which there is nothing to run. */
-export function refuseHeld(
-  { response, record }: Pick<ReadRequest, 'response' | 'record'>,
-  failure: Failure,
-): void {
-  sendFailure(response, failure, record.requestId);
-}

@@ -12,11 +12,7 @@ import { noEffects } from '../execution/statement-effects.ts';
 import { type Known, TableEffects } from '../execution/table-effects.ts';
 import type { Home } from '../execution/transactions/held-transactions.ts';
 import type { AnalysedStatement, Statement } from '../execution/work.ts';
-import { type Failure, refusal } from '../failure/failure.ts';
-import type { LongWork } from '../request/long-work.ts';
-import type { Tokens } from './consistency.ts';
-import { type Asker, workThen } from './long-requests.ts';
-import type { Served } from './served-sections.ts';
+import { type Failure, type Refused, refusal, refuse } from '../failure/failure.ts';
 
 /** What of a section's settings decides about statements. */
 export type StatementSettings = Pick<
@@ -30,9 +26,6 @@ export type SqlContext = {
   readonly rowModule: RowModule | null;
   /** The section's name as JSON in ASCII, as it stands in replies. */
   readonly sectionJson: string;
-  readonly tokens: Tokens;
-  /** Works on long requests, a piece at a time. */
-  readonly longWork: LongWork;
   /** How long a statement may become by its parameters. */
   readonly mostStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */
@@ -61,9 +54,7 @@ export type RunWish = {
 };
 
 /** A statement to run, or why nothing is run. */
-export type Decided =
-  | { readonly ok: true; readonly statement: AnalysedStatement }
-  | { readonly ok: false; readonly failure: Failure };
+export type Decided = { readonly ok: true; readonly statement: AnalysedStatement } | Refused;
 
 /** What is run where a request has no SQL, and only asks the server. */
 export const nothingToRun: Statement = {
@@ -137,7 +128,7 @@ export function* decideInPieces(
   return decideAnalysed(config, wish, analysis, catalogue);
 }
 
-function refused(failure: Failure): Decided {
+function refused(failure: Failure): Refused {
   return { ok: false, failure };
 }
 
@@ -198,21 +189,12 @@ export function decideAnalysed(
   };
 }
 
-/** Decides what is run, at once or, for a long request, in pieces, and hands it on. */
-export function decideThen(
-  { config, context }: Served,
-  wish: StatementWish,
-  isLong: boolean,
-  asker: Asker,
-  use: (decided: Decided) => void,
-): void {
-  const mostBytes = context.mostStatementBytes();
-  const catalogue = context.catalogue();
-  if (isLong) workThen(context, asker, decideInPieces(config, wish, mostBytes, catalogue), use);
-  else use(decideStatement(config, wish, mostBytes, catalogue));
-}
-
 function severalStatements(offset: number): Failure {
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
+}
+
+/** A statement that may not run in a transaction which its client holds. */
+export function notInTransaction(reason: string): Refused {
+  return refuse('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
 }

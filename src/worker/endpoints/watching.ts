@@ -6,10 +6,9 @@ import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import { jsonType } from '../encode/head.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
-import { type OutgoingReply, sendFailure } from '../http/reply.ts';
+import { type OutgoingReply, sendFailure, sendText } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 import type { Handler } from '../request/router.ts';
-import { sendText } from './send-text.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 

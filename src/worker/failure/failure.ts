@@ -66,6 +66,14 @@ export function refusal(code: FailureCode, message: string): Failure {
   return { status: failures[code].status, code, message, outcome: 'not_executed' };
 }
 
+/** The result of a step that ends its request: there is nothing to run. */
+export type Refused = { readonly ok: false; readonly failure: Failure };
+
+/** The same, of a request that was refused before any SQL. */
+export function refuse(code: FailureCode, message: string): Refused {
+  return { ok: false, failure: refusal(code, message) };
+}
+
 /** A failure of statements that the database may have received. @param reason the first sentences of its message */
 export function failureOnceSent(code: FailureCode, reason: string, outcome: Outcome): Failure {
   const facts: { readonly status: number; readonly sentStatus?: number } = failures[code];

@@ -147,6 +147,21 @@ export function sendFailure(
   endReply(response, body);
 }
 
+/** Answers with a text. Nothing may have been sent before, except headers that were set. */
+export function sendText(
+  response: OutgoingReply,
+  text: string,
+  contentType = 'text/plain; charset=utf-8',
+  status = 200,
+): void {
+  response.setHeader('Content-Type', contentType);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  response.writeHead(status);
+  response.end(text);
+}
+
 /** Ends a reply after an exception: with INTERNAL if nothing has left yet, otherwise by a reset. */
 export function endWithFault(response: OutgoingReply, requestId: string, outcome: Outcome): void {
   if (response.destroyed || response.writableEnded) return;

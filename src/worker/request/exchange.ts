@@ -1,6 +1,7 @@
 // One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
 // Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
+import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
 import type { LivePhase, LiveRequest } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
@@ -28,6 +29,7 @@ import { type ReaderEvents, SlowReader, type StalledReaders } from '../http/slow
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
 import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
+import { noToken, type Tokens } from './consistency-tokens.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
 import { faultedOutcome, runFailure, tokenLost } from './run-failure.ts';
 
@@ -49,21 +51,61 @@ export type ExchangeContext = {
   /** The section's name. */
   readonly section: string;
   readonly observe: Observe;
-  /** Where the section has several servers: how what was seen is told. Null: it is not. */
-  readonly seenHeaders: SeenHeaders | null;
+  /** Null: the section has one server, which shows what it showed. */
+  readonly tokens: Tokens | null;
 };
 
-/** What one exchange is asked to do. */
-export type ExchangeRequest = {
+/** A request to run statements: which, on what section, and in what format the results are the reply. */
+export type RunDecision = {
+  readonly ok: true;
+  readonly kind: 'run';
+  readonly section: {
+    readonly config: Pick<Config, 'statementTimeoutMs'>;
+    readonly context: ExchangeContext;
+  };
   readonly work: Work;
-  readonly timeoutMs: number;
-  readonly record: RequestRecord;
+  /** As the request asks for; null: it does not. */
+  readonly timeoutMs: number | null;
   readonly format: FormatChoice;
-  /** What the client has seen before, by its token; null: it has none. */
-  readonly after: Token | null;
   /** Whether the reply may be compressed. */
   readonly mayCompress?: boolean;
+  /** Whether a token in its headers says nothing. */
+  readonly ignoresToken?: boolean;
 };
+
+type ExchangeRequest = Pick<RunDecision, 'work' | 'format' | 'mayCompress'> & {
+  readonly timeoutMs: number;
+  readonly record: RequestRecord;
+  /** What the client has seen before, by its token; null: it has none. */
+  readonly after: Token | null;
+};
+
+/** The deadline of a request: the section's limit, unless the request asks for less. In ms. */
+export function timeoutOf(
+  { statementTimeoutMs }: Pick<Config, 'statementTimeoutMs'>,
+  asked: number | null,
+): number {
+  return Math.min(asked ?? statementTimeoutMs, statementTimeoutMs);
+}
+
+/** Runs a request's statements and answers it. */
+export function startExchange(
+  run: RunDecision,
+  response: OutgoingReply,
+  record: RequestRecord,
+): void {
+  const { section, work, format, mayCompress = false, ignoresToken = false } = run;
+  const { config, context } = section;
+  const tokens = ignoresToken ? null : context.tokens;
+  const decoded = tokens === null ? noToken : tokens.decode(response.req.headers);
+  if (!decoded.ok) {
+    sendFailure(response, decoded.failure, record.requestId);
+    return;
+  }
+  const timeoutMs = timeoutOf(config, run.timeoutMs);
+  const request = { work, timeoutMs, record, format, mayCompress, after: decoded.token };
+  new Exchange(context, request, response).start();
+}
 
 /** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
 export class Exchange
@@ -103,7 +145,7 @@ export class Exchange
     const transport = mayCompress ? new GzipTransport(plain, response, this) : plain;
     // What a batch has done is not known before its end.
     const holdBytes = work.kind === 'batch' ? Number.POSITIVE_INFINITY : context.holdBytes;
-    const onFull = context.seenHeaders === null ? null : () => this.#replyIsFull();
+    const onFull = context.tokens === null ? null : () => this.#replyIsFull();
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(work, request.after, this, this.#times);
@@ -281,10 +323,10 @@ export class Exchange
 
   /** Once, and before the head leaves. */
   #tellSeen(): void {
-    const { seenHeaders } = this.#context;
-    if (seenHeaders === null || this.#isSeenTold || this.#response.headersSent) return;
+    const { tokens } = this.#context;
+    if (tokens === null || this.#isSeenTold || this.#response.headersSent) return;
     this.#isSeenTold = true;
-    this.#response.addHeaders(seenHeaders(this.#seen, this.#request.after));
+    this.#response.addHeaders(tokens.headers(this.#seen, this.#request.after));
   }
 
   runEnded(end: RunEnd): void {
@@ -424,9 +466,6 @@ export class Exchange
     this.#request.record.statementsEnded(summary);
   }
 }
-
-/** Tells what was seen, and what had been before, as headers. */
-export type SeenHeaders = (seen: TokenResult | null, after: Token | null) => readonly string[];
 
 const wasExecuted = 'The statement was executed all the same.';
 

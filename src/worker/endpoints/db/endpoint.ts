@@ -1,27 +1,21 @@
-// /db: decodes a request, has it decided how it is to be run, and starts its exchange.
-// Must not know sockets, nor how statements reach MySQL.
+// /db: decodes a request, and decides what is run for it and how its reply is written.
 
 import type { Config } from '../../../shared/config/config.ts';
-import { longFrom } from '../../../shared/pieces.ts';
+import type { Pieces } from '../../../shared/pieces.ts';
 import {
   chooseDbFormat,
   createDbHeads,
   type DbExtras,
   type DbReplyOptions,
 } from '../../encode/formats/db.ts';
-import { jsonType, typedHeaders } from '../../encode/head.ts';
-import type { Statement } from '../../execution/work.ts';
 import { refusal } from '../../failure/failure.ts';
-import { type OutgoingReply, sendFailure } from '../../http/reply.ts';
-import { announcesBody } from '../../http/request.ts';
-import type { RequestRecord } from '../../observe/observation.ts';
+import type { IncomingRequest } from '../../http/request.ts';
+import { announcesBody, type RequestHead } from '../../http/request.ts';
 import { rulesOf } from '../../request/compat.ts';
-import { Exchange } from '../../request/exchange.ts';
-import type { Handler } from '../../request/router.ts';
-import { readAnyBody, readJsonBody } from '../json-body.ts';
-import { type Asker, workThen } from '../long-requests.ts';
+import type { RunDecision } from '../../request/exchange.ts';
 import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
-import { decideThen, nothingToRun, type StatementWish } from '../statement.ts';
+import { type Call, parseLongBody, type Reply, type SqlEndpoint } from '../sql-endpoint.ts';
+import { decideInPieces, decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import {
   type DbRequest,
@@ -39,66 +33,49 @@ const takesNoKey = refusal(
 );
 
 /** Creates the endpoint of one worker, for GET and POST. */
-export function createDbEndpoint(all: AllServed): Handler {
-  const [{ config, context }] = all;
-  const bodies = {
-    maxRequestBytes: config.maxRequestBytes,
-    observe: context.observe,
-    longWork: context.longWork,
-    toleratesMark: true,
-  };
-  const rules = rulesOf[config.compat];
+export function createDbEndpoint(all: AllServed): SqlEndpoint {
+  const rules = rulesOf[all[0].config.compat];
   const sections = new ServedSections(all, createKept);
   const { names } = sections;
-  const answer = (
-    response: OutgoingReply,
-    record: RequestRecord,
-    decoded: Decoded,
-    isLong: boolean,
-  ) => {
-    if (decoded.ok) {
+  const sourceOf = ({ method }: IncomingRequest, { query }: RequestHead) => {
+    if (method === 'GET') return 'url';
+    return rules.objectInPostUrl && query !== null && query !== '' ? 'ignored body' : 'json';
+  };
+  const decode = ({ request, head, body }: Call) =>
+    sourceOf(request, head) === 'json'
+      ? decodeDbBody(body, names, rules)
+      : decodeDbQueryString(head.query ?? '', names, rules);
+  function* decodeLong(call: Call): Pieces<Decoded> {
+    const { request, head, body } = call;
+    return sourceOf(request, head) === 'json'
+      ? decodeDbBody(body, names, rules, yield* parseLongBody(call, true))
+      : yield* decodeDbQueryStringInPieces(head.query ?? '', names, rules);
+  }
+  return {
+    check: (request) => {
+      if (request.headers['idempotency-key'] !== undefined) return takesNoKey;
+      return request.method === 'GET' && announcesBody(request) ? bodyOfGet : null;
+    },
+    sourceOf,
+    *decide(call) {
+      const decoded = call.isLong ? yield* decodeLong(call) : decode(call);
+      if (!decoded.ok) return decoded;
       const { request } = decoded;
-      answerRequest(sections.of(request.section), { response, record }, request, isLong);
-    } else
-      sendFailure(
-        response,
-        refusal(decoded.failure.code, decoded.failure.message),
-        record.requestId,
-      );
-  };
-  const answerQuery = (response: OutgoingReply, record: RequestRecord, query: string) => {
-    if (query.length <= longFrom) {
-      answer(response, record, decodeDbQueryString(query, names, rules), false);
-      return;
-    }
-    const decoding = decodeDbQueryStringInPieces(query, names, rules);
-    workThen(context, { response, record }, decoding, (decoded) =>
-      answer(response, record, decoded, true),
-    );
-  };
-  return (request, response, head, record) => {
-    if (request.headers['idempotency-key'] !== undefined) {
-      response.shouldKeepAlive = false;
-      sendFailure(response, takesNoKey, record.requestId);
-      return;
-    }
-    if (request.method === 'GET') {
-      if (announcesBody(request)) {
-        response.shouldKeepAlive = false;
-        sendFailure(response, bodyOfGet, record.requestId);
-      } else {
-        answerQuery(response, record, head.query ?? '');
+      const kept = sections.of(request.section);
+      const { config, context } = kept;
+      const { sql, metadata } = request;
+      if (sql === null) {
+        return needsConnection(metadata)
+          ? runOf(kept, request, nothingToRun)
+          : describeLocally(config, metadata);
       }
-      return;
-    }
-    const { query } = head;
-    if (rules.objectInPostUrl && query !== null && query !== '') {
-      readAnyBody(request, response, record, bodies, () => answerQuery(response, record, query));
-      return;
-    }
-    readJsonBody(request, response, record, bodies, (body, parsed) =>
-      answer(response, record, decodeDbBody(body, names, rules, parsed), parsed !== null),
-    );
+      const wish = wishOf(request, sql);
+      const mostBytes = context.mostStatementBytes();
+      const decided = call.isLong
+        ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
+        : decideStatement(config, wish, mostBytes, context.catalogue());
+      return decided.ok ? runOf(kept, request, decided.statement) : decided;
+    },
   };
 }
 
@@ -121,36 +98,16 @@ function createKept({ config, context }: Served): Kept {
   return { config, context, replies: { numbers, strings } };
 }
 
-function answerRequest(kept: Kept, asker: Asker, request: DbRequest, isLong: boolean): void {
-  const { sql } = request;
-  if (sql === null && !needsConnection(request.metadata)) {
-    sendMetadata(asker.response, kept.config, request, asker.record.requestId);
-  } else if (sql === null) {
-    run(kept, asker, request, nothingToRun);
-  } else {
-    decideThen(kept, wishOf(request, sql), isLong, asker, (decided) => {
-      if (decided.ok) run(kept, asker, request, decided.statement);
-      else sendFailure(asker.response, decided.failure, asker.record.requestId);
-    });
-  }
+function describeLocally(config: Config, metadata: DbRequest['metadata']): Reply {
+  const keys = localMetadata(config, metadata).map(([key, json]) => `"${key}":${json}`);
+  return { ok: true, kind: 'reply', json: `{${keys.join(',')}}` };
 }
 
-function run(
-  { config, context, replies }: Kept,
-  { response, record }: Asker,
-  request: DbRequest,
-  statement: Statement,
-): void {
-  const after = context.tokens.decode(response.req.headers);
-  if (after !== null && 'code' in after) {
-    sendFailure(response, after, record.requestId);
-    return;
-  }
-  const most = config.statementTimeoutMs;
-  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
+function runOf(kept: Kept, request: DbRequest, work: RunDecision['work']): RunDecision {
+  const { config, replies } = kept;
   const options = request.exactNumbersAsStrings ? replies.strings : replies.numbers;
   const format = chooseDbFormat(options, extrasOf(config, request));
-  new Exchange(context, { work: statement, timeoutMs, record, format, after }, response).start();
+  return { ok: true, kind: 'run', section: kept, work, timeoutMs: request.timeoutMs, format };
 }
 
 /** What a request to /db wants to have run. Replies with more than the results are nobody else's. */
@@ -172,22 +129,4 @@ export function wishOf(request: DbRequest, sql: string): StatementWish {
 function extrasOf(config: Config, { metadata, rollbackOnError }: DbRequest): DbExtras | null {
   if (metadata.length === 0 && !rollbackOnError) return null;
   return { describe: (facts) => describeServer(config, metadata, facts), rollbackOnError };
-}
-
-function sendMetadata(
-  response: OutgoingReply,
-  config: Config,
-  request: DbRequest,
-  requestId: string,
-): void {
-  const keys = localMetadata(config, request.metadata);
-  const body = `{${keys.map(([key, json]) => `"${key}":${json}`).join(',')}}`;
-  response.writeHead(200, [
-    ...typedHeaders(jsonType),
-    'X-Request-ID',
-    requestId,
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-  ]);
-  response.end(body);
 }

@@ -2,10 +2,10 @@
 // Must not know how a request is answered, nor what its SQL says.
 
 import { isUtf8 } from 'node:buffer';
-import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
+import { type Refused, refuse } from '../../failure/failure.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from '../../request/compat.ts';
 import { type ParsedObject, parseObject, parseObjectInPieces } from '../json-text.ts';
 import { describeUnknown } from '../served-sections.ts';
@@ -42,16 +42,8 @@ export type DbRequest = {
   readonly metadata: readonly MetadataKey[];
 };
 
-/** Why a request cannot be understood; `message` is for people and holds no value. */
-export type RequestFailure = {
-  readonly code: FailureCode;
-  readonly message: string;
-};
-
-/** What is asked for, or why it cannot be told. */
-export type Decoded =
-  | { readonly ok: true; readonly request: DbRequest }
-  | { readonly ok: false; readonly failure: RequestFailure };
+/** What is asked for, or why that cannot be said. The message holds no value. */
+export type Decoded = { readonly ok: true; readonly request: DbRequest } | Refused;
 
 const metadataNames: ReadonlySet<string> = new Set(metadataKeys);
 const flags: ReadonlySet<string> = new Set(['READ_ONLY', 'ROLLBACK_ON_ERROR', ...metadataKeys]);
@@ -79,7 +71,7 @@ export function decodeDbBody(
   known: ParsedObject | null = null,
 ): Decoded {
   if (known !== null) return decodeParsed(known, sections, rules);
-  if (!isUtf8(body)) return failed('BAD_ENCODING', 'the body is not UTF-8');
+  if (!isUtf8(body)) return refuse('BAD_ENCODING', 'the body is not UTF-8');
   const marked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
   return decodeText(body.toString('utf8', marked ? 3 : 0), sections, rules);
 }
@@ -101,7 +93,7 @@ function decodeText(text: string, sections: readonly string[], rules: Rules): De
 }
 
 function decodeParsed(parsed: ParsedObject, sections: readonly string[], rules: Rules): Decoded {
-  if (!parsed.ok) return failed(parsed.code, `${parsed.message}; ${hint}`);
+  if (!parsed.ok) return refuse(parsed.code, `${parsed.message}; ${hint}`);
   const object = rules.looseKeys ? plainKeys(parsed.object, flags) : parsed.object;
   const keys = Object.keys(object);
   const fault = findFault(object, keys, sections);
@@ -109,7 +101,7 @@ function decodeParsed(parsed: ParsedObject, sections: readonly string[], rules: 
   const sql = isBlank(object.SQL) ? null : (object.SQL as string);
   const metadata = readMetadata(object, keys);
   if (sql === null && metadata.length === 0)
-    return failed('NO_SQL', `the request has no SQL; ${hint}`);
+    return refuse('NO_SQL', `the request has no SQL; ${hint}`);
   const hasParams = object.PARAMS !== undefined;
   return {
     ok: true,
@@ -126,7 +118,7 @@ function decodeParsed(parsed: ParsedObject, sections: readonly string[], rules: 
   };
 }
 
-type Check = (value: unknown, sections: readonly string[]) => Decoded | null;
+type Check = (value: unknown, sections: readonly string[]) => Refused | null;
 
 const booleanKey = (key: string): [string, Check] => [
   key,
@@ -154,14 +146,14 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['SERVER', checkServer],
 ]);
 
-function checkSql(value: unknown): Decoded | null {
+function checkSql(value: unknown): Refused | null {
   if (typeof value !== 'string') return wrong('SQL', 'a string');
   return isWellFormed(value) ? null : wrong('SQL', 'Unicode text, without half surrogate pairs');
 }
 
-function checkServer(value: unknown, sections: readonly string[]): Decoded | null {
+function checkServer(value: unknown, sections: readonly string[]): Refused | null {
   if (sections.includes(value as string)) return null;
-  return failed('WRONG_SERVER', describeUnknown('SERVER', sections));
+  return refuse('WRONG_SERVER', describeUnknown('SERVER', sections));
 }
 
 /** The first key whose value has the wrong type. */
@@ -169,7 +161,7 @@ function findFault(
   object: Readonly<Record<string, unknown>>,
   keys: readonly string[],
   sections: readonly string[],
-): Decoded | null {
+): Refused | null {
   for (const key of keys) {
     const fault = checks.get(key)?.(object[key], sections) ?? null;
     if (fault !== null) return fault;
@@ -199,10 +191,6 @@ function isBlank(sql: unknown): boolean {
   return typeof sql !== 'string' || sql.trim() === '';
 }
 
-function wrong(key: string, expected: string): Decoded {
-  return failed('BAD_KEY', `${key} must be ${expected}`);
-}
-
-function failed(code: FailureCode, message: string): Decoded & { readonly ok: false } {
-  return { ok: false, failure: { code, message } };
+function wrong(key: string, expected: string): Refused {
+  return refuse('BAD_KEY', `${key} must be ${expected}`);
 }

@@ -1,42 +1,30 @@
-// The replies to one request of a driver's: without a result, or in the format of a statement's.
-// Must not know what is answered.
+// The replies to a driver: without a result, or in the format of a statement's.
 import type { Analysis } from '../../../shared/sql/analyse.ts';
 import type { FormatChoice } from '../../encode/format.ts';
-import { chooseDriverJson } from '../../encode/formats/driver.ts';
-import { jsonType } from '../../encode/head.ts';
-import type { ResultHeads, RowLimits } from '../../encode/result-rows.ts';
-import type { OutgoingReply } from '../../http/reply.ts';
-import type { RequestRecord } from '../../observe/observation.ts';
-import { sendText } from '../send-text.ts';
+import { chooseDriverJson, createDriverHeads } from '../../encode/formats/driver.ts';
+import type { RowLimits } from '../../encode/result-rows.ts';
+import type { Reply } from '../sql-endpoint.ts';
 import type { DriverSession, DriverSessions } from './session.ts';
 
-/** What the replies of one section have in common. */
-export type ReplySettings = {
-  readonly sessions: DriverSessions;
-  readonly heads: ResultHeads;
-  readonly limits: RowLimits;
-};
-
-/** Answers one request. */
+/** The replies of one section. */
 export class DriverReplies {
-  readonly #settings: ReplySettings;
-  readonly #response: OutgoingReply;
-  readonly #record: RequestRecord;
+  readonly #sessions: DriverSessions;
+  readonly #limits: RowLimits;
+  readonly #heads = createDriverHeads();
 
-  constructor(settings: ReplySettings, response: OutgoingReply, record: RequestRecord) {
-    this.#settings = settings;
-    this.#response = response;
-    this.#record = record;
+  constructor(sessions: DriverSessions, { maxRows, maxResultBytes }: RowLimits) {
+    this.#sessions = sessions;
+    this.#limits = { maxRows, maxResultBytes };
   }
 
   /** A statement that has no result, and has succeeded. @param session as it is from now on */
-  done(session: DriverSession): void {
-    this.#send(`{"result":{},"timing":0,"session":${this.#settings.sessions.encode(session)}}`);
+  done(session: DriverSession): Reply {
+    return reply(`{"result":{},"timing":0,"session":${this.#sessions.encode(session)}}`);
   }
 
   /** A session, and nothing else. */
-  opened(session: DriverSession): void {
-    this.#send(`{"session":${this.#settings.sessions.encode(session)}}`);
+  opened(session: DriverSession): Reply {
+    return reply(`{"session":${this.#sessions.encode(session)}}`);
   }
 
   /**
@@ -45,20 +33,18 @@ export class DriverReplies {
    * @param session as it is after the statement; asked for when the reply ends
    */
   format(analysis: Analysis | null, session: () => DriverSession): FormatChoice {
-    const { sessions, heads, limits } = this.#settings;
     return chooseDriverJson({
-      ...limits,
-      heads,
+      ...this.#limits,
+      heads: this.#heads,
       rowModule: null,
       countRows: analysis === null ? affectedRows : chooseFoundRows(analysis),
-      session: () => sessions.encode(session()),
+      session: () => this.#sessions.encode(session()),
     });
   }
+}
 
-  #send(text: string): void {
-    this.#response.setHeader('X-Request-ID', this.#record.requestId);
-    sendText(this.#response, text, jsonType);
-  }
+function reply(json: string): Reply {
+  return { ok: true, kind: 'reply', json };
 }
 
 /** What a server says of a write: how many rows it has changed, and in words what else was counted. */

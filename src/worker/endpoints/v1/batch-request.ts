@@ -1,12 +1,14 @@
 // Decodes what a client asks of /v1/batch into one checked shape.
 // Must not know how a request is answered, nor what its SQL says.
-import { allAtOnce, type Pieces } from '../../../shared/pieces.ts';
+import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import type { Expectation } from '../../execution/work.ts';
+import { refusal, refuse } from '../../failure/failure.ts';
 import type { ParsedObject } from '../json-text.ts';
 import {
+  type Decoded,
   decodeFields,
   type FieldCheck,
   type FieldFault,
@@ -20,7 +22,7 @@ import {
   isText,
   present,
 } from './fields.ts';
-import { layoutChecks, layoutOf } from './request.ts';
+import { layoutChecks, layoutOf } from './layout.ts';
 
 /** One of a batch's statements. */
 export type AskedStatement = {
@@ -43,14 +45,6 @@ export type BatchRequest = {
   readonly timeoutMs: number | null;
   readonly layout: V1Layout;
 };
-
-/** Why it cannot be told what is asked for, and which of the statements is to blame. */
-export type BatchFieldFault = FieldFault & { readonly statement?: number };
-
-/** What is asked for, or why it cannot be told. */
-export type DecodedBatch =
-  | { readonly ok: true; readonly request: BatchRequest; readonly exact: () => Fields }
-  | { readonly ok: false; readonly fault: BatchFieldFault };
 
 /** They take a microsecond or two each. */
 const statementsInPiece = 256;
@@ -99,27 +93,25 @@ const rangeChecks: ReadonlyMap<string, FieldCheck> = new Map([
   ['max', isCount],
 ]);
 
-/** `sections` is what the field `section` may say. Never throws. */
-export function decodeBatch(body: Buffer, sections: readonly string[]): DecodedBatch {
-  return allAtOnce(decodeBatchInPieces(body, sections, null));
-}
-
-/** The same in pieces. @param known what the body says; null: that is not known yet */
-export function* decodeBatchInPieces(
+/**
+ * `sections` is what the field `section` may say. Never throws.
+ * @param known what the body says; null: that is not known yet
+ */
+export function* decodeBatch(
   body: Buffer,
   sections: readonly string[],
   known: ParsedObject | null,
-): Pieces<DecodedBatch> {
+): Pieces<Decoded<BatchRequest>> {
   const decoded = decodeFields(body, sections, checks, known);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const isAtomic = fields.atomic !== false;
   const needsTransaction = ['isolation', 'retry'].find((name) => fields[name] !== undefined);
   if (!isAtomic && needsTransaction !== undefined) {
-    return failed('BAD_KEY', `${needsTransaction} needs a transaction, and atomic is false`);
+    return refuse('BAD_KEY', `${needsTransaction} needs a transaction, and atomic is false`);
   }
   const asked = fields.statements as readonly unknown[] | undefined;
-  if (asked === undefined) return failed('NO_SQL', 'statements is missing');
+  if (asked === undefined) return refuse('NO_SQL', 'statements is missing');
   const params = () => exact().statements as readonly Fields[];
   const statements: AskedStatement[] = [];
   for (const [number, one] of asked.entries()) {
@@ -127,11 +119,8 @@ export function* decodeBatchInPieces(
     const statement = decodeStatement(one, () => params()[number]?.params as Parameters);
     if (!statement.ok) {
       const { code, message } = statement.fault;
-      const place = `statements[${number}]`;
-      return {
-        ok: false,
-        fault: { code, message: `${place}: ${message}`, statement: number },
-      };
+      const failure = refusal(code, `statements[${number}]: ${message}`);
+      return { ok: false, failure: { ...failure, place: { statement: number } } };
     }
     statements.push(statement.statement);
   }
@@ -157,37 +146,44 @@ type DecodedStatement =
 
 function decodeStatement(value: unknown, exactParams: () => Parameters): DecodedStatement {
   if (value === null || isObject(value) !== null) {
-    return { ok: false, fault: { code: 'BAD_KEY', message: 'it must be an object' } };
+    return misfit('BAD_KEY', 'it must be an object');
   }
   const fault = findFault(value as Fields, statementChecks);
   if (fault !== null) return { ok: false, fault };
   const fields = present(value as Fields);
   const sql = (fields.sql as string | undefined) ?? '';
   if (sql.trim() === '') {
-    return { ok: false, fault: { code: 'NO_SQL', message: 'sql is missing, or empty' } };
+    return misfit('NO_SQL', 'sql is missing, or empty');
   }
-  const expect = fields.expect === undefined ? null : decodeExpectation(fields.expect as Fields);
-  if (expect !== null && 'message' in expect) return { ok: false, fault: expect };
+  const expected = decodeExpectation(fields.expect as Fields | undefined);
+  if (!expected.ok) return expected;
   const params = fields.params === undefined ? [] : exactParams();
-  return { ok: true, statement: { sql, params, expect } };
+  return { ok: true, statement: { sql, params, expect: expected.expect } };
 }
 
-function decodeExpectation(object: Fields): Expectation | FieldFault {
+type DecodedExpectation =
+  | { readonly ok: true; readonly expect: Expectation | null }
+  | { readonly ok: false; readonly fault: FieldFault };
+
+function decodeExpectation(object: Fields | undefined): DecodedExpectation {
+  if (object === undefined) return { ok: true, expect: null };
   const fault = findFault(object, expectChecks);
-  if (fault !== null) return { ...fault, message: `expect: ${fault.message}` };
+  if (fault !== null) return misfit(fault.code, `expect: ${fault.message}`);
   const wanted = Object.entries(present(object));
   const [of, bounds] = wanted[0] ?? [];
   if (wanted.length !== 1 || of === undefined) {
-    return { code: 'BAD_KEY', message: 'expect takes one of affected_rows and row_count' };
+    return misfit('BAD_KEY', 'expect takes one of affected_rows and row_count');
   }
   const about = { of: of as Expectation['of'], code: 'EXPECTATION_FAILED' } as const;
-  if (typeof bounds === 'number') return { ...about, least: bounds, most: bounds };
+  if (typeof bounds === 'number') {
+    return { ok: true, expect: { ...about, least: bounds, most: bounds } };
+  }
   const wrong = findFault(bounds as Fields, rangeChecks);
-  if (wrong !== null) return { ...wrong, message: `expect.${of}: ${wrong.message}` };
+  if (wrong !== null) return misfit(wrong.code, `expect.${of}: ${wrong.message}`);
   const { min = 0, max = Number.POSITIVE_INFINITY } = present(bounds as Fields);
-  return { ...about, least: min as number, most: max as number };
+  return { ok: true, expect: { ...about, least: min as number, most: max as number } };
 }
 
-function failed(code: FieldFault['code'], message: string): DecodedBatch {
-  return { ok: false, fault: { code, message } };
+function misfit(code: FieldFault['code'], message: string) {
+  return { ok: false, fault: { code, message } } as const;
 }

@@ -1,10 +1,10 @@
 // What is run for a batch, and whether each of its statements may stand in one; decided before anything runs. Pure.
 // Must not know the reply, nor how a batch is run.
-import { allAtOnce, longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
+import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/table-effects.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
-import { type Failure, refusal } from '../../failure/failure.ts';
+import { type Refused, refuse } from '../../failure/failure.ts';
 import {
   decideInPieces,
   decideStatement,
@@ -14,26 +14,14 @@ import {
 import type { AskedStatement, BatchRequest } from './batch-request.ts';
 
 /** A batch to run, or why nothing is run. */
-export type DecidedBatch =
-  | { readonly ok: true; readonly batch: Batch }
-  | { readonly ok: false; readonly failure: Failure };
+export type DecidedBatch = { readonly ok: true; readonly batch: Batch } | Refused;
 
 /**
  * What is run for a request to /v1/batch; the first statement that may not be refuses all of them.
  * @param mostBytes how long a statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */
-export function decideBatch(
-  config: StatementSettings,
-  request: BatchRequest,
-  mostBytes: number,
-  catalogue: Known,
-): DecidedBatch {
-  return allAtOnce(decideBatchInPieces(config, request, mostBytes, catalogue));
-}
-
-/** The same in pieces. */
-export function* decideBatchInPieces(
+export function* decideBatch(
   config: StatementSettings,
   request: BatchRequest,
   mostBytes: number,
@@ -47,12 +35,13 @@ export function* decideBatchInPieces(
     const decided = isLong(asked)
       ? yield* decideInPieces(config, wish, mostBytes, catalogue)
       : decideStatement(config, wish, mostBytes, catalogue);
-    const step = decided.ok ? decideStep(decided.statement, asked) : decided.failure;
-    if ('code' in step) {
-      const failure = { ...step, place: { ...step.place, statement: number } };
-      return { ok: false, failure };
+    const step = decided.ok ? decideStep(decided.statement, asked) : decided;
+    if (!step.ok) {
+      const { failure } = step;
+      const place = { ...failure.place, statement: number };
+      return { ok: false, failure: { ...failure, place } };
     }
-    steps.push(step);
+    steps.push(step.step);
   }
   return {
     ok: true,
@@ -97,11 +86,14 @@ function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWi
   };
 }
 
-function decideStep(statement: AnalysedStatement, { expect }: AskedStatement): BatchStep | Failure {
-  const reason = whyNotInTransaction(statement.analysis);
-  return reason === null
-    ? createStep(statement, expect)
-    : refusal('NOT_IN_TRANSACTION', `The statement is not taken in a batch: ${reason}.`);
+function decideStep(
+  statement: AnalysedStatement,
+  { expect }: AskedStatement,
+): { readonly ok: true; readonly step: BatchStep } | Refused {
+  const whyNot = whyNotInTransaction(statement.analysis);
+  return whyNot === null
+    ? { ok: true, step: createStep(statement, expect) }
+    : refuse('NOT_IN_TRANSACTION', `The statement is not taken in a batch: ${whyNot}.`);
 }
 
 /** Without the semicolons at its end, so that another one may follow. */
@@ -111,24 +103,31 @@ function createStep(statement: AnalysedStatement, expect: Expectation | null): B
   return { sql, statement, isCall: only?.isCall === true, expect };
 }
 
-/** A batch of one statement; or why it may not stand in one. */
-export function decideSingle(statement: AnalysedStatement): Batch | Failure {
-  const step = createStep(statement, null);
-  const reason = whyNotInTransaction(statement.analysis);
-  if (reason !== null) {
-    return refusal('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${reason}.`);
+/** A batch of one statement; or why it may not be one. */
+export function decideSingle(statement: AnalysedStatement): DecidedBatch {
+  const whyNot = whyNotInTransaction(statement.analysis);
+  if (whyNot !== null) {
+    return refuse('NOT_IN_TRANSACTION', `The statement is not taken with a key: ${whyNot}.`);
   }
-  return {
+  return batchOfOne(createStep(statement, null), { isReadOnly: statement.isReadOnly });
+}
+
+function batchOfOne(
+  step: BatchStep,
+  differences: Pick<Batch, 'isReadOnly'> & Partial<Pick<Batch, 'isDryRun' | 'mustUndo'>>,
+): DecidedBatch {
+  const batch: Batch = {
     kind: 'batch',
     steps: [step],
     isAtomic: true,
     isolation: null,
-    isReadOnly: statement.isReadOnly,
     mostRetries: 0,
     isDryRun: false,
     mustUndo: null,
     key: null,
+    ...differences,
   };
+  return { ok: true, batch };
 }
 
 /** What is wanted of a statement that may have to be undone. */
@@ -136,38 +135,29 @@ export type Undoable = { readonly maxAffected: number | null; readonly isDryRun:
 
 /**
  * A batch of one, which is undone in the end, or when it touches too many rows; or why it is not run: it is not known
- * that all it does can be undone. Of its tables the server is asked before it is run.
+ * that all it does can be undone. The server is asked about its tables before it is run.
  */
 export function decideUndoable(
   statement: AnalysedStatement,
   { maxAffected, isDryRun }: Undoable,
-): Batch | Failure {
+): DecidedBatch {
   const { kind, tables, readOnlyAllowed, leavesSessionClean } = statement.analysis.classification;
   const isRead = kind === 'read';
+  const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
+  const whyNot = isKnown
+    ? whyNotInTransaction(statement.analysis)
+    : 'it is not known that a ROLLBACK undoes all that it does';
+  if (whyNot !== null) {
+    const message = `The statement is not run with dry_run or max_affected: ${whyNot}.`;
+    return refuse('NOT_UNDOABLE', message);
+  }
   const expect: Expectation | null =
     maxAffected === null || isRead
       ? null
       : { of: 'affected_rows', least: 0, most: maxAffected, code: 'TOO_MANY_ROWS' };
-  const step = createStep(statement, expect);
-  const isKnown = isRead || (kind === 'write' && tables !== null && leavesSessionClean);
-  const reason = isKnown
-    ? whyNotInTransaction(statement.analysis)
-    : 'it is not known that a ROLLBACK undoes all that it does';
-  if (reason !== null) {
-    return refusal(
-      'NOT_UNDOABLE',
-      `The statement is not run with dry_run or max_affected: ${reason}.`,
-    );
-  }
-  return {
-    kind: 'batch',
-    steps: [step],
-    isAtomic: true,
-    isolation: null,
+  return batchOfOne(createStep(statement, expect), {
     isReadOnly: statement.isReadOnly || (isRead && readOnlyAllowed),
-    mostRetries: 0,
     isDryRun,
     mustUndo: isRead || tables === null ? null : { tables },
-    key: null,
-  };
+  });
 }

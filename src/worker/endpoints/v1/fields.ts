@@ -3,11 +3,17 @@
 import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
+import { type Refused, refuse } from '../../failure/failure.ts';
 import { type ParsedObject, parseObject } from '../json-text.ts';
 import { describeUnknown } from '../served-sections.ts';
 
-/** Why a request cannot be understood; `message` is for people and holds no value. */
+/** Why a field cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };
+
+/** What a request asks for, or why that cannot be said; `exact` is its body with every digit of its numbers. */
+export type Decoded<Request> =
+  | { readonly ok: true; readonly request: Request; readonly exact: () => Fields }
+  | Refused;
 
 /** Says what is wrong with a field's value; null: nothing. */
 export type FieldCheck = (value: unknown) => string | null;
@@ -23,7 +29,7 @@ export type DecodedFields =
       /** All of the body, its numbers as LosslessNumbers where a JavaScript number would lose digits. */
       readonly exact: () => Fields;
     }
-  | { readonly ok: false; readonly fault: FieldFault };
+  | Refused;
 
 /**
  * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
@@ -37,21 +43,17 @@ export function decodeFields(
   known: ParsedObject | null = null,
 ): DecodedFields {
   if (known === null && !isUtf8(body)) {
-    return failed({ code: 'BAD_ENCODING', message: 'the body is not UTF-8' });
+    return refuse('BAD_ENCODING', 'the body is not UTF-8');
   }
   const parsed = known ?? parseObject(body.toString());
-  if (!parsed.ok) return failed(parsed);
+  if (!parsed.ok) return refuse(parsed.code, parsed.message);
   const fault = findFault(parsed.object, checks);
-  if (fault !== null) return failed(fault);
+  if (fault !== null) return refuse(fault.code, fault.message);
   const fields = present(parsed.object);
   if (fields.section !== undefined && !sections.includes(fields.section as string)) {
-    return failed({ code: 'WRONG_SERVER', message: describeUnknown('section', sections) });
+    return refuse('WRONG_SERVER', describeUnknown('section', sections));
   }
   return { ok: true, fields, exact: parsed.exact };
-}
-
-function failed({ code, message }: FieldFault): DecodedFields {
-  return { ok: false, fault: { code, message } };
 }
 
 /** The first fault of an object; null: none. A field that is null is as good as absent. */

@@ -6,10 +6,10 @@ import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
 import type { Batch } from '../../execution/work.ts';
-import { type Failure, refusal } from '../../failure/failure.ts';
+import { type Failure, type Refused, refusal, refuse } from '../../failure/failure.ts';
 import { type Fields, present } from './fields.ts';
 
-const off = refusal(
+const off = refuse(
   'IDEMPOTENCY_OFF',
   'Idempotency-Key is not taken: this section has no idempotency_table.',
 );
@@ -19,8 +19,8 @@ const malformed = refusal(
   'Idempotency-Key must be 1 to 255 visible characters, once.',
 );
 
-const unfit = (reason: string): Failure =>
-  refusal('IDEMPOTENCY_UNFIT', `Idempotency-Key is not taken: ${reason}.`);
+const unfit = (reason: string): Refused =>
+  refuse('IDEMPOTENCY_UNFIT', `Idempotency-Key is not taken: ${reason}.`);
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
@@ -31,64 +31,46 @@ const visible = /^[\x21-\x7e]{1,255}$/;
  */
 export function checkKey(header: string | undefined, isTaken: boolean): Failure | null {
   if (header === undefined) return null;
-  if (!isTaken) return off;
+  if (!isTaken) return off.failure;
   return visible.test(header) ? null : malformed;
 }
 
-/** What is asked for, as far as it decides whether it is the same request. */
-export type KeyedRequest = {
-  readonly method: string;
-  readonly path: string;
-  /** Its fields, with every digit. */
-  readonly fields: Fields;
+/** A request as far as it decides, beside its body, whether another one is the same. */
+export type KeyedCall = {
+  readonly request: { readonly method?: string | undefined };
+  readonly head: { readonly path: string };
 };
 
 /** How long a request may take, and how often it is begun anew, is not what it asks for. */
 const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 
-/**
- * A key that `checkKey` has taken, with what it stands for, or why the section does not take it; null: there is none.
- * Two sections may use the same table.
- */
-export function keyOf(
-  { section, idempotencyTable }: Pick<Config, 'section' | 'idempotencyTable'>,
-  header: string | undefined,
-  request: () => KeyedRequest,
-): IdempotencyKey | Failure | null {
-  if (header === undefined) return null;
-  return idempotencyTable === null ? off : composeKey(section, header, request());
-}
+/** The key of a request, with what it stands for. Null: it has none. */
+export type DecidedKey = { readonly ok: true; readonly key: IdempotencyKey | null } | Refused;
 
-/** The same in pieces. */
-export function* keyInPieces(
+/** Of a request without the header. */
+export const noKey: DecidedKey = { ok: true, key: null };
+
+/** Hashes a key that `checkKey` has let pass, unless the section takes none. Two sections may use the same table. */
+export function* keyOf(
   { section, idempotencyTable }: Pick<Config, 'section' | 'idempotencyTable'>,
-  header: string | undefined,
-  request: KeyedRequest,
-): Pieces<IdempotencyKey | Failure | null> {
-  if (header === undefined) return null;
+  header: string,
+  { request, head }: KeyedCall,
+  { exact }: { readonly exact: () => Fields },
+): Pieces<DecidedKey> {
   if (idempotencyTable === null) return off;
-  const text = yield* canonicalInPieces(wantedOf(request), { left: stepsInPiece });
-  return keyWith(section, header, request, text);
+  const text = yield* canonical(wantedOf(exact()), { left: stepsInPiece });
+  const { method = '' } = request;
+  return {
+    ok: true,
+    key: { id: hash([section, header]), request: hash([method, head.path, text]) },
+  };
 }
 
-function composeKey(section: string, header: string, request: KeyedRequest): IdempotencyKey {
-  return keyWith(section, header, request, canonical(wantedOf(request)));
-}
-
-function wantedOf({ fields }: KeyedRequest): object {
+function wantedOf(fields: Fields): object {
   const wanted = Object.entries(present(fields))
     .filter(([name]) => !insignificant.has(name))
     .map(([name, value]) => [name, name === 'statements' ? presentInEach(value) : value]);
   return Object.fromEntries(wanted);
-}
-
-function keyWith(
-  section: string,
-  header: string,
-  { method, path }: KeyedRequest,
-  text: string,
-): IdempotencyKey {
-  return { id: hash([section, header]), request: hash([method, path, text]) };
 }
 
 /** A field that is null is as good as absent, in a statement and in what it expects too; a parameter is not. */
@@ -114,17 +96,8 @@ function hash(texts: readonly string[]): string {
   return sum.digest('hex');
 }
 
-/** JSON whose members stand in one order; numbers by their digits. */
-function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (isLosslessNumber(value)) return value.toString();
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
-}
-
-/** The same in pieces. @param steps how many values are left until others have their turn */
-function* canonicalInPieces(value: object, steps: { left: number }): Pieces<string> {
+/** JSON with the members of each object in one order; numbers by their digits. @param steps how many values are left in this piece */
+function* canonical(value: object, steps: { left: number }): Pieces<string> {
   const isList = Array.isArray(value);
   const members = isList
     ? value.map((item) => ['', item] as const)
@@ -136,15 +109,22 @@ function* canonicalInPieces(value: object, steps: { left: number }): Pieces<stri
       steps.left = stepsInPiece;
       yield;
     }
-    const isLeaf = typeof member !== 'object' || member === null || isLosslessNumber(member);
-    const text = isLeaf ? canonical(member) : yield* canonicalInPieces(member, steps);
+    const text = isLeaf(member) ? leafText(member) : yield* canonical(member, steps);
     texts.push(isList ? text : `${JSON.stringify(name)}:${text}`);
   }
   return isList ? `[${texts.join()}]` : `{${texts.join()}}`;
 }
 
+function isLeaf(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || isLosslessNumber(value);
+}
+
+function leafText(value: unknown): string {
+  return isLosslessNumber(value) ? value.toString() : JSON.stringify(value);
+}
+
 /** Why a batch is none that a key may stand for; null: it is one. */
-export function whyUnfit({ isAtomic, isReadOnly, isDryRun }: Batch): Failure | null {
+export function whyUnfit({ isAtomic, isReadOnly, isDryRun }: Batch): Refused | null {
   if (!isAtomic) return unfit('atomic is false');
   if (isReadOnly) return unfit('the request only reads');
   return isDryRun ? unfit('a dry run leaves nothing') : null;

@@ -4,9 +4,8 @@ import type { Caller } from '../../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../../shared/process/messages.ts';
 import { jsonType } from '../../encode/head.ts';
 import { refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/reply.ts';
+import { sendFailure, sendText } from '../../http/reply.ts';
 import type { Handler } from '../../request/router.ts';
-import { sendText } from '../send-text.ts';
 import { noAnswer, watching } from '../watching.ts';
 
 /** Where requests are listed; one of them stands behind it and a slash. */

@@ -1,3 +1,6 @@
+// /v1/query: decides how one statement is run: by itself, in the transaction that its client holds, or as a batch of one.
+import type { Pieces } from '../../../shared/pieces.ts';
+import type { Analysis } from '../../../shared/sql/analyse.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
@@ -5,154 +8,107 @@ import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import type { OpenStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
-import type { AnalysedStatement, BatchKey } from '../../execution/work.ts';
-import { type Failure, refusal } from '../../failure/failure.ts';
-import { sendFailure } from '../../http/reply.ts';
-import { Exchange } from '../../request/exchange.ts';
-import type { Handler } from '../../request/router.ts';
-import {
-  findTransaction,
-  type HeldRequests,
-  type ReadRequest,
-  refuseHeld,
-  statementOver,
-} from '../held-requests.ts';
-import { readJsonBody } from '../json-body.ts';
-import { type Asker, workThen } from '../long-requests.ts';
+import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import type { AnalysedStatement } from '../../execution/work.ts';
+import { type Refused, refuse } from '../../failure/failure.ts';
+import { timeoutOf } from '../../request/exchange.ts';
+import { findTransaction, statementOver } from '../held-requests.ts';
 import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
-import { decideThen, type StatementWish } from '../statement.ts';
-import { chooseMediaType, type MediaType, prefersGzip } from './accept.ts';
+import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../sql-endpoint.ts';
+import {
+  decideInPieces,
+  decideStatement,
+  notInTransaction,
+  type StatementWish,
+} from '../statement.ts';
 import { decideSingle, decideUndoable } from './decide-batch.ts';
-import { checkHeaders, keyHeader } from './headers.ts';
-import { keyInPieces, keyOf, onlyReads, whyUnfit } from './idempotency.ts';
-import { type HeadsOf, nameLayout, rememberHeads } from './remembered-heads.ts';
+import {
+  checkHeaders,
+  chooseJson,
+  chooseMediaType,
+  keyHeader,
+  type MediaType,
+  prefersGzip,
+} from './headers.ts';
+import { keyOf, noKey, onlyReads, whyUnfit } from './idempotency.ts';
+import { type HeadsOf, nameLayout, rememberHeads } from './layout.ts';
 import { decodeQuery, type QueryRequest } from './request.ts';
-import { isJsonOnly } from './result-shape.ts';
 
-const onlyJson = refusal(
+const onlyJson = refuse(
   'NOT_ACCEPTABLE',
   'Only application/json answers a statement without columns, a CALL, and a request with max_affected, dry_run or Idempotency-Key.',
 );
 
-const aloneOnly = refusal(
+const aloneOnly = refuse(
   'NOT_IN_TRANSACTION',
   'max_affected, dry_run and Idempotency-Key are not taken in a transaction that stays open.',
 );
 
-const readsInWriting = refusal(
+const readsInWriting = refuse(
   'NOT_IN_TRANSACTION',
   'A transaction reads only when it is begun with read_only: read_only and QUERY are not taken in one that may write.',
 );
 
-/** What requests for one section have in common. */
-type Kept = Served & { readonly headsOf: HeadsOf };
-
-/** One request, decoded. */
-type Asked = {
+/** One request, decoded, and where it runs. */
+type Query = {
+  readonly call: Call;
   readonly request: QueryRequest;
+  readonly section: Served;
   readonly type: MediaType;
-  /** What the client accepts beside it. */
-  readonly accept: string | undefined;
   readonly mayCompress: boolean;
-  /** Null: it has none. */
   readonly key: IdempotencyKey | null;
-  /** Has the statement run in the transaction that its client holds; null: it runs by itself. */
+  /** Runs a statement in the transaction that its client holds; null: the statement runs by itself. */
   readonly runHeld: ((statement: AnalysedStatement) => OpenStep) | null;
-  /** Whether it is worked on in pieces. */
-  readonly isLong: boolean;
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
-export function createQueryEndpoint(all: AllServed, held: HeldRequests): Handler {
-  const [{ config, context }] = all;
-  const { observe, longWork } = context;
-  const bodies = { maxRequestBytes: config.maxRequestBytes, observe, longWork };
-  const headsOf = rememberHeads();
+export function createQueryEndpoint(all: AllServed, transactions: HeldTransactions): SqlEndpoint {
+  const [{ config }] = all;
+  const sections = new ServedSections(all, (served) => served);
   const mayHaveKeys = takesKeys(all);
-  const sections = new ServedSections(all, (served): Kept => ({ ...served, headsOf }));
-  return (request, response, { path }, record) => {
-    const { headers, method = '' } = request;
-    const refused = checkHeaders(headers, mayHaveKeys);
-    if (refused !== null) {
-      response.shouldKeepAlive = false;
-      sendFailure(response, refused, record.requestId);
-      return;
-    }
-    const mayCompress = config.compress && prefersGzip(headers['accept-encoding'] as string);
-    readJsonBody(request, response, record, bodies, (body, parsed) => {
-      const decoded = decodeQuery(body, sections.names, parsed);
-      if (!decoded.ok) {
-        const { code, message } = decoded.fault;
-        sendFailure(response, refusal(code, message), record.requestId);
-        return;
-      }
-      const wanted = decoded.request;
-      const kept = sections.of(wanted.section);
-      const asker = { response, record };
-      const isLong = parsed !== null;
-      const take = (key: IdempotencyKey | Failure | null) => {
-        if (key !== null && 'code' in key) {
-          sendFailure(response, key, record.requestId);
-          return;
-        }
-        const query = method === 'QUERY' ? { ...wanted, readOnly: true } : wanted;
-        const { accept } = headers;
-        const type =
-          key !== null || mayBeUndone(query) ? chooseJson(accept) : chooseMediaType(accept);
-        if (type === null) {
-          sendFailure(response, onlyJson, record.requestId);
-          return;
-        }
-        const asked = { request: query, type, accept, mayCompress, key, runHeld: null, isLong };
-        const most = config.statementTimeoutMs;
-        const timeoutMs = Math.min(query.timeoutMs ?? most, most);
-        const read = { request, response, record, body, timeoutMs };
-        if (query.transaction === null) decideThenAnswer(kept, asked, asker);
-        else answerHeld(held, sections, query.transaction, asked, read);
-      };
-      const keyed = () => ({ method, path, fields: decoded.exact() });
+  const headsOf = rememberHeads();
+  return {
+    check: (request) => checkHeaders(request, mayHaveKeys),
+    *decide(call) {
+      const { headers, method = '' } = call.request;
+      const parsed = call.isLong ? yield* parseLongBody(call) : null;
+      const decoded = decodeQuery(call.body, sections.names, parsed);
+      if (!decoded.ok) return decoded;
+      const request = method === 'QUERY' ? { ...decoded.request, readOnly: true } : decoded.request;
+      const section = sections.of(request.section);
       const header = keyHeader(headers);
-      if (isLong) workThen(context, asker, keyInPieces(kept.config, header, keyed()), take);
-      else take(keyOf(kept.config, header, keyed));
-    });
+      const keyed =
+        header === undefined ? noKey : yield* keyOf(section.config, header, call, decoded);
+      if (!keyed.ok) return keyed;
+      const { key } = keyed;
+      const isJson = key !== null || mayBeUndone(request);
+      const type = isJson ? chooseJson(headers) : chooseMediaType(headers.accept);
+      if (type === null) return onlyJson;
+      const mayCompress = config.compress && prefersGzip(headers);
+      const query = { call, request, section, type, mayCompress, key, runHeld: null };
+      if (request.transaction === null) return yield* decideRun(query, headsOf);
+      if (key !== null || mayBeUndone(request)) return aloneOnly;
+      const found = findTransaction(transactions, {
+        token: request.transaction,
+        sections: request.section === null ? sections.names : [request.section],
+        headers,
+        timeoutMs: timeoutOf(config, request.timeoutMs),
+        asksForEnd: false,
+        over: (_ending, wasSent) => ({ ok: false, failure: statementOver(wasSent) }),
+      });
+      if (!found.isHere) return found.decision;
+      const { held } = found;
+      if (request.readOnly && !held.transaction.isReadOnly) return readsInWriting;
+      const runHeld = (statement: AnalysedStatement) => transactions.run(held, statement);
+      return yield* decideRun({ ...query, section: sections.of(found.section), runHeld }, headsOf);
+    },
   };
 }
 
-/** A statement in the transaction with this token, wherever that is held. */
-function answerHeld(
-  held: HeldRequests,
-  sections: ServedSections<Kept>,
-  token: string,
-  asked: Asked,
-  read: ReadRequest,
-): void {
-  const { request, key } = asked;
-  if (key !== null || mayBeUndone(request)) {
-    refuseHeld(read, aloneOnly);
-    return;
-  }
-  const names = request.section === null ? sections.names : [request.section];
-  findTransaction(held, token, names, read, {
-    asksForEnd: false,
-    held: (one, section) => {
-      if (request.readOnly && !one.transaction.isReadOnly) {
-        refuseHeld(read, readsInWriting);
-        return;
-      }
-      const runHeld = (statement: AnalysedStatement) => held.transactions.run(one, statement);
-      decideThenAnswer(sections.of(section), { ...asked, runHeld }, read);
-    },
-    over: (_ending, wasSent) => refuseHeld(read, statementOver(wasSent)),
-  });
-}
-
-function chooseJson(accept: string | undefined): MediaType | null {
-  return chooseMediaType(accept, ['application/json']);
-}
-
-function decideThenAnswer(kept: Kept, asked: Asked, asker: Asker): void {
-  const { request, type, isLong } = asked;
-  const maxRows = leastLimit(request.maxRows ?? 0, kept.config.maxRows);
+function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
+  const { call, request, section, mayCompress, key } = query;
+  const { config, context } = section;
+  const maxRows = lowerLimit(request.maxRows ?? 0, config.maxRows);
   const wish: StatementWish = {
     sql: request.sql,
     params: request.params,
@@ -161,45 +117,23 @@ function decideThenAnswer(kept: Kept, asked: Asked, asker: Asker): void {
     isSingle: true,
     rollbackOnError: false,
     asksServer: false,
-    format: `v1 ${type} ${nameLayout(request.layout)} ${maxRows}`,
+    format: `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
   };
-  decideThen(kept, wish, isLong, asker, (decided) => {
-    if (decided.ok) answer(kept, asked, decided.statement, maxRows, asker);
-    else sendFailure(asker.response, decided.failure, asker.record.requestId);
-  });
-}
-
-function answer(
-  kept: Kept,
-  asked: Asked,
-  statement: AnalysedStatement,
-  maxRows: number,
-  asker: Asker,
-): void {
-  const { config, context, headsOf } = kept;
-  const { request, mayCompress, key } = asked;
-  const { response, record } = asker;
-  const type = isJsonOnly(statement.analysis) ? chooseJson(asked.accept) : asked.type;
-  if (type === null) {
-    sendFailure(response, onlyJson, record.requestId);
-    return;
-  }
-  const after = context.tokens.decode(response.req.headers);
-  if (after !== null && 'code' in after) {
-    sendFailure(response, after, record.requestId);
-    return;
-  }
-  const most = config.statementTimeoutMs;
-  const timeoutMs = Math.min(request.timeoutMs ?? most, most);
-  const work = decideWork(asked, statement, timeoutMs);
-  if ('code' in work) {
-    sendFailure(response, work, record.requestId);
-    return;
-  }
+  const mostBytes = context.mostStatementBytes();
+  const decided = call.isLong
+    ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
+    : decideStatement(config, wish, mostBytes, context.catalogue());
+  if (!decided.ok) return decided;
+  const { statement } = decided;
+  const type = hasJsonOnly(statement.analysis) ? chooseJson(call.request.headers) : query.type;
+  if (type === null) return onlyJson;
+  const way = decideWork(query, statement);
+  if (!way.ok) return way;
+  const { work } = way;
   const format = chooseFormat(type, request.layout, headsOf, {
     heads: headsOf('application/json', request.layout),
     section: context.sectionJson,
-    requestId: record.requestId,
+    requestId: call.record.requestId,
     rowModule: context.rowModule,
     maxRows,
     maxResultBytes: config.maxResultBytes,
@@ -208,8 +142,15 @@ function answer(
     isDryRun: request.isDryRun,
     isKept: key !== null,
   });
-  const wish = { work, timeoutMs, record, format, mayCompress, after };
-  new Exchange(context, wish, response).start();
+  return {
+    ok: true,
+    kind: 'run',
+    section,
+    work,
+    timeoutMs: request.timeoutMs,
+    format,
+    mayCompress,
+  };
 }
 
 function chooseFormat(
@@ -228,34 +169,28 @@ function mayBeUndone({ maxAffected, isDryRun }: QueryRequest): boolean {
   return maxAffected !== null || isDryRun;
 }
 
+/** How a statement is run. */
+type Way = { readonly ok: true; readonly work: Work } | Refused;
+
 /** Decides how a statement is run: by itself, in the transaction that its client holds, or as a batch of one. */
 function decideWork(
-  { request, key, runHeld }: Asked,
+  { request, section: { config }, key, runHeld }: Query,
   statement: AnalysedStatement,
-  timeoutMs: number,
-): Work | Failure {
+): Way {
   if (runHeld !== null) {
-    const step = runHeld(statement);
-    const reason = whyNotInTransaction(statement.analysis, step.isReadOnly);
-    return reason === null ? step : notInTransaction(reason);
+    const work = runHeld(statement);
+    const whyNot = whyNotInTransaction(statement.analysis, work.isReadOnly);
+    return whyNot === null ? { ok: true, work } : notInTransaction(whyNot);
   }
-  if (key !== null) return decideKeyed(request, statement, { ...key, timeoutMs });
-  return mayBeUndone(request) ? decideUndoable(statement, request) : statement;
-}
-
-function notInTransaction(reason: string): Failure {
-  return refusal('NOT_IN_TRANSACTION', `The statement is not taken in a transaction: ${reason}.`);
-}
-
-function decideKeyed(
-  request: QueryRequest,
-  statement: AnalysedStatement,
-  key: BatchKey,
-): Work | Failure {
-  if (statement.isRead) return onlyReads;
-  const batch = mayBeUndone(request) ? decideUndoable(statement, request) : decideSingle(statement);
-  if ('code' in batch) return batch;
-  return whyUnfit(batch) ?? { ...batch, key };
+  const isUndone = mayBeUndone(request);
+  if (key === null && !isUndone) return { ok: true, work: statement };
+  if (key !== null && statement.isRead) return onlyReads;
+  const decided = isUndone ? decideUndoable(statement, request) : decideSingle(statement);
+  if (!decided.ok) return decided;
+  const { batch } = decided;
+  if (key === null) return { ok: true, work: batch };
+  const timeoutMs = timeoutOf(config, request.timeoutMs);
+  return whyUnfit(batch) ?? { ok: true, work: { ...batch, key: { ...key, timeoutMs } } };
 }
 
 const writes: ReadonlySet<string> = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'WITH']);
@@ -265,7 +200,25 @@ function isWithRows({ isRead, analysis: { statements } }: AnalysedStatement): bo
   return !isRead && writes.has(statements[0]?.verb ?? '');
 }
 
-/** The lower of two limits of which 0 is none. */
-function leastLimit(one: number, other: number): number {
+/** The lower of two limits, where 0 is none. */
+function lowerLimit(one: number, other: number): number {
   return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
+}
+
+/** Statements that never have columns. Others may have some, which is known when they come. */
+const withoutColumns: ReadonlySet<string> = new Set([
+  ...['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'LOAD', 'IMPORT', 'DO', 'SET', 'USE', 'KILL'],
+  ...['CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'GRANT', 'REVOKE', 'FLUSH', 'RESET'],
+  ...['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'LOCK', 'UNLOCK'],
+  ...['PREPARE', 'DEALLOCATE', 'INSTALL', 'UNINSTALL', 'PURGE', 'CHANGE'],
+]);
+
+/** A word of MariaDB's that gives a write columns, unless it is in a literal. */
+const returning = /\breturning\b/i;
+
+/** Whether the reply to one statement can be nothing but JSON, as far as its text tells. */
+function hasJsonOnly({ sql, statements: [statement] }: Analysis): boolean {
+  if (statement === undefined) return false;
+  if (statement.isCall) return true;
+  return withoutColumns.has(statement.verb) && !returning.test(sql);
 }

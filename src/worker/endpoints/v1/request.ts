@@ -2,19 +2,19 @@
 // Must not know how a request is answered, nor what its SQL says.
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
+import { refuse } from '../../failure/failure.ts';
 import type { ParsedObject } from '../json-text.ts';
 import {
+  type Decoded,
   decodeFields,
   type FieldCheck,
-  type FieldFault,
-  type Fields,
   isBoolean,
   isCount,
   isDuration,
-  isOneOf,
   isParameters,
   isText,
 } from './fields.ts';
+import { layoutChecks, layoutOf } from './layout.ts';
 
 /** A request whose every field has the right type. */
 export type QueryRequest = {
@@ -37,18 +37,6 @@ export type QueryRequest = {
   readonly transaction: string | null;
 };
 
-/** What is asked for, or why it cannot be told. */
-export type DecodedQuery =
-  | { readonly ok: true; readonly request: QueryRequest; readonly exact: () => Fields }
-  | { readonly ok: false; readonly fault: FieldFault };
-
-/** How rows and values are to look. */
-export const layoutChecks: readonly (readonly [string, FieldCheck])[] = [
-  ['rows', isOneOf('array', 'object')],
-  ['numbers', isOneOf('exact', 'raw')],
-  ['json', isOneOf('value', 'string')],
-];
-
 const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
   ['sql', isText],
   ['params', isParameters],
@@ -70,12 +58,12 @@ export function decodeQuery(
   body: Buffer,
   sections: readonly string[],
   known: ParsedObject | null = null,
-): DecodedQuery {
+): Decoded<QueryRequest> {
   const decoded = decodeFields(body, sections, checks, known);
   if (!decoded.ok) return decoded;
   const { fields, exact } = decoded;
   const sql = (fields.sql as string | undefined) ?? '';
-  if (sql.trim() === '') return failed('NO_SQL', 'sql is missing, or empty');
+  if (sql.trim() === '') return refuse('NO_SQL', 'sql is missing, or empty');
   return {
     ok: true,
     exact,
@@ -92,22 +80,4 @@ export function decodeQuery(
       transaction: (fields.transaction as string | undefined) ?? null,
     },
   };
-}
-
-/** All that there are, each once: whoever remembers something for one finds it by identity. */
-const layouts: readonly V1Layout[] = (['array', 'object'] as const).flatMap((rows) =>
-  (['exact', 'raw'] as const).flatMap((numbers) =>
-    (['value', 'string'] as const).map((json) => Object.freeze({ rows, numbers, json })),
-  ),
-);
-
-/** How rows and values are to look, by fields that have been checked. */
-export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknown>>): V1Layout {
-  const at =
-    (rows === 'object' ? 4 : 0) + (numbers === 'raw' ? 2 : 0) + (json === 'string' ? 1 : 0);
-  return layouts[at] as V1Layout;
-}
-
-function failed(code: FieldFault['code'], message: string): DecodedQuery {
-  return { ok: false, fault: { code, message } };
 }

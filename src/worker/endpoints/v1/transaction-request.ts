@@ -1,11 +1,12 @@
 // Decodes what a client asks of /v1/transaction and the two below it into one checked shape each.
 // Must not know transactions.
 import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
+import { refuse } from '../../failure/failure.ts';
 import type { ParsedObject } from '../json-text.ts';
 import {
+  type Decoded,
   decodeFields,
   type FieldCheck,
-  type FieldFault,
   isBoolean,
   isDuration,
   isOneOf,
@@ -31,11 +32,6 @@ export type EndRequest = {
   /** As asked for; the caller limits it to its own. */
   readonly timeoutMs: number | null;
 };
-
-/** What is asked for, or why it cannot be told. */
-export type Decoded<Request> =
-  | { readonly ok: true; readonly request: Request }
-  | { readonly ok: false; readonly fault: FieldFault };
 
 const usual: readonly (readonly [string, FieldCheck])[] = [
   ['timeout_ms', isDuration],
@@ -65,6 +61,7 @@ export function decodeBegin(
   const { section, isolation, read_only, timeout_ms } = decoded.fields;
   return {
     ok: true,
+    exact: decoded.exact,
     request: {
       section: (section as string | undefined) ?? null,
       isolation: (isolation as Isolation | undefined) ?? null,
@@ -84,10 +81,11 @@ export function decodeEnd(
   if (!decoded.ok) return decoded;
   const { section, transaction, timeout_ms } = decoded.fields;
   if (typeof transaction !== 'string') {
-    return { ok: false, fault: { code: 'BAD_KEY', message: 'transaction is missing' } };
+    return refuse('BAD_KEY', 'transaction is missing');
   }
   return {
     ok: true,
+    exact: decoded.exact,
     request: {
       section: (section as string | undefined) ?? null,
       transaction,

@@ -8,7 +8,6 @@ import { bind, bindInPieces, type Parameters } from '../../../../src/shared/sql/
 import { whyNotInTransaction } from '../../../../src/shared/sql/transactions.ts';
 import { mostMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
 import { parseObject, parseObjectInPieces } from '../../../../src/worker/endpoints/json-text.ts';
-import { keyInPieces, keyOf } from '../../../../src/worker/endpoints/v1/idempotency.ts';
 import { cases, fc } from '../../../support/property.ts';
 
 /** How often work is interrupted. */
@@ -171,16 +170,4 @@ test('long work is interrupted every few thousand steps', () => {
   })) {
     assert.ok(interruptions(work) >= least - 1, what);
   }
-});
-
-test('a key stands for the same request in pieces', () => {
-  const settings = { section: 's', idempotencyTable: 't' };
-  fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (fields) => {
-      const request = { method: 'POST', path: '/v1/batch', fields };
-      const whole = keyOf(settings, 'k', () => request);
-      assert.deepEqual(allAtOnce(keyInPieces(settings, 'k', request)), whole);
-    }),
-    { numRuns: cases(300) },
-  );
 });

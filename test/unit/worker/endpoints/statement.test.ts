@@ -1,6 +1,7 @@
 // What a section that only reads lets through, and how a batch that only reads is run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { allAtOnce } from '../../../../src/shared/pieces.ts';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import {
   decideStatement,
@@ -60,7 +61,9 @@ test('a batch that only reads runs in a transaction, whether it asks for one or 
       readOnly,
       retry: 0,
     } as unknown as BatchRequest;
-    const decided = decideBatch({ ...settings, readOnly: section }, request, 1000, nothingKnown);
+    const decided = allAtOnce(
+      decideBatch({ ...settings, readOnly: section }, request, 1000, nothingKnown),
+    );
     if (!decided.ok) return assert.fail(decided.failure.code);
     return [decided.batch.isAtomic, decided.batch.isReadOnly];
   };

@@ -9,8 +9,8 @@ import {
 } from '../../../../shared/failure-codes.ts';
 import { errorName } from '../../../../shared/mysql/error-names.ts';
 import { version } from '../../../../shared/process/build.ts';
-import type { MediaType } from '../accept.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
+import type { MediaType } from '../headers.ts';
 import { queryFields } from '../request.ts';
 import { insidePaths, insideSchemas } from './inside.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';

@@ -2,8 +2,8 @@
 // Must not know what it says.
 
 import { jsonType } from '../../../encode/head.ts';
+import { sendText } from '../../../http/reply.ts';
 import type { Handler } from '../../../request/router.ts';
-import { sendText } from '../../send-text.ts';
 import { describeV1 } from './document.ts';
 
 /** Creates the endpoint of one worker. The text is made once. */

@@ -1,15 +1,18 @@
 // What an Idempotency-Key stands for: its section, and every part of the request that asks for something.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { allAtOnce } from '../../../../../src/shared/pieces.ts';
 import { checkKey, keyOf } from '../../../../../src/worker/endpoints/v1/idempotency.ts';
 
 const table = { idempotencyTable: 'request_keys' };
 const usual = { method: 'POST', path: '/v1/query', fields: { sql: 'insert into t values (1)' } };
 
 function keyFor(section: string, header: string, changed: Partial<typeof usual> | object = {}) {
-  const key = keyOf({ section, ...table }, header, () => ({ ...usual, ...changed }));
-  if (key === null || !('id' in key)) return assert.fail(JSON.stringify(key));
-  return key;
+  const { method, path, fields } = { ...usual, ...changed };
+  const call = { request: { method }, head: { path } };
+  const keyed = allAtOnce(keyOf({ section, ...table }, header, call, { exact: () => fields }));
+  if (!keyed.ok || keyed.key === null) return assert.fail(JSON.stringify(keyed));
+  return keyed.key;
 }
 
 test('the same key of another section is another key, wherever one ends and the other begins', () => {
@@ -48,4 +51,16 @@ test('a key has 1 to 255 visible characters', () => {
   }
   assert.equal(checkKey('x', false)?.code, 'IDEMPOTENCY_OFF');
   assert.equal(checkKey(undefined, false), null);
+});
+
+test('a stored key is found again: what a request stands for never changes, also of lists and objects in it', () => {
+  const write = {
+    sql: 'insert into t values (?, ?)',
+    params: [1, null, { b: [true, 'ü'], a: 0.5 }],
+    expect: { affected_rows: { min: 1, max: null } },
+  };
+  const fields = { statements: [write], isolation: null, timeout_ms: 5 };
+  const { id, request } = keyFor('shop', 'key', { path: '/v1/batch', fields });
+  assert.equal(id, '0270e0305525f54239459cf058a498659fb9e2bbe5b1519ea375272316839696');
+  assert.equal(request, '28903fc54906a7cd4fc1d9b0a1bc13654334fde3a3f8fcc56d5d75b455309814');
 });

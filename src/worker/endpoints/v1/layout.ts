@@ -1,5 +1,4 @@
-// What stands before the rows of a result, made once for each kind of reply and kept: columns are described again only when they change.
-// Must not know requests.
+// How rows and values of a reply look, and what precedes the rows: made once for each kind of reply and layout, and kept.
 import {
   createCsvHeads,
   createNdjsonHeads,
@@ -7,7 +6,29 @@ import {
   type V1Layout,
 } from '../../encode/formats/v1-heads.ts';
 import type { ResultHeads } from '../../encode/result-rows.ts';
-import { type MediaType, mediaTypes } from './accept.ts';
+import { type FieldCheck, isOneOf } from './fields.ts';
+import { type MediaType, mediaTypes } from './headers.ts';
+
+/** How rows and values are to look. */
+export const layoutChecks: readonly (readonly [string, FieldCheck])[] = [
+  ['rows', isOneOf('array', 'object')],
+  ['numbers', isOneOf('exact', 'raw')],
+  ['json', isOneOf('value', 'string')],
+];
+
+/** All that there are, each once: whoever remembers something for one finds it by identity. */
+const layouts: readonly V1Layout[] = (['array', 'object'] as const).flatMap((rows) =>
+  (['exact', 'raw'] as const).flatMap((numbers) =>
+    (['value', 'string'] as const).map((json) => Object.freeze({ rows, numbers, json })),
+  ),
+);
+
+/** How rows and values are to look, by fields that have been checked. */
+export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknown>>): V1Layout {
+  const at =
+    (rows === 'object' ? 4 : 0) + (numbers === 'raw' ? 2 : 0) + (json === 'string' ? 1 : 0);
+  return layouts[at] as V1Layout;
+}
 
 /** Finds the heads of a kind of reply. */
 export type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
