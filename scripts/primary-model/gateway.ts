@@ -4,7 +4,7 @@
 import { judge } from '../../src/shared/servers/judge.ts';
 import type { Position } from '../../src/shared/servers/position.ts';
 import type { PrimaryMemory } from '../../src/shared/servers/primary-memory.ts';
-import type { Seen } from '../../src/shared/servers/scene.ts';
+import type { CandidateState } from '../../src/shared/servers/scene.ts';
 import type { Source } from '../../src/shared/servers/server-view.ts';
 import {
   heldIn,
@@ -134,7 +134,7 @@ function sightOf(world: World, place: number, order: readonly number[]): string 
   return `${isReadOnly ? 'r' : 'w'}${link}.${run}.${heldIn(holds, order).join()}`;
 }
 
-function see(server: ModelServer, at: number, world: World): Seen {
+function see(server: ModelServer, at: number, world: World): CandidateState {
   const number = String(at + 1);
   if (!isSeen(server)) return { view: null, reason: 'away', number };
   const { source, isReadOnly, run, holds } = server;
@@ -146,8 +146,8 @@ function see(server: ModelServer, at: number, world: World): Seen {
     isReadOnly,
     following:
       source < 0
-        ? ({ kind: 'nobody' } as const)
-        : ({ kind: 'somebody', sources: [sourceAt(source, world)] } as const),
+        ? ({ kind: 'none' } as const)
+        : ({ kind: 'listed', sources: [sourceAt(source, world)] } as const),
     position: positionOf(holds),
     galera: null,
     group: null,

@@ -197,7 +197,7 @@ function print(choices: readonly Choice[], { results, isRunning }: Done): void {
 function warningsOf({ isReadOnly, following }: ServerView, isSaved: boolean): readonly string[] {
   const found: string[] = [];
   if (isReadOnly) found.push('the server is read-only, and takes no writes until you change that');
-  if (following.kind === 'somebody') {
+  if (following.kind === 'listed') {
     found.push('the server follows another one, and takes no writes until you end that');
   }
   if (!isSaved)

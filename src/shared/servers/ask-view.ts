@@ -122,7 +122,7 @@ export async function askView(connection: Connection, questions: Questions): Pro
     uuid: values.get('server_uuid') ?? null,
     version: `${connection.flavour === 'mariadb' ? 'MariaDB' : 'MySQL'} ${versionOf(connection)}`,
     isReadOnly: readOnlyVariables.some((name) => isOn(values.get(name))),
-    following: status === null || rows === null ? { kind: 'unseen' } : followingOf(status, rows),
+    following: status === null || rows === null ? { kind: 'unknown' } : followingOf(status, rows),
     position: node === null ? positionOf(values) : galeraPositionOf(node),
     galera: node === null ? null : galeraNodeOf(node, values),
     group: groupOf(values, member?.[0] ?? null, part?.[0] ?? null),
@@ -144,15 +144,15 @@ function versionOf({ serverVersion }: Connection): string {
 function followingOf({ columns: wanted }: StatusQuery, { columns, rows }: Table): Following {
   if (wanted === null) {
     return rows.some(([, running]) => Number(running) > 0)
-      ? { kind: 'somebody', sources: [] }
-      : { kind: 'unseen' };
+      ? { kind: 'listed', sources: [] }
+      : { kind: 'unknown' };
   }
   const read = (row: readonly (string | null)[], name: string) => row[columns.indexOf(name)] ?? '';
   // What members of a group apply of each other is no following.
   const sources = rows.filter((row) => !read(row, 'Channel_Name').startsWith('group_replication'));
-  if (sources.length === 0) return { kind: 'nobody' };
+  if (sources.length === 0) return { kind: 'none' };
   const found = sources.map((row) => sourceOf(wanted, (name) => read(row, name)));
-  return { kind: 'somebody', sources: found };
+  return { kind: 'listed', sources: found };
 }
 
 /** The number is 0, and MySQL's uuid empty, until the source has been reached. */

@@ -1,16 +1,16 @@
 // Chooses where writes go: to the writable candidate that is eligible, and if several are, to the one that the rules prefer.
 // Pure. Must not know what replicas are used for.
-import { type Refusal, whyRefused } from './eligibility.ts';
+import { type Ineligibility, whyIneligible } from './eligibility.ts';
 import {
-  followsNobody,
+  followsNone,
   hasRestarted,
   holdsAllOf,
-  holdsLooks,
+  holdsViews,
   isBehind,
   isBehindByMemory,
   isRemembered,
   type Scene,
-  type Standing,
+  type SeenCandidate,
   sourcesOf,
   wasBehindPrimary,
 } from './scene.ts';
@@ -19,7 +19,7 @@ import type { ServerView } from './server-view.ts';
 /** What is decided of those that could be written to. */
 export type Choice = {
   /** Where writes go; null: nowhere. */
-  readonly primary: Standing | null;
+  readonly primary: SeenCandidate | null;
   /** Why it was chosen, or why several were not. */
   readonly reason: string;
   /** Several are eligible, and it cannot be told which is the one. */
@@ -27,43 +27,43 @@ export type Choice = {
   /** What an operator should know all the same; null: nothing. */
   readonly warning: string | null;
   /** Those that could be written to, and may not be. */
-  readonly refused: ReadonlyMap<Standing, Refusal>;
+  readonly ineligible: ReadonlyMap<SeenCandidate, Ineligibility>;
 };
 
-const nobody = {
+const noChoice = {
   primary: null,
   reason: '',
   isContested: false,
   warning: null,
-  refused: new Map<Standing, Refusal>(),
+  ineligible: new Map<SeenCandidate, Ineligibility>(),
 } as const;
 const severalWarning = 'several candidates can be written to: set read_only on all but one';
 const ringWarning = 'candidates follow each other and are writable: the first in host takes writes';
 
 /** Chooses the server that takes writes. */
 export function choose(scene: Scene): Choice {
-  const writable = scene.standing.filter(({ view }) => !view.isReadOnly);
+  const writable = scene.seen.filter(({ view }) => !view.isReadOnly);
   const nodes = writable.filter(({ view }) => isOneOfMany(view));
   if (nodes.length > 0 && nodes.length === writable.length) return chooseNode(nodes);
-  const alone = writable.filter(followsNobody);
+  const alone = writable.filter(followsNone);
   const isRing = alone.length === 0;
   // Servers that follow each other do so on purpose, and count as following none.
   const contenders = isRing ? writable.filter((one) => isBehind(one, one, scene)) : alone;
-  const refused = new Map<Standing, Refusal>();
+  const ineligible = new Map<SeenCandidate, Ineligibility>();
   for (const one of contenders) {
-    const refusal = isRemembering(one.view) ? whyRefused(one, scene) : null;
-    if (refusal !== null) refused.set(one, refusal);
+    const ineligibility = isRemembering(one.view) ? whyIneligible(one, scene) : null;
+    if (ineligibility !== null) ineligible.set(one, ineligibility);
   }
-  const eligible = contenders.filter((one) => !refused.has(one));
+  const eligible = contenders.filter((one) => !ineligible.has(one));
   const [first, second] = eligible;
-  if (first === undefined) return { ...nobody, refused };
-  if (isRing) return { ...chooseInRing(first, contenders), refused };
+  if (first === undefined) return { ...noChoice, ineligible };
+  if (isRing) return { ...chooseInRing(first, contenders), ineligible };
   const warning = contenders.length > 1 ? severalWarning : null;
   if (second === undefined) {
     const reason = 'writable, and follows no server';
-    return { ...nobody, primary: first, reason, warning, refused };
+    return { ...noChoice, primary: first, reason, warning, ineligible };
   }
-  return { ...chooseAmong(eligible, scene), refused };
+  return { ...chooseAmong(eligible, scene), ineligible };
 }
 
 /** Whether several of its kind may be written to, and all agree on what was. */
@@ -77,28 +77,28 @@ export function isRemembering({ galera, group }: ServerView): boolean {
 }
 
 /** One writer, though there could be more: conflicts between two would be told to clients. */
-function chooseNode(nodes: readonly Standing[]): Choice {
+function chooseNode(nodes: readonly SeenCandidate[]): Choice {
   const clusters = new Set(nodes.map(({ view }) => clusterOf(view)));
   if (clusters.size > 1) return contested('they belong to different clusters');
-  const primary = nodes[0] as Standing;
-  return { ...nobody, primary, reason: 'the first writable node in the order of host' };
+  const primary = nodes[0] as SeenCandidate;
+  return { ...noChoice, primary, reason: 'the first writable node in the order of host' };
 }
 
 function clusterOf({ position, group }: ServerView): string {
   return position?.kind === 'galera' ? position.cluster : (group?.name ?? '');
 }
 
-function chooseInRing(first: Standing, ring: readonly Standing[]): Choice {
+function chooseInRing(first: SeenCandidate, ring: readonly SeenCandidate[]): Choice {
   return ring.length === 1
-    ? { ...nobody, primary: first, reason: 'the only writable one of those in a ring' }
-    : { ...nobody, primary: first, reason: 'the first of those in a ring', warning: ringWarning };
+    ? { ...noChoice, primary: first, reason: 'the only writable one of those in a ring' }
+    : { ...noChoice, primary: first, reason: 'the first of those in a ring', warning: ringWarning };
 }
 
 /** Several that are eligible. */
-function chooseAmong(eligible: readonly Standing[], scene: Scene): Choice {
+function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
   // What has been written there since it was looked at last is not known yet.
-  if (inUse !== undefined && eligible.some((one) => isAheadOfLook(one, inUse))) {
+  if (inUse !== undefined && eligible.some((one) => isAheadOfView(one, inUse))) {
     return settled(inUse, 'in use, and not looked at since another one was found writable');
   }
   const remembered = eligible.find((one) => isRemembered(one, scene));
@@ -133,10 +133,14 @@ function chooseAmong(eligible: readonly Standing[], scene: Scene): Choice {
 }
 
 /** Whether writes may go on where they went: nothing was written elsewhere, it has run on, and no replica has left it. */
-function mayStay(primary: Standing, eligible: readonly Standing[], scene: Scene): boolean {
+function mayStay(
+  primary: SeenCandidate,
+  eligible: readonly SeenCandidate[],
+  scene: Scene,
+): boolean {
   if (hasRestarted(primary, scene)) return false;
   if (eligible.some((one) => one !== primary && holdsAllOf(primary, one) === false)) return false;
-  return !scene.standing.some(
+  return !scene.seen.some(
     (one) =>
       wasBehindPrimary(one, scene) &&
       sourcesOf(one).length > 0 &&
@@ -144,25 +148,25 @@ function mayStay(primary: Standing, eligible: readonly Standing[], scene: Scene)
   );
 }
 
-function isAheadOfLook(one: Standing, inUse: Standing): boolean {
+function isAheadOfView(one: SeenCandidate, inUse: SeenCandidate): boolean {
   const { view } = one;
-  return view.askedAt > inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true;
+  return view.askedAt > inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true;
 }
 
 /** Whether it holds all that any of them has shown, also since it was looked at itself. */
-function holdsOthers(one: Standing, eligible: readonly Standing[]): boolean {
-  return eligible.every((other) => other === one || holdsLooks(one.view, [other.view]) === true);
+function holdsOthers(one: SeenCandidate, eligible: readonly SeenCandidate[]): boolean {
+  return eligible.every((other) => other === one || holdsViews(one.view, [other.view]) === true);
 }
 
 /** Whether another one holds all that it has, and more. */
-function isOutdone(one: Standing, eligible: readonly Standing[]): boolean {
+function isOutdone(one: SeenCandidate, eligible: readonly SeenCandidate[]): boolean {
   return eligible.some(
     (other) => other !== one && holdsAllOf(other, one) === true && holdsAllOf(one, other) === false,
   );
 }
 
-function isFollowed(one: Standing, eligible: readonly Standing[], scene: Scene): boolean {
-  const others = scene.standing.filter((other) => !eligible.includes(other));
+function isFollowed(one: SeenCandidate, eligible: readonly SeenCandidate[], scene: Scene): boolean {
+  const others = scene.seen.filter((other) => !eligible.includes(other));
   return others.some((other) => isBehind(other, one, scene) || isFedBy(other, one, eligible));
 }
 
@@ -170,19 +174,23 @@ function isFollowed(one: Standing, eligible: readonly Standing[], scene: Scene):
  * The account may not see which server a replica follows, or whether it follows one (MySQL). Then its history decides: it holds all that `source` had,
  * and lacks something of every other eligible server.
  */
-function isFedBy(other: Standing, source: Standing, eligible: readonly Standing[]): boolean {
+function isFedBy(
+  other: SeenCandidate,
+  source: SeenCandidate,
+  eligible: readonly SeenCandidate[],
+): boolean {
   const { following } = other.view;
   const isTold =
-    following.kind === 'nobody' || (following.kind === 'somebody' && following.sources.length > 0);
+    following.kind === 'none' || (following.kind === 'listed' && following.sources.length > 0);
   if (isTold) return false;
-  const lacksIt = (rival: Standing) => rival === source || holdsAllOf(rival, other) === false;
+  const lacksIt = (rival: SeenCandidate) => rival === source || holdsAllOf(rival, other) === false;
   return holdsAllOf(source, other) === true && eligible.every(lacksIt);
 }
 
-function settled(primary: Standing, reason: string): Choice {
-  return { ...nobody, primary, reason, warning: severalWarning };
+function settled(primary: SeenCandidate, reason: string): Choice {
+  return { ...noChoice, primary, reason, warning: severalWarning };
 }
 
 function contested(reason: string): Choice {
-  return { ...nobody, isContested: true, reason, warning: `two primaries: ${reason}` };
+  return { ...noChoice, isContested: true, reason, warning: `two primaries: ${reason}` };
 }

@@ -4,7 +4,7 @@
 import { hasAllOf, type Position, parsePosition } from './position.ts';
 import { identityOf, type RememberedSource } from './primary-memory.ts';
 import {
-  followsNobody,
+  followsNone,
   hasRestarted,
   holdsAllOf,
   isBehind,
@@ -15,7 +15,7 @@ import {
   nameOf,
   rememberedReplica,
   type Scene,
-  type Standing,
+  type SeenCandidate,
   seenSource,
   sourcesOf,
   wasBehindPrimary,
@@ -23,7 +23,7 @@ import {
 import type { Source } from './server-view.ts';
 
 /** Why a server that can be written to is not eligible. */
-export const refusals = [
+export const eligibilityRules = [
   'not_successor',
   'restarted',
   'replica_left',
@@ -31,15 +31,15 @@ export const refusals = [
   'candidate_ahead',
 ] as const;
 
-export type Refusal = {
-  readonly rule: (typeof refusals)[number];
+export type Ineligibility = {
+  readonly rule: (typeof eligibilityRules)[number];
   /** What is seen or remembered that speaks against it, in words for people. */
   readonly evidence: string;
 };
 
 /** Why a writable server may not be the primary; null: it is eligible. */
-export function whyRefused(one: Standing, scene: Scene): Refusal | null {
-  const others = scene.standing.filter((other) => other !== one);
+export function whyIneligible(one: SeenCandidate, scene: Scene): Ineligibility | null {
+  const others = scene.seen.filter((other) => other !== one);
   return (
     whyNoSuccessor(one, others, scene) ??
     whyRestarted(one, others, scene) ??
@@ -48,7 +48,11 @@ export function whyRefused(one: Standing, scene: Scene): Refusal | null {
 }
 
 /** Another primary is remembered, and nothing shows that this one has taken its place. */
-function whyNoSuccessor(one: Standing, others: readonly Standing[], scene: Scene): Refusal | null {
+function whyNoSuccessor(
+  one: SeenCandidate,
+  others: readonly SeenCandidate[],
+  scene: Scene,
+): Ineligibility | null {
   const { memory } = scene;
   if (memory === null || isRemembered(one, scene)) return null;
   // It was a replica since it was the primary last, and was not passed over.
@@ -67,7 +71,7 @@ function whyNoSuccessor(one: Standing, others: readonly Standing[], scene: Scene
 }
 
 /** Whether it holds all that the remembered primary has written itself since it was chosen, which is something. */
-function holdsOwnOfPrimary({ view }: Standing, { memory, reference }: Scene): boolean {
+function holdsOwnOfPrimary({ view }: SeenCandidate, { memory, reference }: Scene): boolean {
   if (memory === null || view.position === null) return false;
   const { address, identity, number, taken, position } = memory.primary;
   const isOfIt = reference !== null && identityOf(address, reference) === identity;
@@ -97,12 +101,16 @@ function ownSince(
 }
 
 /** The remembered primary has been away, and another server that never was one takes writes. */
-function whyRestarted(one: Standing, others: readonly Standing[], scene: Scene): Refusal | null {
+function whyRestarted(
+  one: SeenCandidate,
+  others: readonly SeenCandidate[],
+  scene: Scene,
+): Ineligibility | null {
   const { memory } = scene;
   if (memory === null || !isRemembered(one, scene) || !hasRestarted(one, scene)) return null;
   const rival = others.find(
     (other) =>
-      !other.view.isReadOnly && followsNobody(other) && !memory.former.includes(other.identity),
+      !other.view.isReadOnly && followsNone(other) && !memory.former.includes(other.identity),
   );
   if (rival === undefined) return null;
   return {
@@ -112,7 +120,7 @@ function whyRestarted(one: Standing, others: readonly Standing[], scene: Scene):
 }
 
 /** What one other candidate shows against it. One that follows it shows nothing, whatever it holds. */
-function whyAgainst(one: Standing, other: Standing, scene: Scene): Refusal | null {
+function whyAgainst(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ineligibility | null {
   if (isBehindByMemory(other, one, scene)) return null;
   const sources = sourcesOf(other);
   if (sources.length > 0) {
@@ -126,32 +134,32 @@ function whyAgainst(one: Standing, other: Standing, scene: Scene): Refusal | nul
       );
     });
   }
-  return other.view.following.kind === 'nobody' ? whyDetached(one, other, scene) : null;
+  return other.view.following.kind === 'none' ? whyDetached(one, other, scene) : null;
 }
 
 /** It was not seen behind the remembered primary since that was chosen, so what it shows is out of date. */
-function isOutOfDate(one: Standing, other: Standing, scene: Scene): boolean {
+function isOutOfDate(one: SeenCandidate, other: SeenCandidate, scene: Scene): boolean {
   return isRemembered(one, scene) && !wasBehindPrimary(other, scene);
 }
 
 /** Whether it is remembered to have followed another server: whatever it tells is news. */
-function hasMoved(other: Standing, source: RememberedSource, scene: Scene): boolean {
+function hasMoved(other: SeenCandidate, source: RememberedSource, scene: Scene): boolean {
   const before = rememberedReplica(other.identity, scene);
   return before !== null && !isSameSource(before.follows, source);
 }
 
 /** Whether a source is the remembered primary, whose place this one takes. */
-function followsPredecessor(one: Standing, source: RememberedSource, scene: Scene): boolean {
+function followsPredecessor(one: SeenCandidate, source: RememberedSource, scene: Scene): boolean {
   return rememberedReplica(one.identity, scene) !== null && isRememberedSource(source, scene);
 }
 
 /** A replica of the remembered primary has been made to follow a server that cannot be seen. */
 function whyLeft(
-  one: Standing,
-  other: Standing,
+  one: SeenCandidate,
+  other: SeenCandidate,
   source: RememberedSource,
   scene: Scene,
-): Refusal | null {
+): Ineligibility | null {
   if (!isRemembered(one, scene) || !wasBehindPrimary(other, scene)) return null;
   if (!hasMoved(other, source, scene) || seenSource(source, scene) !== null) return null;
   return {
@@ -162,12 +170,12 @@ function whyLeft(
 
 /** A candidate is connected to a server that cannot be seen, or has got from its source what this one lacks. */
 function whyElsewhere(
-  other: Standing,
+  other: SeenCandidate,
   source: Source,
   isAhead: boolean,
   isStale: boolean,
   scene: Scene,
-): Refusal | null {
+): Ineligibility | null {
   if (seenSource(source, scene) === null && source.isConnected && !isStale) {
     return {
       rule: 'replica_elsewhere',
@@ -182,11 +190,11 @@ function whyElsewhere(
 }
 
 /** A read-only candidate that follows no server holds what this one lacks: it may have been the primary after it. */
-function whyDetached(one: Standing, other: Standing, scene: Scene): Refusal | null {
+function whyDetached(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ineligibility | null {
   if (!other.view.isReadOnly || holds(one, other, scene)) return null;
   if (isOutOfDate(one, other, scene)) return null;
   if (rememberedReplica(one.identity, scene) !== null && isRemembered(other, scene)) return null;
-  const isFollowed = scene.standing.some(
+  const isFollowed = scene.seen.some(
     (third) => third !== one && third !== other && isBehindByMemory(third, one, scene),
   );
   if (isFollowed && holdsAllOf(other, one) === false) return null;
@@ -200,7 +208,7 @@ function whyDetached(one: Standing, other: Standing, scene: Scene): Refusal | nu
  * Whether it holds all that another one has. Two that have not been compared yet count as different, unless writes go to this one
  * already. Without GTIDs nothing can be compared.
  */
-function holds(one: Standing, other: Standing, scene: Scene): boolean {
+function holds(one: SeenCandidate, other: SeenCandidate, scene: Scene): boolean {
   return holdsAllOf(one, other) ?? (one.view.position === null || isRemembered(one, scene));
 }
 

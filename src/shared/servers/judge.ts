@@ -3,20 +3,20 @@
 // Pure. Must not know how the candidates are asked, nor where the memory is kept.
 import { isSameServer } from '../mysql/identity.ts';
 import { type Choice, choose, isOneOfMany, isRemembering } from './choice.ts';
-import { type Refusal, refusals } from './eligibility.ts';
+import { eligibilityRules, type Ineligibility } from './eligibility.ts';
 import { learn } from './learn.ts';
 import type { PrimaryMemory } from './primary-memory.ts';
 import {
-  holdsLooks,
+  type CandidateState,
+  holdsViews,
   isSourceView,
   nameOf,
   numberOf,
   type Scene,
-  type Seen,
-  type Standing,
+  type SeenCandidate,
+  seenCandidates,
   seenSource,
   sourcesOf,
-  standingOf,
 } from './scene.ts';
 import type { ServerView } from './server-view.ts';
 
@@ -28,7 +28,7 @@ export type Verdict = { readonly role: Role; readonly reason: string };
 /** Why writes go nowhere, as metrics name it. */
 export const noPrimaryReasons = [
   'none_writable',
-  ...refusals,
+  ...eligibilityRules,
   'returning',
   'two_primaries',
   'not_accepted',
@@ -67,25 +67,25 @@ const synced = 4;
  * @param memory what all workers remember; null: nothing yet
  */
 export function judge(
-  candidates: readonly Seen[],
+  candidates: readonly CandidateState[],
   reference: ServerView | null,
   memory: PrimaryMemory | null,
 ): Judgement {
   const verdicts: Verdict[] = candidates.map((seen) =>
     unusable(seen.view === null ? seen.reason : 'not judged'),
   );
-  const all = standingOf(candidates);
-  const standing = all.filter((one) => {
+  const all = seenCandidates(candidates);
+  const seen = all.filter((one) => {
     const reason = whyUnfit(one.view) ?? whyDoubled(one, all);
     if (reason !== null) verdicts[one.at] = unusable(reason);
     return reason === null;
   });
-  const scene: Scene = { standing, memory, reference };
+  const scene: Scene = { seen, memory, reference };
   const choice = choose(scene);
   // A server that returns is evidence at its first look, and used at its third.
   const source = choice.primary?.notYet === null ? choice.primary : null;
   const absent = new Set(candidates.flatMap((seen) => (seen.view === null ? [seen.number] : [])));
-  for (const one of standing) {
+  for (const one of seen) {
     verdicts[one.at] =
       one === source
         ? { role: 'primary', reason: choice.reason }
@@ -118,47 +118,49 @@ function whyUnfit({ galera, group }: ServerView): string | null {
 }
 
 /** One server by two names is one server: as two it would contest itself. */
-function whyDoubled({ at, view }: Standing, standing: readonly Standing[]): string | null {
-  const first = standing.find((one) => isSameServer(one.view.identity, view.identity));
+function whyDoubled({ at, view }: SeenCandidate, all: readonly SeenCandidate[]): string | null {
+  const first = all.find((one) => isSameServer(one.view.identity, view.identity));
   return first === undefined || first.at === at ? null : 'the same server as one before it in host';
 }
 
-function whyNone({ primary, isContested, reason, refused }: Choice): NoPrimary {
+function whyNone({ primary, isContested, reason, ineligible }: Choice): NoPrimary {
   if (primary !== null) return { reason: 'returning', evidence: `${nameOf(primary)} has returned` };
   if (isContested) return { reason: 'two_primaries', evidence: reason };
-  const [first] = refused.values();
+  const [first] = ineligible.values();
   if (first === undefined) {
     return { reason: 'none_writable', evidence: 'no candidate that is seen can be written to' };
   }
-  const evidence = [...refused].map(([one, refusal]) => `${nameOf(one)} is ${whyNot(refusal)}`);
+  const evidence = [...ineligible].map(
+    ([one, ineligibility]) => `${nameOf(one)} is ${whyNot(ineligibility)}`,
+  );
   return { reason: first.rule, evidence: evidence.join('. ') };
 }
 
-function whyNot({ evidence }: Refusal): string {
+function whyNot({ evidence }: Ineligibility): string {
   return `writable, but ${evidence}`;
 }
 
 /** What a candidate is judged by that is not the primary. */
 type Others = {
   /** The primary; null: there is none now. */
-  readonly source: Standing | null;
+  readonly source: SeenCandidate | null;
   /** The numbers of those that are not seen now. */
   readonly absent: ReadonlySet<string | null>;
   readonly choice: Choice;
   readonly scene: Scene;
 };
 
-function judgeOther(one: Standing, others: Others): Verdict {
+function judgeOther(one: SeenCandidate, others: Others): Verdict {
   const { source, choice, scene } = others;
   const { view } = one;
   if (one.notYet !== null) return unusable(one.notYet);
   const isNode = isOneOfMany(view);
   const { following } = view;
-  if (!isNode && following.kind !== 'somebody') {
+  if (!isNode && following.kind !== 'listed') {
     if (!view.isReadOnly) {
       return unusable(whyNotWritten(one, source, choice));
     }
-    if (following.kind === 'nobody' && view.group === null) {
+    if (following.kind === 'none' && view.group === null) {
       return unusable('read-only, and follows no server');
     }
   }
@@ -183,38 +185,43 @@ function judgeOther(one: Standing, others: Others): Verdict {
  * Whether the primary has what its replica has; null: not compared yet. One that was a replica of the same primary before has got nothing
  * from another since: that it is ahead for a moment makes no ghosts.
  */
-function isContainedIn(primary: ServerView, { view, earlier, provenBy }: Standing): boolean | null {
-  const looks = [view, ...earlier];
-  const found = holdsLooks(primary, looks);
+function isContainedIn(
+  primary: ServerView,
+  { view, earlier, provenBy }: SeenCandidate,
+): boolean | null {
+  const views = [view, ...earlier];
+  const found = holdsViews(primary, views);
   if (found !== false || provenBy === null || !isSameServer(provenBy, primary.identity)) {
     return found;
   }
-  const settled = looks.filter(({ askedAt }) => askedAt <= primary.askedAt - aheadMs);
-  return holdsLooks(primary, settled) !== false;
+  const settled = views.filter(({ askedAt }) => askedAt <= primary.askedAt - aheadMs);
+  return holdsViews(primary, settled) !== false;
 }
 
 function whyReplica({ identity, following }: ServerView, primary: ServerView): string {
-  if (following.kind === 'somebody') return 'follows the primary';
+  if (following.kind === 'listed') return 'follows the primary';
   if (identity.name === primary.identity.name) return 'the primary before, read-only now';
   return 'read-only, and holds nothing that the primary lacks';
 }
 
-function whyNotWritten(one: Standing, source: Standing | null, choice: Choice): string {
+function whyNotWritten(one: SeenCandidate, source: SeenCandidate | null, choice: Choice): string {
   if (choice.isContested) return 'one of two primaries';
   if (source !== null) return 'writable beside the primary';
-  const refusal = choice.refused.get(one);
-  return refusal === undefined ? 'writable beside one that has returned' : whyNot(refusal);
+  const ineligibility = choice.ineligible.get(one);
+  return ineligibility === undefined
+    ? 'writable beside one that has returned'
+    : whyNot(ineligibility);
 }
 
 /** Whether it follows the primary, or a server that is no candidate, or a candidate of which the same is true. */
 function isReplicaOf(
-  one: Standing,
+  one: SeenCandidate,
   primary: ServerView,
   others: Others,
-  below: readonly Standing[],
+  below: readonly SeenCandidate[],
 ): boolean {
   const { scene, absent } = others;
-  if (one.view.following.kind !== 'somebody') return below.length === 0;
+  if (one.view.following.kind !== 'listed') return below.length === 0;
   const sources = sourcesOf(one);
   if (sources.length === 0) return true;
   return sources.some((source) => {

@@ -11,7 +11,7 @@ import {
   type RememberedSource,
 } from './primary-memory.ts';
 import {
-  followsNobody,
+  followsNone,
   hasRestarted,
   holdsAllOf,
   isBehindByMemory,
@@ -19,7 +19,7 @@ import {
   isSameSource,
   numberOf,
   type Scene,
-  type Standing,
+  type SeenCandidate,
   seenSource,
   sourcesOf,
 } from './scene.ts';
@@ -28,7 +28,7 @@ import {
  * The memory after a decision: the one in force if nothing is new, and null if there is nothing to remember.
  * @param primary where writes go; null: nowhere
  */
-export function learn(scene: Scene, primary: Standing | null): PrimaryMemory | null {
+export function learn(scene: Scene, primary: SeenCandidate | null): PrimaryMemory | null {
   const { memory } = scene;
   if (primary === null) return memory === null ? null : learnWithout(scene, memory);
   const isSame = isRemembered(primary, scene);
@@ -36,7 +36,7 @@ export function learn(scene: Scene, primary: Standing | null): PrimaryMemory | n
   const begun = { ...scene, memory: { ...beginTerm(scene, primary), term } };
   const replicas = new Map(begun.memory.replicas.map((one) => [one.identity, one]));
   replicas.delete(primary.identity);
-  for (const other of scene.standing) {
+  for (const other of scene.seen) {
     if (other === primary) continue;
     const learnt = learnReplica(other, primary, begun);
     if (learnt === 'passed over') replicas.delete(other.identity);
@@ -49,7 +49,7 @@ export function learn(scene: Scene, primary: Standing | null): PrimaryMemory | n
 function learnWithout(scene: Scene, memory: PrimaryMemory): PrimaryMemory {
   const { reference } = scene;
   const known = new Set([memory.primary.identity, ...memory.replicas.map((one) => one.identity)]);
-  const added = scene.standing.flatMap((one): RememberedReplica[] => {
+  const added = scene.seen.flatMap((one): RememberedReplica[] => {
     const [source] = sourcesOf(one);
     if (source === undefined || known.has(one.identity)) return [];
     return [{ identity: one.identity, follows: describeSource(source, null, scene), term: null }];
@@ -63,7 +63,7 @@ function learnWithout(scene: Scene, memory: PrimaryMemory): PrimaryMemory {
 }
 
 /** The memory with this primary, before anything is known of who follows it. */
-function beginTerm(scene: Scene, { address, identity, view }: Standing): PrimaryMemory {
+function beginTerm(scene: Scene, { address, identity, view }: SeenCandidate): PrimaryMemory {
   const { memory } = scene;
   const seen = describePrimary(address, view);
   const isSame = memory !== null && memory.primary.identity === identity;
@@ -97,8 +97,8 @@ function refresh(
 
 /** What another server is beside the primary; null: nothing new. */
 function learnReplica(
-  other: Standing,
-  primary: Standing,
+  other: SeenCandidate,
+  primary: SeenCandidate,
   scene: Scene & { readonly memory: PrimaryMemory },
 ): RememberedReplica | 'passed over' | null {
   const { identity } = other;
@@ -112,7 +112,7 @@ function learnReplica(
     const follows = before?.follows ?? { number: null, uuid: null, address: null };
     return { identity, follows, term: memory.term };
   }
-  if (!followsNobody(other)) {
+  if (!followsNone(other)) {
     if (before !== null) return null;
     const follows = describeSource(sourcesOf(other)[0] ?? null, null, scene);
     return { identity, follows, term: null };
@@ -124,23 +124,27 @@ function learnReplica(
  * Whether it could be written to while the primary still could. In a switchover the next primary may be looked at first, while the latest look at
  * the one before is of a moment ago: the primary must have been asked after the other one had answered, which is when that was asked once more.
  */
-function isPassedOver({ view, earlier: [before] }: Standing, primary: Standing): boolean {
+function isPassedOver({ view, earlier: [before] }: SeenCandidate, primary: SeenCandidate): boolean {
   if (view.isReadOnly || before === undefined) return false;
-  const wasWritable = !before.isReadOnly && before.following.kind !== 'somebody';
+  const wasWritable = !before.isReadOnly && before.following.kind !== 'listed';
   return wasWritable && primary.view.askedAt >= view.askedAt;
 }
 
 /** Whether it holds nothing that the primary lacks, and the account may not see which server it follows. */
-function mayBeBehind(other: Standing, primary: Standing, memory: PrimaryMemory): boolean {
+function mayBeBehind(other: SeenCandidate, primary: SeenCandidate, memory: PrimaryMemory): boolean {
   const { following, isReadOnly } = other.view;
   const isHidden =
-    following.kind === 'unseen'
+    following.kind === 'unknown'
       ? isReadOnly && !memory.former.includes(other.identity)
-      : following.kind === 'somebody' && following.sources.length === 0;
+      : following.kind === 'listed' && following.sources.length === 0;
   return isHidden && holdsAllOf(primary, other) !== false;
 }
 
-function sourceBehind(other: Standing, primary: Standing, scene: Scene): RememberedSource | null {
+function sourceBehind(
+  other: SeenCandidate,
+  primary: SeenCandidate,
+  scene: Scene,
+): RememberedSource | null {
   const sources = sourcesOf(other);
   const towards = sources.find((source) => {
     const seen = seenSource(source, scene);

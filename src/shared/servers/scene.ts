@@ -11,8 +11,8 @@ import {
 import type { ServerView, Source } from './server-view.ts';
 
 /** What is known of one candidate. */
-export type Seen =
-  /** The latest look at it, and those before, the youngest first: of two servers no two looks are at one moment. */
+export type CandidateState =
+  /** The latest look at it, and those before, the youngest first: of two servers no two views are at one moment. */
   | {
       readonly view: ServerView;
       readonly earlier: readonly ServerView[];
@@ -27,7 +27,7 @@ export type Seen =
   | { readonly view: null; readonly reason: string; readonly number: string | null };
 
 /** A candidate that is seen, with its place among all. */
-export type Standing = Extract<Seen, { readonly view: ServerView }> & {
+export type SeenCandidate = Extract<CandidateState, { readonly view: ServerView }> & {
   readonly at: number;
   /** By which it is remembered. */
   readonly identity: string;
@@ -36,41 +36,41 @@ export type Standing = Extract<Seen, { readonly view: ServerView }> & {
 /** All that a decision depends on. */
 export type Scene = {
   /** Those that are seen, fit for use, and no second name of another one. */
-  readonly standing: readonly Standing[];
+  readonly seen: readonly SeenCandidate[];
   readonly memory: PrimaryMemory | null;
   /** The latest look at the server that took writes last; null: none did. */
   readonly reference: ServerView | null;
 };
 
 /** Those that are seen, in their places. */
-export function standingOf(candidates: readonly Seen[]): readonly Standing[] {
+export function seenCandidates(candidates: readonly CandidateState[]): readonly SeenCandidate[] {
   return candidates.flatMap((seen, at) =>
     seen.view === null ? [] : [{ ...seen, at, identity: identityOf(seen.address, seen.view) }],
   );
 }
 
 /** A name for people, without the host: a client that asks whether a gateway is ready need not know it. */
-export function nameOf({ at }: Standing): string {
+export function nameOf({ at }: SeenCandidate): string {
   return `candidate ${at + 1}`;
 }
 
 /** The servers that it follows; none: it follows no server, or the account may not see them. */
-export function sourcesOf({ view: { following } }: Standing): readonly Source[] {
-  return following.kind === 'somebody' ? following.sources : [];
+export function sourcesOf({ view: { following } }: SeenCandidate): readonly Source[] {
+  return following.kind === 'listed' ? following.sources : [];
 }
 
 /** As far as the account may see it. */
-export function followsNobody({ view }: Standing): boolean {
-  return view.following.kind !== 'somebody';
+export function followsNone({ view }: SeenCandidate): boolean {
+  return view.following.kind !== 'listed';
 }
 
 /** Whether this is the remembered primary. */
-export function isRemembered({ identity }: Standing, { memory }: Scene): boolean {
+export function isRemembered({ identity }: SeenCandidate, { memory }: Scene): boolean {
   return memory?.primary.identity === identity;
 }
 
 /** Whether the remembered primary runs no longer as it did when it was seen last. */
-export function hasRestarted({ view }: Pick<Standing, 'view'>, { memory }: Scene): boolean {
+export function hasRestarted({ view }: Pick<SeenCandidate, 'view'>, { memory }: Scene): boolean {
   if (memory === null) return false;
   const { name } = view.identity;
   return !isSameServer(view.identity, { name, startedAt: memory.primary.startedAt });
@@ -82,14 +82,14 @@ export function rememberedReplica(identity: string, { memory }: Scene): Remember
 }
 
 /** Whether it was seen behind the remembered primary in the present term. */
-export function wasBehindPrimary(one: Standing, scene: Scene): boolean {
+export function wasBehindPrimary(one: SeenCandidate, scene: Scene): boolean {
   const remembered = rememberedReplica(one.identity, scene);
   return remembered !== null && remembered.term === scene.memory?.term;
 }
 
 /** The candidate that a source is; null: it cannot be seen. */
-export function seenSource(source: RememberedSource, scene: Scene): Standing | null {
-  const found = scene.standing.find(({ view: { uuid, number }, address }) =>
+export function seenSource(source: RememberedSource, scene: Scene): SeenCandidate | null {
+  const found = scene.seen.find(({ view: { uuid, number }, address }) =>
     isNamed(source, { uuid, number, address }, scene),
   );
   return found ?? null;
@@ -120,16 +120,16 @@ export function isSameSource(one: RememberedSource, other: RememberedSource): bo
 }
 
 /** Whether what is written to `source` reaches `one`, as far as is seen, through others if need be. */
-export function isBehind(one: Standing, source: Standing, scene: Scene): boolean {
+export function isBehind(one: SeenCandidate, source: SeenCandidate, scene: Scene): boolean {
   return reaches(one, source, scene, () => false, new Set());
 }
 
 /** The same, or it follows a server that cannot be seen, which was behind the remembered primary as it was itself. */
-export function isBehindByMemory(one: Standing, source: Standing, scene: Scene): boolean {
+export function isBehindByMemory(one: SeenCandidate, source: SeenCandidate, scene: Scene): boolean {
   const { memory } = scene;
   if (memory === null || !isRemembered(source, scene)) return isBehind(one, source, scene);
   const middles = memory.replicas.filter(({ term }) => term === memory.term);
-  const isKnownChain = (two: Standing, unseen: Source): boolean => {
+  const isKnownChain = (two: SeenCandidate, unseen: Source): boolean => {
     const before = middles.find(({ identity }) => identity === two.identity);
     if (before === undefined || !isSameSource(before.follows, unseen)) return false;
     return middles.some(({ identity }) => isNamed(unseen, partsOf(identity), scene));
@@ -137,14 +137,14 @@ export function isBehindByMemory(one: Standing, source: Standing, scene: Scene):
   return reaches(one, source, scene, isKnownChain, new Set());
 }
 
-type ReachesUnseen = (one: Standing, source: Source) => boolean;
+type ReachesUnseen = (one: SeenCandidate, source: Source) => boolean;
 
 function reaches(
-  one: Standing,
-  target: Standing,
+  one: SeenCandidate,
+  target: SeenCandidate,
   scene: Scene,
   reachesUnseen: ReachesUnseen,
-  asked: Set<Standing>,
+  asked: Set<SeenCandidate>,
 ): boolean {
   if (asked.has(one)) return false;
   asked.add(one);
@@ -156,19 +156,19 @@ function reaches(
 }
 
 /** Whether one had, at its latest look, all that another had had by then; null: it cannot be told, or not yet. */
-export function holdsAllOf(one: Standing, other: Standing): boolean | null {
-  return holdsLooks(one.view, [other.view, ...other.earlier]);
+export function holdsAllOf(one: SeenCandidate, other: SeenCandidate): boolean | null {
+  return holdsViews(one.view, [other.view, ...other.earlier]);
 }
 
-/** The same of a server, by the looks at another one, the youngest first. */
-export function holdsLooks(view: ServerView, looks: readonly ServerView[]): boolean | null {
+/** The same of a server, by the views at another one, the youngest first. */
+export function holdsViews(view: ServerView, views: readonly ServerView[]): boolean | null {
   const { position, askedAt } = view;
   if (position === null) return null;
   const holds = (look: ServerView) => look.position === null || hasAllOf(position, look.position);
-  const [latest] = looks;
+  const [latest] = views;
   // What it has now it had all the more before.
   if (latest !== undefined && holds(latest) === true) return true;
-  const then = looks.find((look) => look.askedAt <= askedAt);
+  const then = views.find((look) => look.askedAt <= askedAt);
   return then === undefined ? null : holds(then);
 }
 
@@ -193,7 +193,7 @@ function isNamed(source: RememberedSource, server: Named, scene: Scene): boolean
 export function numberOf({ number, address }: RememberedSource, scene: Scene): string | null {
   if (number !== null || address === null) return number;
   const told: RememberedSource[] = [
-    ...scene.standing.flatMap(sourcesOf),
+    ...scene.seen.flatMap(sourcesOf),
     ...(scene.memory?.replicas ?? []).map(({ follows }) => follows),
   ];
   return told.find((one) => one.number !== null && one.address === address)?.number ?? null;

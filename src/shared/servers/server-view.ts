@@ -17,9 +17,9 @@ export type Source = {
 
 /** Whom a server replicates from. `unseen`: the account may not see it, and nothing else tells. */
 export type Following =
-  | { readonly kind: 'nobody' | 'unseen' }
+  | { readonly kind: 'none' | 'unknown' }
   | {
-      readonly kind: 'somebody';
+      readonly kind: 'listed';
       /** None: the account may not see them. */
       readonly sources: readonly Source[];
     };

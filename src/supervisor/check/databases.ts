@@ -11,7 +11,7 @@ import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
 import { askView, prepareQuestions } from '../../shared/servers/ask-view.ts';
 import { type Judgement, judge, type Verdict } from '../../shared/servers/judge.ts';
-import type { Seen } from '../../shared/servers/scene.ts';
+import type { CandidateState } from '../../shared/servers/scene.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
 import { primaryFilePath, readPrimaryFile } from '../primary/primary-file.ts';
 import {
@@ -126,7 +126,7 @@ async function judgeSection(
   section: Config,
   asked: readonly Asked<ServerFacts>[],
 ): Promise<Judgement> {
-  const seen = section.candidates.map(async (candidate, at): Promise<Seen> => {
+  const seen = section.candidates.map(async (candidate, at): Promise<CandidateState> => {
     const first = asked[at] as Asked<ServerFacts>;
     const again = first.ok ? await askViewAgain(section, candidate) : first;
     if (!again.ok) return { view: null, reason: again.failure.reason, number: null };
@@ -270,8 +270,8 @@ function describeServer({ candidate, asked, verdict }: Answer, sections: Section
 
 /** Which servers it replicates from, as far as the account may see it. Only a running gateway knows its lag. */
 function describeReplication({ view: { following } }: Member): string {
-  if (following.kind === 'nobody') return 'no';
-  if (following.kind !== 'somebody') return 'unknown, the account may not see it';
+  if (following.kind === 'none') return 'no';
+  if (following.kind !== 'listed') return 'unknown, the account may not see it';
   const names = following.sources.map(({ number, address }) =>
     number === null ? `${address}` : `server_id ${number}`,
   );

@@ -111,7 +111,7 @@ export function findRoleWarnings(
       `read_only does not stop the account, which has ${rights[0]} on *.*: a former primary would take its writes`,
     );
   }
-  if (view.following.kind === 'somebody' && !view.isReadOnly) {
+  if (view.following.kind === 'listed' && !view.isReadOnly) {
     found.push(
       'read_only is off though it replicates: what is written there by mistake is nowhere else',
     );

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { type ConnectFailure, tellConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Verdict } from '../../shared/servers/judge.ts';
-import type { Seen } from '../../shared/servers/scene.ts';
+import type { CandidateState } from '../../shared/servers/scene.ts';
 import type { ServerView } from '../../shared/servers/server-view.ts';
 import type { ServerState } from './consistency/consistency.ts';
 
@@ -49,7 +49,7 @@ export class Candidate {
     return this.#looks[0] ?? null;
   }
 
-  get seen(): Seen {
+  get seen(): CandidateState {
     const [view, ...earlier] = this.#looks;
     const number = view?.number ?? null;
     if (this.#failure !== null) return { view: null, reason: this.#failure.reason, number };

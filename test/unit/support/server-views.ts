@@ -32,7 +32,7 @@ export function createView(number: string, wish: ViewWish = {}): ServerView {
     uuid: null,
     version: 'MariaDB 10.11',
     isReadOnly: follows !== undefined,
-    following: follows === undefined ? { kind: 'nobody' } : { kind: 'somebody', sources },
+    following: follows === undefined ? { kind: 'none' } : { kind: 'listed', sources },
     position: readMariadbPosition({
       binlogState: state,
       binlogPos: binlogPos.join(),

@@ -7,12 +7,12 @@ import {
   type PrimaryMemory,
   parsePrimaryMemory,
 } from '../../../../src/shared/servers/primary-memory.ts';
-import type { Seen } from '../../../../src/shared/servers/scene.ts';
+import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { ServerView } from '../../../../src/shared/servers/server-view.ts';
 import { createView, type ViewWish } from '../../support/server-views.ts';
 
-const away = (number: string): Seen => ({ view: null, reason: 'ECONNREFUSED', number });
-const seen = (view: ServerView, before: ServerView | string = ''): Seen => ({
+const away = (number: string): CandidateState => ({ view: null, reason: 'ECONNREFUSED', number });
+const seen = (view: ServerView, before: ServerView | string = ''): CandidateState => ({
   view,
   earlier: typeof before === 'string' ? [] : [before],
   address: `db${view.number}`,
@@ -202,7 +202,7 @@ test('a replica that names its source by an address alone, as after a restart, i
       state,
       isReadOnly: true,
       following: {
-        kind: 'somebody',
+        kind: 'listed',
         sources: [{ number, uuid: null, address: '10.0.0.1:3306', isConnected: number !== null }],
       },
     });
@@ -220,14 +220,17 @@ test('two looks at one state learn nothing new', () => {
 
 test('a server that returns is not used at once, and speaks against others at once', () => {
   const { memory } = look(start, promoted, repointed);
-  const returning: Seen = { ...seen(writable('2')), notYet: 'it had been gone' } as Seen;
+  const returning: CandidateState = {
+    ...seen(writable('2')),
+    notYet: 'it had been gone',
+  } as CandidateState;
   const found = judge([away('1'), returning, seen(replica('3', '2'))], null, memory);
   assert.deepEqual([found.primary, found.none?.reason], [null, 'returning']);
 });
 
 test('a former primary that returns is refused while its idle successor follows a server that the account may not see', () => {
   const hidden = (number: string) =>
-    createView(number, { state, isReadOnly: true, following: { kind: 'somebody', sources: [] } });
+    createView(number, { state, isReadOnly: true, following: { kind: 'listed', sources: [] } });
   const found = look(
     [start[0], hidden('2'), '3'],
     ['1', writable('2'), '3'],

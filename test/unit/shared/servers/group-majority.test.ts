@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
-import type { Seen } from '../../../../src/shared/servers/scene.ts';
+import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { GroupMember, ServerView } from '../../../../src/shared/servers/server-view.ts';
 
-function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): Seen {
+function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>): CandidateState {
   const group = {
     name: 'g',
     hasSinglePrimary: true,
@@ -21,7 +21,7 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
     uuid: null,
     version: 'MySQL 9.7.4',
     isReadOnly,
-    following: { kind: 'unseen' },
+    following: { kind: 'unknown' },
     position: { kind: 'mysql', sets: new Map([['u', [[1n, 5n]]]]) },
     galera: null,
     group,
@@ -30,7 +30,7 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
   return { view, earlier: [], address: `h${number}`, provenBy: null, notYet: null };
 }
 
-const rolesOf = (...members: readonly Seen[]) =>
+const rolesOf = (...members: readonly CandidateState[]) =>
   judge(members, null, null).verdicts.map(({ role }) => role);
 
 test('a primary without a majority is not written to, and nobody takes its place who has none either', () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
 import { readMysqlPosition } from '../../../../src/shared/servers/position.ts';
 import type { PrimaryMemory } from '../../../../src/shared/servers/primary-memory.ts';
-import type { Seen } from '../../../../src/shared/servers/scene.ts';
+import type { CandidateState } from '../../../../src/shared/servers/scene.ts';
 import type { ServerView } from '../../../../src/shared/servers/server-view.ts';
 import { cases, fc } from '../../../support/property.ts';
 import { createMember, createNode, createView } from '../../support/server-views.ts';
@@ -16,14 +16,14 @@ const seen = (view: ServerView, earlier: readonly ServerView[] = []) => ({
   provenBy: null,
   notYet: null,
 });
-const gone = (number: string | null = null): Seen => ({
+const gone = (number: string | null = null): CandidateState => ({
   view: null,
   reason: 'ECONNREFUSED',
   number,
 });
 
 function judged(
-  candidates: readonly (ServerView | Seen)[],
+  candidates: readonly (ServerView | CandidateState)[],
   reference: ServerView | null = null,
   memory: PrimaryMemory | null = null,
 ) {
@@ -35,7 +35,7 @@ function judged(
 
 /** What is remembered after this was seen, beside what was remembered before. */
 function remembering(
-  candidates: readonly (ServerView | Seen)[],
+  candidates: readonly (ServerView | CandidateState)[],
   before: PrimaryMemory | null = null,
 ): PrimaryMemory {
   const { memory } = judged(candidates, null, before);
@@ -92,7 +92,7 @@ test('a replica of a former primary is not one of the new primary, unless throug
 test('whom a replica follows may be unknown: a server that is no candidate, or one that the account may not see', () => {
   assert.equal(judged([primary, replica('2', { follows: ['99'] })]).roles, 'primary replica');
   assert.equal(judged([primary, replica('2', { follows: [] })]).roles, 'primary replica');
-  const unseen = replica('2', { following: { kind: 'unseen' } });
+  const unseen = replica('2', { following: { kind: 'unknown' } });
   assert.equal(judged([primary, unseen]).roles, 'primary replica');
 });
 
@@ -205,7 +205,7 @@ test('whom the others follow is told by what they have, where the account may no
 
 test('nor need it be told that a read-only server follows anybody: MySQL does not, to every account', () => {
   const blind = (state: string) =>
-    createView('3', { isReadOnly: true, following: { kind: 'unseen' }, state });
+    createView('3', { isReadOnly: true, following: { kind: 'unknown' }, state });
   const found = judged([former, promoted, blind('0-1-10,0-2-11')]);
   assert.deepEqual([found.primary, found.roles], [1, 'unusable primary replica']);
   assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
@@ -262,7 +262,7 @@ test('one server by two names does not contest itself', () => {
 test('an account that sees nothing: a writable replica is told from the primary by what both have', () => {
   const unseen = (number: string, last: number) =>
     createView(number, {
-      following: { kind: 'unseen' },
+      following: { kind: 'unknown' },
       position: readMysqlPosition(`00000000-0000-0000-0000-00000000000a:1-${last}`),
     });
   const found = judged([unseen('2', 8), unseen('1', 10)]);
@@ -343,7 +343,7 @@ test('there is one primary at most, and each verdict has a reason', () => {
       fc.constant(gone(number)),
       fc
         .tuple(state, follows, fc.boolean(), fc.integer({ min: -5, max: 5 }), fc.boolean())
-        .map(([its, followed, isReadOnly, askedAt, isBack]): Seen => {
+        .map(([its, followed, isReadOnly, askedAt, isBack]): CandidateState => {
           const wish = followed === undefined ? {} : { follows: followed };
           const view = createView(number, { state: its, ...wish, isReadOnly, askedAt });
           return { ...seen(view), notYet: isBack ? null : 'it has returned' };
