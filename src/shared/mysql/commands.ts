@@ -1,10 +1,10 @@
 // The small commands: those whose answer is one packet, and statements whose rows are not wanted.
 // Must not know the pool or who asks.
 import { commandCodes, encodeCommand } from './command-packets.ts';
+import { ServerFault } from './connect-failure.ts';
 import type { Command, Connection } from './connection.ts';
 import { type Column, packetMarkers, parseError, parseOk, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
-import { ServerFault } from './server-fault.ts';
 
 /** The answers to the gateway's own questions are small; a catalogue's are the longest. */
 const mostCollectedBytes = 64 * 1024 * 1024;

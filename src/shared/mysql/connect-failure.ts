@@ -1,5 +1,14 @@
-// Why a connection to MySQL could not be made, in the words of whoever said no: the server, TLS, or the system.
-// Pure. Must not know mysql2 but for the shape of its errors, nor who tells it to whom.
+// Why a connection to MySQL could not be made or cannot go on: the server, TLS, the system or the gateway itself refuses.
+
+/** A server that broke the protocol, or asked for what it does not get. */
+export class ServerFault extends Error {
+  readonly code: 'PROTOCOL_VIOLATION' | 'INSECURE_PASSWORD';
+
+  constructor(code: ServerFault['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 /** `refused`: the server is there and will not have us; `unusable`: we will not have it; `silent`: no answer in time. */
 export type ConnectFailure = {
@@ -20,8 +29,6 @@ type Raw = {
 };
 
 const mostCharacters = 300;
-/** What the worker itself objects to, in its own words. */
-const ownFaults: ReadonlySet<unknown> = new Set(['PROTOCOL_VIOLATION', 'INSECURE_PASSWORD']);
 const timeOuts: ReadonlySet<unknown> = new Set(['ETIMEDOUT', 'TimeoutError']);
 
 /**
@@ -37,8 +44,8 @@ export function describeConnectFailure(error: unknown): ConnectFailure {
       typeof sqlMessage === 'string' ? sqlMessage : 'a setting of the session was refused';
     return { kind: 'refused', errno, reason: shorten(reason) };
   }
-  if (ownFaults.has(code)) {
-    return { kind: 'unusable', errno: null, reason: shorten(`${error.message} (${code})`) };
+  if (error instanceof ServerFault) {
+    return { kind: 'unusable', errno: null, reason: shorten(`${error.message} (${error.code})`) };
   }
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return tls('the server speaks no TLS');
   if (code === 'HANDSHAKE_SSL_ERROR') return tls(tlsReason(error));

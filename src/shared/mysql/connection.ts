@@ -3,8 +3,8 @@
 import type { Socket } from 'node:net';
 import { ColumnCache } from './column-cache.ts';
 import { answerSequence } from './command-packets.ts';
+import { ServerFault } from './connect-failure.ts';
 import { Framing, type PacketsAhead } from './framing.ts';
-import { ServerFault } from './server-fault.ts';
 
 /** A command in flight: what to write, and who takes the answer. */
 export interface Command {

@@ -1,5 +1,5 @@
 // BITs that a function has returned: servers send them as bytes, as decimal digits or as characters. Which columns those are, and how their cells are read.
-import { decode } from './decoding.ts';
+import { decode } from './charsets.ts';
 import { type Column, columnFlags, columnName } from './packets.ts';
 
 /** The kind of server that sends the columns. */

@@ -1,12 +1,22 @@
-// Opens a connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours.
-// The only file that has mysql2 talk to a server. Must not know what a connection is for.
-import { connect, type Socket } from 'node:net';
+// Opens a connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours. The only file that has mysql2 talk to a
+// server.
+
+import { createRequire } from 'node:module';
+import { connect, isIP, type Socket } from 'node:net';
 import mysql from 'mysql2';
 import { Connection, type Intake } from './connection.ts';
-import { guardHandshake, type HandshakeParser } from './handshake-guard.ts';
-import { connectNamed } from './named-socket.ts';
-import { plainTcpPlugins } from './password-guard.ts';
-import { type HandshakingConnection, keepToOffer } from './query-attributes-offer.ts';
+import {
+  guardHandshake,
+  type HandshakeParser,
+  type HandshakingConnection,
+  keepToOffer,
+  plainTcpPlugins,
+} from './handshake.ts';
+
+const { version } = createRequire(import.meta.url)('mysql2/package.json') as { version: string };
+
+/** The client library's version (mysql_get_client_info of the C API). */
+export const clientInfo: string = version;
 
 const keepAliveDelayMs = 10_000;
 /** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
@@ -171,4 +181,23 @@ function mysql2Options(
           },
         }),
   };
+}
+
+/** What Node's TLS asks a socket for when nobody names the server (`_tls_wrap`, Node 20 to 24). */
+type Named = { _host?: string };
+
+/**
+ * Connects. Node itself remembers names only, and mysql2 hands the address on to nobody: a certificate for `localhost`
+ * would do for every server that is configured by its address, and one for the address for none.
+ */
+function connectNamed(host: string, port: number): Socket {
+  const socket = connect({
+    host,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+  });
+  if (isIP(host) !== 0) (socket as Named)._host = host;
+  return socket;
 }

@@ -1,7 +1,6 @@
 // What MySQL's packets say: OK, EOF, ERR and column definitions as values.
 // Must not know sockets, nor what becomes of a result.
-import { foreignName, isWide } from './charsets.ts';
-import { decode } from './decoding.ts';
+import { decode, foreignName, isWide } from './charsets.ts';
 
 /** Status flags of OK and EOF packets (MySQL's SERVER_STATUS_flags_enum). */
 export const serverStatus = {

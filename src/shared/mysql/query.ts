@@ -1,6 +1,8 @@
 // COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
 // Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
 import type { ColumnCache } from './column-cache.ts';
+import { encodeQuery } from './command-packets.ts';
+import { ServerFault } from './connect-failure.ts';
 import type { Command, Connection } from './connection.ts';
 import { type PacketsAhead, skipPackets } from './framing.ts';
 import {
@@ -16,8 +18,6 @@ import {
   type ServerError,
   serverStatus,
 } from './packets.ts';
-import { encodeQuery } from './query-attributes.ts';
-import { ServerFault } from './server-fault.ts';
 
 /** Takes the results of one COM_QUERY in the order in which MySQL sends them. */
 export interface ResultSink {

@@ -6,8 +6,8 @@ import { type LedgerTable, parseLedgerTable } from '../../shared/idempotency-tab
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
+import { waysToSendPassword } from '../../shared/mysql/handshake.ts';
 import { leastArenaBytes, openConnection } from '../../shared/mysql/open-connection.ts';
-import { waysToSendPassword } from '../../shared/mysql/password-guard.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
 import { askView, prepareQuestions } from '../../shared/servers/ask-view.ts';
 import { type Judgement, judge, type Verdict } from '../../shared/servers/judge.ts';

@@ -1,5 +1,5 @@
 // The cells of a row packet (MySQL's text protocol): where they are, and each as JSON, from bytes to bytes. Hot for numbers and NULL: nothing is allocated for them.
-import { decode } from '../../shared/mysql/decoding.ts';
+import { decode } from '../../shared/mysql/charsets.ts';
 import { readBits } from '../../shared/mysql/doubtful-bits.ts';
 import { type CellKind, type CharsetConversion, type Conversion, cellKinds } from './columns.ts';
 import { compactJson, isDigit, isJsonNumber } from './json.ts';

@@ -8,8 +8,7 @@ import { type BindFailure, bind, bindInPieces, type Parameters } from '../../sha
 import { shapeOf } from '../../shared/sql/digest-key.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
-import { noEffects } from '../execution/statement-effects.ts';
-import { type Known, TableEffects } from '../execution/table-effects.ts';
+import { type Known, noEffects, StatementEffects } from '../execution/statement-effects.ts';
 import type { Home } from '../execution/transactions/held-transactions.ts';
 import type { AnalysedStatement, Statement } from '../execution/work.ts';
 import { type Failure, type Refused, refusal, refuse } from '../failure/failure.ts';
@@ -173,7 +172,7 @@ export function decideAnalysed(
       kind: 'statement',
       sql,
       isRead,
-      effects: new TableEffects(catalogue, classification),
+      effects: new StatementEffects(catalogue, classification),
       seesOneMoment: isRead && readOnlyAllowed,
       needsFreshSession: readsEarlierSession,
       leavesSessionClean: isClean,

@@ -2,7 +2,7 @@
 // Must not know how the document around them is written.
 
 import type { Config } from '../../../shared/config/config.ts';
-import { clientInfo, versionNumber } from '../../../shared/mysql/client-library.ts';
+import { clientInfo } from '../../../shared/mysql/open-connection.ts';
 import type { Trailer } from '../../encode/formats/db.ts';
 import type { ServerFacts } from '../../execution/execution.ts';
 import { type MetadataKey, metadataKeys } from './request.ts';
@@ -70,4 +70,14 @@ function localAnswer(settings: MetadataSettings, key: MetadataKey): unknown {
     default:
       return help;
   }
+}
+
+/**
+ * A version as one number, major × 10000 + minor × 100 + patch (mysql_get_server_version of the C API).
+ * MariaDB's replication prefix `5.5.5-` is no part of its version.
+ */
+function versionNumber(text: string): number {
+  const own = text.startsWith('5.5.5-') ? text.slice('5.5.5-'.length) : text;
+  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(own) ?? [];
+  return Number(major ?? 0) * 10_000 + Number(minor ?? 0) * 100 + Number(patch ?? 0);
 }

@@ -1,8 +1,11 @@
 // The session that a driver carries from request to request: opaque to it, signed, and all that there is of it outside of a transaction.
 // Pure. Must not know what is held for a transaction.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { Characteristics } from '../../../shared/sql/transactions.ts';
-import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
+import {
+  type Characteristics,
+  type Isolation,
+  isolationLevels,
+} from '../../../shared/sql/transactions.ts';
 
 /** A driver's session. */
 export type DriverSession = {

@@ -2,7 +2,7 @@
 // Must not know the reply, nor how a batch is run.
 import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
-import type { Known } from '../../execution/table-effects.ts';
+import type { Known } from '../../execution/statement-effects.ts';
 import type { AnalysedStatement, Batch, BatchStep, Expectation } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import {

@@ -13,8 +13,7 @@ import {
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Refusal, Waiter, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
-import type { Session } from '../../servers/pool/session.ts';
-import { boundIdling } from '../../servers/pool/session.ts';
+import { boundIdling, type Session } from '../../servers/pool/session.ts';
 import type { Execution, RunContext, RunEnd, RunEvents, StopReason } from '../execution.ts';
 import { makeReady } from '../preparation.ts';
 import type { RunTimes } from '../run-times.ts';

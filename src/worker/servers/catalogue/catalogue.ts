@@ -2,16 +2,15 @@
 // when a statement may have changed them. While that is not done, nothing is known.
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
-import { RefusedError } from '../../../shared/mysql/commands.ts';
+import { fetchRows, RefusedError, readRows } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import { isSameServer, type ServerIdentity } from '../../../shared/mysql/identity.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import { type BuiltIns, builtInEverywhere, builtInsOf } from '../../../shared/sql/vocabulary.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { Refusal } from '../pool/queue.ts';
-import type { Session } from '../pool/session.ts';
-import { readObjects } from './read-objects.ts';
-import type { StoredObjects } from './stored-objects.ts';
+import { forgetFoundRows, type Session } from '../pool/session.ts';
+import { StoredObjects } from './stored-objects.ts';
 
 const everyMs = 60_000;
 const retryMs = 1_000;
@@ -244,4 +243,45 @@ export class Catalogue {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
+}
+
+/** More than what is remembered of any database: beyond it the server is no server. */
+const mostBytes = 256 * 1024 * 1024;
+
+const rulesSql = 'SELECT DATABASE(), @@lower_case_table_names';
+/** Of these schemas nothing is believed, or nothing needs to be looked up. */
+const exceptSystem = "NOT IN ('information_schema', 'performance_schema', 'sys')";
+const enginesSql = "SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'";
+const tablesSql = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES
+  WHERE TABLE_SCHEMA ${exceptSystem}`;
+const viewsSql = `SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS
+  WHERE TABLE_SCHEMA ${exceptSystem}`;
+const triggersSql = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, ACTION_STATEMENT
+  FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ${exceptSystem}`;
+
+/**
+ * Asks for all of them in one go, and leaves the session as it was: neither a count of rows nor a warning stays.
+ * Rejects when the connection is lost or the server refuses: then the session must be reset.
+ */
+async function readObjects(connection: Connection): Promise<StoredObjects> {
+  const [rules] = await fetchRows(connection, rulesSql);
+  const objects = new StoredObjects({
+    ownSchema: rules?.[0] ?? '',
+    ignoresCase: rules?.[1] !== '0',
+    builtIns: builtInsOf(connection.flavour, connection.serverVersion),
+  });
+  const engines = new Set((await fetchRows(connection, enginesSql)).map(([engine]) => engine));
+  const read = (sql: string, add: (...cells: [string, string, string, string | null]) => void) =>
+    readRows(connection, sql, mostBytes, ([schema, name, text, more]) =>
+      add(schema ?? '', name ?? '', text ?? '', more ?? null),
+    );
+  await Promise.all([
+    read(tablesSql, (schema, name, type, engine) =>
+      objects.addTable(schema, name, type, engines.has(engine)),
+    ),
+    read(viewsSql, (schema, name, definition) => objects.addView(schema, name, definition)),
+    read(triggersSql, (schema, table, body) => objects.addTrigger(schema, table, body)),
+    fetchRows(connection, forgetFoundRows),
+  ]);
+  return objects;
 }

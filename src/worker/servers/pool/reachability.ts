@@ -4,8 +4,8 @@ import { RefusedError } from '../../../shared/mysql/commands.ts';
 import {
   type ConnectFailure,
   describeConnectFailure,
+  ServerFault,
 } from '../../../shared/mysql/connect-failure.ts';
-import { ServerFault } from '../../../shared/mysql/server-fault.ts';
 import { type Log, whereThrown } from '../../../shared/process/log.ts';
 
 /** The parts of a worker that keep connections open. */

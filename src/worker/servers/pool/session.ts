@@ -1,8 +1,11 @@
 // A connection's session: brought to the gateway's state, and reset to it after use. Its bounds: how long a command may be, and how long
 // the server keeps an idle transaction.
-
 import type { Indexed } from '../../../shared/indexed-set.ts';
-import { commandBytes, commandCodes } from '../../../shared/mysql/command-packets.ts';
+import {
+  commandBytes,
+  commandCodes,
+  queryHeadBytes,
+} from '../../../shared/mysql/command-packets.ts';
 import {
   fetchRows,
   onePacketCommand,
@@ -10,12 +13,11 @@ import {
   runTogether,
   statementCommand,
 } from '../../../shared/mysql/commands.ts';
+import { ServerFault } from '../../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import { fetchIdentity, type ServerIdentity } from '../../../shared/mysql/identity.ts';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import { QueryCommand, type QueryEvents, type ResultSink } from '../../../shared/mysql/query.ts';
-import { queryHeadBytes } from '../../../shared/mysql/query-attributes.ts';
-import { ServerFault } from '../../../shared/mysql/server-fault.ts';
 import { prepare } from './connecting.ts';
 
 /**

@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import iconv from 'iconv-lite';
 import { multiByteSets, upperHalves } from '../../../../src/shared/mysql/charset-tables.ts';
 import {
+  decode,
   foreignCharset,
   foreignName,
   isBinaryCharset,
   isWide,
 } from '../../../../src/shared/mysql/charsets.ts';
-import { decode } from '../../../../src/shared/mysql/decoding.ts';
 import { cases, fc } from '../../../support/property.ts';
 
 test('every character set number leads to UTF-8 or to a name that is known', () => {

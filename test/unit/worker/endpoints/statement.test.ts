@@ -9,7 +9,7 @@ import {
 } from '../../../../src/worker/endpoints/statement.ts';
 import type { BatchRequest } from '../../../../src/worker/endpoints/v1/batch-request.ts';
 import { decideBatch } from '../../../../src/worker/endpoints/v1/decide-batch.ts';
-import type { Known } from '../../../../src/worker/execution/table-effects.ts';
+import type { Known } from '../../../../src/worker/execution/statement-effects.ts';
 
 const nothingKnown: Known = {
   builtIns: builtInEverywhere,

@@ -2,6 +2,7 @@
 // The answers cannot be had from outside one by one: the session's lease is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { analyse } from '../../../../../src/shared/sql/analyse.ts';
 import type { RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import type { SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
 import { noEffects } from '../../../../../src/worker/execution/statement-effects.ts';
@@ -32,7 +33,10 @@ async function refused(
     rollBack: async () => 'rolled_back',
     hasLeftSomething: async () => hasLeft,
   } as unknown as SessionLease;
-  const job = new StatementJob({ sql, effects: noEffects } as Statement, false);
+  const job = new StatementJob(
+    { sql, effects: noEffects, analysis: analyse(sql) } as Statement,
+    false,
+  );
   const { end, ended } = await job.perform({
     lease,
     stopReason: null,
@@ -64,15 +68,15 @@ test('an error behind which the transaction is gone, without being one that undo
   assert.deepEqual(await refused(1062), ['partial', 'ended']);
 });
 
-test('a long statement whose words are known already is not read again before it is sent', async () => {
+test('what a statement calls is known from its analysis: its text is not read again', async () => {
   const connection = createScriptedConnection();
   const lease = {
     session: createScriptedSession(connection),
     isLost: false,
     ask: async () => ({ kind: 'lost' }),
   } as unknown as SessionLease;
-  const effects = { ...noEffects, confinedTo: null, isUndoable: () => false };
-  const analysis = { scanned: [{ isCall: true }] };
+  const effects = { sent: () => {}, ended: () => {}, confinedTo: null, isUndoable: () => false };
+  const analysis = { statements: [{ isCall: true }] };
   // Its text would say otherwise.
   const statement = { sql: 'insert into t values (1)', effects, analysis };
   const doubts: Doubt[] = [];

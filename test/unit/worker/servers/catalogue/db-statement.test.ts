@@ -5,7 +5,7 @@ import { builtInEverywhere } from '../../../../../src/shared/sql/vocabulary.ts';
 import { wishOf } from '../../../../../src/worker/endpoints/db/endpoint.ts';
 import { decodeDbBody } from '../../../../../src/worker/endpoints/db/request.ts';
 import { decideStatement } from '../../../../../src/worker/endpoints/statement.ts';
-import type { Known } from '../../../../../src/worker/execution/table-effects.ts';
+import type { Known } from '../../../../../src/worker/execution/statement-effects.ts';
 
 const nothingKnown: Known = {
   builtIns: builtInEverywhere,

@@ -2,8 +2,11 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandBytes } from '../../../../src/shared/mysql/command-packets.ts';
-import { encodeQuery, queryHeadBytes } from '../../../../src/shared/mysql/query-attributes.ts';
+import {
+  commandBytes,
+  encodeQuery,
+  queryHeadBytes,
+} from '../../../../src/shared/mysql/command-packets.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const sql = "select 'é'";

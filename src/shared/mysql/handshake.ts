@@ -1,8 +1,75 @@
-// Keeps the password from a server that sends a key of its own for it over a plain connection, which any process may have answered.
-// Must not know how the methods work, only which answer of theirs asks for the key.
+// What mysql2 may not do while it shakes hands: read without bound, throw, ask for query attributes that a server does not offer, or give
+// the password to a server that sends a key of its own for it.
 import mysql from 'mysql2';
 import { findKey } from '../server-keys.ts';
-import { ServerFault } from './server-fault.ts';
+import { ServerFault } from './connect-failure.ts';
+
+/** A greeting, a switch of the method, a key, a refusal: far less than this in all. */
+const mostHandshakeBytes = 64 * 1024;
+
+/** mysql2's parser, which assembles packets of any announced length. */
+export type HandshakeParser = { execute(chunk: Buffer): void };
+
+/**
+ * Puts a guard before the parser of a connection that is being opened.
+ * @param fail told, at most once for each read, why the connection must end
+ */
+export function guardHandshake(
+  connection: { packetParser: HandshakeParser },
+  fail: (fault: ServerFault) => void,
+): void {
+  const parser = connection.packetParser;
+  let bytes = 0;
+  connection.packetParser = {
+    execute: (chunk) => {
+      bytes += chunk.length;
+      if (bytes > mostHandshakeBytes) {
+        const message = 'the server sent more than 64 KiB before it had let us in';
+        fail(new ServerFault('PROTOCOL_VIOLATION', message));
+        return;
+      }
+      try {
+        parser.execute(chunk);
+      } catch (cause) {
+        const message = 'what the server sent before it had let us in could not be read';
+        fail(new ServerFault('PROTOCOL_VIOLATION', message, { cause }));
+      }
+    },
+  };
+}
+
+/** CLIENT_QUERY_ATTRIBUTES */
+const queryAttributes = 1 << 27;
+
+/** What mysql2 keeps to itself, and a test pins: the handshake under way, and where it notes what the server offers. */
+export type HandshakingConnection = {
+  readonly _command: {
+    clientFlags: number;
+    /** Null until the greeting has been read. */
+    readonly handshake: { readonly serverVersion: string } | null;
+  };
+  serverCapabilityFlags: number;
+};
+
+/**
+ * mysql2 asks for them whatever the server offers, before TLS as behind it. A proxy may take our word for it, and read each
+ * statement with two bytes before it; MariaDB knows none, whatever its bit says one day. So the wish is taken back while
+ * mysql2 notes the offer, which is before it answers the greeting.
+ * @returns whether they were negotiated, once the handshake is over
+ */
+export function keepToOffer(connection: HandshakingConnection): () => boolean {
+  const handshake = connection._command;
+  let offered = 0;
+  Object.defineProperty(connection, 'serverCapabilityFlags', {
+    get: () => offered,
+    set: (flags: number) => {
+      offered = flags;
+      const isMariadb = /mariadb/i.test(handshake.handshake?.serverVersion ?? '');
+      if (isMariadb || (flags & queryAttributes) === 0) handshake.clientFlags &= ~queryAttributes;
+    },
+  });
+  return () => (offered & handshake.clientFlags & queryAttributes) !== 0;
+}
 
 /** What asks for the RSA key: MySQL's documentation of the plugins, "request_public_key". */
 const keyRequests = { caching_sha2_password: 0x02, sha256_password: 0x01 } as const;
