@@ -21,10 +21,10 @@ export const serverMutations: readonly Mutation[] = [
   },
   {
     name: 'chosen-by-an-older-look',
-    promise: 'another primary is chosen only by looks that are not older than what is in use',
+    promise: 'another primary is chosen only by views that are not older than what is in use',
     file: 'src/shared/servers/choice.ts',
-    before: 'view.askedAt > inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true',
-    after: 'view.askedAt < inUse.view.askedAt && holdsLooks(inUse.view, [view]) !== true',
+    before: 'view.askedAt > inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true',
+    after: 'view.askedAt < inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true',
     tests: ['test/unit/shared/servers/judge.test.ts'],
   },
   {
