@@ -1,8 +1,7 @@
 // Several statements as one request, and what each of them has answered.
 import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
-import { encodeParameters, type Parameters } from './parameters.ts';
 import { type AllResults, decodeResults, type Layout, type Told } from './results.ts';
-import { Fragment } from './template.ts';
+import { encodeParameters, Fragment, type Parameters } from './sql.ts';
 
 /** A number, or a range of them; what is not said has no bound. */
 type Count =

@@ -16,17 +16,16 @@ import {
   layoutOf,
   type QueryOptions,
   queryNames,
+  type RetryPolicy,
   type StreamOptions,
   streamNames,
   type TransactionOptions,
   transactionNames,
 } from './options.ts';
-import type { Parameters } from './parameters.ts';
 import { askWhole, toSent } from './request.ts';
-import type { Column, StatementResult } from './results.ts';
-import type { RetryPolicy } from './retries.ts';
-import type { StreamEnd } from './row-stream.ts';
+import type { Column, StatementResult, StreamEnd } from './results.ts';
 import { Seen } from './seen.ts';
+import { type Fragment, type Parameters, sql } from './sql.ts';
 import {
   type Query,
   type QueryResult,
@@ -35,7 +34,6 @@ import {
   type Stream,
   toStatement,
 } from './statement.ts';
-import { type Fragment, sql } from './template.ts';
 import { type RunInTransaction, runTransaction, type Transaction } from './transaction.ts';
 import { type Connection, noReplyOfOurs } from './transport.ts';
 

@@ -1,7 +1,17 @@
 // What a request may choose, and as what it is sent. A choice that would be lost on its way is a TypeError, never left out.
 import type { Layout } from './results.ts';
-import { defaultRetries, type RetryPolicy } from './retries.ts';
 import type { Seen } from './seen.ts';
+
+/** How long to go on: whichever bound comes first ends it, with the last error. */
+export type RetryPolicy = {
+  /** The first one included. */
+  readonly attempts: number;
+  /** From the first attempt's start to the last one's, in ms. */
+  readonly withinMs: number;
+};
+
+/** What is used where nothing else is said. */
+export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
 
 /** What every request may choose. */
 type CommonOptions = {

@@ -1,10 +1,22 @@
 // One statement: as it is asked for, as it is sent, and what it has answered, at once or row by row.
 import { encodeFields, layoutOf, type QueryOptions, type StreamOptions } from './options.ts';
-import { encodeParameters, type ParameterOrList, type Parameters } from './parameters.ts';
 import { type About, askWhole, repeat, toSent } from './request.ts';
-import { type AllResults, decodeResults, type Told } from './results.ts';
-import { isInLines, readRows, type StreamEnd } from './row-stream.ts';
-import { type Fragment, isTemplate, renderTemplate } from './template.ts';
+import {
+  type AllResults,
+  decodeResults,
+  isInLines,
+  readRows,
+  type StreamEnd,
+  type Told,
+} from './results.ts';
+import {
+  encodeParameters,
+  type Fragment,
+  isTemplate,
+  type ParameterOrList,
+  type Parameters,
+  renderTemplate,
+} from './sql.ts';
 import { type Connection, noReplyOfOurs, readJson, sendRequest } from './transport.ts';
 
 /** What `query` resolves to. */

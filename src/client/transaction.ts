@@ -9,9 +9,8 @@ import {
   retriesOf,
   type TransactionOptions,
 } from './options.ts';
-import { repeat, toSent } from './request.ts';
+import { mayEndAgain, repeat, toSent, withRetries } from './request.ts';
 import type { Told } from './results.ts';
-import { mayEndAgain, withRetries } from './retries.ts';
 import {
   type Asked,
   type Query,

@@ -1,4 +1,4 @@
-// Requests to the gateway that serves this page, and what they are answered with.
+// Requests to the gateway that serves this page, and the answers.
 import type { Series } from './rise.ts';
 
 /** `/v1/stats`. Numbers that are not known are null. */

@@ -2,8 +2,7 @@
 // Pure. Must not know the page.
 import type { BackendStats, History, RunningRequest, Stats, ToldStatements } from './ask.ts';
 import { formatClock, formatCount, formatShare, formatSpan } from './format.ts';
-import { lookLately } from './lately.ts';
-import { findRise, quantileOf, type Series } from './rise.ts';
+import { findRise, lookLately, quantileOf, type Series } from './rise.ts';
 
 /** One thing to look at. */
 export type Attention = {

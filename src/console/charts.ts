@@ -1,9 +1,8 @@
 // Three charts over the same ten minutes: rate by outcome, latency, connections. A moment is looked at in all of them.
 import type { History, Stats } from './ask.ts';
-import { element, find, setText } from './elements.ts';
+import { element, find, openPart, type Part, setText } from './elements.ts';
 import { formatClock, formatCount, formatRate, formatSpan, unknown } from './format.ts';
-import { openPart, type Part } from './part.ts';
-import { readColour } from './theme.ts';
+import { readColour } from './toolbar.ts';
 import uPlot from './uplot.js';
 
 const spanSeconds = 600;

@@ -1,6 +1,5 @@
 // Texts and files that leave the page.
-import { closer, openDialog } from './dialog.ts';
-import { element } from './elements.ts';
+import { closer, element, openDialog } from './elements.ts';
 
 /** Copies a text; where the browser keeps the clipboard from us (plain HTTP beyond loopback) it is shown to be copied. */
 export async function copyText(title: string, text: string): Promise<boolean> {

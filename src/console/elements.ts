@@ -1,4 +1,4 @@
-// Elements of the page. What they say is set as text, never as HTML: most of it was written by strangers.
+// Elements of the page, its parts, and dialogs. Their text is set as text, never as HTML: most of it comes from strangers.
 
 /** What stands in an element. */
 export type Content = Node | string | null;
@@ -56,4 +56,76 @@ function setAttributes(target: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false) target.setAttribute(name, value === true ? '' : String(value));
   }
+}
+
+/** One part. `shown` and `failed` may be called at any time; what was shown stays while a part fails. */
+export type Part = {
+  readonly section: HTMLElement;
+  readonly body: HTMLElement;
+  /** Something is there. @param status a few words beside the title */
+  readonly shown: (status: string) => void;
+  /** There is nothing to show, and that is how it should be. */
+  readonly empty: (text: string) => void;
+  readonly failed: (text: string) => void;
+};
+
+/** Takes the part of the page with this id; it is loading. */
+export function openPart(id: string): Part {
+  const section = document.getElementById(id);
+  const body = section?.querySelector<HTMLElement>('.body');
+  const status = section?.querySelector('.status');
+  if (!section || !body || !status) throw new Error(`the page has no part ${id}`);
+  const message = element('p', { class: 'message' }, 'Loading…');
+  body.before(message);
+  let hasShown = false;
+  const enter = (state: 'loading' | 'shown' | 'empty' | 'failed', text: string) => {
+    section.dataset.state = state;
+    section.setAttribute('aria-busy', String(state === 'loading'));
+    message.hidden = state === 'shown';
+    hasShown ||= state === 'shown';
+    body.hidden = state === 'empty' || !hasShown;
+    setText(message, state === 'shown' ? '' : text);
+    if (state !== 'failed') setText(status, state === 'shown' ? text : '');
+  };
+  enter('loading', 'Loading…');
+  return {
+    section,
+    body,
+    shown: (text) => enter('shown', text),
+    empty: (text) => enter('empty', text),
+    failed: (text) => enter('failed', text),
+  };
+}
+
+/** Opens one that only tells. It goes from the page when it is closed. */
+export function openDialog(title: string, ...contents: readonly Content[]): HTMLDialogElement {
+  const heading = element('h2', { id: 'dialog-title' }, title);
+  const dialog = element('dialog', { 'aria-labelledby': 'dialog-title' }, heading, ...contents);
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/** A button that closes it. */
+export function closer(label: string, dialog: () => HTMLDialogElement): HTMLButtonElement {
+  return button(label, {}, () => dialog().close());
+}
+
+/** Asks whether something is to be done. The careful answer has the keyboard. */
+export function askToConfirm(
+  title: string,
+  contents: readonly Content[],
+  answers: { readonly yes: string; readonly no: string },
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    let isYes = false;
+    const yes = button(answers.yes, { class: 'danger' }, () => {
+      isYes = true;
+      dialog.close();
+    });
+    const no = button(answers.no, { autofocus: true }, () => dialog.close());
+    const dialog = openDialog(title, ...contents, element('p', { class: 'answers' }, no, yes));
+    dialog.addEventListener('close', () => resolve(isYes));
+  });
 }

@@ -1,4 +1,4 @@
-// Numbers, sizes, times and spans as people read them.
+// Numbers, sizes, times and queries as people read them. Pure.
 // Pure. Must not know the page.
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -82,4 +82,19 @@ export function formatMoment(at: Date): string {
   if (Number.isNaN(at.getTime())) return unknown;
   const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
   return `${day} ${formatClock(at)}`;
+}
+
+/** Where it is asked, and whether a token is needed there. */
+export type Place = { readonly origin: string; readonly needsToken: boolean };
+
+/** The command, for a shell. The token is one of the shell's variables: it is not for logs and histories. */
+export function formatCurl({ origin, needsToken }: Place, body: string): string {
+  const parts = ['curl -sS', quote(`${origin}/v1/query`), "-H 'Content-Type: application/json'"];
+  if (needsToken) parts.push('-H "Authorization: Bearer $DBHTTPD_TOKEN"');
+  parts.push('--data-raw', quote(body));
+  return parts.join(' ');
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -8,20 +8,15 @@ import {
   type ToldRequests,
   type ToldStatements,
 } from './ask.ts';
-import { openBackends } from './backends.ts';
 import { openCharts } from './charts.ts';
-import { find } from './elements.ts';
-import { openErrors } from './errors.ts';
-import { startKeys } from './keys.ts';
-import type { Part } from './part.ts';
+import { find, type Part } from './elements.ts';
 import { type Polling, startPolling } from './poll.ts';
 import { openQueryPane } from './query.ts';
 import { openRunning } from './running.ts';
 import { openState } from './state.ts';
 import { openStatements } from './statements.ts';
-import { startTheme } from './theme.ts';
-import { startToken } from './token.ts';
-import { openWorkers } from './workers.ts';
+import { openBackends, openErrors, openWorkers } from './stats-tables.ts';
+import { startKeys, startTheme, startToken } from './toolbar.ts';
 
 const intervalMs = 2_000;
 /** Hundreds of statements do not change as fast as the eye follows. */

@@ -1,9 +1,8 @@
 // The pane in which a statement is written, run and looked at.
 import { type Ask, type AskError, asAskError, type Stats } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
-import { formatCurl } from './curl.ts';
 import { element, find, setText } from './elements.ts';
-import { formatClock, formatCount, formatSpan } from './format.ts';
+import { formatClock, formatCount, formatCurl, formatSpan } from './format.ts';
 import { openHistory } from './history.ts';
 import { type Reply, readReply } from './reply.ts';
 import { createResultTable, type Result } from './result.ts';

@@ -1,7 +1,6 @@
 // The rows of one result as a table of which only what is seen is in the page: a hundred thousand rows scroll as ten do.
 
-import { closer, openDialog } from './dialog.ts';
-import { button, element, setText } from './elements.ts';
+import { button, closer, element, openDialog, setText } from './elements.ts';
 import { Digits, type Exact, parseExact } from './exact-json.ts';
 import { formatBytes, formatCount } from './format.ts';
 

@@ -1,9 +1,7 @@
 // What runs now, over all workers, and ending it.
 import { type Ask, AskError, type RunningRequest, type ToldRequests } from './ask.ts';
-import { askToConfirm } from './dialog.ts';
-import { element, setText } from './elements.ts';
+import { askToConfirm, element, openPart, type Part, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
-import { openPart, type Part } from './part.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const killTimeoutMs = 5_000;

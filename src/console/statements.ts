@@ -1,6 +1,6 @@
 // Statements by their share of all time, with what became of each in the last ten minutes.
 import type { Statement, ToldStatements } from './ask.ts';
-import { button, drawn, element, setText } from './elements.ts';
+import { button, drawn, element, openPart, type Part, setText } from './elements.ts';
 import {
   formatCount,
   formatShare,
@@ -9,8 +9,7 @@ import {
   formatWhen,
   unknown,
 } from './format.ts';
-import { type Lately, lookLately } from './lately.ts';
-import { openPart, type Part } from './part.ts';
+import { type Lately, lookLately } from './rise.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const fewest = 20;

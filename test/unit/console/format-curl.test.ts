@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { formatCurl } from '../../../src/console/curl.ts';
+import { formatCurl } from '../../../src/console/format.ts';
 
 const argumentsOf = (command: string) => {
   const printed = command.replace(/^curl/, `printf '%s\\0'`);

@@ -1,0 +1,161 @@
+// The tools of the page: keyboard shortcuts, the theme, and the token if the instance wants one.
+import { closer, element, find, openDialog, setText } from './elements.ts';
+
+/** A key, what it does in words, and doing it. */
+export type Shortcut = {
+  readonly key: string;
+  readonly meaning: string;
+  readonly act: () => void;
+};
+
+const keysEntry = 'dbhttpd.keys';
+
+/** Listens for them, except where somebody writes. They can be switched off: not everybody's keyboard is struck on purpose. */
+export function startKeys(shortcuts: readonly Shortcut[], help: HTMLButtonElement): void {
+  const areOn = () => localStorage.getItem(keysEntry) !== 'off';
+  const showHelp = () => {
+    const toggle = element('input', { type: 'checkbox', id: 'keys-on' });
+    toggle.checked = areOn();
+    toggle.addEventListener('change', () => {
+      localStorage.setItem(keysEntry, toggle.checked ? 'on' : 'off');
+    });
+    const rows = [
+      ...shortcuts.map(({ key, meaning }) => [key, meaning] as const),
+      ['?', 'this list'] as const,
+      ['Ctrl Enter', 'in the query: run it'] as const,
+      ['← →', 'in a chart: look at a moment of all three'] as const,
+      ['Enter', 'in a result: its rows one by one'] as const,
+      ['Esc', 'close what is open'] as const,
+    ].map(([key, meaning]) =>
+      element(
+        'tr',
+        {},
+        element('th', { scope: 'row' }, element('kbd', {}, key)),
+        element('td', {}, meaning),
+      ),
+    );
+    const dialog: HTMLDialogElement = openDialog(
+      'Keys',
+      element('table', { class: 'keys' }, element('tbody', {}, ...rows)),
+      element('p', {}, element('label', { class: 'check' }, toggle, ' Single keys do this')),
+      element(
+        'p',
+        { class: 'answers' },
+        closer('Close', () => dialog),
+      ),
+    );
+  };
+  help.addEventListener('click', showHelp);
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
+    if (document.querySelector('dialog[open]') !== null) return;
+    if (event.key === '?') showHelp();
+    const shortcut = areOn() ? shortcuts.find(({ key }) => key === event.key) : undefined;
+    if (shortcut === undefined) return;
+    event.preventDefault();
+    shortcut.act();
+  });
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement ||
+    (target instanceof HTMLInputElement && target.type !== 'checkbox')
+  );
+}
+
+const themes = ['system', 'light', 'dark'] as const;
+type Theme = (typeof themes)[number];
+
+const themeEntry = 'dbhttpd.theme';
+
+/** Lets a button go through the themes. @param onChange called when colours have changed, by the button or the system */
+export function startTheme(switcher: HTMLButtonElement, onChange: () => void): void {
+  const apply = (theme: Theme) => {
+    document.documentElement.dataset.theme = theme;
+    switcher.replaceChildren(element('span', { class: 'wide' }, 'Theme: '), theme);
+    switcher.setAttribute('aria-label', `Theme: ${theme}`);
+  };
+  let current = readTheme();
+  apply(current);
+  switcher.addEventListener('click', () => {
+    current = themes[(themes.indexOf(current) + 1) % themes.length] as Theme;
+    localStorage.setItem(themeEntry, current);
+    apply(current);
+    onChange();
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', onChange);
+}
+
+/** A colour of the style sheet, as the theme has it now. */
+export function readColour(name: string): string {
+  const probe = element('span');
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function readTheme(): Theme {
+  const kept = localStorage.getItem(themeEntry);
+  return themes.find((theme) => theme === kept) ?? 'system';
+}
+
+const tokenEntry = 'dbhttpd.token';
+
+/** The token and its form. */
+export type TokenForm = {
+  readonly read: () => string | null;
+  /** The gateway wants a token, or another one than this, which was sent. */
+  readonly wanted: (sent: string | null) => void;
+  readonly accepted: () => void;
+};
+
+/** @param onGiven called when there is a token to try, or none any more */
+export function startToken(onGiven: () => void): TokenForm {
+  const form = find('token', HTMLFormElement);
+  const field = find('token-field', HTMLInputElement);
+  const text = find('token-text', HTMLElement);
+  const forget = find('forget', HTMLButtonElement);
+  const read = () => sessionStorage.getItem(tokenEntry);
+  const showForget = () => {
+    forget.hidden = read() === null;
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const token = field.value.trim();
+    field.value = '';
+    if (token === '') return;
+    sessionStorage.setItem(tokenEntry, token);
+    onGiven();
+  });
+  forget.addEventListener('click', () => {
+    sessionStorage.removeItem(tokenEntry);
+    showForget();
+    onGiven();
+  });
+  showForget();
+  return {
+    read,
+    wanted: (sent) => {
+      // There is a newer one, which has not been tried yet.
+      if (sent !== read()) return;
+      const isRefused = sent !== null;
+      sessionStorage.removeItem(tokenEntry);
+      showForget();
+      if (isRefused) setText(text, 'This token was not accepted.');
+      else if (form.hidden) setText(text, 'This instance is guarded by a token.');
+      if (form.hidden) {
+        form.hidden = false;
+        field.focus();
+      }
+    },
+    accepted: () => {
+      form.hidden = true;
+      setText(text, '');
+      showForget();
+    },
+  };
+}
