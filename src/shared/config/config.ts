@@ -1,7 +1,7 @@
 // A section's entries, secrets and surroundings in, a Config or every fault at once out.
 // Must not know files, cluster, http or MySQL.
 import { type Candidates, candidatesOf, isLocal } from './addresses.ts';
-import type { CredentialFiles, Credentials, KeyPair, TlsTexts } from './credentials.ts';
+import type { CredentialFiles, Credentials } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
 import {
   type FieldOf,
@@ -15,7 +15,7 @@ import {
 } from './options.ts';
 import { parseValue, type ValueOf } from './values.ts';
 
-type Defaulted<O extends Option> = O['initial'] extends string ? never : null;
+type Defaulted<O extends Option> = O extends { readonly initial: string } ? never : null;
 
 /** Every key's parsed value; null for one that is not set and has no default in the table. */
 export type Values = {
@@ -45,19 +45,11 @@ type Composed = Credentials & {
   readonly stateDir: string;
 };
 
-/** Keys that say where credentials stand, or are one of two places of theirs; and those that name servers. */
-type Elsewhere = 'password_file' | 'token' | 'token_file' | 'host' | 'port' | 'socket';
-const elsewhere: ReadonlySet<OptionKey> = new Set<Elsewhere>([
-  'password_file',
-  'token',
-  'token_file',
-  'host',
-  'port',
-  'socket',
-]);
+/** Keys whose values reach the settings by another way: names of servers, and places of credentials. */
+const elsewhere = ['password_file', 'token', 'token_file', 'host', 'port', 'socket'] as const;
 
 type Tabled = {
-  readonly [K in Exclude<OptionKey, Elsewhere> as FieldOf<K>]: Values[K];
+  readonly [K in Exclude<OptionKey, (typeof elsewhere)[number]> as FieldOf<K>]: Values[K];
 };
 
 /** The effective settings of one section, a field for each key of the table (see `fieldOf`). `null` means: not set. */
@@ -66,22 +58,12 @@ export type Config = Composed & Omit<Tabled, keyof Composed>;
 /** The sections that one daemon serves, at least one: the first is the instance's. */
 export type Sections = readonly [Config, ...Config[]];
 
-/** What the file does not hold: where it is, what stands in other places, and this machine's defaults. */
-export type Surroundings = {
-  readonly section: string;
-  readonly configPath: string;
-  /** From the environment or password_file, in this order; null: neither. */
-  readonly password: string | null;
-  readonly tokens: readonly string[] | null;
-  readonly sessionKey: string | null;
-  readonly tlsTexts: TlsTexts | null;
-  readonly serverKeys: readonly string[];
-  readonly httpsTexts: KeyPair | null;
-  readonly credentialFiles: CredentialFiles;
-  readonly workers: number;
-  readonly log: string;
-  readonly pidfile: string;
-  readonly stateDir: string;
+type FromValues = 'database' | 'candidates' | 'user' | 'allowHosts' | 'allowOrigins';
+type OrFromValues = 'password' | 'tokens' | 'tlsTexts';
+
+/** What the section does not say: its file, the contents of other files, the environment, and this machine's defaults. */
+export type Surroundings = Omit<Composed, FromValues | OrFromValues> & {
+  readonly [K in OrFromValues]: Composed[K] | null;
 };
 
 /** Parses and defaults every entry; faults are collected, never thrown. */
@@ -89,8 +71,8 @@ export function parseEntries(section: Section): { values: Values; faults: readon
   const faults = [...section.faults];
   const values: Record<string, unknown> = {};
   for (const key of optionKeys) {
-    const { type, initial } = options[key];
-    const parsed = initial === null ? null : parseValue(type, initial);
+    const { type, initial }: Option = options[key];
+    const parsed = initial === undefined ? null : parseValue(type, initial);
     values[key] = parsed?.ok === true ? parsed.value : null;
   }
   for (const { key, value, line } of section.entries) {
@@ -126,34 +108,30 @@ export function withInstance(values: Values, first: Values): Values {
 /** Composes the settings of one section from its values, frozen. */
 export function composeConfig(values: Values, around: Surroundings): Config {
   const tokens = around.tokens ?? values.token ?? [];
-  const composed: Composed = {
-    section: around.section,
-    configPath: around.configPath,
+  const own = {
     database: values.database ?? '',
     candidates: candidatesOf(values.host, values.port, values.socket),
     user: values.user ?? '',
     password: around.password ?? values.password ?? '',
     workers: values.workers ?? around.workers,
     tokens: Object.freeze([...tokens]),
-    sessionKey: around.sessionKey,
     tlsTexts: Object.freeze(around.tlsTexts ?? { ca: null, cert: null, key: null }),
     serverKeys: Object.freeze([...around.serverKeys]),
-    httpsTexts: around.httpsTexts,
-    credentialFiles: around.credentialFiles,
     allowHosts: acceptedHosts(values),
     allowOrigins: Object.freeze((values.allow_origins ?? []).map((origin) => origin.toLowerCase())),
     log: values.log ?? around.log,
     pidfile: values.pidfile ?? around.pidfile,
     stateDir: values.state_dir ?? around.stateDir,
   };
-  return Object.freeze({ ...tabled(values), ...composed });
+  return Object.freeze({ ...around, ...tabled(values), ...own });
 }
 
 function tabled(values: Values): Tabled {
   const fields: Record<string, unknown> = {};
   for (const key of optionKeys) {
     const value = values[key];
-    if (!elsewhere.has(key)) fields[fieldOf(key)] = Object.freeze(value);
+    if (!(elsewhere as readonly OptionKey[]).includes(key))
+      fields[fieldOf(key)] = Object.freeze(value);
   }
   // Each field is its key's value; the compiler cannot follow the loop.
   return fields as Tabled;

@@ -27,7 +27,7 @@ export function describeOptions(): string {
 
 /** A key's default in words: as one would write it, as it is computed, or that there is none. */
 export function describeInitial({ initial, computed }: Option): string {
-  return initial === null ? (computed ?? 'none') : `\`${initial}\``;
+  return initial === undefined ? (computed ?? 'none') : `\`${initial}\``;
 }
 
 const hidden = '********';

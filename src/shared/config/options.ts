@@ -13,10 +13,10 @@ import {
   type ValueType,
 } from './values.ts';
 
-/** One key. `initial` is the default as one would write it; null: none, or computed as `computed` says. */
+/** One key. `initial`: the default as one would write it in the file. Without it there is none, or `computed` describes it. */
 export type Option = {
   readonly type: ValueType;
-  readonly initial: string | null;
+  readonly initial?: string;
   readonly computed?: string;
   readonly secret?: true;
   readonly mayBeEmpty?: true;
@@ -32,30 +32,28 @@ const gibibyte = 1024 ** 3;
 
 /** Every key of a section, in the order in which people read them. */
 export const options = {
-  database: { type: text, initial: null, computed: 'required', meaning: 'MySQL database' },
+  database: { type: text, computed: 'required', meaning: 'MySQL database' },
   host: {
     type: { kind: 'hosts' },
-    initial: null,
     computed: 'required without `socket`',
     meaning:
       'name or address of the MySQL server; several, comma-separated: whoever of them can serve does',
   },
-  user: { type: text, initial: null, computed: 'required', meaning: 'MySQL account' },
+  user: { type: text, computed: 'required', meaning: 'MySQL account' },
   password: {
     type: text,
-    initial: null,
     computed: 'empty',
     secret: true,
     mayBeEmpty: true,
     meaning: "the account's password; the environment's DBHTTPD_PASSWORD goes before it",
   },
-  password_file: { type: path, initial: null, meaning: 'file that holds the password' },
+  password_file: { type: path, meaning: 'file that holds the password' },
   port: {
     type: integer(1, 65535),
     initial: '3306',
     meaning: "MySQL's TCP port, where `host` names none",
   },
-  socket: { type: path, initial: null, meaning: "MySQL's unix socket, instead of host and port" },
+  socket: { type: path, meaning: "MySQL's unix socket, instead of host and port" },
   reads: {
     type: choice('primary', 'replicas'),
     initial: 'primary',
@@ -68,7 +66,6 @@ export const options = {
   },
   failover_wait: {
     type: duration(0, 24 * hour),
-    initial: null,
     computed: "the request's deadline",
     meaning: 'how long a request waits for a primary at most',
   },
@@ -77,18 +74,16 @@ export const options = {
     initial: 'off',
     meaning: 'TLS towards MySQL; `verify` checks the chain and the host name',
   },
-  tls_ca: { type: path, initial: null, meaning: 'certificates to trust, PEM, for `tls = verify`' },
-  tls_cert: { type: path, initial: null, meaning: 'certificate shown to MySQL, PEM' },
-  tls_key: { type: path, initial: null, meaning: 'its private key, PEM' },
+  tls_ca: { type: path, meaning: 'certificates to trust, PEM, for `tls = verify`' },
+  tls_cert: { type: path, meaning: 'certificate shown to MySQL, PEM' },
+  tls_key: { type: path, meaning: 'its private key, PEM' },
   server_public_key: {
     type: path,
-    initial: null,
     meaning:
       "PEM file with MySQL's RSA key, or with those of several servers; over TCP without TLS, no other key encrypts the password. Read at the start only",
   },
   init_sql: {
     type: { kind: 'sql' },
-    initial: null,
     meaning: 'session settings (time_zone, sql_mode), sent on connect and after every reset',
   },
   listen: {
@@ -105,7 +100,6 @@ export const options = {
   },
   workers: {
     type: integer(1, 256),
-    initial: null,
     computed: 'min(cores, cgroup quota, 8)',
     ofInstance: true,
     meaning: 'worker processes',
@@ -200,7 +194,6 @@ export const options = {
   },
   idempotency_table: {
     type: table,
-    initial: null,
     meaning:
       'InnoDB table that keeps `Idempotency-Key`s and their replies; `--check` prints the statement that creates it',
   },
@@ -221,34 +214,21 @@ export const options = {
   },
   token: {
     type: list,
-    initial: null,
     secret: true,
     ofInstance: true,
     meaning: "bearer tokens, comma-separated; the environment's DBHTTPD_TOKEN goes before it",
   },
-  token_file: {
-    type: path,
-    initial: null,
-    ofInstance: true,
-    meaning: 'file that holds tokens, one a line',
-  },
+  token_file: { type: path, ofInstance: true, meaning: 'file that holds tokens, one a line' },
   session_key_file: {
     type: path,
-    initial: null,
     ofInstance: true,
     meaning:
       'file that holds a key of at least 32 bytes, the same for all gateways: it signs consistency tokens. Read at the start only',
   },
-  https_cert: {
-    type: path,
-    initial: null,
-    ofInstance: true,
-    meaning: 'certificate to serve HTTPS with, PEM',
-  },
-  https_key: { type: path, initial: null, ofInstance: true, meaning: 'its private key, PEM' },
+  https_cert: { type: path, ofInstance: true, meaning: 'certificate to serve HTTPS with, PEM' },
+  https_key: { type: path, ofInstance: true, meaning: 'its private key, PEM' },
   allow_hosts: {
     type: list,
-    initial: null,
     computed: 'loopback names while listening on loopback only, else any',
     ofInstance: true,
     meaning:
@@ -256,7 +236,6 @@ export const options = {
   },
   allow_origins: {
     type: list,
-    initial: null,
     ofInstance: true,
     meaning: 'browser origins whose pages may call by fetch() (CORS), comma-separated',
   },
@@ -288,7 +267,6 @@ export const options = {
   },
   log: {
     type: path,
-    initial: null,
     computed: '`dbhttpd-<section>.log` in the log directory',
     ofInstance: true,
     meaning: 'the log file',
@@ -313,14 +291,12 @@ export const options = {
   },
   pidfile: {
     type: path,
-    initial: null,
     computed: '`dbhttpd-<section>.pid` in the run directory',
     ofInstance: true,
     meaning: "file that holds the supervisor's process id",
   },
   state_dir: {
     type: path,
-    initial: null,
     computed: '`/var/lib/dbhttpd` for root, else `~/.local/state/dbhttpd`',
     ofInstance: true,
     meaning:
