@@ -2,14 +2,7 @@
 import { tokenKinds } from './lexer.ts';
 import { TableNames } from './table-names.ts';
 
-import {
-  type BuiltIns,
-  findWord,
-  leadsToAnother,
-  showsThePast,
-  toUpperAscii,
-  wordFlags,
-} from './vocabulary.ts';
+import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
 
 /** Whether a name that is no function may stand here, or has just stood: `INTO t (`, `AS c (`, `) d (`. */
 const noName = 0;
@@ -17,6 +10,18 @@ const nameMayFollow = 1;
 const nameSeen = 2;
 type NameState = typeof noName | typeof nameMayFollow | typeof nameSeen;
 
+/** Words of `SHOW …` that show the session's own past. */
+const pastWords = new Set([
+  'WARNINGS',
+  'ERRORS',
+  'COUNT',
+  'STATUS',
+  'VARIABLES',
+  'PROFILE',
+  'PROFILES',
+]);
+/** Verbs behind which the statement that acts follows. */
+const leadingVerbs = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
 const namingWords = new Set(['AS', 'WITH', 'RECURSIVE']);
 /** Verbs that a name may follow, and a parenthesis that name. */
 const namedVerbs = new Set(['CALL', 'INSERT', 'REPLACE', 'WITH']);
@@ -191,7 +196,7 @@ export class Facts {
   #seeVerb(word: string): NameState {
     this.verb = word;
     this.#verbDepth = this.#depth;
-    if (!leadsToAnother(word)) this.main = word;
+    if (!leadingVerbs.has(word)) this.main = word;
     if (word === 'ANALYZE') this.analyzed = true;
     this.beginsWithVerb = this.#previousKind === 0 || this.#previousKind === tokenKinds.open;
     if (this.#previousKind === 0 && keptVerbs.has(word)) {
@@ -222,7 +227,7 @@ export class Facts {
     else if (word === 'IN' && previous === 'LOCK') this.lockingRead = true;
     else if (word === 'VALUE' && previous === 'NEXT') this.sequence = true;
     else if (word === 'ANALYZE' && this.main === '') this.analyzed = true;
-    else if (this.verb === 'SHOW' && showsThePast(word)) this.readsSession = true;
+    else if (this.verb === 'SHOW' && pastWords.has(word)) this.readsSession = true;
     return false;
   }
 

@@ -189,19 +189,6 @@ for (const [flag, words] of lists) {
 const knownWords: readonly KnownWord[] = [...flagsByWord].map(([text, flags]) => ({ text, flags }));
 const table = new WordTable(knownWords);
 
-/** Words of `SHOW …` that show the session's own past. */
-const pastWords = new Set([
-  'WARNINGS',
-  'ERRORS',
-  'COUNT',
-  'STATUS',
-  'VARIABLES',
-  'PROFILE',
-  'PROFILES',
-]);
-/** Verbs behind which the statement that acts follows. */
-const leadingVerbs = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
-
 /** The word from `start` to `end`, in any spelling; null for one that means nothing here. */
 export function findWord(sql: string, start: number, end: number): KnownWord | null {
   return table.find(sql, start, end);
@@ -213,16 +200,6 @@ export function toUpperAscii(word: string): string {
     if (word.charCodeAt(at) > 0x7f) return word;
   }
   return word.toUpperCase();
-}
-
-/** Whether `SHOW …` with this word shows the session's own past. */
-export function showsThePast(word: string): boolean {
-  return pastWords.has(word);
-}
-
-/** Whether the statement that acts comes behind this verb. */
-export function leadsToAnother(verb: string): boolean {
-  return leadingVerbs.has(verb);
 }
 
 /** The function flags that may be trusted on a server: a call of them reaches no stored function. */

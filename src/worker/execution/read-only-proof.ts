@@ -5,7 +5,7 @@ import { RefusedError, readRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { analyse } from '../../shared/sql/analyse.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
-import { type Reach, reachOfRoutine, reachOfStatement } from '../../shared/sql/routine-names.ts';
+import { type Reach, reachOfRoutine, reachOfStatement } from '../../shared/sql/routines.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import { type BuiltIns, builtInsOf } from '../../shared/sql/vocabulary.ts';
 import type { StatementEffects } from './statement-effects.ts';

@@ -3,8 +3,8 @@
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
+import { readProcedureBody } from '../../shared/sql/routines.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
-import { readProcedureBody } from '../../shared/sql/trigger-body.ts';
 import { builtInsOf } from '../../shared/sql/vocabulary.ts';
 
 /** Longer than a name may be. */

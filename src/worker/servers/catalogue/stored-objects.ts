@@ -1,8 +1,8 @@
 // What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
 // Pure but for what it remembers of its own answers. Must not know how it was read.
 import { analyse } from '../../../shared/sql/analyse.ts';
+import { readTriggerBody } from '../../../shared/sql/routines.ts';
 import type { TableName } from '../../../shared/sql/table-names.ts';
-import { readTriggerBody } from '../../../shared/sql/trigger-body.ts';
 import type { BuiltIns } from '../../../shared/sql/vocabulary.ts';
 
 /** How a server reads names, and what is built into it. */

@@ -2,7 +2,7 @@
 // Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reachOfRoutine, reachOfStatement } from '../../../../src/shared/sql/routine-names.ts';
+import { reachOfRoutine, reachOfStatement } from '../../../../src/shared/sql/routines.ts';
 import { builtInEverywhere } from '../../../../src/shared/sql/vocabulary.ts';
 import { assertProportional, repeating } from '../../../support/processor-time.ts';
 import { anyCharacter, fc } from '../../../support/property.ts';

@@ -1,5 +1,7 @@
-// Which routines and views a text may reach, by name, and whether a routine does what a READ ONLY transaction does not stop. Pure.
+// What the bodies of stored routines, triggers and views may do: the tables and routines that they name, and whether they do what a READ
+// ONLY transaction does not stop.
 
+import { analyse } from './analyse.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer, tokenKinds } from './lexer.ts';
 import type { TableName } from './table-names.ts';
 import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
@@ -300,4 +302,93 @@ function isKind(token: Token | undefined, ...kinds: readonly number[]): boolean 
 
 function findText(word: string) {
   return findWord(word, 0, word.length);
+}
+
+type BodyStatement = {
+  readonly text: string;
+  readonly verb: string;
+  readonly setsNewOnly: boolean;
+};
+
+/**
+ * The tables that a trigger's body names, if it consists only of `SET NEW.column = …` and plain writes, or of BEGIN … END around
+ * them: then it does nothing to the session. Null for any other body.
+ */
+export function readTriggerBody(body: string, builtIns: BuiltIns): readonly TableName[] | null {
+  const statements = statementsOf(body);
+  if (statements === null) return null;
+  const tables: TableName[] = [];
+  for (const statement of statements) {
+    const found = readStatement(statement, builtIns);
+    if (found === null) return null;
+    tables.push(...found);
+  }
+  return tables;
+}
+
+/** The tables that a procedure's body names, if it consists only of plain reads and writes: it changes no others. Null for any other body. */
+export function readProcedureBody(body: string, builtIns: BuiltIns): readonly TableName[] | null {
+  const statements = statementsOf(body);
+  if (statements === null) return null;
+  const tables: TableName[] = [];
+  for (const { text, verb } of statements) {
+    const found = analyse(text, builtIns).classification;
+    const isExpected = verb !== 'SET' && (found.kind === 'read' || found.kind === 'write');
+    if (!isExpected || found.confinedTo === null) return null;
+    tables.push(...found.confinedTo);
+  }
+  return tables;
+}
+
+function readStatement({ text, verb, setsNewOnly }: BodyStatement, builtIns: BuiltIns) {
+  // The expressions of an assignment are those of a SELECT of the same text.
+  const isAssignment = verb === 'SET';
+  if (isAssignment && !setsNewOnly) return null;
+  const sql = isAssignment ? `SELECT${text.slice('SET'.length)}` : text;
+  const { kind, tables, leavesSessionClean, readsEarlierSession } = analyse(
+    sql,
+    builtIns,
+  ).classification;
+  const isExpected = kind === (isAssignment ? 'read' : 'write');
+  return isExpected && leavesSessionClean && !readsEarlierSession ? tables : null;
+}
+
+/** The statements of a body; null unless it is one statement, or a block of statements without blocks of their own. */
+function statementsOf(body: string): readonly BodyStatement[] | null {
+  const lexer = new Lexer(body);
+  const tokens = tokensOf(body, lexer, false);
+  if (tokens === null || lexer.doubt !== 0) return null;
+  const isBlock = wordAt(tokens, 0) === 'BEGIN';
+  if (isBlock && wordAt(tokens, tokens.length - 1) !== 'END') return null;
+  const inner = isBlock ? tokens.slice(1, -1) : tokens;
+  if (isBlock && inner.length > 0 && inner.at(-1)?.kind !== tokenKinds.semicolon) return null;
+  const statements: BodyStatement[] = [];
+  for (let from = 0; from < inner.length; ) {
+    const semicolon = inner.findIndex(
+      ({ kind }, at) => at >= from && kind === tokenKinds.semicolon,
+    );
+    const end = semicolon < 0 ? inner.length : semicolon;
+    const [first, last] = [inner[from], inner[end - 1]];
+    if (first !== undefined && last !== undefined && end > from) {
+      const text = body.slice(first.start, last.start + last.text.length);
+      const own = inner.slice(from, end);
+      statements.push({ text, verb: wordAt(own, 0), setsNewOnly: setsNewOnly(own) });
+    }
+    from = end + 1;
+  }
+  return statements;
+}
+
+/** Whether each target of a SET is a column of NEW. */
+function setsNewOnly(tokens: readonly Token[]): boolean {
+  let depth = 0;
+  return tokens.every(({ kind, text }, at) => {
+    if (kind === tokenKinds.open) depth += 1;
+    else if (kind === tokenKinds.close) depth -= 1;
+    const precedesTarget = at === 0 || (depth === 0 && text === ',');
+    return (
+      !precedesTarget ||
+      (wordAt(tokens, at + 1) === 'NEW' && tokens[at + 2]?.kind === tokenKinds.dot)
+    );
+  });
 }
