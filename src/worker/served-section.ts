@@ -7,7 +7,7 @@ import type { Log, LogFields } from '../shared/process/log.ts';
 import { asciiJson } from './encode/json.ts';
 import type { RowModule } from './encode/row-module.ts';
 import type { Served } from './endpoints/served-sections.ts';
-import { StalledReaders } from './http/slow-readers.ts';
+import { SlowReaders } from './http/slow-readers.ts';
 import {
   backendSamples,
   noPrimarySamples,
@@ -72,7 +72,7 @@ export class ServedSection implements Served {
       holdBytes,
       retryAfterSeconds: () => section.leading.retryAfterSeconds,
       mostStatementBytes: () => section.leading.maxStatementBytes,
-      stalledReaders: createStalledReaders(section.all, onGivenUp, log),
+      slowReaders: createSlowReaders(section.all, onGivenUp, log),
       observe: (observation) => {
         if (observation.kind === 'statements over') {
           metrics.count(observation.summary);
@@ -148,16 +148,16 @@ export const stopping = { isReady: false, code: 'STOPPING', errno: null } as con
 const stalledLogMs = 10_000;
 
 /** Readers that are slow, and transactions that clients hold, keep half of a pool at most from those who wait. */
-export function createStalledReaders(
+export function createSlowReaders(
   servers: readonly Server[],
   onGivenUp: (count: number) => void,
   log: Log,
-): StalledReaders {
+): SlowReaders {
   let lastTold = Number.NEGATIVE_INFINITY;
   let untold = 0;
-  return new StalledReaders({
+  return new SlowReaders({
     othersWait: () => servers.some(({ pool }) => pool.queue.length > 0),
-    mostHeld: () => Math.max(0, Math.min(...servers.map(({ reserved }) => reserved.room))),
+    maxSessions: () => Math.max(0, Math.min(...servers.map(({ reserved }) => reserved.room))),
     onGivenUp: (count) => {
       onGivenUp(count);
       untold += count;

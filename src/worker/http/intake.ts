@@ -71,7 +71,7 @@ const headersTooLarge = refusal(
 const bareLineFeed = refusal('BAD_REQUEST', 'A line does not end with CR LF.');
 const brokenFrame = refusal('BAD_REQUEST', 'The body is not well-formed HTTP.');
 const noRoom: Failure = {
-  ...refusal('TOO_MANY_BYTES', 'Too many requests are only half there. Nothing was executed.'),
+  ...refusal('TOO_MANY_BYTES', 'Too many requests are incomplete. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
 

@@ -1,29 +1,28 @@
-// How long a client may take over each step.
-// Must not know sockets.
+// Limits on clients: how long each step may take, and how many connections a worker accepts.
 import { readFileSync } from 'node:fs';
 
-/** How long the client of a reply may take nothing of it; then the reply is reset. */
+/** How long the client of a reply may acknowledge nothing; then the reply is reset. */
 export type StallLimits = {
   readonly stallMs: number;
   /** For a client on the same host: over loopback it acknowledges 64 KiB at a time, which takes 130 s at 0.5 KB/s. */
   readonly sameHostStallMs: number;
-  /** For a client whose acknowledgements cannot be seen: a third of a send buffer of 4 MiB takes so long at 5 KB/s. */
+  /** For a client whose acknowledgements are not visible: at 5 KB/s, a third of a send buffer of 4 MiB takes this long. */
   readonly unseenStallMs: number;
 };
 
-/** How long a client may take. Handed in because a test of them would else last minutes. */
+/** How long a client may take. A parameter, because tests with the real values would last minutes. */
 export type ClientTimeouts = StallLimits & {
   /** From the connection, or the first byte of a further request, to the end of its headers. */
   readonly headersMs: number;
-  /** The same to the end of its body. */
+  /** The same, to the end of its body. */
   readonly requestMs: number;
-  /** What a connection beyond the limit may last. */
+  /** How long a connection beyond the limit lasts. */
   readonly beyondLimitMs: number;
-  /** How often all this is looked at. */
+  /** How often the server checks the limits. */
   readonly checkMs: number;
 };
 
-/** The gateway's own. */
+/** The values of the gateway. */
 export const clientTimeouts: ClientTimeouts = {
   headersMs: 20_000,
   requestMs: 60_000,
@@ -34,23 +33,23 @@ export const clientTimeouts: ClientTimeouts = {
   checkMs: 2_000,
 };
 
-/** `served` connections may ask for anything; `reserved` more only whether the worker lives, and its metrics. */
+/** On `served` connections everything is answered, on `reserved` more only health and metrics. */
 export type ConnectionLimit = { readonly served: number; readonly reserved: number };
 
-/** Logs, channel, watchdog, runtime: more than a worker without clients holds open (/proc/<pid>/fd). */
+/** Descriptors for logs, channel, watchdog and runtime: more than a worker without clients has open (/proc/<pid>/fd). */
 const ownDescriptors = 64;
-/** Each costs memory, idle or not: less than 20 KiB, as the test of idle connections measures. */
-const mostServed = 16_384;
-const fewestServed = 8;
-const mostReserved = 256;
-/** Where the system does not tell: POSIX's usual default. */
+/** Each connection costs less than 20 KiB of memory, idle or not (measured by the test of idle connections). */
+const maxServed = 16_384;
+const minServed = 8;
+const maxReserved = 256;
+/** If the system does not say: the usual default of POSIX. */
 const usualDescriptors = 1024;
 
-/** @param descriptors the limit of open files. @param forDatabase connections to the database */
+/** Decides how many client connections a worker accepts. @param descriptors the limit of open files @param forDatabase connections to databases */
 export function decideConnectionLimit(descriptors: number, forDatabase: number): ConnectionLimit {
   const available = descriptors - ownDescriptors - forDatabase;
-  const reserved = Math.max(fewestServed, Math.min(mostReserved, Math.floor(available / 8)));
-  const served = Math.max(fewestServed, Math.min(mostServed, available - reserved));
+  const reserved = Math.max(minServed, Math.min(maxReserved, Math.floor(available / 8)));
+  const served = Math.max(minServed, Math.min(maxServed, available - reserved));
   return { served, reserved };
 }
 

@@ -1,26 +1,28 @@
-// What the peers of sockets have acknowledged, and how long they may acknowledge nothing.
+// How many bytes the peers of sockets have acknowledged, and how long they may acknowledge nothing. The count comes from /proc/net/tcp, with one
+// read for all sockets. A third of a send buffer of megabytes drains before a socket can be written to again. So what the kernel takes shows the
+// progress of a slow reader every minute or more, and what the peer acknowledges shows it at once. Node has no cheaper way to ask the kernel.
 import { fstatSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { StallLimits } from './limits.ts';
 import { descriptorOf, sourceOf, takenBytes, waitingBytes } from './node-internals.ts';
 
-/** What a peer has taken of what was sent. */
+/** How much a peer has acknowledged. */
 export type Acknowledged = {
-  /** Bytes, from any number on; only differences count. */
+  /** Bytes since an arbitrary start: only differences count. */
   readonly bytes: number;
-  /** False: they are those that the kernel has taken, for nothing else can be known. */
+  /** False: acknowledgements are not visible, and `bytes` is what the kernel has taken. */
   readonly isExact: boolean;
 };
 
-/** One socket's peer, as far as its progress goes. */
+/** The progress of one socket's peer. */
 export interface Peer {
-  /** Bytes that wait in this process to be taken by the kernel. */
+  /** Bytes in this process that the kernel has not taken. */
   readonly waitingBytes: number;
   /** Never rejects. */
   acknowledged(): Promise<Acknowledged>;
-  /** For how long it may acknowledge nothing, in ms. @param isExact whether acknowledgements can be seen */
-  mostStillMs(isExact: boolean): number;
+  /** How long the peer may acknowledge nothing, in ms. @param isExact whether acknowledgements are visible */
+  maxStillMs(isExact: boolean): number;
 }
 
 /** The peers of one worker's sockets. */
@@ -33,7 +35,7 @@ export class Peers {
     this.#queues = queues;
   }
 
-  /** The peer of a socket that is open. */
+  /** The peer of an open socket. */
   of(socket: Socket): Peer {
     const limits = this.#limits;
     const queues = this.#queues;
@@ -43,12 +45,12 @@ export class Peers {
         return waitingBytes(socket);
       },
       acknowledged: async () => {
-        // First: what the kernel takes meanwhile is in its queue, and no progress.
+        // Read first: what the kernel takes meanwhile is in its queue, and is no progress.
         const taken = takenBytes(socket);
         const queued = inode === null ? null : await queues.unacknowledged(inode);
         return { bytes: taken - (queued ?? 0), isExact: queued !== null };
       },
-      mostStillMs: (isExact) => {
+      maxStillMs: (isExact) => {
         if (isOnThisHost(socket)) return limits.sameHostStallMs;
         return isExact ? limits.stallMs : limits.unseenStallMs;
       },
@@ -66,22 +68,22 @@ function inodeOf(socket: Socket): number | null {
   }
 }
 
-/** Whether the peer is on this host: its acknowledgements come in steps of up to 64 KiB then, as those over a unix socket do. */
+/** Whether the peer is on this host. Its acknowledgements then come in steps of up to 64 KiB, as over a unix socket. */
 function isOnThisHost(socket: Socket): boolean {
   const { remoteAddress, localAddress } = sourceOf(socket);
   if (remoteAddress === undefined || remoteAddress === localAddress) return true;
   return /^(::ffff:)?127\.|^::1$/.test(remoteAddress);
 }
 
-/** Both families: a connection of IPv4 to a socket of IPv6 is in the second. The files show this process's network namespace. */
+/** Both families: the second has IPv4 connections to an IPv6 socket. The files show this process's network namespace. */
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
-/** About 27,000 connections. What stands behind is not looked for. */
+/** About 27,000 connections. The rest of a table is not read. */
 const maxTableBytes = 4 * 1024 ** 2;
 const chunkBytes = 64 * 1024;
-/** Questions within this time share one read. */
+/** Sockets that are asked for within this time share one read. */
 const gatherMs = 50;
 
-/** Reads the send queues of sockets, in bytes, by their inodes. A socket that is not found is missing. */
+/** Reads the send queues of sockets, in bytes, by inode. Sockets that are not found are missing. */
 export type ReadSendQueues = (inodes: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>;
 
 /** The send queues of one worker's sockets. */
@@ -95,8 +97,8 @@ export class SendQueues {
   }
 
   /**
-   * Resolves with the bytes that a socket's peer has not acknowledged; null: it cannot be told, for it is no TCP socket of this
-   * network namespace, or there is no /proc. Never rejects.
+   * Resolves with the number of bytes that a socket's peer has not acknowledged; null: not known, because the socket is not a TCP socket
+   * of this network namespace, or there is no /proc. Never rejects.
    */
   unacknowledged(inode: number): Promise<number | null> {
     return new Promise((resolve) => {
@@ -121,7 +123,7 @@ export class SendQueues {
   }
 }
 
-/** Reads the kernel's tables up to the last socket that is asked for. Rejects where there are none. */
+/** Reads the kernel's tables up to the last of the sockets. Rejects if there are no tables. */
 export async function readSendQueues(
   inodes: ReadonlySet<number>,
 ): Promise<ReadonlyMap<number, number>> {
@@ -153,7 +155,7 @@ async function readTable(
 }
 
 /**
- * Takes the whole lines of a table apart, and returns what stands behind the last of them. Lines that are none are left out
+ * Parses the complete lines of a table, and returns the text behind the last one. Skips lines of another form
  * (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
  */
 export function parseLines(

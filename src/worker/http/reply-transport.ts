@@ -1,5 +1,4 @@
-// A reply's bytes on node:http: whole with Content-Length, or streamed.
-// Must not know what the bytes say.
+// The transport of a reply's bytes: whole with Content-Length, or streamed; plain, or compressed with gzip.
 
 import { constants, createGzip, type Gzip, gzip, type ZlibOptions } from 'node:zlib';
 import { tenths } from '../../shared/observe/time-text.ts';
@@ -7,20 +6,20 @@ import { type ReplyHead, withHeaders } from '../encode/head.ts';
 import type { Transport } from '../encode/writer.ts';
 import { type OutgoingReply, resetConnection } from './reply.ts';
 
-/** Up to this size head and body leave as one string, in one write; longer bodies are not copied. */
+/** Up to this size, head and body leave as one string in one write. Longer bodies are not copied. */
 const oneWriteBytes = 16 * 1024;
 
 /** How long a request has waited for a connection, and how long MySQL has worked on it, up to now. */
 export type ReplyTimes = { readonly waitedMs: number; readonly workedMs: number };
 
-/** Server-Timing's value as of now (https://www.w3.org/TR/server-timing/). */
+/** The value of Server-Timing as of now (https://www.w3.org/TR/server-timing/). */
 export function serverTiming({ waitedMs, workedMs }: ReplyTimes): string {
   return `queue;dur=${tenths(waitedMs)}, db;dur=${tenths(workedMs)}`;
 }
 
-/** Whose reply is sent. */
+/** The sender of a reply. */
 export interface ReplyEvents {
-  /** The reader does not keep up; `drain` of the response tells when it does again. */
+  /** The reader does not keep up. It does again when the reply emits `drain`. */
   readerIsSlow(): void;
 }
 
@@ -31,7 +30,7 @@ export class ReplyTransport implements Transport {
   readonly #times: ReplyTimes;
   readonly #events: ReplyEvents;
 
-  /** @param times of what is replied to, told as they are when the head leaves */
+  /** @param times the head reports them as they are when it leaves */
   constructor(response: OutgoingReply, requestId: string, times: ReplyTimes, events: ReplyEvents) {
     this.#response = response;
     this.#requestId = requestId;
@@ -76,7 +75,7 @@ export class ReplyTransport implements Transport {
   }
 }
 
-/** What is given to writeHead takes the place of what was set before; a reply that also differs by Origin says both. */
+/** writeHead replaces a Vary that was set before. If the reply also varies by Origin, it needs both. */
 function mergeVary(
   headers: readonly string[],
   set: ReturnType<OutgoingReply['getHeader']>,
@@ -85,23 +84,23 @@ function mergeVary(
   return set === undefined || at === 0 ? headers : headers.with(at, `${set}, ${headers[at]}`);
 }
 
-/** Up to this size a reply is not worth it: it fits into one packet of the network, or nearly. */
+/** Up to this size a reply is not compressed: it fits into one network packet, or nearly. */
 const smallBytes = 1024;
 
-/** As nginx has it: the faster levels leave rows a few percent longer at a third of the time. */
+/** The level that nginx uses: rows become a few percent longer, in a third of the time. */
 const options: ZlibOptions = { level: constants.Z_BEST_SPEED };
-/** Whatever was handed over can be read by whoever gets it: no row waits in the compressor for the next part. */
+/** Each part can be decompressed when it arrives: no row waits in the compressor for the next part. */
 const streamed: ZlibOptions = { ...options, flush: constants.Z_SYNC_FLUSH };
 
-/** Whose reply is compressed. */
+/** The sender of a compressed reply. */
 export interface GzipEvents extends ReplyEvents {
-  /** The compressor has as much as it should: no more for now. */
+  /** The compressor is full: write no more for now. */
   compressorIsBusy(): void;
-  /** It takes more. */
+  /** The compressor takes more. */
   compressorFlows(): void;
 }
 
-/** Sends one reply, compressed where it is worth it. zlib works in node's threads; all ends with the response. */
+/** Sends one reply, compressed unless it is small. zlib works in node's threads. */
 export class GzipTransport implements Transport {
   readonly #plain: ReplyTransport;
   readonly #response: OutgoingReply;
@@ -139,7 +138,7 @@ export class GzipTransport implements Transport {
     response.once('close', () => compressor.destroy());
   }
 
-  /** Bytes that were not compressed because the reply is over are left to the garbage collector: zlib may be reading them. */
+  /** If the reply ends before the bytes are compressed, `sent` is not called: zlib may still be reading them. */
   sendPart(bytes: Buffer, sent: () => void): void {
     const isFree = this.#compressor?.write(bytes, (error) => {
       if (!error) sent();
@@ -151,7 +150,7 @@ export class GzipTransport implements Transport {
     this.#compressor?.end();
   }
 
-  /** While the reader takes nothing the compressor makes nothing: what it has not read makes it busy. */
+  /** If the reader takes nothing, the compressor pauses. Its unread input then makes it busy. */
   #send(compressor: Gzip, chunk: Buffer): void {
     const response = this.#response;
     if (response.destroyed || response.write(chunk)) return;
@@ -161,7 +160,7 @@ export class GzipTransport implements Transport {
   }
 }
 
-/** The same head, of a body that is compressed. */
+/** The head of a compressed body. */
 function compressedHead(head: ReplyHead): ReplyHead {
   return withHeaders(head, ['Content-Encoding', 'gzip']);
 }

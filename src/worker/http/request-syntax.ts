@@ -1,5 +1,4 @@
-// The first line of a request, read to the letter: node's parser takes several spaces, and other protocols' names.
-// Pure. Must not know headers, nor what a path means.
+// The syntax of requests where the gateway is stricter than node's parser: the request line, and where a body ends. Pure.
 
 import { type Failure, refusal } from '../failure/failure.ts';
 import type { IncomingRequest } from './request.ts';
@@ -7,27 +6,27 @@ import type { IncomingRequest } from './request.ts';
 const space = 0x20;
 const slash = 0x2f;
 const versionBytes = 8;
-/** What both versions begin with; the last digit is 0 or 1. */
+/** The common start of both versions; the last digit is 0 or 1. */
 const versionStart = [...Buffer.from('HTTP/1.')];
-/** IANA's longest is UPDATEREDIRECTREF. */
-const mostMethodBytes = 32;
+/** The longest method that IANA lists is UPDATEREDIRECTREF. */
+const maxMethodBytes = 32;
 
 const bad = (message: string) => refusal('BAD_REQUEST', message);
 const notOneSpace = bad('The parts of the request line must be separated by one space.');
-const otherVersion = bad('Only HTTP/1.0 and HTTP/1.1 are spoken here.');
+const otherVersion = bad('Only HTTP/1.0 and HTTP/1.1 are supported.');
 const noPath = bad('The request target is not a path.');
 const noMethod = bad('The request does not begin with a method.');
-const noProxy = refusal('METHOD_NOT_ALLOWED', 'This is no proxy.');
+const noProxy = refusal('METHOD_NOT_ALLOWED', 'The gateway is not a proxy.');
 
-/** What a target that is longer than that is answered with. */
+/** The failure for a longer request target. */
 export function urlTooLong(maxUrlBytes: number): Failure {
   const message = `The URL is longer than ${maxUrlBytes} bytes. Send long SQL in a POST body.`;
   return refusal('URL_TOO_LONG', message);
 }
 
 /**
- * Checks `method SP origin-form SP version` (RFC 9112 section 3), which stands in `bytes` from `start` to `end`
- * without its line end. Which octets a method and a target may have is left to node's parser.
+ * Checks `method SP origin-form SP version` (RFC 9112 section 3) in `bytes` from `start` to `end`, without the line end. Node's parser would
+ * accept several spaces, and names of other protocols. It checks which octets a method and a target have.
  */
 export function checkRequestLine(
   bytes: Buffer,
@@ -46,7 +45,7 @@ export function checkRequestLine(
   return version - 1 - target > maxUrlBytes ? urlTooLong(maxUrlBytes) : null;
 }
 
-/** The same of a line whose end has not come yet: what can be told of it by now. */
+/** Checks a request line as far as it has come. */
 export function checkUnfinishedLine(
   bytes: Buffer,
   start: number,
@@ -54,8 +53,8 @@ export function checkUnfinishedLine(
 ): Failure | null {
   if (!isLetter(bytes[start])) return noMethod;
   const target = bytes.indexOf(space, start) + 1;
-  if (target === 0) return bytes.length - start > mostMethodBytes ? noMethod : null;
-  // The version and a line end, both spaces included.
+  if (target === 0) return bytes.length - start > maxMethodBytes ? noMethod : null;
+  // The version, its space and the line end may follow the target.
   return bytes.length - target > maxUrlBytes + versionBytes + 3 ? urlTooLong(maxUrlBytes) : null;
 }
 
@@ -67,7 +66,7 @@ function isVersion(bytes: Buffer, at: number): boolean {
   return minor === 0x31 || minor === 0x30;
 }
 
-/** Node's parser passes over any line ends before a method. */
+/** Node's parser would skip any number of line ends before a method. */
 function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x41 && byte <= 0x5a;
 }
@@ -76,14 +75,14 @@ function isConnect(bytes: Buffer, start: number, target: number): boolean {
   return bytes.toString('latin1', start, target) === 'CONNECT ';
 }
 
-/** Follows one body. */
+/** Finds the end of one body. */
 export interface BodyFrame {
   readonly isDone: boolean;
-  /** The index behind the last byte, from `at` on, that belongs to the body; -1: these are no chunks. */
+  /** The index behind the last byte that belongs to the body, from `at` on; -1: the chunks are malformed. */
   take(bytes: Buffer, at: number): number;
 }
 
-/** How the body of a request is to be followed; null: it has none. */
+/** The frame of a request's body: its length, or chunks (RFC 9112 sections 6 and 7); null: there is no body. */
 export function frameOf({ headers }: Pick<IncomingRequest, 'headers'>): BodyFrame | null {
   if (headers['transfer-encoding'] !== undefined) return new ChunkFrame();
   const length = Number(headers['content-length'] ?? 0);
@@ -109,14 +108,14 @@ class LengthFrame implements BodyFrame {
 }
 
 const [carriageReturn, lineFeed, semicolon] = [0x0d, 0x0a, 0x3b];
-/** Digits of a chunk's size: more than any limit needs, few enough to be exact. */
-const mostSizeDigits = 12;
-/** The line of a chunk's size, extensions included. */
-const mostSizeLineBytes = 1024;
-/** All trailers, as of a head's fields. */
-const mostTrailerBytes = 16 * 1024;
+/** The limit on the digits of a chunk's size: more than any body needs, and few enough for an exact number. */
+const maxSizeDigits = 12;
+/** The limit on the line of a chunk's size, with its extensions. */
+const maxSizeLineBytes = 1024;
+/** The limit on all trailers together, which is that on headers. */
+const maxTrailerBytes = 16 * 1024;
 
-/** Chunks, the last of which is empty, then trailers up to an empty line. */
+/** Chunks, of which the last one is empty, then trailers up to an empty line. */
 class ChunkFrame implements BodyFrame {
   isDone = false;
   /** What the next byte belongs to. */
@@ -149,15 +148,15 @@ class ChunkFrame implements BodyFrame {
   }
 
   #isSound(byte: number): boolean {
-    // A line ends by both, and neither stands elsewhere.
+    // CR LF ends a line, and neither byte occurs elsewhere.
     if ((byte === lineFeed) !== (this.#previous === carriageReturn)) return false;
     if (byte === lineFeed) return this.#part !== 'size' || this.#digits > 0;
     if (byte === carriageReturn) return true;
-    if (this.#part === 'trailers') return ++this.#trailerBytes <= mostTrailerBytes;
+    if (this.#part === 'trailers') return ++this.#trailerBytes <= maxTrailerBytes;
     if (this.#part === 'end of bytes') return false;
     if (this.#part === 'size' && byte !== semicolon) return this.#takeDigit(byte);
     this.#part = 'extension';
-    return this.#digits > 0 && this.#lineBytes <= mostSizeLineBytes;
+    return this.#digits > 0 && this.#lineBytes <= maxSizeLineBytes;
   }
 
   #takeDigit(byte: number): boolean {
@@ -165,7 +164,7 @@ class ChunkFrame implements BodyFrame {
     if (Number.isNaN(digit)) return false;
     this.#size = this.#size * 16 + digit;
     this.#digits += 1;
-    return this.#digits <= mostSizeDigits;
+    return this.#digits <= maxSizeDigits;
   }
 
   #endLine(): void {

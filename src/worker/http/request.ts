@@ -60,29 +60,29 @@ const tooManyHeaders: HeadResult = {
   ok: false,
   failure: refusal('HEADERS_TOO_LARGE', `The request has more than ${maxHeaders} headers.`),
 };
-const badHost = bad('The Host header is no host with or without a port.');
+const badHost = bad('The Host header is malformed.');
 const noHost = bad('The request has no Host header.');
 
 const repeated = (name: string) => bad(`The request has more than one ${name} header.`);
-/** Of a second one of these node keeps nothing. */
+/** Node drops further headers of these names. */
 const onceOnly: ReadonlyMap<string, HeadResult> = new Map(
   ['host', 'authorization', 'content-type'].map((name) => [name, repeated(name)]),
 );
-/** Of their names but Host's. */
-const [leastLength, mostLength] = ['content-type'.length, 'authorization'.length];
+/** The lengths of these names, without Host. */
+const [minLength, maxLength] = ['content-type'.length, 'authorization'.length];
 
-/** A sound Host header as it was sent, and what it says; null: as it was sent, it is none. */
+/** A Host header as it was sent, and its parts. `name` is null if it is malformed. */
 type Host = { readonly given: string; readonly authority: string; readonly name: string | null };
 
 /**
- * Reads one. A worker that has passed it on (`isPassedOn`) has counted its headers and looked for its Host: it says it anew, and with
- * HTTP/1.1, whatever its client speaks.
+ * Reads a head. If another worker has forwarded the request, that worker has checked the number of headers and Host, and sends the head
+ * again as HTTP/1.1, whatever version its client speaks.
  */
-export type HeadReader = (raw: RawHead, isPassedOn?: boolean) => HeadResult;
+export type HeadReader = (raw: RawHead, isForwarded?: boolean) => HeadResult;
 
 /**
- * Creates what reads heads as RFC 9112 asks: what node's parser lets pass and the RFC does not is refused here. It
- * remembers the host that was named last: nearly all requests name the same.
+ * Creates a reader of heads that is as strict as RFC 9112 where node's parser is not. It remembers the last host, because nearly all requests
+ * name the same one.
  */
 export function createHeadReader({
   hostMayBeMissing,
@@ -96,11 +96,11 @@ export function createHeadReader({
     last = { given, authority, name: nameOf(authority) };
     return last;
   };
-  return ({ url: target = '', httpVersion, rawHeaders }, isPassedOn = false) => {
-    if (rawHeaders.length > 2 * maxHeaders && !isPassedOn) return tooManyHeaders;
+  return ({ url: target = '', httpVersion, rawHeaders }, isForwarded = false) => {
+    if (rawHeaders.length > 2 * maxHeaders && !isForwarded) return tooManyHeaders;
     const given = findOnceOnly(rawHeaders);
     if (typeof given === 'object' && given !== null) return given;
-    const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isPassedOn;
+    const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isForwarded;
     if (given === null && isNeeded) return noHost;
     const host = given === null ? null : hostOf(given);
     if (host?.name === null) return badHost;
@@ -117,13 +117,13 @@ export function createHeadReader({
   };
 }
 
-/** The Host header as it was sent, null without one; a refusal where there are two of what may be there once. */
+/** The Host header as it was sent; null: there is none. A failure if a header is repeated that may occur once. */
 function findOnceOnly(rawHeaders: readonly string[]): string | null | HeadResult {
   let host: string | null = null;
   let seen = '';
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const { length } = rawHeaders[index] as string;
-    if (length !== 4 && (length < leastLength || length > mostLength)) continue;
+    if (length !== 4 && (length < minLength || length > maxLength)) continue;
     const name = (rawHeaders[index] as string).toLowerCase();
     const refused = onceOnly.get(name);
     if (refused === undefined) continue;
@@ -136,7 +136,7 @@ function findOnceOnly(rawHeaders: readonly string[]): string | null | HeadResult
 
 const hostSyntax = /^(?:([a-z0-9._~-]+)|(\[([0-9a-f:.]+)\]))(?::(\d{1,5}))?$/;
 
-/** The host without its port; null when it is none (RFC 9110 section 7.2, without what nobody's name has). */
+/** The host without its port; null: it is malformed (RFC 9110 section 7.2, without characters that host names never have). */
 function nameOf(authority: string): string | null {
   const match = hostSyntax.exec(authority);
   if (match === null || Number(match[4] ?? 0) > 65_535) return null;
@@ -178,7 +178,7 @@ export class ByteCollector {
   }
 }
 
-/** Exactly one is called, once; none when the client goes away first. */
+/** Exactly one of them is called, once; none if the client goes away first. */
 export type BodyReader = {
   readonly complete: (body: Buffer) => void;
   readonly failed: (failure: Failure) => void;
@@ -187,14 +187,14 @@ export type BodyReader = {
 const tooLarge = (maxBytes: number) =>
   refusal('BODY_TOO_LARGE', `The body is longer than ${maxBytes} bytes.`);
 
-const codedBody = refusal('TRANSFER_CODING', 'No transfer coding but chunked is understood here.');
+const codedBody = refusal('TRANSFER_CODING', 'The only supported transfer coding is chunked.');
 
 const compressedBody = refusal(
   'UNSUPPORTED_MEDIA_TYPE',
-  'The body must not be compressed: no content coding is understood here.',
+  'The body must not be compressed: content codings are not supported.',
 );
 
-/** Reads the whole body. A body that is too long fails as soon as that is known; only a good one is asked for. */
+/** Reads the whole body. A body that is too long fails as soon as that is known, and 100 (Continue) is sent only before a good one. */
 export function readBody(
   request: IncomingRequest,
   reply: { readonly expectation: Expectation; readonly writeContinue: () => void },
@@ -226,11 +226,11 @@ function checkAnnouncement({ headers }: IncomingRequest, maxBytes: number): Fail
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     return compressedBody;
   }
-  // Node takes any coding before chunked off the frame only: the body would be read as what it is not.
+  // Node decodes only chunked: with another coding before it, the body would be taken for something else.
   return (headers['transfer-encoding'] ?? 'chunked').toLowerCase() === 'chunked' ? null : codedBody;
 }
 
-/** Creates what makes ids that are unique to this process and request: a random prefix and a counter. */
+/** Creates a generator of request ids: a random prefix for this process, and a counter. */
 export function createRequestIds(): () => string {
   const prefix = randomBytes(6).toString('hex');
   let count = 0;

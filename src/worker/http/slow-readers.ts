@@ -1,55 +1,56 @@
-// How fast a reader acknowledges what it is sent, over the last two seconds.
-// Pure but for its memory. Time comes from outside, in ms of any clock that does not jump.
-
+// Clients that do not keep up with their replies. A reply whose reader takes nothing for too long is reset. While requests wait for a
+// session, slow readers may keep only some of the pool's sessions.
 import { performance } from 'node:perf_hooks';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Acknowledged, Peer, Peers } from './peers.ts';
 import { type OutgoingReply, resetConnection } from './reply.ts';
 
-/** A slower reader is slow (64 KiB a second, over so long). */
+/** Below this pace a reader is slow: 64 KiB a second, over the window. */
 const slowBytesPerSecond = 64 * 1024;
 const windowMs = 2_000;
-/** Looks that a window must have: if this process stood still, it did not write, and the reader is not to blame. */
-const leastLooks = 4;
-/** A reader that waits again after so short a time has been waited for all the time, as far as its pace goes. */
+/** A window needs more samples than this. If this process was stopped, it wrote nothing, and the reader is not to blame. */
+const minSamples = 4;
+/** A reader that waits again after a shorter pause counts as one that has waited all the time. */
 const gapMs = 250;
 
-type Look = { readonly at: number; readonly bytes: number };
+type Sample = { readonly at: number; readonly bytes: number };
 
-/** The pace of one reader. */
+/** How fast one reader acknowledges, over the last two seconds. Times are in ms of any clock that does not jump. */
 export class Pace {
-  #looks: Look[] = [];
+  #samples: Sample[] = [];
   #isExact = true;
-  /** When the reader had taken all; null: it is waited for. */
+  /** When the reader had taken everything; null: bytes wait for it. */
   #pausedAt: number | null = null;
 
-  /** The reader is waited for from now on. */
+  /** Bytes wait for the reader from now on. */
   begins(now: number): void {
-    if (this.#pausedAt !== null && now - this.#pausedAt > gapMs) this.#looks = [];
+    if (this.#pausedAt !== null && now - this.#pausedAt > gapMs) this.#samples = [];
     this.#pausedAt = null;
   }
 
-  /** The reader has taken all. */
+  /** The reader has taken everything. */
   pauses(now: number): void {
     this.#pausedAt = now;
   }
 
-  /** Notes what has been acknowledged so far. */
+  /** Notes how much has been acknowledged so far. */
   note({ bytes, isExact }: Acknowledged, now: number): void {
-    if (isExact !== this.#isExact) this.#looks = [];
+    if (isExact !== this.#isExact) this.#samples = [];
     this.#isExact = isExact;
-    // The oldest that is kept begins the window.
-    while (this.#looks.length > 1 && now - (this.#looks[1] as Look).at >= windowMs) {
-      this.#looks.shift();
+    // The oldest sample that is kept begins the window.
+    while (this.#samples.length > 1 && now - (this.#samples[1] as Sample).at >= windowMs) {
+      this.#samples.shift();
     }
-    this.#looks.push({ at: now, bytes });
+    this.#samples.push({ at: now, bytes });
   }
 
-  /** Bytes a second over the window; null: it has not been looked at for as long, or not often enough. */
+  /** Bytes per second over the window; null: the samples do not fill it. */
   get bytesPerSecond(): number | null {
-    const [first] = this.#looks;
-    const last = this.#looks.at(-1);
-    if (first === undefined || last === undefined || this.#looks.length <= leastLooks) return null;
+    const [first] = this.#samples;
+    const last = this.#samples.at(-1);
+    if (first === undefined || last === undefined || this.#samples.length <= minSamples) {
+      return null;
+    }
     const tookMs = last.at - first.at;
     return tookMs < windowMs ? null : ((last.bytes - first.bytes) * 1000) / tookMs;
   }
@@ -60,16 +61,19 @@ export class Pace {
   }
 }
 
-const checkMs = 5_000;
+const stallCheckMs = 5_000;
 
-/** Calls `onStall` when a peer for which bytes wait has acknowledged none of them for as long as it may. Its owner must stop it. */
+/**
+ * Calls `onStall` when bytes wait for a peer and it has acknowledged none of them for as long as its limit allows. There is no other sign of a
+ * dead peer, because a paused connection hides it. The owner must stop the watch.
+ */
 export class StallWatch {
   readonly #peer: Peer;
   readonly #onStall: () => void;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
   #waiting = 0;
-  /** At the last look at what nothing was taken of; null: something has been taken since. */
+  /** What the last check without progress saw; null: there was progress since. */
   #acknowledged: Acknowledged | null = null;
   #stillSince = 0;
   #isStopped = false;
@@ -83,7 +87,7 @@ export class StallWatch {
 
   start(): void {
     this.#progressed();
-    this.#timer = setInterval(() => void this.check(), checkMs);
+    this.#timer = setInterval(() => void this.check(), stallCheckMs);
   }
 
   stop(): void {
@@ -91,21 +95,22 @@ export class StallWatch {
     clearInterval(this.#timer);
   }
 
-  /** Looks once. What the kernel takes is room that an acknowledgement has made: only if it takes nothing is it asked for more. */
+  /** Checks once. If the kernel takes bytes, the peer has acknowledged some; only otherwise are acknowledgements read. */
   async check(): Promise<void> {
     if (this.#peer.waitingBytes === 0 || this.#peer.waitingBytes !== this.#waiting) {
       this.#progressed();
       return;
     }
-    const seen = await this.#peer.acknowledged();
+    const acknowledged = await this.#peer.acknowledged();
     if (this.#isStopped) return;
     const before = this.#acknowledged;
-    this.#acknowledged = seen;
-    // Without one to compare it with, it tells nothing: the time runs from when something was taken.
+    this.#acknowledged = acknowledged;
+    // The first one has nothing to compare with: the time runs from the last progress.
     const isStill =
-      before === null || (before.isExact === seen.isExact && before.bytes === seen.bytes);
+      before === null ||
+      (before.isExact === acknowledged.isExact && before.bytes === acknowledged.bytes);
     if (!isStill) this.#stillSince = this.#now();
-    if (this.#now() - this.#stillSince < this.#peer.mostStillMs(seen.isExact)) return;
+    if (this.#now() - this.#stillSince < this.#peer.maxStillMs(acknowledged.isExact)) return;
     this.stop();
     this.#onStall();
   }
@@ -117,67 +122,67 @@ export class StallWatch {
   }
 }
 
-/** How often the readers' paces are taken. */
-const lookMs = 400;
+/** How often the paces of slow readers are sampled. */
+const sampleMs = 400;
 
-/** A reader that has not taken what was written to it, and whose reply holds a session meanwhile. */
-export interface HoldingReader extends Indexed {
+/** A reader whose reply keeps a session while bytes wait for the reader. */
+export interface ReaderWithSession extends Indexed {
   readonly pace: Pace;
-  /** What it has acknowledged so far. Never rejects. */
+  /** How much the reader has acknowledged so far. Never rejects. */
   acknowledged(): Promise<Acknowledged>;
-  /** Ends the reply and gives the session back. */
+  /** Ends the reply and releases the session. */
   giveUp(): void;
 }
 
-/** What a share is made of. */
-export type StalledReadersSettings = {
+/** What limits the slow readers of one pool. */
+export type SlowReadersSettings = {
   /** Whether requests wait for a session. */
   readonly othersWait: () => boolean;
-  /** How many sessions slow readers may hold meanwhile. */
-  readonly mostHeld: () => number;
-  /** Told how many were given up at one look. */
+  /** How many sessions slow readers may keep meanwhile. */
+  readonly maxSessions: () => number;
+  /** Called with the number of replies that were given up at once. */
   readonly onGivenUp: (count: number) => void;
 };
 
-/** The readers of one worker that are waited for. It looks at them only while there are more than may be slow. */
-export class StalledReaders {
-  readonly #settings: StalledReadersSettings;
+/** The readers of one pool that bytes wait for. Their paces are sampled only while there are more of them than may be slow. */
+export class SlowReaders {
+  readonly #settings: SlowReadersSettings;
   readonly #now: () => number;
-  readonly #readers = new IndexedSet<HoldingReader>();
+  readonly #readers = new IndexedSet<ReaderWithSession>();
   #timer: NodeJS.Timeout | null = null;
-  #isLooking = false;
+  #isSampling = false;
 
   /** @param now a clock that does not jump, in ms */
-  constructor(settings: StalledReadersSettings, now = () => performance.now()) {
+  constructor(settings: SlowReadersSettings, now = () => performance.now()) {
     this.#settings = settings;
     this.#now = now;
   }
 
-  /** From here on the reader is waited for. */
-  add(reader: HoldingReader): void {
+  /** Bytes wait for the reader from now on. */
+  add(reader: ReaderWithSession): void {
     reader.pace.begins(this.#now());
     this.#readers.add(reader);
-    this.#timer ??= setInterval(() => void this.look(), lookMs).unref();
+    this.#timer ??= setInterval(() => void this.sample(), sampleMs).unref();
   }
 
-  /** It has taken all, or its reply is over. */
-  delete(reader: HoldingReader): void {
+  /** The reader has taken everything, or its reply is over. */
+  delete(reader: ReaderWithSession): void {
     if (this.#readers.delete(reader)) reader.pace.pauses(this.#now());
   }
 
-  /** Takes the paces, and gives up the slowest where too many are slow. */
-  async look(): Promise<void> {
-    if (this.#isLooking) return;
+  /** Samples the paces, and gives up the slowest readers if too many are slow. */
+  async sample(): Promise<void> {
+    if (this.#isSampling) return;
     if (this.#readers.size === 0) {
       if (this.#timer !== null) clearInterval(this.#timer);
       this.#timer = null;
       return;
     }
-    if (this.#readers.size <= this.#settings.mostHeld()) return;
-    this.#isLooking = true;
+    if (this.#readers.size <= this.#settings.maxSessions()) return;
+    this.#isSampling = true;
     const readers = [...this.#readers];
     const acknowledged = await Promise.all(readers.map((reader) => reader.acknowledged()));
-    this.#isLooking = false;
+    this.#isSampling = false;
     const now = this.#now();
     for (const [at, reader] of readers.entries()) {
       reader.pace.note(acknowledged[at] as Acknowledged, now);
@@ -187,21 +192,21 @@ export class StalledReaders {
 
   #giveUpSlowest(): void {
     if (!this.#settings.othersWait()) return;
-    // Those that have taken all meanwhile are waited for no more.
+    // Readers that have taken everything meanwhile are no longer in the set.
     const slow = [...this.#readers].filter(({ pace }) => pace.isSlow);
-    const beyond = slow.length - Math.max(0, this.#settings.mostHeld());
-    if (beyond <= 0) return;
+    const tooMany = slow.length - Math.max(0, this.#settings.maxSessions());
+    if (tooMany <= 0) return;
     slow.sort((one, other) => paceOf(one) - paceOf(other));
-    for (const reader of slow.slice(0, beyond)) reader.giveUp();
-    this.#settings.onGivenUp(beyond);
+    for (const reader of slow.slice(0, tooMany)) reader.giveUp();
+    this.#settings.onGivenUp(tooMany);
   }
 }
 
-function paceOf({ pace }: HoldingReader): number {
+function paceOf({ pace }: ReaderWithSession): number {
   return pace.bytesPerSecond ?? Number.POSITIVE_INFINITY;
 }
 
-/** Who sends the reply. */
+/** The sender of a reply. */
 export interface ReaderEvents {
   /** The reader has taken what was written: more may come. */
   readerFlows(): void;
@@ -209,30 +214,31 @@ export interface ReaderEvents {
   readerStalled(): void;
 }
 
-/** Watches the reader of one reply. Its owner must stop it when the connection is closed. */
-export class SlowReader implements HoldingReader {
+/** The reader of one reply. The owner must stop it when the connection is closed. */
+export class SlowReader implements ReaderWithSession {
   index = -1;
   readonly pace = new Pace();
+  /** Whether bytes wait for the reader. */
   isWaiting = false;
-  readonly #response: OutgoingReply;
-  readonly #peers: Peers;
-  /** Null: it has kept up so far. */
-  #peer: Peer | null = null;
+  readonly #reply: OutgoingReply;
   readonly #events: ReaderEvents;
-  readonly #others: StalledReaders | null;
+  readonly #others: SlowReaders | null;
+  readonly #peers: Peers;
+  /** Null: the reader has kept up so far. */
+  #peer: Peer | null = null;
   #watch: StallWatch | null = null;
 
-  /** @param others all readers of the worker that hold a session while they are waited for; null: this one's session is held in any case */
+  /** @param others the readers that keep sessions of the same pool; null: the session of this reply is reserved anyway */
   constructor(
-    response: OutgoingReply,
+    reply: OutgoingReply,
     events: ReaderEvents,
-    others: StalledReaders | null,
+    others: SlowReaders | null,
     peers: Peers,
   ) {
-    this.#response = response;
-    this.#peers = peers;
+    this.#reply = reply;
     this.#events = events;
     this.#others = others;
+    this.#peers = peers;
   }
 
   async acknowledged(): Promise<Acknowledged> {
@@ -247,21 +253,21 @@ export class SlowReader implements HoldingReader {
   /** More was written than the reader takes for now. */
   wait(): void {
     this.isWaiting = true;
-    const { socket } = this.#response;
+    const { socket } = this.#reply;
     if (socket !== null) this.#peer ??= this.#peers.of(socket);
     this.#others?.add(this);
     this.#startWatch(() => this.#events.readerStalled());
-    this.#response.once('drain', () => {
+    this.#reply.once('drain', () => {
       this.stop();
       this.#events.readerFlows();
     });
   }
 
-  /** The last byte was written; what the reader has not taken yet ends with the connection, or stalls. */
+  /** The last byte was written. If some wait and the reader stalls, the reply is reset. */
   finish(): void {
     this.stop();
-    if (this.#response.writableLength === 0) return;
-    this.#startWatch(() => resetConnection(this.#response.socket));
+    if (this.#reply.writableLength === 0) return;
+    this.#startWatch(() => resetConnection(this.#reply.socket));
   }
 
   /** Stops watching. */
@@ -272,9 +278,9 @@ export class SlowReader implements HoldingReader {
     this.#watch = null;
   }
 
-  /** If the reply goes to another worker, only that worker knows its client, and watches it itself. */
+  /** If the reply goes to another worker, only that worker knows the client, and watches it. */
   #startWatch(onStall: () => void): void {
-    const { socket, isForwarded } = this.#response;
+    const { socket, isForwarded } = this.#reply;
     if (socket === null || isForwarded) return;
     this.#peer ??= this.#peers.of(socket);
     this.#watch = new StallWatch(this.#peer, onStall);

@@ -25,7 +25,7 @@ import {
   ReplyTransport,
   serverTiming,
 } from '../http/reply-transport.ts';
-import { type ReaderEvents, SlowReader, type StalledReaders } from '../http/slow-readers.ts';
+import { type ReaderEvents, SlowReader, type SlowReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
 import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
@@ -43,7 +43,7 @@ export type ExchangeContext = {
   readonly holdBytes: number;
   /** When those who wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
-  readonly stalledReaders: StalledReaders;
+  readonly slowReaders: SlowReaders;
   /** Of all sockets of the worker. */
   readonly peers: Peers;
   /** The exchanges that are not over. */
@@ -150,7 +150,7 @@ export class Exchange
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(work, request.after, this, this.#times);
     // A held transaction has its session whether or not somebody reads: it is counted there.
-    const others = work.kind === 'open step' ? null : context.stalledReaders;
+    const others = work.kind === 'open step' ? null : context.slowReaders;
     this.#reader = new SlowReader(response, this, others, context.peers);
     const leftMs = Math.max(timeoutMs - record.workedMs, 0);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), leftMs);

@@ -25,7 +25,7 @@ async function stalledAfter(
       return waitingAt(seconds);
     },
     acknowledged: async () => ({ bytes: bytesAt(seconds), isExact }),
-    mostStillMs: () => mostStillSeconds * 1000,
+    maxStillMs: () => mostStillSeconds * 1000,
   };
   const watch = new StallWatch(
     peer,

@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type HoldingReader,
   Pace,
-  StalledReaders,
+  type ReaderWithSession,
+  SlowReaders,
 } from '../../../../src/worker/http/slow-readers.ts';
 
 /** Readers at these paces, bytes a second, after three seconds; the paces of those that were given up. */
-async function givenUp(paces: readonly number[], { othersWait = true, mostHeld = 2 } = {}) {
+async function givenUp(paces: readonly number[], { othersWait = true, maxSessions = 2 } = {}) {
   let now = 0;
   let looks = 0;
   let told = 0;
   const ended: number[] = [];
-  const readers = new StalledReaders(
+  const readers = new SlowReaders(
     {
       othersWait: () => othersWait,
-      mostHeld: () => mostHeld,
+      maxSessions: () => maxSessions,
       onGivenUp: (count) => {
         told += count;
       },
@@ -24,7 +24,7 @@ async function givenUp(paces: readonly number[], { othersWait = true, mostHeld =
     () => now,
   );
   for (const pace of paces) {
-    const reader: HoldingReader = {
+    const reader: ReaderWithSession = {
       index: -1,
       pace: new Pace(),
       acknowledged: async () => {
@@ -38,7 +38,7 @@ async function givenUp(paces: readonly number[], { othersWait = true, mostHeld =
     };
     readers.add(reader);
   }
-  for (; now <= 3_000; now += 400) await readers.look();
+  for (; now <= 3_000; now += 400) await readers.sample();
   assert.equal(told, ended.length);
   return { ended, looks };
 }
