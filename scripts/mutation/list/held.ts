@@ -54,8 +54,8 @@ export const heldMutations: readonly Mutation[] = [
     name: 'error-left-something',
     promise: 'a transaction is told rolled back only if the server has undone all of it',
     file: 'src/worker/execution/transactions/statement-job.ts',
-    before: 'const isPartial = !isUndoing || hasLeft || failure.mayBePartial;',
-    after: 'const isPartial = !isUndoing || failure.mayBePartial;',
+    before: 'const isPartial = !isUndoing || hasLeft || mayBePartial(text, error);',
+    after: 'const isPartial = !isUndoing || mayBePartial(text, error);',
     tests: ['test/unit/worker/execution/transactions/statement-job.test.ts'],
   },
   {

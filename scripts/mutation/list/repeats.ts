@@ -38,8 +38,8 @@ export const repeatMutations: readonly Mutation[] = [
     name: 'written-read-told-not-executed',
     promise: 'what the pipeline has written is never told as not executed',
     file: 'src/worker/execution/run.ts',
-    before: "kind: this.#wasWritten ? 'cut short' : 'not executed'",
-    after: "kind: 'not executed'",
+    before: "this.#wasWritten ? { kind: 'cut short', reason } :",
+    after: '',
     tests: ['test/behaviour/execution/pipeline-second-run.test.ts'],
   },
   {

@@ -21,7 +21,7 @@ export const sessionMutations: readonly Mutation[] = [
   {
     name: 'text-not-asked',
     promise: 'a session is clean only if the text of the statement says so too',
-    file: 'src/worker/execution/run.ts',
+    file: 'src/worker/execution/session-run.ts',
     before: 'const isClean = flagsClean && leavesSessionClean && !isReadOnly',
     after: 'const isClean = flagsClean && !isReadOnly',
     tests: ['test/behaviour/sessions/sessions.test.ts'],

@@ -1,22 +1,22 @@
-// A transaction from being asked for to being held: it waits for room and for a session, and is begun on that.
-// Must not know HTTP, nor how its client will name it.
+// Begins a transaction that stays open: reserves room for it, acquires a session and begins it there.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Isolation } from '../../../shared/sql/transactions.ts';
 import { savepointPrefix } from '../../../shared/sql/transactions.ts';
 import {
-  type PositionCheck,
+  RequestConsistency,
   type TokenResult,
   unknownToken,
 } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
-import type { Refusal, Waiter, WaitLimit } from '../../servers/pool/queue.ts';
+import type { Refusal, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
-import { boundIdling, type Session } from '../../servers/pool/session.ts';
+import type { Session } from '../../servers/pool/session.ts';
+import { boundIdling } from '../../servers/pool/session.ts';
 import type { Execution, RunContext, RunEnd, RunEvents, StopReason } from '../execution.ts';
-import { makeReady } from '../preparation.ts';
 import type { RunTimes } from '../run-times.ts';
+import { SessionAcquisition, type SessionUser } from '../session-acquisition.ts';
 import { ofTransaction, SessionLease } from '../session-lease.ts';
 import { statementFailure } from '../statement-failure.ts';
 import type { Begun } from './held-transaction.ts';
@@ -31,76 +31,80 @@ export type TransactionCharacteristics = {
 };
 
 /**
- *     created ──> sharing ──> queued ──> working ──> ended
+ *     created ──> reserving ──> acquiring ──> beginning ──> ended
+ *                                   ^             │
+ *                                   └─────────────┘  another session
  */
-type Phase = 'created' | 'sharing' | 'queued' | 'working' | 'ended';
+type Phase = 'created' | 'reserving' | 'acquiring' | 'beginning' | 'ended';
 
 const unreachable: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 const separator = '\n;';
 
 /** What is asked for. */
-export type BeginWish = {
+export type BeginRequest = {
   readonly wish: TransactionCharacteristics;
+  /** What the client has seen before; null: it does not say. */
   readonly after: Token | null;
+  /** How long its client may leave it idle. */
   readonly idleMs: number;
 };
 
-/** A beginning. Whoever created it starts it, and may stop it at any time. */
-export class BeginRun implements Execution, Reserving, Waiter {
+/** The beginning of a transaction. Its creator starts it, and may stop it at any time. */
+export class BeginRun implements Execution, Reserving, SessionUser {
+  readonly isRead = false;
+  /** Its own text begins the transaction. */
+  readonly isReadOnly = false;
+  readonly check = null;
+  readonly waitLimit: WaitLimit;
   readonly #context: RunContext;
-  readonly #wish: TransactionCharacteristics;
-  readonly #after: Token | null;
-  readonly #idleMs: number;
+  readonly #request: BeginRequest;
   readonly #onBegun: (begun: Begun) => void;
   readonly #events: RunEvents;
   readonly #times: RunTimes;
+  readonly #acquisition: SessionAcquisition;
   #phase: Phase = 'created';
   #lease: SessionLease | null = null;
   #isSent = false;
-  #mayTryAnother = true;
-  readonly waitLimit: WaitLimit;
 
-  /**
-   * @param after what the client has seen before; null: it does not say
-   * @param idleMs how long its client may leave it idle
-   * @param onBegun called before the end is told, if at all: the session and its room are whoever's who is called
-   */
+  /** @param onBegun called before the end is reported, if at all: from then on the session and its room are the callee's */
   constructor(
     context: RunContext,
-    { wish, after, idleMs }: BeginWish,
+    request: BeginRequest,
     onBegun: (begun: Begun) => void,
     events: RunEvents,
     times: RunTimes,
   ) {
+    const { consistency, pool } = context;
+    const position =
+      consistency === null ? null : new RequestConsistency(consistency, request.after);
     this.#context = context;
-    this.#wish = wish;
-    this.#after = after;
-    this.#idleMs = idleMs;
+    this.#request = request;
     this.#onBegun = onBegun;
     this.#events = events;
     this.#times = times;
     this.waitLimit = times.waitLimit(performance.now());
+    this.#acquisition = new SessionAcquisition(pool, position, this, times);
   }
 
   start(): void {
-    this.#phase = 'sharing';
+    this.#phase = 'reserving';
     this.#times.enter('waiting');
     this.#context.reserved.acquire(this);
   }
 
   stop(reason: StopReason): void {
-    const end: RunEnd = { kind: 'not executed', reason };
+    const { reserved } = this.#context;
     switch (this.#phase) {
       case 'created':
         break;
-      case 'sharing':
-        this.#context.reserved.withdraw(this);
+      case 'reserving':
+        reserved.withdraw(this);
         break;
-      case 'queued':
-        this.#context.pool.queue.remove(this);
-        this.#context.reserved.release();
+      case 'acquiring':
+        this.#acquisition.stop();
+        reserved.release();
         break;
-      case 'working':
+      case 'beginning':
         // What has begun is given up when it has its answer, within a second.
         this.#lease?.interrupt();
         break;
@@ -109,7 +113,7 @@ export class BeginRun implements Execution, Reserving, Waiter {
       default:
         this.#phase satisfies never;
     }
-    this.#end(end);
+    this.#end({ kind: 'not executed', reason });
   }
 
   /** A beginning has no results. */
@@ -135,86 +139,67 @@ export class BeginRun implements Execution, Reserving, Waiter {
     return this.#context.address;
   }
 
-  // What the reserved sessions and the pool answer.
+  // What the reserved sessions answer.
 
   reserved(): void {
-    this.#queue();
+    this.#phase = 'acquiring';
+    this.#acquisition.start();
   }
 
   refused(reason: Refusal): void {
-    if (this.#phase === 'queued') this.#context.reserved.release();
     this.#end({ kind: 'not executed', reason });
   }
 
-  granted(session: Session, openingSince: number | null): void {
-    this.#times.connected(openingSince);
-    this.#phase = 'working';
-    this.#times.enter('working');
+  // What the acquisition of a session asks and reports.
+
+  /** What an earlier request left in the session must not be read in the transaction. */
+  needsFreshSession(): boolean {
+    return true;
+  }
+
+  denied(end: RunEnd): void {
+    this.#context.reserved.release();
+    this.#end(end);
+  }
+
+  acquired(session: Session): void {
+    this.#phase = 'beginning';
     const onSend = () => {
       this.#isSent = true;
     };
     const { control } = this.#context;
     this.#lease = new SessionLease(session, control, onSend, this.#events.traceparent);
-    void this.#serve(this.#lease);
+    void this.#begin(this.#lease);
   }
 
-  #queue(): void {
-    this.#phase = 'queued';
-    this.#times.enter('waiting');
-    this.#context.pool.request(this);
-  }
-
-  async #serve(lease: SessionLease): Promise<void> {
+  async #begin(lease: SessionLease): Promise<void> {
     const { session } = lease;
+    const { wish, idleMs } = this.#request;
     const savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
-    const end = await this.#begin(lease, savepoint).catch(() => unreachable);
-    if (end === null && !lease.isLost && !this.#isOver) {
+    session.isFresh = false;
+    const text = beginText(wish, savepoint, boundIdling(session.connection, idleMs));
+    const answered = await lease.ask(text, ofTransaction);
+    const error = answered.kind === 'answered' ? answered.error : null;
+    const isStopped = this.#phase !== 'beginning';
+    if (answered.kind === 'answered' && error === null && !lease.isLost && !isStopped) {
       lease.end();
-      const { isReadOnly } = this.#wish;
+      const { isReadOnly } = wish;
       this.#onBegun({ session, context: this.#context, savepoint, isReadOnly });
       this.#end({ kind: 'answered', failure: null, facts: null });
       return;
     }
-    lease.boundWhatFollows();
-    const isUsable = !lease.isLost && (await isRolledBack(lease));
-    lease.end();
-    this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
-    if (end === unreachable && this.#mayTryAnother && !this.#isOver) {
-      this.#mayTryAnother = false;
-      this.#queue();
+    if (lease.isLost && !isStopped) {
+      lease.end();
+      this.#phase = 'acquiring';
+      this.#acquisition.retry(session);
       return;
     }
+    lease.boundWhatFollows();
+    const isUsable = !lease.isLost && (await lease.rollBack(null)) !== 'unknown';
+    lease.end();
+    this.#context.pool.release(session, isUsable ? 'unclean' : 'broken');
     this.#context.reserved.release();
-    this.#end(end ?? unreachable);
-  }
-
-  /** Null: it has begun. Rejects when the connection is lost: nothing was done on it. */
-  async #begin(lease: SessionLease, savepoint: string): Promise<RunEnd | null> {
-    const { session } = lease;
-    // What an earlier request has left is not to be read in it.
-    await makeReady(this.#context.pool, session, false, true);
-    if (this.#isOver) return null;
-    const check = await this.#waitForPosition(session);
-    if (check === 'lost') return { kind: 'token lost', isRead: false };
-    if (check === 'behind') return { kind: 'not executed', reason: 'behind' };
-    if (this.#isOver) return null;
-    session.isFresh = false;
-    const bound = boundIdling(session.connection, this.#idleMs);
-    const answered = await lease.ask(beginText(this.#wish, savepoint, bound), ofTransaction);
-    if (answered.kind === 'lost') return unreachable;
-    return answered.error === null ? null : refusedEnd(answered.error);
-  }
-
-  async #waitForPosition(session: Session): Promise<PositionCheck> {
-    const { consistency } = this.#context;
-    const after = this.#after;
-    const mustAsk = after !== null && consistency?.mustWait(after, false) === true;
-    return mustAsk ? consistency.waitForPosition(session, after) : 'ready';
-  }
-
-  /** Asked behind every wait: a stop may have come meanwhile. */
-  get #isOver(): boolean {
-    return this.#phase === 'ended';
+    this.#end(error === null ? unreachable : refusedEnd(error));
   }
 
   #end(end: RunEnd): void {
@@ -242,10 +227,6 @@ function beginText(
     `SAVEPOINT ${savepoint}`,
     `SET SESSION ${bound}`,
   ].join(separator);
-}
-
-async function isRolledBack(lease: SessionLease): Promise<boolean> {
-  return (await lease.rollBack(null)) !== 'unknown';
 }
 
 function refusedEnd(error: ServerError): RunEnd {

@@ -2,8 +2,10 @@
 // Must not know a server: the sessions are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeReady, needsPreparation } from '../../../../src/worker/execution/preparation.ts';
-import type { Statement } from '../../../../src/worker/execution/work.ts';
+import {
+  makeReady,
+  needsPreparation,
+} from '../../../../src/worker/execution/session-acquisition.ts';
 import type { Pool } from '../../../../src/worker/servers/pool/pool.ts';
 import { type Session, staleAfterMs } from '../../../../src/worker/servers/pool/session.ts';
 import {
@@ -11,7 +13,6 @@ import {
   createScriptedSession,
 } from '../../support/scripted-connection.ts';
 
-const statement = { isReadOnly: false } as Statement;
 const refreshed: Session[] = [];
 const pool = {
   refresh: async (session: Session) => {
@@ -27,7 +28,7 @@ test('a session that lay idle is asked whether it is there before anything is se
   ] as const) {
     const connection = createScriptedConnection();
     const session = createScriptedSession(connection, { aliveAt });
-    assert.equal(needsPreparation(session, statement, false, performance.now()), asked.length > 0);
+    assert.equal(needsPreparation(session, false, false, performance.now()), asked.length > 0);
     await makeReady(pool, session, false, false);
     assert.deepEqual(connection.sent, asked);
   }
@@ -43,7 +44,7 @@ test('a session that lay idle and is gone is not used', async () => {
 
 test('a statement that reads what was left in a session gets a fresh one', async () => {
   const session = createScriptedSession(createScriptedConnection(), { isFresh: false });
-  assert.equal(needsPreparation(session, statement, true, performance.now()), true);
+  assert.equal(needsPreparation(session, false, true, performance.now()), true);
   await makeReady(pool, session, false, true);
   assert.deepEqual(refreshed, [session]);
 });
@@ -51,10 +52,7 @@ test('a statement that reads what was left in a session gets a fresh one', async
 test('a statement under READ ONLY is preceded by a READ ONLY transaction', async () => {
   const connection = createScriptedConnection();
   const session = createScriptedSession(connection);
-  assert.equal(
-    needsPreparation(session, { ...statement, isReadOnly: true }, false, performance.now()),
-    true,
-  );
+  assert.equal(needsPreparation(session, true, false, performance.now()), true);
   await makeReady(pool, session, true, false);
   assert.deepEqual(connection.sent, ['START TRANSACTION READ ONLY']);
   assert.equal(session.isFresh, false);

@@ -1,0 +1,319 @@
+// A statement on a session of its own: sent once the session is acquired, and killed by a stop.
+import { firstRowCommand } from '../../shared/mysql/commands.ts';
+import type { ServerError } from '../../shared/mysql/packets.ts';
+import type { QueryCommand, QueryEvents, ResultSink } from '../../shared/mysql/query.ts';
+import type { ServerFailure } from '../failure/failure.ts';
+import type { RequestConsistency } from '../servers/consistency/consistency.ts';
+import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
+import { killRunning } from '../servers/pool/control.ts';
+import type { Waiter, WaitLimit } from '../servers/pool/queue.ts';
+import type { Session } from '../servers/pool/session.ts';
+import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
+import type { RunContext, RunEnd, ServerFacts, StopReason } from './execution.ts';
+import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
+import type { RunTimes } from './run-times.ts';
+import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
+import { askServer, rollBack } from './session-questions.ts';
+import { statementFailure } from './statement-failure.ts';
+import type { Statement } from './work.ts';
+
+export type Row = readonly (string | null)[] | null;
+
+const behind: RunEnd = { kind: 'not executed', reason: 'behind' };
+const tokenLost: RunEnd = { kind: 'token lost', isRead: true };
+/** What a read's answer is worth if the server lacks something that the client has seen; null: it counts. */
+export const lacks = { nothing: null, behind, lost: tokenLost } as const;
+
+/** The run that the statement belongs to: the results go to it. */
+export interface SessionRunOwner extends ResultSink {
+  readonly waitLimit: WaitLimit;
+  readonly traceparent: string | null;
+  /** Bytes made of the results so far. */
+  readonly resultBytes: number;
+  handOverPlace(): Waiter | null;
+  /** A session is there: nothing is shared with later requests any more. */
+  sessionGranted(): void;
+  /** Reports what was seen behind the statement. Returns what its answer is worth then; null: it counts. */
+  noteSeen(session: Session, row: Row, isWriteAlone: boolean): RunEnd | null;
+  /** Called exactly once, before the session is released. */
+  sessionRunEnded(end: RunEnd): void;
+}
+
+type Phase = 'acquiring' | 'running' | 'ended';
+
+/** The statement on its session. Its creator starts it, and may stop it at any time. */
+export class SessionRun implements SessionUser, QueryEvents {
+  readonly #context: RunContext;
+  readonly #statement: Statement;
+  readonly #consistency: RequestConsistency | null;
+  readonly #owner: SessionRunOwner;
+  readonly #times: RunTimes;
+  readonly #acquisition: SessionAcquisition;
+  #phase: Phase = 'acquiring';
+  #session: Session | null = null;
+  #command: QueryCommand | null = null;
+  /** The position is asked behind the statement, whose own answer is kept until then. */
+  #isAsking = false;
+  #answer: { readonly flagsClean: boolean; readonly error: ServerError | null } | null = null;
+  /** The ROLLBACK behind a failed statement could not undo what was written to tables without transactions. */
+  #hasLeft = false;
+  /** Why the answer does not count: the server lacks what the client has seen. */
+  #lack: RunEnd | null = null;
+
+  constructor(
+    context: RunContext,
+    statement: Statement,
+    consistency: RequestConsistency | null,
+    owner: SessionRunOwner,
+    times: RunTimes,
+  ) {
+    this.#context = context;
+    this.#statement = statement;
+    this.#consistency = consistency;
+    this.#owner = owner;
+    this.#times = times;
+    this.#acquisition = new SessionAcquisition(context.pool, consistency, this, times);
+  }
+
+  start(): void {
+    this.#acquisition.start();
+  }
+
+  /** Waits in the queue in the place of another one, which is not called any more. */
+  startInPlaceOf(other: SessionRun): void {
+    other.#acquisition.giveWayTo(this.#acquisition);
+  }
+
+  /** What waits for it, in a place of the queue that the caller has. */
+  enqueued(): Waiter {
+    this.#acquisition.enqueued();
+    return this.#acquisition;
+  }
+
+  get isQueued(): boolean {
+    return this.#acquisition.isQueued;
+  }
+
+  /** Whether MySQL may have received the statement. */
+  get isSent(): boolean {
+    return this.#command !== null;
+  }
+
+  /** Ends it. @param unsent the end if nothing was sent on this session */
+  stop(reason: StopReason, unsent: RunEnd): void {
+    switch (this.#phase) {
+      case 'acquiring':
+        this.#acquisition.stop();
+        this.#end(unsent);
+        break;
+      case 'running': {
+        this.#end({ kind: 'stopped', reason });
+        const { pool, control } = this.#context;
+        void killRunning(pool, control, this.#session as Session, this.#command);
+        break;
+      }
+      case 'ended':
+        break;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  pause(): void {
+    if (this.#phase === 'running') this.#session?.connection.pause();
+  }
+
+  resume(): void {
+    if (this.#phase === 'running') this.#session?.connection.resume();
+  }
+
+  abandonResults(): void {
+    void this.#command?.discardResults();
+    this.resume();
+  }
+
+  /** What rows that are read at several moments have seen, or what is not committed yet, is unknown before the end. */
+  async seeNow(): Promise<TokenResult> {
+    const { seesOneMoment, effects } = this.#statement;
+    const session = this.#session;
+    if (this.#consistency === null || session === null) return unknownToken;
+    const isOneMoment = seesOneMoment && effects.isHarmless();
+    const seen = await this.#consistency.seeNow(this.#context.control, session, isOneMoment);
+    this.#lack = lacks[seen.missing];
+    if (seen.missing === 'behind') this.abandonResults();
+    return seen;
+  }
+
+  // What the acquisition asks and reports.
+
+  get waitLimit(): WaitLimit {
+    return this.#owner.waitLimit;
+  }
+
+  handOverPlace(): Waiter | null {
+    return this.#owner.handOverPlace();
+  }
+
+  get isRead(): boolean {
+    return this.#statement.isRead;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#statement.isReadOnly;
+  }
+
+  needsFreshSession(): boolean {
+    return this.#statement.needsFreshSession || !this.#statement.effects.isHarmless();
+  }
+
+  /** A read-only statement may call something that is not known to only read. */
+  get check(): SessionUser['check'] {
+    const { isReadOnly, sql, effects } = this.#statement;
+    if (!isReadOnly || sql === null || !needsProof(effects)) return null;
+    return async (session) => {
+      session.isFresh = false;
+      const doubt = await findReadOnlyDoubt(session.connection, sql, effects);
+      return doubt === null ? null : { kind: 'not only reading', doubt, statement: null };
+    };
+  }
+
+  granted(): void {
+    this.#owner.sessionGranted();
+  }
+
+  denied(end: RunEnd): void {
+    this.#end(end);
+  }
+
+  /** An exception ends this run alone: a session is granted while another request's answer is handled. */
+  acquired(session: Session): void {
+    this.#session = session;
+    this.#phase = 'running';
+    try {
+      this.#send(session);
+    } catch (cause) {
+      try {
+        this.#end({ kind: 'faulted', isSent: this.isSent, cause });
+      } finally {
+        this.#context.pool.release(session, 'broken');
+      }
+    }
+  }
+
+  #send(session: Session): void {
+    const { connection } = session;
+    const { sql, effects } = this.#statement;
+    if (sql === null) {
+      this.answered(true, null);
+      return;
+    }
+    const command = session.createQuery(sql, this.#owner.traceparent, this.#owner, this);
+    if (isTooLarge(command.packet, session)) {
+      this.answered(true, packetTooLarge);
+      return;
+    }
+    session.isFresh = false;
+    this.#command = command;
+    effects.sent();
+    if (this.#consistency === null) {
+      connection.send(command);
+      return;
+    }
+    this.#isAsking = true;
+    const { sql: question } = this.#consistency.queryOn(connection);
+    const ask = firstRowCommand(question, connection, (row) => this.#asked(row));
+    connection.sendTogether([command, ask]);
+  }
+
+  // What the query reports.
+
+  answered(flagsClean: boolean, error: ServerError | null): void {
+    if (this.#phase !== 'running') return;
+    if (this.#isAsking) this.#answer = { flagsClean, error };
+    else this.#proceed(flagsClean, error);
+  }
+
+  lost(): void {
+    if (this.#phase !== 'running') return;
+    try {
+      this.#end({ kind: 'lost', outcome: 'unknown' });
+    } finally {
+      this.#context.pool.release(this.#session as Session, 'broken');
+    }
+  }
+
+  /** The question behind the statement has its answer. */
+  #asked(row: Row): void {
+    const session = this.#session as Session;
+    const answer = this.#answer;
+    if (this.#phase !== 'running' || answer === null) {
+      this.#consistency?.forget(session);
+      return;
+    }
+    const results = this.#command?.results ?? [];
+    const isWriteAlone = results.length === 1 && results[0]?.isResultSet === false;
+    this.#lack = this.#owner.noteSeen(session, row, isWriteAlone) ?? this.#lack;
+    this.#proceed(answer.flagsClean, answer.error);
+  }
+
+  #proceed(flagsClean: boolean, error: ServerError | null): void {
+    const { rollbackOnError, asksServer } = this.#statement;
+    if (error === null ? asksServer : rollbackOnError) void this.#askMore(flagsClean, error);
+    else this.#finish(flagsClean, error, null);
+  }
+
+  /** What is asked on the session between the statements' end and its release. */
+  async #askMore(flagsClean: boolean, error: ServerError | null): Promise<void> {
+    const { connection } = this.#session as Session;
+    let facts: ServerFacts | null = null;
+    try {
+      if (error === null) facts = await askServer(connection);
+      else this.#hasLeft = (await rollBack(connection)).hasLeft;
+    } catch {
+      this.lost();
+      return;
+    }
+    if (this.#phase === 'running') this.#finish(flagsClean, error, facts);
+  }
+
+  #finish(flagsClean: boolean, error: ServerError | null, facts: ServerFacts | null): void {
+    const session = this.#session as Session;
+    const { pool, pipeline } = this.#context;
+    const { leavesSessionClean, isReadOnly, shape, effects } = this.#statement;
+    const failure = error === null ? null : this.#describe(error);
+    this.#times.enter('over');
+    const isClean = flagsClean && leavesSessionClean && !isReadOnly && effects.isHarmless();
+    if (isClean && shape !== null) {
+      pipeline?.latencies.noteOutside(shape, this.#times.workedMs, this.#owner.resultBytes);
+    }
+    try {
+      this.#end(this.#lack ?? { kind: 'answered', failure, facts });
+    } finally {
+      session.connection.resume();
+      pool.release(session, isClean ? 'clean' : 'unclean');
+    }
+  }
+
+  #describe(error: ServerError): ServerFailure {
+    const undoesAll = this.#statement.rollbackOnError && !this.#hasLeft;
+    return describeError(this.#statement, this.#command, error, undoesAll);
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    if (this.#command !== null) this.#statement.effects.ended(end.kind === 'answered');
+    this.#owner.sessionRunEnded(end);
+  }
+}
+
+/** The failure that the reply reports. @param isRolledBack whether a ROLLBACK behind it has undone all */
+export function describeError(
+  { analysis, isReadOnly, isRead }: Statement,
+  command: QueryCommand | null,
+  error: ServerError,
+  isRolledBack: boolean,
+): ServerFailure {
+  const text = { statements: analysis?.statements ?? [], isReadOnly, isRead };
+  return statementFailure(text, command?.results ?? [], error, isRolledBack);
+}
