@@ -13,7 +13,7 @@ import {
 } from './lexer.ts';
 import { mayBeBlock, onlyStatement, type Statement, StatementCutter } from './statements.ts';
 import type { TableName } from './table-names.ts';
-import { type BuiltIns, builtInEverywhere } from './vocabulary.ts';
+import { type BuiltIns, builtInEverywhere, words } from './vocabulary.ts';
 
 /** A text and all that a request needs to know about it. */
 export type Analysis = {
@@ -106,62 +106,29 @@ const otherEscapes: Readonly<Record<SqlModes, readonly Escapes[]>> = {
 };
 
 /** Reads of tables; what SHOW and EXPLAIN tell is the server's, and may be another the next moment. */
-const tableVerbs = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
+const tableVerbs = words('SELECT WITH VALUES TABLE');
 
 /** Other statements that look at nothing an earlier one left, unless by a function or a variable in them. */
-const blindVerbs = new Set([
-  'USE',
-  'BEGIN',
-  'START',
-  'COMMIT',
-  'ROLLBACK',
-  'DO',
-  'LOCK',
-  'UNLOCK',
-  'TRUNCATE',
-  'DROP',
-]);
+const blindVerbs = words('USE BEGIN START COMMIT ROLLBACK DO LOCK UNLOCK TRUNCATE DROP');
 
 /** Other statements that change nothing themselves; a stored function in them may. */
-const idleVerbs = new Set(['DO', 'SET', 'SAVEPOINT', 'RELEASE', 'ROLLBACK']);
+const idleVerbs = words('DO SET SAVEPOINT RELEASE ROLLBACK');
 
 /** Statements that leave tables, views and triggers what they are, unless by a word in them. */
 const settledVerbs = new Set([
+  '',
   ...blindVerbs,
-  ...[
-    '',
-    'SELECT',
-    'WITH',
-    'VALUES',
-    'TABLE',
-    'SHOW',
-    'EXPLAIN',
-    'DESCRIBE',
-    'DESC',
-    'ANALYZE',
-    'SET',
-  ],
-  ...[
-    'INSERT',
-    'UPDATE',
-    'DELETE',
-    'REPLACE',
-    'SAVEPOINT',
-    'RELEASE',
-    'KILL',
-    'CHECK',
-    'CHECKSUM',
-    'OPTIMIZE',
-  ],
-  ...['REPAIR', 'HANDLER', 'HELP', 'PREPARE', 'DEALLOCATE', 'FLUSH', 'LOAD', 'CACHE', 'XA'],
+  ...words(
+    `SELECT WITH VALUES TABLE SHOW EXPLAIN DESCRIBE DESC ANALYZE SET INSERT UPDATE DELETE REPLACE SAVEPOINT RELEASE KILL CHECK
+   CHECKSUM OPTIMIZE REPAIR HANDLER HELP PREPARE DEALLOCATE FLUSH LOAD CACHE XA`,
+  ),
 ]);
 
 /** The other statements of MySQL and MariaDB. */
-const changingVerbs = new Set([
-  ...['ALTER', 'BACKUP', 'BINLOG', 'CALL', 'CHANGE', 'CLONE', 'CREATE', 'EXECUTE', 'GET', 'GRANT'],
-  ...['IF', 'IMPORT', 'INSTALL', 'PURGE', 'RENAME', 'RESET', 'RESIGNAL', 'RESTART', 'REVOKE'],
-  ...['SHUTDOWN', 'SIGNAL', 'STOP', 'UNINSTALL', 'CASE', 'FOR', 'LOOP', 'REPEAT', 'WHILE'],
-]);
+const changingVerbs = words(
+  `ALTER BACKUP BINLOG CALL CHANGE CLONE CREATE EXECUTE GET GRANT IF IMPORT INSTALL PURGE RENAME RESET RESIGNAL RESTART REVOKE
+   SHUTDOWN SIGNAL STOP UNINSTALL CASE FOR LOOP REPEAT WHILE`,
+);
 
 /**
  * Analyses a request's SQL; linear in its length, never throws. Placeholders count as values.

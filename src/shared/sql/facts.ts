@@ -2,7 +2,7 @@
 import { tokenKinds } from './lexer.ts';
 import { TableNames } from './table-names.ts';
 
-import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
+import { type BuiltIns, findWord, toUpperAscii, wordFlags, words } from './vocabulary.ts';
 
 /** Whether a name that is no function may stand here, or has just stood: `INTO t (`, `AS c (`, `) d (`. */
 const noName = 0;
@@ -11,27 +11,17 @@ const nameSeen = 2;
 type NameState = typeof noName | typeof nameMayFollow | typeof nameSeen;
 
 /** Words of `SHOW …` that show the session's own past. */
-const pastWords = new Set([
-  'WARNINGS',
-  'ERRORS',
-  'COUNT',
-  'STATUS',
-  'VARIABLES',
-  'PROFILE',
-  'PROFILES',
-]);
+const pastWords = words('WARNINGS ERRORS COUNT STATUS VARIABLES PROFILE PROFILES');
 /** Verbs behind which the statement that acts follows. */
-const leadingVerbs = new Set(['WITH', 'EXPLAIN', 'DESCRIBE', 'DESC', 'ANALYZE']);
-const namingWords = new Set(['AS', 'WITH', 'RECURSIVE']);
+const leadingVerbs = words('WITH EXPLAIN DESCRIBE DESC ANALYZE');
+const namingWords = words('AS WITH RECURSIVE');
 /** Verbs that a name may follow, and a parenthesis that name. */
-const namedVerbs = new Set(['CALL', 'INSERT', 'REPLACE', 'WITH']);
-const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']);
-const actingVerbs = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'VALUES', 'TABLE']);
+const namedVerbs = words('CALL INSERT REPLACE WITH');
+const modifiers = words('LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE');
+const actingVerbs = words('SELECT INSERT UPDATE DELETE REPLACE VALUES TABLE');
 
 /** Statements of which every word counts: they concern the transaction, or name what they call. */
-const keptVerbs = new Set([
-  ...['SET', 'CALL', 'SAVEPOINT', 'RELEASE', 'ROLLBACK', 'COMMIT', 'BEGIN', 'START', 'XA'],
-]);
+const keptVerbs = words('SET CALL SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN START XA');
 /** After the verb, or a comma: no clause of these statements that matters is longer. */
 const maxKeptTokens = 24;
 

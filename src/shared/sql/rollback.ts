@@ -1,5 +1,6 @@
 // Whether a ROLLBACK after an error undoes all that a request's statements did before it.
 // Pure. Must not know how results arrive.
+import { words } from './vocabulary.ts';
 
 /** A statement that succeeded: its first keyword, and whether a transaction was open after it. */
 export type Applied = { readonly verb: string; readonly inTransaction: boolean };
@@ -7,40 +8,14 @@ export type Applied = { readonly verb: string; readonly inTransaction: boolean }
 /** Statements that apply nothing to the data themselves and leave an open transaction open. */
 const neutral = [
   '',
-  'SELECT',
-  'VALUES',
-  'TABLE',
-  'SHOW',
-  'SET',
-  'USE',
-  'DO',
-  'EXPLAIN',
-  'DESCRIBE',
-  'DESC',
-  'SAVEPOINT',
-  'RELEASE',
-  'ROLLBACK',
+  ...words('SELECT VALUES TABLE SHOW SET USE DO EXPLAIN DESCRIBE DESC SAVEPOINT RELEASE ROLLBACK'),
 ];
-
 /** Statements that change nothing while nothing was changed before them. */
 const harmless = new Set([...neutral, 'BEGIN', 'START', 'COMMIT']);
-
 /** Statements that commit nothing of what came before them, whether they succeed or fail. */
 const neverCommitting = new Set([...neutral, 'INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'WITH']);
-
 /** Statements that may have applied and committed a part of themselves when they fail. BEGIN: a block. */
-const failsInPart = new Set([
-  'CALL',
-  'EXECUTE',
-  'DROP',
-  'BEGIN',
-  'IF',
-  'CASE',
-  'FOR',
-  'WHILE',
-  'LOOP',
-  'REPEAT',
-]);
+const failsInPart = words('CALL EXECUTE DROP BEGIN IF CASE FOR WHILE LOOP REPEAT');
 
 /** Whether a statement that begins with this word may have applied, and committed, a part of itself when it fails. */
 export function mayFailInPart(verb: string): boolean {

@@ -4,7 +4,7 @@
 import { analyse } from './analyse.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer, tokenKinds } from './lexer.ts';
 import type { TableName } from './table-names.ts';
-import { type BuiltIns, findWord, toUpperAscii, wordFlags } from './vocabulary.ts';
+import { type BuiltIns, findWord, toUpperAscii, wordFlags, words } from './vocabulary.ts';
 
 /** A called routine as the text names it: `f`, `db.f`, `package.f` or `db.package.f`, without quotes. */
 export type CallName = readonly string[];
@@ -32,10 +32,10 @@ const allReadings: readonly Escapes[] = [
 ];
 
 /** MariaDB's schemas of built-in functions: `mariadb_schema.get_lock('x', 0)` is GET_LOCK. */
-const builtInSchemas = new Set(['MARIADB_SCHEMA', 'ORACLE_SCHEMA', 'MAXDB_SCHEMA']);
+const builtInSchemas = words('MARIADB_SCHEMA ORACLE_SCHEMA MAXDB_SCHEMA');
 
 /** Loadable functions of MySQL's own plugins, and of lib_mysqludf_sys, that change something. */
-const actingFunctions = new Set(
+const actingFunctions = words(
   `ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_MANAGED ASYNCHRONOUS_CONNECTION_FAILOVER_ADD_SOURCE
    ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_MANAGED ASYNCHRONOUS_CONNECTION_FAILOVER_DELETE_SOURCE
    ASYNCHRONOUS_CONNECTION_FAILOVER_RESET AUDIT_LOG_ENCRYPTION_PASSWORD_SET AUDIT_LOG_FILTER_FLUSH
@@ -46,58 +46,40 @@ const actingFunctions = new Set(
    GROUP_REPLICATION_SWITCH_TO_MULTI_PRIMARY_MODE GROUP_REPLICATION_SWITCH_TO_SINGLE_PRIMARY_MODE
    KEYRING_KEY_GENERATE KEYRING_KEY_REMOVE KEYRING_KEY_STORE LOAD_REWRITE_RULES SERVICE_GET_READ_LOCKS
    SERVICE_GET_WRITE_LOCKS SERVICE_RELEASE_LOCKS SYS_EVAL SYS_EXEC SYS_SET VERSION_TOKENS_DELETE VERSION_TOKENS_EDIT
-   VERSION_TOKENS_LOCK_EXCLUSIVE VERSION_TOKENS_LOCK_SHARED VERSION_TOKENS_SET VERSION_TOKENS_UNLOCK`.split(
-    /\s+/,
-  ),
+   VERSION_TOKENS_LOCK_EXCLUSIVE VERSION_TOKENS_LOCK_SHARED VERSION_TOKENS_SET VERSION_TOKENS_UNLOCK`,
 );
 
 /** The functions of MySQL's and MariaDB's own schema, whose bodies a plain account does not see. Its procedures do what they like. */
-const sysFunctions = new Set(
+const sysFunctions = words(
   `EXTRACT_SCHEMA_FROM_FILE_NAME EXTRACT_TABLE_FROM_FILE_NAME FORMAT_BYTES FORMAT_PATH FORMAT_STATEMENT FORMAT_TIME LIST_ADD
    LIST_DROP PS_IS_ACCOUNT_ENABLED PS_IS_CONSUMER_ENABLED PS_IS_INSTRUMENT_DEFAULT_ENABLED PS_IS_INSTRUMENT_DEFAULT_TIMED
    PS_IS_THREAD_INSTRUMENTED PS_THREAD_ACCOUNT PS_THREAD_ID PS_THREAD_STACK PS_THREAD_TRX_INFO QUOTE_IDENTIFIER
-   SYS_GET_CONFIG VERSION_MAJOR VERSION_MINOR VERSION_PATCH`.split(/\s+/),
+   SYS_GET_CONFIG VERSION_MAJOR VERSION_MINOR VERSION_PATCH`,
 );
 
 /** What a statement of a routine may begin with. Writes to tables are among them: the server refuses those itself. */
-const routineVerbs = new Set(
+const routineVerbs = words(
   `AS BEGIN CALL CASE CLOSE CONTINUE CURSOR DECLARE DELETE DO ELSE ELSEIF ELSIF END EXCEPTION EXIT FETCH FOR FUNCTION GET
    GOTO IF INSERT IS ITERATE LEAVE LOOP NULL OPEN PRAGMA PROCEDURE RAISE REPEAT REPLACE RESIGNAL RETURN SELECT SET SIGNAL
-   TABLE TYPE UNTIL UPDATE VALUES WHEN WHILE WITH`.split(/\s+/),
+   TABLE TYPE UNTIL UPDATE VALUES WHEN WHILE WITH`,
 );
 /** Words behind which a statement may begin. */
-const leadingWords = new Set(['BEGIN', 'DO', 'ELSE', 'LOOP', 'REPEAT', 'THEN']);
+const leadingWords = words('BEGIN DO ELSE LOOP REPEAT THEN');
 /** Words of an expression, and of a declaration in Oracle's mode, that a name may stand before. */
-const followingWords = new Set(
+const followingWords = words(
   `AND AS BETWEEN BIGINT BLOB BOOL BOOLEAN CASE CHAR CLOB COLLATE CONSTANT CURSOR DATE DATETIME DEC DECIMAL DIV
    DOUBLE ELSE END ESCAPE EXCEPTION EXISTS FLOAT FROM IN INT INTEGER INTERVAL IS JSON LIKE LONGTEXT LOOP MEDIUMTEXT MOD
    NOT NUMBER NUMERIC OR PLS_INTEGER RAW REAL REGEXP RETURN RLIKE ROW SMALLINT TEXT THEN TIME TIMESTAMP TINYINT VARCHAR
-   VARCHAR2 WHEN XOR YEAR`.split(/\s+/),
+   VARCHAR2 WHEN XOR YEAR`,
 );
 /** Words of an expression that something else may stand behind without an operator. */
-const unaryWords = new Set([
-  ...[
-    'B',
-    'BINARY',
-    'DATE',
-    'DISTINCT',
-    'EXISTS',
-    'INTERVAL',
-    'N',
-    'NOT',
-    'TIME',
-    'TIMESTAMP',
-    'X',
-  ],
-]);
+const unaryWords = words('B BINARY DATE DISTINCT EXISTS INTERVAL N NOT TIME TIMESTAMP X');
 /** They make what stands behind them in the same transaction, or in the whole server, anything but read-only. */
-const actingWords = new Set([
-  ...['DUMPFILE', 'KILL', 'OUTFILE', 'TRANSACTION', 'TRANSACTION_READ_ONLY', 'TX_READ_ONLY'],
-]);
+const actingWords = words('DUMPFILE KILL OUTFILE TRANSACTION TRANSACTION_READ_ONLY TX_READ_ONLY');
 /** Behind SET they are no variables, unless a value follows. */
-const settingWords = new Set(['DEFAULT', 'RESOURCE', 'ROLE', 'STATEMENT']);
-const conditionWords = new Set(['NOT', 'SQLSTATE', 'VALUE']);
-const globalWords = new Set(['GLOBAL', 'PERSIST', 'PERSIST_ONLY']);
+const settingWords = words('DEFAULT RESOURCE ROLE STATEMENT');
+const conditionWords = words('NOT SQLSTATE VALUE');
+const globalWords = words('GLOBAL PERSIST PERSIST_ONLY');
 
 /** What a statement or a view may reach, however its session reads a backslash; null: that is not known, or it acts. */
 export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null {

@@ -1,5 +1,6 @@
 // The statements of a text as the server cuts them, and which result belongs to which.
 import { isSpaceCode, tokenKinds } from './lexer.ts';
+import { words } from './vocabulary.ts';
 
 /** What a statement begins with, and how it is answered. */
 export type StatementShape = {
@@ -12,22 +13,12 @@ export type StatementShape = {
 /** One statement, as positions in the text (`end` is exclusive, before the semicolon). */
 export type Statement = StatementShape & { readonly start: number; readonly end: number };
 
-const openers = new Set(['IF', 'LOOP', 'REPEAT', 'WHILE', 'FOR', 'CASE', 'BEGIN']);
-const beforeStatement = new Set(['THEN', 'ELSE', 'DO', 'LOOP', 'REPEAT', 'BEGIN', 'ATOMIC']);
-const routines = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT', 'PACKAGE']);
+const openers = words('IF LOOP REPEAT WHILE FOR CASE BEGIN');
+const beforeStatement = words('THEN ELSE DO LOOP REPEAT BEGIN ATOMIC');
+const routines = words('PROCEDURE FUNCTION TRIGGER EVENT PACKAGE');
 
 /** Reserved words: no label is one of them. */
-const plainVerbs = new Set([
-  'SELECT',
-  'INSERT',
-  'UPDATE',
-  'DELETE',
-  'REPLACE',
-  'WITH',
-  'SHOW',
-  'SET',
-  'CALL',
-]);
+const plainVerbs = words('SELECT INSERT UPDATE DELETE REPLACE WITH SHOW SET CALL');
 
 /** `plain`: ordinary statement; `definition`: CREATE or ALTER of a routine; `compound`: a block of its own. */
 type Mode = 'unknown' | 'plain' | 'create' | 'definition' | 'begin' | 'label' | 'compound';

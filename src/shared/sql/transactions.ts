@@ -3,7 +3,7 @@
 import type { Analysis } from './analyse.ts';
 import type { Facts, Token } from './facts.ts';
 import { describeDoubt, doubts, tokenKinds } from './lexer.ts';
-import { toUpperAscii } from './vocabulary.ts';
+import { toUpperAscii, words } from './vocabulary.ts';
 
 /** The isolation levels of SQL. */
 export const isolationLevels = [
@@ -19,41 +19,16 @@ export type Isolation = (typeof isolationLevels)[number];
 export const savepointPrefix = 'dbhttpd_';
 
 /** Statements whose first word says enough: on no server, in no version, do they commit. */
-const plainVerbs = new Set([
-  'SELECT',
-  'TABLE',
-  'VALUES',
-  'INSERT',
-  'REPLACE',
-  'UPDATE',
-  'DELETE',
-  'CALL',
-  'DO',
-  'SHOW',
-]);
+const plainVerbs = words('SELECT TABLE VALUES INSERT REPLACE UPDATE DELETE CALL DO SHOW');
 
 /** They describe, or run a read or write (EXPLAIN ANALYZE) without applying it; what else follows is a syntax error. */
-const explainingVerbs = new Set(['EXPLAIN', 'DESCRIBE', 'DESC']);
+const explainingVerbs = words('EXPLAIN DESCRIBE DESC');
 
 /** Variables of the session that neither end a transaction nor change how a text is read, or whose session it is. */
-const harmlessVariables = new Set([
-  'DIV_PRECISION_INCREMENT',
-  'FOREIGN_KEY_CHECKS',
-  'GROUP_CONCAT_MAX_LEN',
-  'INNODB_LOCK_WAIT_TIMEOUT',
-  'INSERT_ID',
-  'LAST_INSERT_ID',
-  'LC_TIME_NAMES',
-  'LOCK_WAIT_TIMEOUT',
-  'MAX_EXECUTION_TIME',
-  'MAX_STATEMENT_TIME',
-  'RAND_SEED1',
-  'RAND_SEED2',
-  'SQL_SAFE_UPDATES',
-  'TIMESTAMP',
-  'TIME_ZONE',
-  'UNIQUE_CHECKS',
-]);
+const harmlessVariables = words(
+  `DIV_PRECISION_INCREMENT FOREIGN_KEY_CHECKS GROUP_CONCAT_MAX_LEN INNODB_LOCK_WAIT_TIMEOUT INSERT_ID LAST_INSERT_ID LC_TIME_NAMES
+   LOCK_WAIT_TIMEOUT MAX_EXECUTION_TIME MAX_STATEMENT_TIME RAND_SEED1 RAND_SEED2 SQL_SAFE_UPDATES TIMESTAMP TIME_ZONE UNIQUE_CHECKS`,
+);
 
 /**
  * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may. In doubt it

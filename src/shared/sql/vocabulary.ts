@@ -60,6 +60,11 @@ function upperCase(code: number): number {
   return code >= 0x61 && code <= 0x7a ? code - 0x20 : code;
 }
 
+/** Words that stand in a text with spaces between them. */
+export function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(/\s+/));
+}
+
 /** What a word means; bits, since a word may mean several things. */
 export const wordFlags = {
   /** May stand directly before a parenthesis without being a call: reserved words only, on both servers. */
@@ -181,8 +186,8 @@ const lists: readonly (readonly [number, string])[] = [
 export type KnownWord = { readonly text: string; readonly flags: number };
 
 const flagsByWord = new Map<string, number>();
-for (const [flag, words] of lists) {
-  for (const word of words.split(/\s+/)) {
+for (const [flag, text] of lists) {
+  for (const word of words(text)) {
     flagsByWord.set(word, (flagsByWord.get(word) ?? 0) | flag);
   }
 }
