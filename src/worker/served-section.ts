@@ -13,7 +13,7 @@ import {
   noPrimarySamples,
   SectionMetrics,
   sample,
-  standingSamples,
+  statusSamples,
 } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { Overload } from './observe/overload.ts';
@@ -95,7 +95,7 @@ export class ServedSection implements Served {
       samples: [
         ...this.#metrics.samples(readiness, section.coalesced),
         ...backends,
-        ...this.#standings(),
+        ...this.#statuses(),
       ],
       histograms: this.#metrics.histograms(),
     };
@@ -113,22 +113,20 @@ export class ServedSection implements Served {
     const { servers, config, all } = this.section;
     if (servers === null) return [];
     return all.map(({ address }, at) => {
-      const { role, reason } = servers.standingOf(at);
+      const { role, reason } = servers.statusOf(at);
       return { section: config.section, backend: address, role, reason };
     });
   }
 
   /** What each of several servers is; nothing where there is one. */
-  #standings(): readonly Sample[] {
+  #statuses(): readonly Sample[] {
     const { servers, config, all } = this.section;
     const { section } = config;
     if (servers === null) return [];
     return [
       sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
       ...noPrimarySamples(section, servers.none),
-      ...all.flatMap(({ address }, at) =>
-        standingSamples(section, address, servers.standingOf(at)),
-      ),
+      ...all.flatMap(({ address }, at) => statusSamples(section, address, servers.statusOf(at))),
     ];
   }
 }

@@ -382,10 +382,10 @@ async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswe
   if (isPlain) return answer;
   const sections = served.map(({ section, config }, at) => {
     const ready = answers[at]?.isReady === true;
-    const standings = section.servers?.standings;
-    const servers = standings && {
-      roles: standings.map(({ role }) => role),
-      reasons: standings.map(({ reason }) => reason),
+    const statuses = section.servers?.statuses;
+    const servers = statuses && {
+      roles: statuses.map(({ role }) => role),
+      reasons: statuses.map(({ reason }) => reason),
       no_primary: section.servers?.none ?? undefined,
     };
     return [config.section, { ready, ...servers }] as const;

@@ -39,8 +39,8 @@ export const serverMutations: readonly Mutation[] = [
     name: 'returned-after-two-looks',
     promise: 'a server that had been gone counts after three looks',
     file: 'src/worker/servers/candidate.ts',
-    before: 'const looksToReturn = 3;',
-    after: 'const looksToReturn = 2;',
+    before: 'const probesToReturn = 3;',
+    after: 'const probesToReturn = 2;',
     tests: ['test/unit/worker/servers/candidate.test.ts'],
   },
   {

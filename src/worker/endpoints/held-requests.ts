@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { Found, HeldTransactions } from '../execution/transactions/held-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
+import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
 import { credentialOf } from '../request/credential.ts';
-import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import {
   commitRunning,
   connectionLost,

@@ -19,9 +19,9 @@ import {
   type TransactionEnd,
   transactionEnds,
 } from '../execution/transactions/held-transaction.ts';
+import type { ServerStatus } from '../servers/candidate.ts';
 import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ServerObservations } from '../servers/server.ts';
-import type { Standing } from '../servers/topology.ts';
 import {
   type Endpoint,
   type ExchangeSummary,
@@ -153,10 +153,10 @@ const noPipeline: PipelineObservations = { statements: 0, reruns: 0, connections
 const roles = ['primary', 'replica', 'unusable'] as const;
 
 /** A server's role, as the worker sees it; for sections with several servers. */
-export function standingSamples(
+export function statusSamples(
   section: string,
   backend: string,
-  { role, lagMs, changes }: Standing,
+  { role, lagMs, changes }: ServerStatus,
 ): readonly Sample[] {
   return [
     ...roles.map((one) =>

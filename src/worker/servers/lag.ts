@@ -1,36 +1,36 @@
-// How far replicas are behind: the age of the first of the primary's positions that one of them does not have.
-// Pure; time comes from outside. Needs no clock of a server's, no grant, and no Seconds_Behind_Master, which is 0 while a primary is frozen.
+// How far a replica is behind: the age of the primary's first position that it does not have. Pure; time comes from outside. This needs no
+// server's clock, no grant, and no Seconds_Behind_Master, which is 0 while a primary is frozen.
 import { hasReached, type Position } from '../../shared/servers/position.ts';
 
-/** `until`: where several have become one, when the last of them was asked for. */
+/** `until`: if several samples were merged, the time of the last one. */
 type Sample = { readonly at: number; readonly until: number; readonly position: Position };
 
-/** When there are more, those that are close beside each other for their age become one. */
-const mostSamples = 512;
-/** A great lag is told too great by this part of it at most, and never too small. */
+/** If there are more, samples that are close together for their age are merged. */
+const maxSamples = 512;
+/** A long lag is overstated by at most this part of it, and never understated. */
 const precision = 1 / 16;
 
-/** The positions that one primary had, with the times at which it was asked. */
+/** The positions of one primary, with the times at which it was probed. */
 export class LagTracker {
   #samples: Sample[] = [];
 
-  /** Another primary: what the one before had is of no use. */
+  /** Forgets the positions, because there is another primary. */
   clear(): void {
     this.#samples = [];
   }
 
-  /** @param at when the primary was asked, in ms of any clock that does not jump */
+  /** @param at when the primary was probed, in ms of any clock that does not jump */
   note(at: number, position: Position): void {
     const last = this.#samples.at(-1);
     if (last !== undefined && hasReached(last.position, position) === true) return;
     this.#samples.push({ at, until: at, position });
-    if (this.#samples.length > mostSamples) this.#samples = thinOut(this.#samples, at);
+    if (this.#samples.length > maxSamples) this.#samples = thinOut(this.#samples, at);
   }
 
-  /** The lag in ms of a replica with this position; null: it cannot be told, as nothing is known to compare it with. */
+  /** The lag in ms of a replica with this position; null: there is nothing to compare it with. */
   lagOf(replica: Position, now: number): number | null {
     if (this.#samples.length === 0) return null;
-    // They grow: the first that is missing is found by halving.
+    // Positions grow, so a binary search finds the first one that is missing.
     let [low, high] = [0, this.#samples.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -44,7 +44,7 @@ export class LagTracker {
   }
 }
 
-/** Of those that become one the earliest time counts: whoever lacks the latest position may lack the earliest one. */
+/** Merged samples have the earliest time, because a replica that lacks the latest position may lack the earliest one. */
 function thinOut(samples: readonly Sample[], now: number): Sample[] {
   const kept: Sample[] = [];
   for (const sample of samples) {

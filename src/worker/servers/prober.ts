@@ -1,5 +1,4 @@
-// Looks at one candidate again and again, on a connection of its own, and tells what it saw or why it saw nothing.
-// Must not know the other candidates, nor what follows.
+// Probes one candidate again and again, on a connection of its own: reports each view of the server, or why there is none.
 import { performance } from 'node:perf_hooks';
 import { quit } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
@@ -10,27 +9,26 @@ import { prepare, within } from './pool/connecting.ts';
 
 /** Connecting, if need be, and all answers. */
 const boundMs = 1_000;
-/** Two looks have a pause of so much at least, however often somebody asks for one. */
-const leastPauseMs = 50;
+/** The pause between two probes is at least this long, however often a probe is wanted. */
+const minPauseMs = 50;
 
-/** Who is told. */
 export interface ProbeEvents {
   seen(view: ServerView): void;
   unseen(failure: ConnectFailure): void;
-  /** How long to wait until the next look, in ms. */
-  readonly intervalMs: number;
-  /** How old a connection may be, in ms, before another one is opened: its name may lead to another server meanwhile. */
-  readonly mostAgeMs: number;
+  /** How long to wait until the next probe, in ms. */
+  intervalMs(): number;
+  /** How old a connection may be, in ms, before another one is opened: its name may lead to another server by then. */
+  maxAgeMs(): number;
 }
 
-/** What is asked on one connection. */
+/** A connection, and what can be asked on it. */
 type Open = {
   readonly connection: Connection;
   readonly questions: Questions;
   readonly openedAt: number;
 };
 
-/** A candidate's probe. Whoever creates it starts and closes it. */
+/** A candidate's probe. Its owner starts and closes it. */
 export class Prober {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>;
   readonly #events: ProbeEvents;
@@ -38,7 +36,7 @@ export class Prober {
   #open: Open | null = null;
   #isProbing = false;
   #isWanted = false;
-  /** The look that is under way is the last one on its connection: it is not cut off, which would count as a failure. */
+  /** The probe in progress is the last one on its connection. It is not cut off, because that would count as a failure. */
   #isOutdated = false;
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
@@ -59,14 +57,14 @@ export class Prober {
   }
 
   /**
-   * Looks as soon as may be: somebody has seen something that does not fit.
-   * @param anew on a new connection, whose name is resolved anew
+   * Probes as soon as possible, because something does not fit the latest view.
+   * @param reconnect on a new connection, so that the server's name is resolved again
    */
-  hurry(anew = false): void {
+  hurry(reconnect = false): void {
     this.#isWanted = true;
-    if (this.#isProbing) this.#isOutdated ||= anew;
-    else if (anew) this.#drop();
-    if (!this.#isProbing) this.#probeIn(this.#lastAt + leastPauseMs - performance.now());
+    if (this.#isProbing) this.#isOutdated ||= reconnect;
+    else if (reconnect) this.#drop();
+    if (!this.#isProbing) this.#probeIn(this.#lastAt + minPauseMs - performance.now());
   }
 
   #probeIn(ms: number): void {
@@ -78,31 +76,31 @@ export class Prober {
   async #probe(): Promise<void> {
     this.#isProbing = true;
     this.#isWanted = false;
-    const work = (signal: AbortSignal) => this.#look(signal);
-    const look = await within(this.#closing.signal, boundMs, 'no answer', work).catch(
+    const ask = (signal: AbortSignal) => this.#ask(signal);
+    const found = await within(this.#closing.signal, boundMs, 'no answer', ask).catch(
       describeConnectFailure,
     );
-    const isSeen = 'askedAt' in look;
+    const isSeen = 'askedAt' in found;
     if (!isSeen || this.#isOutdated) this.#drop();
     this.#isOutdated = false;
     if (this.#closing.signal.aborted) return;
-    if (isSeen) this.#events.seen(look);
-    else this.#events.unseen(look);
+    if (isSeen) this.#events.seen(found);
+    else this.#events.unseen(found);
     this.#lastAt = performance.now();
     this.#isProbing = false;
-    this.#probeIn(this.#isWanted ? leastPauseMs : this.#events.intervalMs);
+    this.#probeIn(this.#isWanted ? minPauseMs : this.#events.intervalMs());
   }
 
-  async #look(signal: AbortSignal): Promise<ServerView> {
+  async #ask(signal: AbortSignal): Promise<ServerView> {
     const { connection, questions } = await this.#choose(signal);
     return prepare(connection, signal, () => askView(connection, questions));
   }
 
-  /** The connection that is there, or a new one. One that is only renewed stays where that fails: the server may be full. */
+  /** The open connection, or a new one. If renewing an old connection fails, the old one stays: the server may be full. */
   async #choose(signal: AbortSignal): Promise<Open> {
     const former = this.#open;
     const ageMs = former === null ? 0 : performance.now() - former.openedAt;
-    if (former !== null && ageMs <= this.#events.mostAgeMs) return former;
+    if (former !== null && ageMs <= this.#events.maxAgeMs()) return former;
     try {
       return await this.#reopen(signal);
     } catch (error) {
@@ -121,7 +119,7 @@ export class Prober {
     return this.#open;
   }
 
-  /** Not asked for between two looks: the server has gone, or is about to. */
+  /** If the connection is lost between two probes, the server is gone, or about to go. */
   #lost(connection: Connection): void {
     if (this.#open?.connection !== connection) return;
     this.#open = null;

@@ -25,23 +25,23 @@ import { fetchCommandLimit, maxTextBytes, prepareSession, type Session } from '.
 export type ServerSurroundings = {
   /** Where all connections of the process read into. */
   readonly arena: Buffer;
-  /** Tells the other workers that tables may have changed. */
+  /** Informs the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
   readonly log: Log;
 };
 
-/** Whether a server that was reached is the one that is meant: a name may lead to another one meanwhile. */
+/** Whether a server that was reached is the one that was probed: a name may lead to another one by now. */
 export type Accepts = {
-  /** Asked of a session that has just been opened. */
+  /** Called with a session that has just been opened. */
   readonly opened: (identity: ServerIdentity) => boolean;
-  /** Asked of a session before it is lent once more. */
+  /** Called with a session before it is lent again. */
   readonly kept: (identity: ServerIdentity) => boolean;
 };
 
-/** What is known of a server as one of several. */
-export type Among = {
+/** What is known of a server that is one of several. */
+export type Membership = {
   readonly accepts: Accepts;
-  /** What it is now; null: that is not known. */
+  /** Null: it was never reached. */
   readonly state: () => ServerState | null;
 };
 
@@ -66,7 +66,7 @@ export class Server {
   readonly control: Control;
   readonly catalogue: Catalogue;
   readonly readiness: Readiness;
-  /** Null: it is alone, and always shows what it showed. */
+  /** Null: it is the only server, which always shows what it showed. */
   readonly consistency: Consistency | null;
   readonly #config: Config;
   readonly #candidate: Candidate;
@@ -79,17 +79,17 @@ export class Server {
   readonly #drainRate = new DrainRate(performance.now());
   #settings: ConnectionSettings;
 
-  /** @param among what is known of it as one of several; null: it is alone, and whatever is reached is meant */
+  /** @param membership null: it is the only server, and any server that is reached is the right one */
   constructor(
     config: Config,
     candidate: Candidate,
     { arena, tellTablesChanged, log }: ServerSurroundings,
-    among: Among | null,
+    membership: Membership | null,
   ) {
     this.#config = config;
     this.#candidate = candidate;
-    this.#accepts = among?.accepts ?? null;
-    this.consistency = among === null ? null : new Consistency(among.state);
+    this.#accepts = membership?.accepts ?? null;
+    this.consistency = membership === null ? null : new Consistency(membership.state);
     this.#arena = arena;
     this.#log = log;
     this.#settings = connectionSettings(config, this.#candidate, arena);
@@ -102,7 +102,7 @@ export class Server {
         maxWaitMs: config.maxWaitMs,
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
-        mayLend: among === null ? null : ({ identity }) => among.accepts.kept(identity),
+        mayLend: membership === null ? null : ({ identity }) => membership.accepts.kept(identity),
         onRelease: () => this.#drainRate.note(performance.now()),
         log,
       },
@@ -129,12 +129,12 @@ export class Server {
     return Math.min(this.#maxTextBytes, constants.MAX_STRING_LENGTH);
   }
 
-  /** When those who wait for a session will have had one. */
+  /** When the requests that wait now will have had a session. */
   get retryAfterSeconds(): number {
     return this.#drainRate.retryAfterSeconds(this.pool.queue.length, performance.now());
   }
 
-  /** Opens a connection of the caller's own. */
+  /** Opens a connection for the caller. */
   connect(signal: AbortSignal): Promise<Connection> {
     return openConnection(this.#settings, signal);
   }
@@ -148,21 +148,21 @@ export class Server {
     };
   }
 
-  /** Connections are opened with these from now on. */
+  /** From now on connections are opened with these. */
   renew(credentials: Credentials): void {
     const config = { ...this.#config, ...credentials };
     this.#settings = connectionSettings(config, this.#candidate, this.#arena);
     this.#reachability.reached();
   }
 
-  /** From now on nothing is kept open that nobody uses: a successor opens connections of its own. */
+  /** From now on idle connections are closed, because a successor opens its own. */
   keepNothingIdle(): void {
     this.reserved.close();
     this.readiness.close();
     this.pool.keepNoneIdle();
   }
 
-  /** Closes what is idle, and resolves when nothing is open any more. */
+  /** Closes idle connections, and resolves when none is open any more. */
   async close(): Promise<void> {
     this.catalogue.close();
     await this.pool.close();
@@ -176,7 +176,7 @@ export class Server {
     const session = await prepareSession(await this.connect(signal), settings, signal);
     session.connection.columns.maxColumns = maxColumns;
     if (this.#accepts?.opened(session.identity) === false) {
-      const error = new Error('its name leads to another server than was looked at');
+      const error = new Error('its name leads to another server than the one that was probed');
       session.connection.destroy(error);
       throw error;
     }
@@ -184,7 +184,7 @@ export class Server {
     return session;
   }
 
-  /** Opened before any session is wanted: the limit is known to the first request. */
+  /** The control connection is opened before any session, so that the first request knows the limit. */
   async #openControl(signal: AbortSignal) {
     const connection = await this.connect(signal);
     const limitBytes = await prepare(connection, signal, () => fetchCommandLimit(connection));
@@ -193,7 +193,7 @@ export class Server {
     return connection;
   }
 
-  /** Logged once: the next login may fail. */
+  /** Logs once that the next login may fail. */
   #warnOfRememberedLogin(): void {
     if (this.#isWarned) return;
     this.#isWarned = true;

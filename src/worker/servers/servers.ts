@@ -1,18 +1,19 @@
-// The servers of a section that has several: which of them statements run on now, and who is told when that changes.
+// The servers of a section that has several: chooses the one that a request runs on, and reports changes to the requests that run there.
 import type { Config } from '../../shared/config/config.ts';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
+import type { ServerStatus } from './candidate.ts';
 import { covers, type Token } from './consistency/token.ts';
 import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
 import { type Accepts, Server, type ServerSurroundings } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';
-import { type Standing, Topology } from './topology.ts';
+import { Topology } from './topology.ts';
 
 /** What a section needs of its worker. */
 export type SectionSurroundings = ServerSurroundings & {
-  /** What is remembered of the section's primary; null: nothing. */
+  /** What the instance remembers of the section's primary; null: nothing. */
   readonly memory: PrimaryMemory | null;
   readonly proposePrimary: ProposePrimary;
 };
@@ -40,7 +41,7 @@ export interface Routed extends Indexed {
 /** A server, and the requests that run on it or wait in its queue. */
 type Place = { readonly server: Server; readonly running: IndexedSet<Routed> };
 
-/** The servers of one section. Whoever creates them starts and closes them. */
+/** The servers of one section. Its owner starts and closes them. */
 export class Servers {
   /** The requests that wait for a server, besides those in the queues of pools. */
   readonly admission: Admission;
@@ -51,7 +52,7 @@ export class Servers {
   readonly #readsReplicas: boolean;
   readonly #places: readonly Place[];
   readonly #topology: Topology;
-  /** Who takes writes, or did last. */
+  /** The primary, or the last one. */
   #lastPrimary: Server | null = null;
   readonly #waiting = new IndexedSet<Routed>();
   /** Where reads begin to look for the least busy server, so that equally busy servers take turns. */
@@ -78,7 +79,7 @@ export class Servers {
       maxLagMs: config.maxLagMs,
       memory,
       proposePrimary,
-      onLook: () => this.#looked(),
+      onJudged: () => this.#judged(),
       log,
     });
     this.#places = this.all.map((server) => ({ server, running: new IndexedSet<Routed>() }));
@@ -88,7 +89,6 @@ export class Servers {
     this.#topology.start();
   }
 
-  /** All workers remember this from now on. */
   rememberPrimary(memory: PrimaryMemory): void {
     this.#topology.remember(memory);
   }
@@ -105,18 +105,19 @@ export class Servers {
     };
   }
 
-  /** Several could take writes, and it cannot be told which should. */
+  /** Several servers could take writes, and it is not known which one should. */
   get isContested(): boolean {
     return this.#topology.isContested;
   }
 
-  /** Why writes go nowhere; null: they go somewhere, or it is not known yet. */
+  /** Why no server takes writes; null: one does, or that is not known yet. */
   get none(): NoPrimary | null {
     return this.#topology.none;
   }
 
-  standingOf(at: number): Standing {
-    return this.#topology.standingOf(at);
+  /** @param at a place in the order of `host` */
+  statusOf(at: number): ServerStatus {
+    return this.#topology.statusOf(at);
   }
 
   get primary(): Server | null {
@@ -124,14 +125,14 @@ export class Servers {
     return at === null ? null : (this.all[at] as Server);
   }
 
-  /** What each of them is, in the order of `host`. */
-  get standings(): readonly Standing[] {
-    return this.all.map((_server, at) => this.standingOf(at));
+  /** In the order of `host`. */
+  get statuses(): readonly ServerStatus[] {
+    return this.all.map((_server, at) => this.statusOf(at));
   }
 
-  /** Whether any of them can serve. */
+  /** Whether any server can serve. */
   get readiness(): ReadyAnswer {
-    if (this.standings.some(({ role }) => role !== 'unusable')) return { isReady: true };
+    if (this.statuses.some(({ role }) => role !== 'unusable')) return { isReady: true };
     const code = this.#topology.isDecided ? 'NO_SERVER' : 'STARTING';
     return { isReady: false, code, errno: null };
   }
@@ -150,7 +151,7 @@ export class Servers {
 
   /** How often a server has been probed: more than before means that there may be news of it. */
   probesOf(server: Server): number {
-    return this.#topology.looksAt(this.all.indexOf(server));
+    return this.#topology.probesOf(this.all.indexOf(server));
   }
 
   /** From here on a request is called when roles change; `forget` ends that. @param server null: it waits for one */
@@ -184,7 +185,7 @@ export class Servers {
       : this.#chooseReplica(() => true, isAvoided);
   }
 
-  /** The server that the client has seen, while it may be read from: it shows what it showed, and nothing need be waited for. */
+  /** The server that the client has read from, if it may be read from: it still shows what it showed, so the client need not wait. */
   #chooseSeen({ server }: Token): Server | null {
     const at = this.all.findIndex((_one, index) => this.#topology.stateOf(index)?.name === server);
     const mayServe = at >= 0 && (at === this.#topology.primary || this.#topology.isReadable(at));
@@ -206,11 +207,11 @@ export class Servers {
     return best;
   }
 
-  /** Those who wait may go on now; those on a server that cannot be used any more leave it. */
-  #looked(): void {
+  /** Waiting requests may go on now. Requests on a server that cannot be used any more leave it. */
+  #judged(): void {
     this.#noteSuccession();
     for (const [at, { running }] of this.#places.entries()) {
-      const { role } = this.standingOf(at);
+      const { role } = this.statusOf(at);
       if (role === 'primary') continue;
       for (const routed of running) {
         if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveServer();
@@ -220,7 +221,7 @@ export class Servers {
     for (const routed of this.#waiting) routed.reconsider();
   }
 
-  /** What its tables are is asked anew of a server that takes writes from now on. */
+  /** The catalogue of a new primary is outdated. */
   #noteSuccession(): void {
     const next = this.primary;
     if (next === null || next === this.#lastPrimary) return;
@@ -229,8 +230,8 @@ export class Servers {
   }
 
   /**
-   * Another one takes writes: of this one nothing is believed any more. A server that was frozen goes on with what it had been sent, and
-   * would be sent COMMIT. A node of a cluster that still answers is left to end them: the cluster has the last word on each.
+   * Another server takes writes, so no answer of this one is to be believed. A frozen server that wakes up would go on with what it was
+   * sent, and get a COMMIT. A cluster node that still answers may finish its writes, because the cluster decides on each.
    */
   #severWrites(at: number): void {
     const { server, running } = this.#places[at] as Place;
@@ -239,7 +240,7 @@ export class Servers {
     server.pool.sever(new Error('another server has become the primary'));
   }
 
-  /** On a replica only what was declared read-only is left; and not where it lags. */
+  /** Only a request that was declared read-only may stay on a replica, and only if that does not lag. */
   #mayStay(routed: Routed, at: number): boolean {
     return routed.isReadOnly && this.#topology.isReadable(at);
   }

@@ -1,19 +1,18 @@
-// What is remembered of a section's primary, as a worker shares it with the others: the supervisor says which memory is in force, and a worker
-// proposes the next one.
-// Must not know what the memory means.
+// The memory of a section's primary, as a worker shares it with the others: the supervisor decides which memory is in force, and workers
+// propose the next one.
 import { performance } from 'node:perf_hooks';
 import { isDeepStrictEqual } from 'node:util';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
 
-/** Asks the supervisor. Resolves once the memory is in force and all workers know it, or with the one that is; null: no answer. */
+/** Asks the supervisor. Resolves once the memory is in force and all workers know it, or with the one in force; null: no answer. */
 export type ProposePrimary = (
   base: number | null,
   memory: PrimaryMemory,
 ) => Promise<{ readonly isAccepted: boolean; readonly memory: PrimaryMemory | null } | null>;
 
-/** What is known of the primary's replicas may be proposed so often, in ms: two workers that see it differently do not hurry each other. */
+/** How often changes of the replicas may be proposed, in ms, so that two workers with different views do not hurry each other. */
 const detailMs = 1_000;
-/** How far the primary has come may be. */
+/** How often the primary's position may be proposed. */
 const positionMs = 5_000;
 
 /** The memory of one section in one worker. */
@@ -24,7 +23,7 @@ export class SharedMemory {
   readonly #onChange: () => void;
   readonly #clock: () => number;
   #phase: 'idle' | 'proposing' | 'closed' = 'idle';
-  /** The term in force after which this worker has found another primary, be it remembered or not; null: none was found. */
+  /** The term in force when this worker found another primary, whether that is remembered or not; null: it found none. */
   #endedTerm: number | null = null;
   #changedAt = Number.NEGATIVE_INFINITY;
 
@@ -41,7 +40,7 @@ export class SharedMemory {
     this.#clock = clock;
   }
 
-  /** The supervisor says so. */
+  /** The supervisor has put a memory in force. */
   adopt(memory: PrimaryMemory): void {
     if (isDeepStrictEqual(memory, this.inForce)) return;
     this.inForce = memory;
@@ -49,20 +48,19 @@ export class SharedMemory {
     this.#onChange();
   }
 
-  /** Whether this worker has found another primary than the one in force: until that is remembered it must write to neither. */
+  /** Whether this worker has found another primary than the one in force. Until that is remembered, it must write to neither. */
   get awaitsPrimary(): boolean {
     return this.#endedTerm !== null && this.#endedTerm === (this.inForce?.term ?? 0);
   }
 
-  /** From now on nothing is proposed. */
   close(): void {
     this.#phase = 'closed';
   }
 
   /**
-   * Has the supervisor take this memory, if it is due. The supervisor of an instance that ends refuses, and answers with what its successor
-   * remembers.
-   * @param isLost the primary is not in use: how far it had come is proposed at once
+   * Proposes this memory to the supervisor, if that is due. If the instance is ending, the supervisor refuses, and answers with its
+   * successor's memory.
+   * @param isLost the primary is not in use: its last position is proposed at once
    */
   propose(memory: PrimaryMemory, isLost: boolean): void {
     const { inForce } = this;
@@ -75,7 +73,7 @@ export class SharedMemory {
 
   async #ask(base: number | null, memory: PrimaryMemory): Promise<void> {
     this.#phase = 'proposing';
-    // Also where it is not answered: what is not in force by then is proposed again at a later look.
+    // Also if there is no answer: the memory is then proposed again after a later probe.
     this.#changedAt = this.#clock();
     const answer = await this.#propose(base, memory);
     if (this.#isClosed) return;
@@ -88,7 +86,7 @@ export class SharedMemory {
   }
 }
 
-/** How long after the last change, in ms, the next one may come. A new primary waits for nothing. */
+/** How long after the last change, in ms, the next one may come. A new primary is proposed at once. */
 function pauseBefore(inForce: PrimaryMemory, next: PrimaryMemory, isLost: boolean): number {
   if (next.term !== inForce.term) return 0;
   const { position } = inForce.primary;

@@ -94,7 +94,7 @@ function startWorker(
       const answer = await memories.propose({ section, base, memory });
       return isDeaf.value ? null : answer;
     },
-    onLook: ignore,
+    onJudged: ignore,
     log,
   });
   topology.start();

@@ -11,41 +11,41 @@ const mayBeUsed = ({ seen }: Candidate) => seen.view !== null && seen.notYet ===
 
 test('a server counts at its first look, and after three once it had been gone', () => {
   const candidate = new Candidate('db1:3306');
-  assert.equal(candidate.isAsked, false);
-  candidate.noteLook(createView('1'));
+  assert.equal(candidate.probes, 0);
+  candidate.noteView(createView('1'));
   assert.equal(candidate.seen.view?.number, '1');
   candidate.noteFailure(failure);
   assert.deepEqual(candidate.seen, { view: null, reason: 'no answer', number: '1' });
   for (const counts of [false, false, true]) {
-    candidate.noteLook(createView('1'));
+    candidate.noteView(createView('1'));
     assert.equal(mayBeUsed(candidate), counts);
   }
 });
 
 test('a failure between makes it begin to count anew', () => {
   const candidate = new Candidate('db1:3306');
-  candidate.noteLook(createView('1'));
+  candidate.noteView(createView('1'));
   for (const _round of [1, 2, 3]) {
     candidate.noteFailure(failure);
-    candidate.noteLook(createView('1'));
-    candidate.noteLook(createView('1'));
+    candidate.noteView(createView('1'));
+    candidate.noteView(createView('1'));
     const { seen } = candidate;
-    assert.match((seen.view !== null && seen.notYet) || '', /counts after 3 looks/);
+    assert.match((seen.view !== null && seen.notYet) || '', /counts after 3 probes/);
   }
 });
 
 test('a server that was never seen has not been gone: it counts at its first look', () => {
   const candidate = new Candidate('db1:3306');
   candidate.noteFailure(failure);
-  assert.equal(candidate.isAsked, true);
-  candidate.noteLook(createView('1'));
+  assert.equal(candidate.probes, 1);
+  candidate.noteView(createView('1'));
   assert.equal(candidate.seen.view?.number, '1');
 });
 
 test('looks that are kept go back a second and more, however often it is looked at', () => {
   const candidate = new Candidate('db1:3306');
   for (let askedAt = 0; askedAt <= 10_000; askedAt += 50) {
-    candidate.noteLook(createView('1', { askedAt }));
+    candidate.noteView(createView('1', { askedAt }));
   }
   const { seen } = candidate;
   assert.ok(seen.view !== null);
@@ -59,8 +59,8 @@ test('looks that are kept go back a second and more, however often it is looked 
 
 test('another server behind the same name has no past', () => {
   const candidate = new Candidate('db1:3306');
-  candidate.noteLook(createView('1'));
-  candidate.noteLook(createView('2'));
+  candidate.noteView(createView('1'));
+  candidate.noteView(createView('2'));
   const { seen } = candidate;
   assert.ok(seen.view !== null);
   assert.deepEqual([seen.view.number, seen.earlier], ['2', []]);
@@ -70,7 +70,7 @@ test('whose replica it was is known until it is something else', () => {
   const candidate = new Candidate('db1:3306');
   const { identity } = createView('2');
   const provenBy = () => (candidate.seen.view === null ? 'gone' : candidate.seen.provenBy);
-  candidate.noteLook(createView('1'));
+  candidate.noteView(createView('1'));
   candidate.noteVerdict({ role: 'replica', reason: '' }, null);
   assert.equal(provenBy(), null);
   candidate.noteVerdict({ role: 'replica', reason: '' }, identity);
@@ -79,6 +79,6 @@ test('whose replica it was is known until it is something else', () => {
   candidate.noteVerdict({ role: 'unusable', reason: '' }, identity);
   assert.equal(provenBy(), null);
   candidate.noteVerdict({ role: 'replica', reason: '' }, identity);
-  candidate.noteLook(createView('3'));
+  candidate.noteView(createView('3'));
   assert.equal(provenBy(), null);
 });
