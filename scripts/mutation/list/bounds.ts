@@ -22,8 +22,8 @@ export const boundMutations: readonly Mutation[] = [
     name: 'chunk-extension-mebibyte',
     promise: 'the line of a chunk has at most 1 KiB',
     file: 'src/worker/http/request-syntax.ts',
-    before: 'const mostSizeLineBytes = 1024;',
-    after: 'const mostSizeLineBytes = 1024 * 1024;',
+    before: 'const maxSizeLineBytes = 1024;',
+    after: 'const maxSizeLineBytes = 1024 * 1024;',
     tests: ['test/unit/worker/http/request-syntax-body.test.ts'],
   },
   {

@@ -6,8 +6,8 @@ export const httpMutations: readonly Mutation[] = [
     name: 'header-101',
     promise: 'a request has at most 100 headers',
     file: 'src/worker/http/request.ts',
-    before: 'if (rawHeaders.length > 2 * mostHeaders && !isPassedOn)',
-    after: 'if (rawHeaders.length > 2 * mostHeaders + 2 && !isPassedOn)',
+    before: 'if (rawHeaders.length > 2 * maxHeaders && !isForwarded)',
+    after: 'if (rawHeaders.length > 2 * maxHeaders + 2 && !isForwarded)',
     tests: ['test/unit/worker/http/request-head.test.ts'],
   },
   {
