@@ -71,7 +71,7 @@ const firstDelayMs = 100;
 const endedOnPurpose: ReadonlySet<string> = new Set(['ABORTED', 'KILLED']);
 const ofEarlier = 'That is true of the last attempt: an earlier one may have been executed.';
 /** Clients that were refused together do not come back together. */
-const mostJitter = 0.25;
+const maxJitter = 0.25;
 
 /**
  * Whether a request may be sent again without asking anybody. Without an idempotency key that is only what the gateway itself
@@ -141,7 +141,7 @@ function abortedBetween(last: DbhttpdError, signal: AbortSignal | null): Dbhttpd
 
 function delayOf({ retryAfterMs }: DbhttpdError, count: number): number {
   const delayMs = retryAfterMs ?? firstDelayMs * 2 ** (count - 1);
-  return delayMs * (1 + mostJitter * Math.random());
+  return delayMs * (1 + maxJitter * Math.random());
 }
 
 /** Whether it was waited to the end; false: the signal came first. */

@@ -36,7 +36,7 @@ const slowerFactor = 5;
 /** What explains a pool that is suddenly full is told from less on. */
 const fullFactor = 2;
 /** More slow statements than this are no matter of one statement. */
-const mostSlow = 3;
+const maxSlow = 3;
 const shapeLength = 120;
 
 /** Finds it in what the instance tells of itself; the worst first, nothing where all is well. */
@@ -195,7 +195,7 @@ function lookAtStatements(told: ToldStatements | null): readonly Attention[] {
       rise === null ? [] : [{ digest: statement.digest, share, rise }],
     )
     .sort((one, other) => other.share - one.share);
-  const texts = slow.slice(0, mostSlow).map(({ digest, share, rise }) => {
+  const texts = slow.slice(0, maxSlow).map(({ digest, share, rise }) => {
     const since = clockAt(told.history, rise.since);
     return `The database takes ${formatSpan(rise.now)} for ${quote(digest)} since ${since}; before it was ${formatSpan(rise.before)}. That is ${formatShare(share)} of all its time now.`;
   });

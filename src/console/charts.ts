@@ -39,8 +39,8 @@ const outcomeColours = {
 } as const;
 
 /** Less is nothing that anybody feels. */
-const leastWaitMs = 5;
-const dropShort = (ms: number | null) => (ms !== null && ms < leastWaitMs ? 0 : ms);
+const minWaitMs = 5;
+const dropShort = (ms: number | null) => (ms !== null && ms < minWaitMs ? 0 : ms);
 
 const charts: readonly Chart[] = [
   {

@@ -3,7 +3,7 @@
 const timeoutMs = 1_500;
 const hiddenIntervalMs = 30_000;
 /** After a failure that came at once. */
-const leastPauseMs = 250;
+const minPauseMs = 250;
 
 /** Questions that go on until the page is left. */
 export type Polling = {
@@ -33,7 +33,7 @@ export function startPolling(
       const startedAt = performance.now();
       await question(AbortSignal.timeout(timeoutMs));
       const interval = document.hidden ? hiddenIntervalMs : intervalMs;
-      const rest = Math.max(leastPauseMs, interval - (performance.now() - startedAt));
+      const rest = Math.max(minPauseMs, interval - (performance.now() - startedAt));
       await sleep(rest);
       while (isPaused) await sleep(Number.POSITIVE_INFINITY);
     }

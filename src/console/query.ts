@@ -8,7 +8,7 @@ import { type Reply, readReply } from './reply.ts';
 import { createResultTable, type Result } from './result.ts';
 
 /** The longest text that is shown raw; a browser lays out no more at once. */
-const mostRawChars = 400_000;
+const maxRawChars = 400_000;
 
 /** The pane. */
 export type QueryPane = {
@@ -236,8 +236,8 @@ function describeTiming(header: string): string {
 /** A result as the reply in JSON has it. */
 function createRaw({ columns, lines }: Result): HTMLElement {
   const text = `{"columns":${JSON.stringify(columns)},\n"rows":[\n${lines.join(',\n')}]}`;
-  const isCut = text.length > mostRawChars;
-  const shown = isCut ? `${text.slice(0, mostRawChars)}\n… cut here, for this page only` : text;
+  const isCut = text.length > maxRawChars;
+  const shown = isCut ? `${text.slice(0, maxRawChars)}\n… cut here, for this page only` : text;
   return element(
     'pre',
     { class: 'frame raw', tabindex: 0, role: 'region', 'aria-label': 'Raw JSON' },

@@ -21,7 +21,7 @@ export type Result = {
 const rowPixels = 26;
 const rowsBeyond = 10;
 const sampled = 200;
-const [leastChars, mostChars] = [4, 48];
+const [minChars, maxChars] = [4, 48];
 
 const numericTypes =
   /^(?:TINYINT|SMALLINT|MEDIUMINT|INT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE|YEAR|BIT)$/;
@@ -136,7 +136,7 @@ function setWidths(group: HTMLElement, table: HTMLElement, { columns, lines }: R
       column.name.length,
       column.type.length * 0.75 + (column.unsigned === true ? 7 : 0),
     );
-    return Math.min(mostChars, Math.max(leastChars, longest, title)) + 3;
+    return Math.min(maxChars, Math.max(minChars, longest, title)) + 3;
   });
   const all = [Math.max(4, String(lines.length).length + 1) + 1, ...widths];
   for (const [at, width] of all.entries()) {
@@ -177,13 +177,13 @@ function readCells(line: string): readonly Exact[] {
   return Array.isArray(row) ? row : [];
 }
 
-const mostHex = 24;
+const maxHex = 24;
 
 function printed(value: Exact, kind: Kind): string {
   if (value === null) return 'NULL';
   if (value instanceof Digits) return value.text;
   if (typeof value !== 'string') return String(value);
-  return kind === 'binary' ? `0x${hexOf(value, mostHex)}` : value;
+  return kind === 'binary' ? `0x${hexOf(value, maxHex)}` : value;
 }
 
 function hexOf(base64: string, most: number): string {

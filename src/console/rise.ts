@@ -29,7 +29,7 @@ export function findRise(
   now: number | null = quantileOf(series.slice(-recent), 0.5),
   usual: number | null = null,
 ): Rise | null {
-  const before = leastOf(quantileOf(series.slice(0, -recent), calmShare), usual);
+  const before = minOf(quantileOf(series.slice(0, -recent), calmShare), usual);
   if (now === null || before === null || now < factor * before) return null;
   // Nearer to what it is now than to what it was, on a log scale.
   const middle = Math.sqrt(now * before);
@@ -45,7 +45,7 @@ export function quantileOf(values: Series, share: number): number | null {
   return known[Math.floor(share * known.length)] ?? null;
 }
 
-function leastOf(one: number | null, other: number | null): number | null {
+function minOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
@@ -64,11 +64,11 @@ export type Lately = {
 /** The point that is under way, and the one before. */
 const recent = 2;
 const factor = 5;
-const leastMs = 10;
-const leastRuns = 3;
-const leastShare = 0.1;
+const minMs = 10;
+const minRuns = 3;
+const minShare = 0.1;
 /** From so many runs on what it took before the ten minutes is called usual. */
-const leastEarlierRuns = 20;
+const minEarlierRuns = 20;
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
@@ -82,8 +82,7 @@ export function lookLately({ statements }: ToldStatements): readonly Lately[] {
     const runs = sum(history.count.slice(-recent));
     const meanMs = runs === 0 ? null : busyMs(statement) / runs;
     const share = wholeMs === 0 ? 0 : busyMs(statement) / wholeMs;
-    const isWorthIt =
-      meanMs !== null && meanMs >= leastMs && runs >= leastRuns && share >= leastShare;
+    const isWorthIt = meanMs !== null && meanMs >= minMs && runs >= minRuns && share >= minShare;
     const rise = isWorthIt
       ? findRise(meansOf(history), recent, factor, meanMs, earlierMeanOf(statement, history))
       : null;
@@ -99,5 +98,5 @@ function meansOf({ count, total_ms }: History): Series {
 
 function earlierMeanOf({ count, total_ms }: Statement, history: History): number | null {
   const runs = count - sum(history.count);
-  return runs < leastEarlierRuns ? null : (total_ms - sum(history.total_ms)) / runs;
+  return runs < minEarlierRuns ? null : (total_ms - sum(history.total_ms)) / runs;
 }

@@ -14,7 +14,7 @@ import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const fewest = 20;
 /** Points of a sparkline: ten minutes, one every ten seconds. */
-const mostPoints = 60;
+const maxPoints = 60;
 
 /** The part of statements. */
 export type Statements = {
@@ -194,7 +194,7 @@ function drawTrend(trend: readonly number[], cell: HTMLElement): void {
     cell.append(drawn('svg', attributes, line));
   }
   const most = Math.max(...trend, Number.MIN_VALUE);
-  const start = mostPoints - trend.length;
+  const start = maxPoints - trend.length;
   const places = trend.map((ms, at) => `${start + at},${(15 - 14 * (ms / most)).toFixed(1)}`);
   line.setAttribute('points', places.join(' '));
 }

@@ -75,7 +75,7 @@ export type BitConversion = {
 };
 
 /** 2^64 - 1 */
-const mostDigits = 20;
+const maxDigits = 20;
 const digitZero = 0x30;
 const digitNine = 0x39;
 
@@ -113,7 +113,7 @@ function fromBytes(bytes: Buffer, bits: number): bigint | null {
 
 function fromDigits(text: Buffer, bits: number): bigint | null {
   const { length } = text;
-  if (length === 0 || length > mostDigits || (text[0] === digitZero && length > 1)) return null;
+  if (length === 0 || length > maxDigits || (text[0] === digitZero && length > 1)) return null;
   if (!text.every((byte) => byte >= digitZero && byte <= digitNine)) return null;
   return fitting(BigInt(text.toString('latin1')), bits);
 }

@@ -1,4 +1,4 @@
-// The cells of a row packet (MySQL's text protocol): where they are, and each as JSON, from bytes to bytes. Hot for numbers and NULL: nothing is allocated for them.
+// The cells of a row packet (MySQL's text protocol): their positions, and each cell as JSON. Hot: numbers and NULL allocate nothing.
 import { decode } from '../../shared/mysql/charsets.ts';
 import { readBits } from '../../shared/mysql/doubtful-bits.ts';
 import { type CellKind, type CharsetConversion, type Conversion, cellKinds } from './columns.ts';
@@ -8,11 +8,11 @@ import type { ReplyWriter } from './writer.ts';
 
 const zero = 0x30;
 /** No type's text is longer: DOUBLE(255,30) has 255 digits, point and sign; 1e308 has 309. */
-const longestNumber = 1024;
+const maxNumberBytes = 1024;
 /** BIT(64) is the longest. */
-export const longestBit = 8;
+export const maxBitBytes = 8;
 
-/** Writes `null`, for which there must be room; returns where it ends in `target`. */
+/** Writes `null`, for which the caller has made room. Returns the end in `target`. */
 export function writeNull(target: Buffer, at: number): number {
   target[at] = 0x6e;
   target[at + 1] = 0x75;
@@ -22,8 +22,8 @@ export function writeNull(target: Buffer, at: number): number {
 }
 
 /**
- * Writes a cell of any kind, its room included.
- * @param conversion of what comes in another character set; null for all other kinds
+ * Writes a cell of any kind, and makes room for it.
+ * @param conversion null for every kind except `foreign`
  */
 export function writeCell(
   out: ReplyWriter,
@@ -35,7 +35,7 @@ export function writeCell(
 ): void {
   switch (kind) {
     case cellKinds.number:
-      out.reserve(longestNumber);
+      out.reserve(maxNumberBytes);
       writeNumber(out, source, start, end);
       return;
     case cellKinds.digits:
@@ -62,13 +62,13 @@ export function writeCell(
 }
 
 /**
- * MySQL's digits, without ZEROFILL's zeros. What is no number to JSON becomes a string, so that nothing that a server
- * sends breaks the document (some of the protocol's servers send `inf`, `-inf` and `nan`); so does what is longer
- * than any number. The room must have been reserved.
+ * Writes MySQL's digits without ZEROFILL's zeros. The caller has made room.
+ * Text that JSON does not take as a number becomes a string, so that nothing that a server sends breaks the document: some servers of
+ * the protocol send `inf`, `-inf` and `nan`. Text longer than any number becomes a string as well.
  */
 function writeNumber(out: ReplyWriter, source: Buffer, start: number, end: number): void {
   const from = skipZeros(source, start, end);
-  if (end - start > longestNumber || !isJsonNumber(source, from, end)) {
+  if (end - start > maxNumberBytes || !isJsonNumber(source, from, end)) {
     writeText(out, source, start, end);
     return;
   }
@@ -82,16 +82,16 @@ function writeDigits(out: ReplyWriter, source: Buffer, start: number, end: numbe
   writeText(out, source, skipZeros(source, start, end), end);
 }
 
-/** Where the number begins that JSON allows: a leading zero only as the sole digit before the point. */
+/** Returns the start of the number that JSON allows: its only leading zero is the sole digit before the point. */
 export function skipZeros(source: Buffer, start: number, end: number): number {
   let from = start;
   while (source[from] === zero && from + 1 < end && isDigit(source[from + 1] as number)) from += 1;
   return from;
 }
 
-/** A number of up to 64 bits; what is longer is none, and shown as bytes. */
+/** Writes a number of up to 64 bits; longer values are written as bytes. */
 function writeBit(out: ReplyWriter, source: Buffer, start: number, end: number): void {
-  if (end - start > longestBit) {
+  if (end - start > maxBitBytes) {
     writeBase64(out, source, start, end);
     return;
   }
@@ -99,21 +99,21 @@ function writeBit(out: ReplyWriter, source: Buffer, start: number, end: number):
   writeText(out, digits, 0, digits.length);
 }
 
-/** The decimal digits of a BIT, at most `longestBit` bytes. */
+/** The decimal digits of a BIT, at most `maxBitBytes` bytes. */
 export function bitDigits(source: Buffer, start: number, end: number): string {
   let value = 0n;
   for (let at = start; at < end; at += 1) value = (value << 8n) | BigInt(source[at] as number);
   return value.toString();
 }
 
-/** JSON as a value, its digits kept; what only calls itself JSON, as a string. */
+/** Writes JSON as a value with all its digits. Text that is not valid JSON becomes a string. */
 function writeJson(out: ReplyWriter, source: Buffer, start: number, end: number): void {
   const compact = compactJson(source.subarray(start, end));
   if (compact === null) writeText(out, source, start, end);
   else writeBytes(out, compact);
 }
 
-/** Converts first, then writes what that gives as the kind that it is. */
+/** Converts a cell, then writes the result as its own kind. */
 function writeForeign(
   out: ReplyWriter,
   conversion: Conversion,
@@ -132,7 +132,7 @@ function writeForeign(
   writeCell(out, conversion.kind, null, text, 0, text.length);
 }
 
-/** Text that comes in another character set. */
+/** Text of another character set as UTF-8. */
 export function toUtf8(cell: Buffer, { charset, maybeAscii }: CharsetConversion): Buffer {
   return maybeAscii && !cell.includes(0) ? cell : Buffer.from(decode(cell, charset));
 }
@@ -140,17 +140,17 @@ export function toUtf8(cell: Buffer, { charset, maybeAscii }: CharsetConversion)
 /** The first byte of a cell that is NULL. */
 export const nullMarker = 0xfb;
 
-/** A document made of such a row would show cells that the database does not hold. */
+/** If such a row were written, the reply would have cells that the database does not hold. */
 export const rowLengthFault = 'a row is not as long as its cells';
 
-/** How many bytes tell the length of the cell that begins at `position`. */
+/** The number of bytes that encode the length of the cell at `position`. */
 export function lengthBytes(source: Buffer, position: number): number {
   const first = source[position] as number;
   if (first < nullMarker) return 1;
   return first === 0xfc ? 3 : first === 0xfd ? 4 : 9;
 }
 
-/** How long the cell that begins at `position` is, without the bytes that tell it. */
+/** The length of the cell at `position`, without the bytes that encode it. */
 export function cellLength(source: Buffer, position: number): number {
   const first = source[position] as number;
   if (first < nullMarker) return first;

@@ -1,4 +1,4 @@
-// What a result's columns are, from their definitions on the wire: how cells are written, and how replies describe them.
+// The columns of a result, from their definitions on the wire: how their cells are written, and how replies describe them.
 import { foreignCharset, isBinaryCharset, isWide } from '../../shared/mysql/charsets.ts';
 import type { BitConversion } from '../../shared/mysql/doubtful-bits.ts';
 import {
@@ -83,7 +83,7 @@ const types: Readonly<Record<number, WireType>> = {
   255: ['GEOMETRY', 'GEOMETRY', 'GEOMETRY', 'bytes'],
 };
 
-/** The words for strings of bytes, where they are not those for text. */
+/** SQL's words for strings of bytes, by the words for text. */
 const byteTypes: Readonly<Record<string, string>> = {
   CHAR: 'BINARY',
   VARCHAR: 'VARBINARY',
@@ -105,13 +105,13 @@ export type Conversion = CharsetConversion | BitConversion;
 /** A cell in another character set. */
 export type CharsetConversion = {
   readonly charset: string;
-  /** Some of the column's cells may come in ASCII all the same: those in which there is no zero byte. */
+  /** Cells without a zero byte are ASCII, whatever the character set. */
   readonly maybeAscii: boolean;
-  /** What it is, once it is UTF-8. */
+  /** The kind of the converted cell. */
   readonly kind: CellKind;
 };
 
-/** What a cell is, once it is UTF-8. */
+/** Chooses how a column's cells are written once they are UTF-8. */
 export function cellKind(column: Column, rules: CellRules): CellKind {
   const [name, , , family] = typeOf(column);
   if (family === 'integer' || family === 'decimal') {
@@ -140,12 +140,11 @@ function isJson(column: Column): boolean {
 }
 
 /**
- * How cells of this kind are converted; null where they are written as they come: text in UTF-8, and a BIT's bytes.
+ * Chooses how cells of this kind are converted; null if they are written as they come, as UTF-8 text and a BIT's bytes are.
  *
- * A column's own number tells it for text. Numbers, dates, and MySQL's columns of type JSON bear the binary number
- * and come in the character set of the result: JSON always, the others in a wide one, MariaDB's all and MySQL's in
- * part (seen on MariaDB 10.11, MySQL 9.7: decimals as UTF-16, integers and dates in ASCII). What is JSON, a number or
- * a date has ASCII in it, and so a zero byte in any wide character set.
+ * Text is in the column's own character set. Numbers, dates and MySQL's JSON are marked as binary and may come in the result's character
+ * set: JSON always does. If that set is wide, so do all of MariaDB's numbers and dates, and some of MySQL's (seen on MariaDB 10.11 and
+ * MySQL 9.7: decimals as UTF-16, integers and dates as ASCII). Such cells contain ASCII characters, so a wide cell has a zero byte.
  */
 export function findConversion(column: Column, kind: CellKind): Conversion | null {
   if (kind === cellKinds.bit && column.doubtfulBits !== undefined) {
@@ -162,35 +161,35 @@ export function findConversion(column: Column, kind: CellKind): Conversion | nul
   return maybeAscii || typeOf(column)[0] === 'JSON' ? { charset, maybeAscii, kind } : null;
 }
 
-/** A column of a result as a reply describes it; keys that say nothing of the column are missing. */
+/** The description of a column in replies. Keys that do not apply are missing. */
 export type ColumnDescription = {
   readonly name: string;
   /** SQL's word, without length: TINYINT … DECIMAL, CHAR, TEXT, JSON …; NULL for a bare NULL. */
   readonly type: string;
-  /** Always there for integers; for DECIMAL, FLOAT and DOUBLE where it is true. */
+  /** Always set for integers; for DECIMAL, FLOAT and DOUBLE only if true. */
   readonly unsigned?: boolean;
   readonly nullable: boolean;
-  /** Digits of a DECIMAL, and those of them behind the point. */
+  /** The digits of a DECIMAL, and how many of them follow the point. */
   readonly precision?: number;
   readonly scale?: number;
   /** The cells are base64. */
   readonly encoding?: 'base64';
 };
 
-/** MariaDB's types that look like text on the wire. Its kinds of geometry do not; its VECTOR cannot be told from VARBINARY. */
+/** MariaDB's types that look like text on the wire. Its VECTOR cannot be distinguished from VARBINARY. */
 const extendedTypes: ReadonlyMap<string, string> = new Map([
   ['json', 'JSON'],
   ['uuid', 'UUID'],
   ['inet4', 'INET4'],
   ['inet6', 'INET6'],
 ]);
-/** More is a mark for a number whose scale is not fixed (31 on MySQL, 39 on MariaDB). */
-const mostScale = 30;
-const mostPrecision = 65;
+/** A greater scale marks a number whose scale is not fixed (31 on MySQL, 39 on MariaDB). */
+const maxScale = 30;
+const maxPrecision = 65;
 
 /**
- * Describes a column. TINYTEXT to LONGTEXT are TEXT, and so with BLOB: only lengths tell them apart, which those of
- * expressions do not.
+ * Describes a column. TINYTEXT to LONGTEXT are TEXT, and TINYBLOB to LONGBLOB are BLOB: only lengths distinguish them, and the lengths
+ * of expressions do not.
  */
 export function describeColumn(column: Column): ColumnDescription {
   const type = sqlType(column);
@@ -223,12 +222,12 @@ function describeDecimal(
   { length, decimals }: Column,
   isUnsigned: boolean,
 ): { precision?: number; scale?: number } {
-  if (decimals > mostScale) return {};
+  if (decimals > maxScale) return {};
   const precision = length - (decimals > 0 ? 1 : 0) - (isUnsigned || length === 0 ? 0 : 1);
-  return { precision: Math.min(precision, mostPrecision), scale: decimals };
+  return { precision: Math.min(precision, maxPrecision), scale: decimals };
 }
 
-/** A column of a result as JSON of protocol buffers has it: what is empty or 0 is missing. Vitess's proto/query.proto, Field. */
+/** A column in JSON of protocol buffers (Field of Vitess's proto/query.proto): empty and 0 are missing. */
 export type VitessField = {
   readonly name?: string;
   /** Missing: NULL. */
@@ -248,7 +247,7 @@ const numberFlag = 0x8000;
 const binaryCharset = 63;
 const utf8mb4 = 45;
 
-/** Describes a column. @param isConverted whether its cells come in another character set, and leave as UTF-8 */
+/** Describes a column for Vitess's clients. @param isConverted whether its cells are converted to UTF-8 */
 export function describeField(column: Column, isConverted: boolean): VitessField {
   const { origin, length, charset, decimals, flags } = column;
   const type = vitessType(column);
@@ -267,7 +266,7 @@ export function describeField(column: Column, isConverted: boolean): VitessField
   });
 }
 
-/** As JSON of protocol buffers does. */
+/** Leaves out what JSON of protocol buffers leaves out. */
 function present(field: Readonly<Record<string, string | number>>): VitessField {
   return Object.fromEntries(
     Object.entries(field).filter(([, value]) => value !== '' && value !== 0),

@@ -1,11 +1,11 @@
-// Rows of MySQL's text protocol as records of CSV (RFC 4180), from bytes to bytes: what the row module leaves over.
+// Rows of MySQL's text protocol as records of CSV (RFC 4180), from bytes to bytes: those that the row module does not write.
 import { isUtf8 } from 'node:buffer';
 import { readBits } from '../../shared/mysql/doubtful-bits.ts';
 import {
   bitDigits,
   cellLength,
   lengthBytes,
-  longestBit,
+  maxBitBytes,
   nullMarker,
   rowLengthFault,
   skipZeros,
@@ -20,7 +20,7 @@ const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-/** How much of a quoted field is written between two looks at the room left: each byte becomes two at most. */
+/** Bytes of a quoted field that are written per reservation. Each becomes at most two. */
 const pieceBytes = 4096;
 
 /** Names as a record: the header. */
@@ -32,7 +32,7 @@ function csvField(text: string): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Writes a row packet as a record with its end. @throws RangeError when the packet does not hold what the plan says */
+/** Writes a row packet as a record with its line end. @throws RangeError if the packet does not match the plan */
 export function writeRecord(
   out: ReplyWriter,
   { kinds, conversions }: RowPlan,
@@ -79,7 +79,7 @@ function writeCell(out: ReplyWriter, kind: CellKind, cell: Buffer): void {
       writeBinary(out, cell);
       return;
     case cellKinds.bit:
-      if (cell.length > longestBit) writeBinary(out, cell);
+      if (cell.length > maxBitBytes) writeBinary(out, cell);
       else writeAscii(out, bitDigits(cell, 0, cell.length));
       return;
     case cellKinds.text:
@@ -97,7 +97,7 @@ function writeBinary(out: ReplyWriter, cell: Buffer): void {
   else writeBytes(out, Buffer.from(cell.toString('base64'), 'latin1'));
 }
 
-/** Text, quoted where it must be: what is empty would be NULL. */
+/** Writes text, quoted if necessary. Empty text is quoted, since an empty field is NULL. */
 function writeField(out: ReplyWriter, cell: Buffer): void {
   const text = isUtf8(cell) ? cell : Buffer.from(cell.toString());
   if (mustBeQuoted(text)) writeQuoted(out, text);

@@ -1,4 +1,4 @@
-// Rows of MySQL's text protocol as the PlanetScale protocol has them: the lengths of the cells, and all their bytes as one base64. Hot.
+// Rows in the PlanetScale protocol: the lengths of the cells, then the bytes of all cells as one base64 text. Hot.
 import { bitBytes, readBits } from '../../shared/mysql/doubtful-bits.ts';
 import { cellLength, lengthBytes, nullMarker, rowLengthFault, toUtf8 } from './cells.ts';
 import type { Conversion } from './columns.ts';
@@ -12,17 +12,17 @@ const padding = 0x3d;
 const quote = 0x22;
 const comma = 0x2c;
 const digitZero = 0x30;
-/** How much of a cell is written between two looks at the room left: three bytes become four. */
+/** Bytes of a cell that are written per reservation. Three become four. */
 const pieceBytes = 6144;
-/** A comma, two quotes, and the digits of a length; and what the base64 of a piece takes beyond its own bytes. */
+/** Room for a comma, two quotes and the digits of a length; room for the base64 of a piece. */
 const lengthRoom = 20;
 const pieceRoom = (pieceBytes / 3) * 4 + 8;
 
-/** What a row without cells takes, and what each byte of a row packet becomes at most: a BIT(64) that came as one digit has two, and then eleven of base64 and `"8",`. */
+/** Bytes of a row without cells, and the most that a byte of a row packet grows: a BIT(64) that came as one digit takes two bytes, and becomes eleven of base64 and `"8",`. */
 export const driverRowFrame = 40;
 export const driverRowGrowth = 8;
 
-/** Writes a row packet as `{"lengths":["2","-1"],"values":"…"}`. @throws RangeError when the packet does not hold what the plan says */
+/** Writes a row packet as `{"lengths":["2","-1"],"values":"…"}`. @throws RangeError if the packet does not match the plan */
 export function writeDriverRow(
   out: ReplyWriter,
   { kinds, conversions, isForeign }: RowPlan,
@@ -93,7 +93,7 @@ function writeCount(target: Buffer, at: number, count: number): number {
   return at + digits;
 }
 
-/** The cells follow each other without a gap: up to two bytes of one wait for the next one's. */
+/** The cells are one text of base64: up to two bytes of a cell wait for those of the next. */
 function writeCells(out: ReplyWriter, columnCount: number, source: Buffer, start: number): void {
   let position = start;
   let waiting = 0;
@@ -138,7 +138,7 @@ function writeLast(out: ReplyWriter, waiting: number, waitingBytes: number): voi
   target[out.length++] = padding;
 }
 
-/** The row packet as it would be if the session's character set were UTF-8; only what a procedure has set makes it another. */
+/** Makes the row packet that a session in UTF-8 would get. Only a procedure that changes the character set makes this necessary. */
 function convertRow(
   conversions: readonly (Conversion | null)[],
   source: Buffer,

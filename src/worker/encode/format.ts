@@ -7,7 +7,7 @@ import type { Failure } from '../failure/failure.ts';
 import type { ReplyHead } from './head.ts';
 import { type ResultHeads, ResultRows, type RowEvents, type RowLimits } from './result-rows.ts';
 import type { RowModule } from './row-module.ts';
-import { mostExpansion, writeBytes } from './text.ts';
+import { maxExpansion, writeBytes } from './text.ts';
 import type { ReplyWriter } from './writer.ts';
 
 /** The request that a reply belongs to. */
@@ -25,7 +25,7 @@ export type FormatChoice = {
   readonly create: (out: ReplyWriter, events: FormatEvents) => Format;
 };
 
-/** What every format of results needs. */
+/** The settings of every format of results. */
 export type FormatOptions = RowLimits & {
   readonly heads: ResultHeads;
   /** Null: rows are written one by one. */
@@ -34,7 +34,7 @@ export type FormatOptions = RowLimits & {
 
 /** Brackets around a row. */
 const rowFrameBytes = 8;
-/** What a reply has beside its head and rows, without session and failure. */
+/** The rest of a reply, beside the head and the rows of its result. Session and failure do not count. */
 const frameBytes = 128;
 
 /** One reply in progress. Before `finish` nothing leaves that a client could take for a whole reply. */
@@ -97,7 +97,7 @@ export abstract class Format<Options extends FormatOptions = FormatOptions> impl
   }
 
   fitsRows(bytes: number): boolean {
-    return this.out.heldRoom >= mostExpansion * bytes + this.results.keyBytes + rowFrameBytes;
+    return this.out.heldRoom >= maxExpansion * bytes + this.results.keyBytes + rowFrameBytes;
   }
 
   restart(): boolean {

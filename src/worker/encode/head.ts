@@ -1,6 +1,6 @@
-// The head of a reply as far as its format says it: status, content type, and what every reply carries beside them.
+// The part of a reply's head that its format decides: status, content type, and the headers that every reply has.
 
-/** Headers (name, value, name, value) as lines with their ends. They are not checked. */
+/** Headers (name, value, name, value) as lines with their ends, unchecked. */
 export function headerLines(headers: readonly string[]): string {
   let lines = '';
   for (let index = 0; index < headers.length; index += 2) {
@@ -9,7 +9,7 @@ export function headerLines(headers: readonly string[]): string {
   return lines;
 }
 
-/** What a format says before its first byte leaves. */
+/** The status and headers that a format chooses. */
 export type ReplyHead = {
   readonly status: number;
   /** Name, value, name, value. */
@@ -18,7 +18,7 @@ export type ReplyHead = {
   readonly lines: string;
 };
 
-/** To be created once for each status and content type. @param more headers beside the usual ones */
+/** Creates a head; create each only once. @param more headers beside the usual ones */
 export function createReplyHead(
   status: number,
   contentType: string,
@@ -34,7 +34,7 @@ export function withHeaders(head: ReplyHead, more: readonly string[]): ReplyHead
   return { status: head.status, headers, lines: headerLines(headers) };
 }
 
-/** The headers of a reply that has a body of this type, but for its length. */
+/** The headers of a reply with a body of this type, except its length. */
 export function typedHeaders(contentType: string): readonly string[] {
   return [
     'Content-Type',
@@ -49,11 +49,11 @@ export function typedHeaders(contentType: string): readonly string[] {
 /** RFC 8259 has no charset parameter; DBSlayer's clients look for it. */
 export const jsonType = 'application/json; charset=utf-8';
 
-/** A line each of JSON (https://github.com/ndjson/ndjson-spec), which is UTF-8. */
+/** Lines of JSON in UTF-8 (https://github.com/ndjson/ndjson-spec). */
 export const ndjsonType = 'application/x-ndjson';
 
 /** RFC 4180 section 3. */
 export const csvType = 'text/csv; charset=utf-8; header=present';
 
-/** Where a client chooses what it gets: caches must know by which headers. */
+/** For replies that depend on these request headers, so that caches know. */
 export const varyByAccept = ['Vary', 'Accept, Accept-Encoding'] as const;

@@ -10,7 +10,7 @@ export function isDigit(byte: number): boolean {
   return byte >= zero && byte <= nine;
 }
 
-/** Whether all that stands there is one number. */
+/** Whether the bytes are one number, and nothing else. */
 export function isJsonNumber(source: Buffer, start: number, end: number): boolean {
   const whole = source[start] === minus ? start + 1 : start;
   let at = endOfDigits(source, whole, end);
@@ -31,7 +31,7 @@ export function isJsonNumber(source: Buffer, start: number, end: number): boolea
 
 /**
  * Copies a number without exponent, as most are.
- * @returns where it ends in `target`, or -1 when it is none: then what was copied counts for nothing
+ * @returns its end in `target`; -1 if the bytes are no such number, and the caller ignores what was copied
  */
 export function copyPlainNumber(
   target: Buffer,
@@ -65,7 +65,7 @@ function endOfDigits(source: Buffer, start: number, end: number): number {
 
 const [tab, lineFeed, carriageReturn, space, quote, backslash] = [9, 10, 13, 32, 0x22, 0x5c];
 
-/** The same value in fewer bytes, digits and order kept; null when the bytes are no JSON text (RFC 8259). */
+/** The same value without white space, with all its digits and its order; null if the bytes are not JSON. */
 export function compactJson(bytes: Buffer): Buffer | null {
   if (!isUtf8(bytes)) return null;
   try {
@@ -94,7 +94,7 @@ function isSpace(byte: number): boolean {
   return byte === space || byte === lineFeed || byte === carriageReturn || byte === tab;
 }
 
-/** A string as JSON; what is not ASCII stands as \\u escapes (RFC 8259, section 7). */
+/** A string as JSON in ASCII: other characters are \\u escapes. */
 export function asciiJson(text: string): string {
   return JSON.stringify(text).replace(
     /[^\x20-\x7e]/g,

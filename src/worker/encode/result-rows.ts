@@ -63,7 +63,7 @@ const noColumns: RowPlan = {
 
 /** Writes rows. */
 export class ResultRows {
-  /** Of all results. */
+  /** Rows of all results. */
   count = 0;
   /** Whether rows of the current result were left out. */
   isCut = false;
@@ -75,7 +75,7 @@ export class ResultRows {
   readonly #events: RowEvents;
   #framing: RowFraming = 'list';
   #plan = noColumns;
-  /** Of the current result. */
+  /** Rows of the current result. */
   #written = 0;
   /** Whether all rows of the current result are left out. */
   #isSkipping = false;
@@ -108,12 +108,12 @@ export class ResultRows {
     this.#isNextSkipped = false;
   }
 
-  /** The rows of the result that begins next are left out. */
+  /** Leaves out the rows of the next result. */
   skipNext(): void {
     this.#isNextSkipped = true;
   }
 
-  /** What the keys of each row take. */
+  /** The length of the keys in each row. */
   get keyBytes(): number {
     let bytes = 0;
     for (const key of this.#plan.keys ?? []) bytes += key.length;
@@ -139,18 +139,18 @@ export class ResultRows {
     this.#add(1);
   }
 
-  /** Writes what it can of the packets ahead, up to where the writer's buffer is full, and moves past them. */
+  /** Writes as many of the packets ahead as possible until the writer's buffer is full, and moves past them. */
   writeAhead(ahead: PacketsAhead): void {
     const module = this.#module;
-    const mostRows = this.#rowsLeft();
+    const maxRows = this.#rowsLeft();
     const { isForeign, keys } = this.#plan;
-    if (module === null || isForeign || keys !== null || this.isTooLarge || mostRows <= 0) return;
+    if (module === null || isForeign || keys !== null || this.isTooLarge || maxRows <= 0) return;
     const out = this.#out;
     out.reserve(slackBytes);
     const stopLength = Math.min(out.fullLength, out.length + this.#bytesLeft());
     const framing = this.#framing;
     const needsComma = framing === 'list' && this.#written > 0;
-    const order = { ahead, plan: this.#plan, framing, needsComma, mostRows, stopLength };
+    const order = { ahead, plan: this.#plan, framing, needsComma, maxRows, stopLength };
     this.#add(module.write(out, order));
   }
 

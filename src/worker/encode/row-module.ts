@@ -1,4 +1,4 @@
-// The WebAssembly module that writes many rows in one call (its source is in assembly/), and its memory.
+// The WebAssembly module that writes many rows in one call (its source is in webassembly/), and its memory.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import type { RowPlan } from './rows.ts';
 import { type ReplyWriter, slackBytes, streamBytes } from './writer.ts';
@@ -6,22 +6,22 @@ import { type ReplyWriter, slackBytes, streamBytes } from './writer.ts';
 // Rows of ten columns and 250 bytes: 46 ns each, against 390 ns one by one in JavaScript; the gateway's CPU for
 // 25 MB went from 48 ms to 23 ms, for 1,000 rows from 0.49 ms to 0.25 ms (bulk and thousand of scripts/bench).
 //
-//     | the module's own | result | kinds | arena: what was read | copies | scratch: what is written |
+//     | the module's own | result | kinds | arena: bytes read | copies | scratch: bytes written |
 //
-// The memory never grows, so that views of it stay valid. What is written is copied out of the scratch: that takes
-// a twentieth of the writing, and any buffer may hold a reply. Pages that are not used are not there.
+// The memory never grows, so views of it stay valid. Rows are written to the scratch and copied to the reply, which may be in any buffer;
+// the copy takes a twentieth of the time of writing. The system provides only the pages that are used.
 const pageBytes = 64 * 1024;
 const comma = 0x2c;
 const lineFeed = 0x0a;
 const resultOffset = 4096;
 const kindsOffset = 8192;
 /** MySQL's limit. */
-const mostColumns = 4096;
+const maxColumns = 4096;
 const arenaOffset = 16 * 1024;
-/** What was not read into the arena is copied beside it: what came through TLS. */
+/** Bytes that were not read into the arena, since they came through TLS, are copied here. */
 const copiesBytes = 64 * 1024;
 const scratchBytes = streamBytes + slackBytes;
-/** The module reads, and may write, a few bytes beyond. */
+/** The module reads, and may write, a few bytes beyond each area. */
 const gapBytes = 1024;
 
 /**
@@ -30,15 +30,15 @@ const gapBytes = 1024;
  */
 export type RowFraming = 'list' | 'lines' | 'csv' | 'driver';
 
-/** Row packets to be written at once, and how far. */
+/** Row packets to write in one call, and the limits of the call. */
 export type RowOrder = {
   readonly ahead: PacketsAhead;
   readonly plan: RowPlan;
   readonly framing: RowFraming;
-  /** Whether a row stands before these, from which a comma is to part them. */
+  /** Whether a row precedes these, so that a comma is needed. */
   readonly needsComma: boolean;
-  readonly mostRows: number;
-  /** No row is begun beyond this length of the writer. */
+  readonly maxRows: number;
+  /** No row begins beyond this length of the writer. */
   readonly stopLength: number;
 };
 
@@ -70,7 +70,7 @@ type WriteRecords = (
   result: number,
 ) => void;
 
-/** Node's own types leave it to those of browsers. */
+/** Only the types of browsers declare it. */
 declare const WebAssembly: {
   readonly Memory: new (size: { initial: number; maximum: number }) => { buffer: ArrayBuffer };
   readonly Module: new (code: Buffer) => object;
@@ -80,9 +80,9 @@ declare const WebAssembly: {
   ) => { exports: { writeRows: WriteRows; writeRecords: WriteRecords } };
 };
 
-/** One for each worker. */
+/** The module; each worker has one. */
 export class RowModule {
-  /** Where sockets should read to. */
+  /** Sockets should read into it. */
   readonly arena: Buffer;
   readonly #memory: Buffer;
   readonly #result: Uint32Array;
@@ -90,12 +90,12 @@ export class RowModule {
   readonly #scratchOffset: number;
   readonly #writeRows: WriteRows;
   readonly #writeRecords: WriteRecords;
-  /** The kinds that stand in the memory. */
+  /** The kinds in the memory now. */
   #kinds: Uint8Array | null = null;
 
   /**
-   * @param code what assembly/ was compiled to
-   * @throws where WebAssembly, its SIMD instructions or the address space that it reserves are not to be had
+   * @param code the compiled webassembly/
+   * @throws if WebAssembly, its SIMD instructions or its address space are not available
    */
   constructor(code: Buffer, arenaBytes: number) {
     this.#copiesOffset = arenaOffset + arenaBytes + gapBytes;
@@ -111,13 +111,13 @@ export class RowModule {
   }
 
   /**
-   * Writes rows for as many packets as it can, and moves `ahead` past them. What it leaves, rows that are not
-   * whole, too long for the room, or malformed, and all packets that are no rows, is to be taken singly.
-   * @returns how many rows
+   * Writes the rows of as many packets as possible, and moves `ahead` past them. The caller handles the next packet by itself: it is an
+   * incomplete, long or malformed row, or no row.
+   * @returns the number of rows
    */
   write(out: ReplyWriter, order: RowOrder): number {
     const { ahead, plan, framing } = order;
-    if (plan.kinds.length > mostColumns) return 0;
+    if (plan.kinds.length > maxColumns) return 0;
     this.#loadKinds(plan.kinds);
     const from = this.#locate(ahead);
     const aheadBytes = ahead.end - ahead.position;
@@ -128,7 +128,7 @@ export class RowModule {
     // The last byte is for the end of the last line.
     const room = scratch + Math.min(out.bytes.length - out.length, scratchBytes) - 1;
     const columns = plan.kinds.length;
-    const most = order.mostRows;
+    const most = order.maxRows;
     if (framing === 'csv') {
       this.#writeRecords(
         from,
@@ -175,7 +175,7 @@ export class RowModule {
     this.#kinds = kinds;
   }
 
-  /** Where in the memory the packets begin; what was read elsewhere is copied first, up to `copiesBytes`. */
+  /** Returns the offset of the packets in the memory. Packets elsewhere are copied first, up to `copiesBytes`. */
   #locate({ bytes, position, end }: PacketsAhead): number {
     if (bytes.buffer === this.#memory.buffer) return bytes.byteOffset + position;
     bytes.copy(this.#memory, this.#copiesOffset, position, Math.min(end, position + copiesBytes));

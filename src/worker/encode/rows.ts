@@ -1,4 +1,4 @@
-// One row of MySQL's text protocol as a JSON array or object, from bytes to bytes. Hot: nothing is allocated here.
+// One row of MySQL's text protocol as a JSON array or object, from bytes to bytes. Hot: it allocates nothing.
 import type { Column } from '../../shared/mysql/packets.ts';
 import {
   cellLength,
@@ -17,7 +17,7 @@ import {
   findConversion,
 } from './columns.ts';
 import { copyPlainNumber } from './json.ts';
-import { escapeInto, mostExpansion, writeBytes } from './text.ts';
+import { escapeInto, maxExpansion, writeBytes } from './text.ts';
 import { type ReplyWriter, slackBytes } from './writer.ts';
 
 const quote = 0x22;
@@ -28,14 +28,14 @@ const closeBrace = 0x7d;
 /** Comma, quotes and the letters of null that a cell may need beyond the bytes on the wire. */
 const cellOverhead = 8;
 
-/** What is known about a result set's columns before its first row. */
+/** How the rows of a result set are written, decided before its first row. */
 export type RowPlan = {
   readonly kinds: Uint8Array;
-  /** For each column that comes in another character set how it is converted, else null. */
+  /** For each column, how its cells are converted; null if they are not. */
   readonly conversions: readonly (Conversion | null)[];
   /** Whether some columns must be converted. */
   readonly isForeign: boolean;
-  /** What stands before each cell of an object, its name with brace or comma, quotes and colon; null: rows are arrays. */
+  /** The text before each cell of an object: brace or comma, name and colon; null: rows are arrays. */
   readonly keys: readonly Buffer[] | null;
 };
 
@@ -62,7 +62,7 @@ export function objectKeys(names: readonly string[]): readonly Buffer[] {
   );
 }
 
-/** Writes a row packet as `[cell,…]`, or as an object where the plan has keys. @throws RangeError when the packet does not hold what the plan says */
+/** Writes a row packet as `[cell,…]`, or as an object if the plan has keys. @throws RangeError if the packet does not match the plan */
 export function writeRow(
   out: ReplyWriter,
   plan: RowPlan,
@@ -71,7 +71,7 @@ export function writeRow(
   end: number,
 ): void {
   const columnCount = plan.kinds.length;
-  const worstCase = (end - start) * mostExpansion + columnCount * cellOverhead + 2;
+  const worstCase = (end - start) * maxExpansion + columnCount * cellOverhead + 2;
   if (plan.keys === null && worstCase <= slackBytes) {
     out.reserve(worstCase);
     writeShortRow(out, plan, source, start, end);
@@ -81,8 +81,8 @@ export function writeRow(
 }
 
 /**
- * All the room is reserved, and no cell is longer than two length bytes can say. What most cells are made
- * of is written here without a call, with the positions in local variables.
+ * The caller has reserved all the room, and no cell is longer than two length bytes can encode. The common kinds are written here without a
+ * call, with the positions in local variables.
  */
 function writeShortRow(
   out: ReplyWriter,
@@ -136,7 +136,7 @@ function writeShortRow(
   out.length = to;
 }
 
-/** Any row: room is asked for cell by cell, and long cells are written piece by piece. */
+/** Writes any row: it reserves room cell by cell, and writes long cells in pieces. */
 function writeLongRow(
   out: ReplyWriter,
   plan: RowPlan,

@@ -1,20 +1,20 @@
 // UTF-8 text, and bytes as base64, as JSON strings: from bytes to bytes. Hot: no closure, object or string per call.
 import type { ReplyWriter } from './writer.ts';
 
-/** Where ASCII ends: from here on a character has several bytes. */
+/** The first byte that is not ASCII: it is part of a character of several bytes. */
 const beyondAscii = 0x80;
-/** What begins characters of two, three and four bytes. */
-const [lead2, lead3, lead4, mostLead] = [0xc2, 0xe0, 0xf0, 0xf4] as const;
+/** The first bytes of characters of two, three and four bytes, and the last of these. */
+const [lead2, lead3, lead4, maxLead] = [0xc2, 0xe0, 0xf0, 0xf4] as const;
 const leadOfSurrogates = 0xed;
 
 /**
- * How many bytes the character at `at` has, which begins with a byte beyond ASCII; where there is none, minus the
- * number of bytes that one U+FFFD stands for: the beginning of a character, or one byte (the "maximal subpart" of
- * Unicode 16, 3.9, and of WHATWG's Encoding).
+ * The length of the character at `at`, which begins with a byte beyond ASCII. If the bytes are no character, the result is negative: the
+ * number of bytes that one U+FFFD replaces, which is the beginning of a character or one byte (the "maximal subpart" of Unicode 16, 3.9,
+ * and of WHATWG's Encoding).
  */
 function characterLength(source: Buffer, at: number, end: number): number {
   const first = source[at] as number;
-  if (first < lead2 || first > mostLead || !isContinuation(source, at + 1, end)) return -1;
+  if (first < lead2 || first > maxLead || !isContinuation(source, at + 1, end)) return -1;
   if (first < lead3) return 2;
   if (!mayFollow(first, source[at + 1] as number)) return -1;
   if (!isContinuation(source, at + 2, end)) return -2;
@@ -26,38 +26,38 @@ function isContinuation(source: Buffer, at: number, end: number): boolean {
   return at < end && ((source[at] as number) & 0xc0) === 0x80;
 }
 
-/** No longer forms than needed, no halves of surrogate pairs, nothing beyond U+10FFFF (Unicode 16, table 3-7). */
+/** Excludes overlong forms, halves of surrogate pairs, and everything beyond U+10FFFF (Unicode 16, table 3-7). */
 function mayFollow(first: number, second: number): boolean {
   if (first === lead3) return second >= 0xa0;
   if (first === leadOfSurrogates) return second < 0xa0;
   if (first === lead4) return second >= 0x90;
-  return first !== mostLead || second < 0x90;
+  return first !== maxLead || second < 0x90;
 }
 
-/** The last place up to `at` where text that goes on to `end` may be cut: no character is on both sides. */
+/** The last position up to `at` at which the text up to `end` can be cut between characters. */
 function cutBefore(source: Buffer, start: number, at: number, end: number): number {
   if (at >= end) return end;
   for (let cut = at; cut > start && cut > at - 4; cut -= 1) {
     if (!isContinuation(source, cut, end)) return cut;
   }
-  // More continuations than a character has: each stands for itself.
+  // More continuations than a character has: each counts alone.
   return at;
 }
 
 const quote = 0x22;
 const backslash = 0x5c;
-/** Each byte becomes six at most: \u00XX. */
-export const mostExpansion = 6;
-/** How much of a long text is written between two looks at the room left. */
+/** The most that one byte grows: \u00XX. */
+export const maxExpansion = 6;
+/** Bytes of a long text that are written per reservation. */
 const pieceBytes = 2048;
-/** From this length on, looking for a clean run and copying it at once beats copying byte by byte. */
+/** From this length on, finding a clean run and copying it at once is faster than copying byte by byte. */
 const bulkBytes = 64;
 
-/** U+FFFD, which stands for bytes that are no UTF-8. */
+/** U+FFFD, which replaces bytes that are not UTF-8. */
 const replacement = [0xef, 0xbf, 0xbd] as const;
 
 const [asItIs, asCode, ofCharacter] = [0, 1, 2] as const;
-/** For each byte: copied as it is, written as \u00XX, one of a character's, else the letter after the backslash. */
+/** For each byte: copied, written as \u00XX, part of a character, or else the letter after the backslash. */
 const escapes = new Uint8Array(256);
 escapes.fill(asCode, 0, 0x20);
 escapes.fill(ofCharacter, beyondAscii);
@@ -75,8 +75,8 @@ for (const [byte, letter] of [
 const hexDigits = Buffer.from('0123456789abcdef');
 
 /**
- * Writes text without quotes, escaped as RFC 8259 section 7 asks, and U+FFFD for what is no UTF-8; returns where it
- * ends in `target`. There must be room: `mostExpansion` bytes for each byte of the text.
+ * Writes text without quotes, escaped as RFC 8259 section 7 requires, with U+FFFD for bytes that are not UTF-8. Returns the end in
+ * `target`. The caller has made room: `maxExpansion` bytes for each byte of the text.
  */
 export function escapeInto(
   target: Buffer,
@@ -126,7 +126,7 @@ function escapeBytes(
   return to;
 }
 
-/** Runs of clean bytes are copied at once when they are long. */
+/** Copies long runs of clean bytes at once. */
 function escapeRuns(
   target: Buffer,
   at: number,
@@ -158,7 +158,7 @@ function escapeRuns(
   return to;
 }
 
-/** Where something stands that cannot be copied. */
+/** The position of the first byte that cannot be copied. */
 function endOfClean(source: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end) {
@@ -200,14 +200,14 @@ export function writeText(out: ReplyWriter, source: Buffer, start: number, end: 
   out.bytes[out.length++] = quote;
   for (let from = start, to = start; from < end; from = to) {
     to = cutBefore(source, from, from + pieceBytes, end);
-    out.reserve((to - from) * mostExpansion);
+    out.reserve((to - from) * maxExpansion);
     out.length = escapeInto(out.bytes, out.length, source, from, to);
   }
   out.reserve(1);
   out.bytes[out.length++] = quote;
 }
 
-/** Writes ASCII as it stands, at most `slackBytes`: what frames a result is so short that a native call costs more. */
+/** Writes ASCII unchanged, at most `slackBytes`. The texts around a result are so short that a native call costs more than the loop. */
 export function writeAscii(out: ReplyWriter, value: string): void {
   out.reserve(value.length);
   const target = out.bytes;
@@ -216,7 +216,7 @@ export function writeAscii(out: ReplyWriter, value: string): void {
   out.length = to;
 }
 
-/** Writes bytes of any length as they stand. */
+/** Writes bytes of any length unchanged. */
 export function writeBytes(out: ReplyWriter, source: Buffer): void {
   for (let from = 0; from < source.length; from += pieceBytes) {
     const to = Math.min(from + pieceBytes, source.length);

@@ -1,45 +1,45 @@
-// Gathers a reply's bytes: holds them back until the status can no longer change, streams after that.
+// Collects a reply's bytes: holds them back while the status may still change, then streams.
 import type { ReplyHead } from './head.ts';
 
-/** How the bytes leave. */
+/** Sends the bytes of one reply. */
 export interface Transport {
-  /** Sends the first `length` bytes as a whole reply; `sent` is called when they may be overwritten. */
+  /** Sends the first `length` bytes as a whole reply; it calls `sent` once they may be overwritten. */
   sendWhole(head: ReplyHead, bytes: Buffer, length: number, sent: () => void): void;
-  /** Begins a reply of unknown length: from here on its head is fixed. */
+  /** Begins a reply of unknown length. Its head is final. */
   begin(head: ReplyHead): void;
-  /** Sends a part. It is the transport's to say that its reader is slow. */
+  /** Sends a part. The transport reports a slow reader. */
   sendPart(bytes: Buffer, sent: () => void): void;
-  /** Ends what `begin` began. */
+  /** Ends a reply that `begin` began. */
   finish(): void;
 }
 
-/** What a reply has before anything is written: one that waits for its turn holds no memory. */
+/** The buffer before anything is written: a reply in the queue holds no memory. */
 const nothing = Buffer.alloc(0);
 
 /**
- * One reply. Encoders write into `bytes` at `length` after `reserve`; nobody else moves `length`.
+ * One reply. Encoders call `reserve`, write into `bytes` at `length`, and advance `length`.
  *
  *     bytes  |......held back......|......slack......|
  *            0                  holdBytes         capacity
  *
- * Past `holdBytes` the reply is committed: it streams from then on.
+ * Beyond `holdBytes` the reply is committed: it streams from then on.
  */
 export class ReplyWriter {
-  /** What the reply begins with; its format may change it until the first byte leaves. */
+  /** The format may change the head until the first byte leaves. */
   head: ReplyHead;
   bytes: Buffer = nothing;
   length = 0;
   committed = false;
-  /** Bytes of the body so far, those that have left included. */
+  /** Bytes of the body that have left. */
   #sentBytes = 0;
   readonly #buffers: BufferPool;
   readonly #transport: Transport;
   readonly #holdBytes: number;
-  /** Called instead of committing; null: nothing is in the way. */
+  /** Called instead of committing; null: the reply may be committed. */
   #onFull: (() => void) | null;
   #limit: number;
 
-  /** @param onFull called when the reply has outgrown what is held back: all is held from then on, until `open` */
+  /** @param onFull called when the reply outgrows `holdBytes`; the writer then holds everything until `open` */
   constructor(
     buffers: BufferPool,
     holdBytes: number,
@@ -64,22 +64,22 @@ export class ReplyWriter {
     return this.bytes.subarray(0, this.length);
   }
 
-  /** What may still be written before the reply is committed. */
+  /** The number of bytes that can still be written before the reply is committed. */
   get heldRoom(): number {
     return this.committed ? 0 : Math.max(0, this.#limit - this.length);
   }
 
-  /** Whether it has outgrown what is held back, and waits to be opened. */
+  /** Whether the reply has outgrown `holdBytes` and waits for `open`. */
   get isFull(): boolean {
     return !this.committed && this.length > this.#holdBytes;
   }
 
-  /** Beyond this length the next `reserve` sends what is there. */
+  /** Beyond this length the next `reserve` sends the bytes. */
   get fullLength(): number {
     return this.#limit;
   }
 
-  /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply when it has outgrown what is held back. */
+  /** Makes room for `count` bytes, at most `slackBytes`. Commits the reply if it has outgrown `holdBytes`. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length && this.length <= this.#limit) return;
     if (this.bytes === nothing) this.bytes = this.#buffers.acquire();
@@ -88,7 +88,7 @@ export class ReplyWriter {
     else this.#close(this.#onFull);
   }
 
-  /** What was in the way is over: a reply that is full is committed now. Not while something is written. */
+  /** Allows the reply to be committed, and commits it if it is full. Must not be called while an encoder writes. */
   open(): void {
     this.#onFull = null;
     this.#limit = this.#holdBytes;
@@ -101,10 +101,10 @@ export class ReplyWriter {
     onFull();
   }
 
-  /** Takes back what was written after `length` was `mark`. Only before the reply is committed. */
+  /** Removes what was written after `length` was `mark`. Only before the reply is committed. */
   rollback(mark: number): void {
     this.length = mark;
-    // Begun anew it may be full once more, with something else.
+    // A reply that begins again may become full again.
     if (!this.committed && mark <= this.#holdBytes) this.#limit = this.#holdBytes;
   }
 
@@ -122,7 +122,7 @@ export class ReplyWriter {
     this.#transport.finish();
   }
 
-  /** Gives the buffer back without sending anything more. Nothing may be written afterwards. */
+  /** Returns the buffer without sending more. Nothing may be written afterwards. */
   abandon(): void {
     this.#buffers.release(this.bytes);
   }
@@ -140,7 +140,7 @@ export class ReplyWriter {
     this.length = 0;
   }
 
-  /** A `buffer` setting above the usual size: the held-back part doubles as it is needed. */
+  /** Doubles the held-back part, for a `buffer` setting above the usual size. */
   #grow(): void {
     const bytes = this.bytes;
     const wider = Buffer.allocUnsafeSlow(
@@ -152,23 +152,23 @@ export class ReplyWriter {
   }
 }
 
-/** Room beyond a full buffer, so that a small piece can be written without asking first. */
+/** Room beyond a full buffer, so that a small piece always fits. */
 export const slackBytes = 16 * 1024;
-/** How much a reply that streams gathers before it is sent on. */
+/** Bytes that a streaming reply collects before it sends them. */
 export const streamBytes = 64 * 1024;
 const bufferBytes = streamBytes + slackBytes;
 const keptBuffers = 64;
 
-/** Lends buffers of one size; what is given back is lent again before anything is allocated. */
+/** Lends buffers of one size. It lends a returned buffer before it allocates one. */
 export class BufferPool {
   readonly #free: Buffer[] = [];
 
-  /** Whoever acquires a buffer must release it, or lose it to the garbage collector. */
+  /** The caller releases the buffer, or leaves it to the garbage collector. */
   acquire(): Buffer {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes);
   }
 
-  /** Takes a buffer back; one of another size is left to the garbage collector. */
+  /** Takes a buffer back, unless it has another size or the pool is full. */
   release(buffer: Buffer): void {
     if (buffer.length === bufferBytes && this.#free.length < keptBuffers) this.#free.push(buffer);
   }

@@ -20,7 +20,7 @@ export type Taken = {
 
 /** How the rows are offered. */
 export type Offer = {
-  readonly mostRows?: number;
+  readonly maxRows?: number;
   readonly stopLength?: number;
   readonly needsComma?: boolean;
   readonly framing?: RowFraming;
@@ -44,11 +44,11 @@ export function takeAtOnce(wishes: readonly ColumnWish[], bytes: Buffer, offer: 
     extendedType: null,
     resultCharset: null,
   }));
-  const { mostRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
+  const { maxRows = 1e9, stopLength = 65536, needsComma = false, sequence = 1 } = offer;
   const { framing = 'list' } = offer;
   const ahead = { bytes, position: 0, end: bytes.length, sequence };
   const plan = planRow(columns, dbCells(false));
-  const rows = rowModule.write(out, { ahead, plan, framing, needsComma, mostRows, stopLength });
+  const rows = rowModule.write(out, { ahead, plan, framing, needsComma, maxRows, stopLength });
   out.end();
   return { rows, bytes: ahead.position, nextSequence: ahead.sequence, body: transport.body() };
 }

@@ -16,13 +16,13 @@ export type DbReplyOptions = FormatOptions & {
   readonly serverKey: Buffer;
 };
 
-/** How cells are written on /db. @param exactAsStrings whether exact numbers become JSON strings */
+/** The rules for cells on /db. @param exactAsStrings whether exact numbers become JSON strings */
 export function dbCells(exactAsStrings: boolean): CellRules {
   const numbersAsStrings = exactAsStrings ? 'all' : 'none';
   return { numbersAsStrings, yearIsNumber: false, jsonIsValue: false };
 }
 
-/** Creates what stands before the rows of /db. @param exactAsStrings as for `dbCells` */
+/** Creates the heads of results on /db. @param exactAsStrings as for `dbCells` */
 export function createDbHeads(exactAsStrings: boolean): ResultHeads {
   const rules = dbCells(exactAsStrings);
   return new ResultHeads((columns) => {
@@ -33,17 +33,17 @@ export function createDbHeads(exactAsStrings: boolean): ResultHeads {
   });
 }
 
-/** Keys after SERVER: name and value, strings and numbers, or text that is JSON already. */
+/** Keys after SERVER, with their values as JSON. */
 export type Trailer = readonly (readonly [key: string, json: string])[];
 
-/** What a request has asked for beside its results. */
+/** What a request wants beside its results. */
 export type DbExtras = {
-  /** The keys after a success; `facts` are there where some of them need the server. */
+  /** Returns the keys after a success. `facts` is null unless one of them needs the server. */
   readonly describe: (facts: ServerFacts | null) => Trailer;
   readonly rollbackOnError: boolean;
 };
 
-/** Status 200 for whatever MySQL answered: DBSlayer's clients hide the message otherwise. */
+/** The status is 200 even for errors of MySQL: DBSlayer's clients hide the message otherwise. */
 const head = createReplyHead(200, jsonType);
 
 /** @param extras null: the request asks for nothing beside the results */
@@ -129,7 +129,7 @@ class DbReply extends Format<DbReplyOptions> {
     return true;
   }
 
-  /** Of an incomplete result set nothing is told, where nothing of it has left. */
+  /** Removes an incomplete result set, unless some of it has left. */
   #dropRows(): void {
     const out = this.out;
     if (this.#inRows && out.committed) writeAscii(out, ']}');
@@ -171,7 +171,7 @@ class DbReply extends Format<DbReplyOptions> {
     this.#writeMember(Buffer.from(`"${key}":${json}`));
   }
 
-  /** Writes a key with its value, which may be of any length. */
+  /** Writes a key with its value, of any length. */
   #writeMember(member: Buffer): void {
     writeAscii(this.out, this.#begun ? ',' : '{');
     this.#begun = true;

@@ -1,9 +1,9 @@
-// Failures as clients of the PlanetScale protocol are told them: an object with a code, and a text that their adapters parse.
+// Failures in the PlanetScale protocol: an object with a code, and a text that adapters parse.
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import type { AnyFailure, Outcome, RenderFailure } from '../../failure/failure.ts';
 import { jsonType } from '../head.ts';
 
-/** What stands in `error`. `outcome` is ours: clients of the protocol know it not, and hand it on in the error's body. */
+/** The object in `error`. `outcome` is an addition: clients of the protocol ignore it, and pass it on in the error's body. */
 export type DriverError = {
   readonly code: string;
   readonly message: string;
@@ -31,12 +31,12 @@ export const renderDriverFailure: RenderFailure = (failure) => ({
   body: JSON.stringify({ error: describeDriverError(failure) }),
 });
 
-/** Adapters look for the numbers at the end: of a text of one line. */
+/** Adapters look for the numbers at the end of a one-line text. */
 function withNumbers(message: string, errno: number, sqlState: string): string {
   return `${message} (errno ${errno}) (sqlstate ${sqlState})`;
 }
 
-/** What MySQL, its C client and, of a transaction that is over, Vitess say in the same case, so that adapters tell these apart as they do MySQL's own. */
+/** The numbers that MySQL, its C client or Vitess use in the same case. With them adapters treat a failure of the gateway as they treat MySQL's. */
 const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlState: string]>>> = {
   UNAUTHORIZED: [1045, '28000'],
   TOO_MANY_CONNECTIONS: [1040, '08004'],
@@ -57,13 +57,13 @@ const alike: Partial<Readonly<Record<FailureCode, readonly [errno: number, sqlSt
   STATEMENT_TOO_LARGE: [1153, '08S01'],
 };
 
-/** Vitess's code for an error of MySQL's (vtrpc.Code); what is not listed is UNKNOWN. */
+/** Vitess's code for an error of MySQL's (vtrpc.Code); UNKNOWN if it is not listed. */
 export function vitessCode(errno: number): string {
   return codes.get(errno) ?? 'UNKNOWN';
 }
 
 /**
- * By `convertErrorCode` in Vitess's go/vt/vttablet/tabletserver/tabletserver.go; what came later by the groups of
+ * By `convertErrorCode` in Vitess's go/vt/vttablet/tabletserver/tabletserver.go; later ones by the groups of
  * go/mysql/sqlerror/constants.go. 1290 is CLUSTER_EVENT since buffering knows that, and CANCELED is what sql_error.go makes 1317 of.
  */
 const asVitess = {
@@ -97,7 +97,7 @@ const asVitess = {
   ],
 };
 
-/** Vitess does not know them: MariaDB's own, and MySQL's that are other cases of those above. */
+/** Numbers that Vitess does not know: MariaDB's own, and MySQL's that resemble those above. */
 const likeThem = {
   DEADLINE_EXCEEDED: [1969],
   PERMISSION_DENIED: [1142, 1143],

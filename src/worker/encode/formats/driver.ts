@@ -21,7 +21,7 @@ export type DriverReplyOptions = FormatOptions & {
 };
 
 const head = createReplyHead(200, jsonType);
-/** Cells leave as they come: character sets alone matter. */
+/** Cells leave as they come, except for their character set. */
 const rawCells: CellRules = { numbersAsStrings: 'none', yearIsNumber: false, jsonIsValue: false };
 const resultBegin = '{"result":{';
 
@@ -30,7 +30,7 @@ const severalResults = refusal(
   'The statement has more than one result set, and this protocol carries one.',
 );
 
-/** The statement was one that is not stopped. */
+/** The error for a statement that is not stopped for it. */
 const tooManyColumns: DriverError = {
   code: 'RESOURCE_EXHAUSTED',
   message:
@@ -38,7 +38,7 @@ const tooManyColumns: DriverError = {
   outcome: 'partial',
 };
 
-/** Creates what stands before rows: to be kept for as long as possible. */
+/** Creates the heads of results. Keep them as long as possible: they remember the columns that were described. */
 export function createDriverHeads(): ResultHeads {
   return new ResultHeads((columns) => {
     const plan = planRow(columns, rawCells);
@@ -55,7 +55,7 @@ export function chooseDriverJson(options: DriverReplyOptions): FormatChoice {
   return { head, create: (out, events) => new DriverJson(out, events, options) };
 }
 
-/** What is told of a statement without results: counts that are 0 are missing, as in JSON of protocol buffers. */
+/** The members for a statement without results. Counts of 0 are missing, as in JSON of protocol buffers. */
 function counts(rows: number | bigint, insertId: number | bigint): readonly string[] {
   return [
     ...(Number(rows) === 0 ? [] : [`"rowsAffected":"${rows}"`]),
@@ -63,7 +63,7 @@ function counts(rows: number | bigint, insertId: number | bigint): readonly stri
   ];
 }
 
-/** Where a reply is. What has begun to leave can still end with an error: clients look for one first. */
+/** The position in the reply. A reply that has begun to leave can still end with an error: clients look for one first. */
 type Phase = 'empty' | 'in result' | 'in rows';
 
 class DriverJson extends Format<DriverReplyOptions> {
@@ -99,7 +99,7 @@ class DriverJson extends Format<DriverReplyOptions> {
     this.#phase = 'in result';
   }
 
-  /** Behind the result sets of a CALL stands what its last statement did. */
+  /** After the result sets of a CALL come the counts of its last statement. */
   ok(ok: OkPacket): void {
     if (this.isRefused) return;
     if (this.#phase === 'empty') this.#beginResult();
@@ -143,7 +143,7 @@ class DriverJson extends Format<DriverReplyOptions> {
     return true;
   }
 
-  /** A client of this protocol knows of no results that are cut: it would take the first rows for all. */
+  /** Clients of this protocol know no cut results: they would take the first rows for all rows. */
   #tooManyRows(): DriverError {
     const { maxRows } = this.options;
     return {
@@ -160,7 +160,7 @@ class DriverJson extends Format<DriverReplyOptions> {
     this.#writeSession();
   }
 
-  /** In the place of the results; or behind them, where they have begun to leave. */
+  /** Replaces the results with an error, or adds it after them if they have begun to leave. */
   #writeError(error: DriverError): void {
     const out = this.out;
     const isBegun = !this.restart();

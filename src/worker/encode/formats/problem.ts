@@ -76,7 +76,7 @@ type FailureStatus =
   | SentStatus<(typeof failures)[FailureCode]>
   | MysqlFailureFacts['status'];
 
-/** The phrases of IANA's registry, which RFC 9457 wants for about:blank; 499 is nginx's, and nobody is told. */
+/** The phrases of IANA's registry, which RFC 9457 wants for about:blank; 499 is nginx's, and only logs have it. */
 const titles = {
   400: 'Bad Request',
   401: 'Unauthorized',

@@ -6,7 +6,7 @@ import { csvRecord } from '../csv-rows.ts';
 import { type ResultHead, ResultHeads } from '../result-rows.ts';
 import { objectKeys, planRow } from '../rows.ts';
 
-/** What a request chooses of how its rows look. */
+/** A request's choice of how its rows look. */
 export type V1Layout = {
   readonly rows: 'array' | 'object';
   readonly numbers: 'exact' | 'raw';
@@ -53,7 +53,7 @@ function planHead(
   return { ...headOf(names), clash: { failure: duplicateColumns(twice), renamed } };
 }
 
-/** Columns as a JSON array. Those of one kind are described once: that makes a quarter of the time of a thousand columns. */
+/** Columns as a JSON array. Columns of one kind are described once: a thousand columns then take a quarter of the time. */
 function describeColumns(columns: readonly Column[], names: readonly string[]): string {
   const known = new Map<string, string>();
   const described = columns.map((column, at) => {
@@ -80,7 +80,7 @@ function findTwice(names: readonly string[]): readonly string[] {
   return [...twice];
 }
 
-/** `id, id, id` becomes `id, id_2, id_3`; a name that another column has by itself is not taken. */
+/** `id, id, id` becomes `id, id_2, id_3`. A name that another column has is skipped. */
 export function nameApart(names: readonly string[]): readonly string[] {
   const own = new Set(names);
   const used = new Set<string>();
@@ -98,29 +98,29 @@ export function nameApart(names: readonly string[]): readonly string[] {
   });
 }
 
-/** So many are named, and so much of each. */
-const mostNamed = 10;
-const longestNamed = 64;
+/** At most this many names are listed, and this many characters of each. */
+const maxNamed = 10;
+const maxNameLength = 64;
 
 function duplicateColumns(names: readonly string[]): Failure {
   const named = names
-    .slice(0, mostNamed)
-    .map((name) => JSON.stringify(name.slice(0, longestNamed)));
-  const list = names.length > mostNamed ? [...named, '…'] : named;
+    .slice(0, maxNamed)
+    .map((name) => JSON.stringify(name.slice(0, maxNameLength)));
+  const list = names.length > maxNamed ? [...named, '…'] : named;
   return refusal(
     'DUPLICATE_COLUMNS',
-    `Rows cannot be objects: more than one column is called ${list.join(', ')}. Name them apart with AS, or ask for "rows":"array".`,
+    `Rows cannot be objects: more than one column is called ${list.join(', ')}. Name them with AS, or ask for "rows":"array".`,
   );
 }
 
-/** How cells are written in CSV: JSON is its text, and there are no strings to put exact numbers into. */
+/** The rules for cells of CSV: JSON is text, and exact numbers need no strings. */
 const csvCells: CellRules = {
   numbersAsStrings: 'none',
   yearIsNumber: true,
   jsonIsValue: false,
 };
 
-/** How cells are written: exact numbers are strings where a double could not hold them. */
+/** The rules for cells of JSON: exact numbers are strings if a double may not hold them. */
 function v1Cells({ numbers, json }: V1Layout): CellRules {
   return {
     numbersAsStrings: numbers === 'exact' ? 'wide' : 'none',

@@ -125,10 +125,10 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
     return false;
   }
 
-  seal(mostBytes: number): Buffer {
+  seal(maxBytes: number): Buffer {
     this.#complete();
     const reply = this.out.written;
-    return reply.length > mostBytes ? omitRows(reply, this.#rowBounds) : reply;
+    return reply.length > maxBytes ? omitRows(reply, this.#rowBounds) : reply;
   }
 
   replay(kept: Buffer, isRepeated: boolean): void {

@@ -3,9 +3,9 @@
 const quote: u32 = 0x22;
 const padding: u32 = 0x3d;
 /** BIT(64) is the longest. */
-const longestBit: usize = 8;
+const maxBitBytes: usize = 8;
 /** The digits of 2^64-1. */
-const mostDigits: usize = 20;
+const maxDigits: usize = 20;
 // A-Z a-z 0-9 + /
 const alphabet = memory.data<u8>([
   65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90,
@@ -18,7 +18,7 @@ function sextet(bits: u32, shift: u32): u32 {
   return <u32>load<u8>(alphabet + ((bits >> shift) & 63)) ;
 }
 
-/** Writes base64; returns where it ends, or 0 when there is no room before `room`. */
+/** Writes base64. Returns its end, or 0 if there is no room before `room`. */
 export function writeBase64(at: usize, end: usize, to: usize, room: usize): usize {
   if (to + ((end - at + 2) / 3) * 4 + 8 > room) return 0;
   store<u8>(to++, quote);
@@ -36,9 +36,9 @@ export function writeBase64(at: usize, end: usize, to: usize, room: usize): usiz
   return to + 1;
 }
 
-/** Writes a number of up to 64 bits, big-endian; returns where it ends, or 0 when it is longer. There must be room. */
+/** Writes a big-endian number of up to 64 bits. Returns its end, or 0 if it is longer. The caller has made room. */
 export function writeBit(at: usize, end: usize, to: usize): usize {
-  if (end - at > longestBit) return 0;
+  if (end - at > maxBitBytes) return 0;
   let value: u64 = 0;
   for (; at < end; at += 1) value = (value << 8) | <u64>load<u8>(at);
   let digits: usize = 1;

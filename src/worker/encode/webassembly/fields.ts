@@ -7,8 +7,8 @@ const blockBytes: usize = 16;
 const blockRoom: usize = 32;
 
 /**
- * Writes text, quoted where it must be; returns where it ends, or 0 when there is no room before `room`, or when what
- * stands there is no UTF-8: then it is left to JavaScript.
+ * Writes text, quoted if necessary. Returns its end, or 0 if there is no room before `room` or the bytes are not UTF-8: JavaScript writes
+ * the row then.
  */
 @inline
 export function writeField(start: usize, end: usize, begin: usize, room: usize): usize {

@@ -9,7 +9,7 @@ const exponent: u32 = 0x65;
 const toLowerCase: u32 = 0x20;
 const blockBytes: usize = 16;
 /** As in cells.ts; longer ones are left to it. */
-const longestNumber: usize = 1024;
+const maxNumberBytes: usize = 1024;
 
 /**
  * Writes a number; returns where it ends, or 0 when it must be left to JavaScript. What has no exponent and fits into
@@ -58,7 +58,7 @@ function isPlainNumber(at: usize, length: usize, others: i32): bool {
 }
 
 function writeAnyNumber(at: usize, end: usize, to: usize, room: usize): usize {
-  if (end - at > longestNumber || to + (end - at) + blockBytes > room) return 0;
+  if (end - at > maxNumberBytes || to + (end - at) + blockBytes > room) return 0;
   let from = skipZeros(at, end);
   if (!isJsonNumber(from, end)) return writeText(at, end, to, room);
   const past = to + (end - from);
@@ -90,12 +90,12 @@ function endOfDigits(at: usize, end: usize): usize {
   return at;
 }
 
-/** Writes a number as a string; returns where it ends, or 0 when there is no room before `room`. */
+/** Writes a number as a string. Returns its end, or 0 if there is no room before `room`. */
 export function writeDigits(at: usize, end: usize, to: usize, room: usize): usize {
   return writeText(skipZeros(at, end), end, to, room);
 }
 
-/** Where a number begins without ZEROFILL's zeros. */
+/** The start of a number after ZEROFILL's zeros. */
 export function skipZeros(at: usize, end: usize): usize {
   while (at + 1 < end && <u32>load<u8>(at) == zero && isDigit(load<u8>(at, 1))) at += 1;
   return at;

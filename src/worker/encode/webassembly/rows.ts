@@ -1,5 +1,5 @@
 // AssemblyScript, compiled to rows.wasm: whole row packets of the text protocol to JSON and CSV, many in one call.
-// Must write what `rows.ts` and `csv-rows.ts` beside this folder writes, or leave the row to it. Knows no memory layout.
+// It must write what `../rows.ts` and `../csv-rows.ts` write, or leave the row to them. It knows no memory layout.
 import { writeBase64, writeBit } from './binary';
 import { writeField, writePlainBase64, writePlainBit } from './fields';
 import { skipZeros, writeDigits, writeNumber } from './numbers';
@@ -14,15 +14,14 @@ const kindBit: u32 = 5;
 
 const headerBytes: usize = 4;
 const nullMarker: u32 = 0xfb;
-/** What any cell may need beyond its text, and how far a 16-byte store may reach. */
+/** Room that any cell may need beyond its text, a 16-byte store included. */
 const cellRoom: usize = 64;
 
 /**
- * Writes `[…],[…]`, with any byte in the comma's place, for the packets between `from` and `end`, headers included, until
- * a packet is not whole, not of this sequence, no row, or a row to be left to JavaScript; until `most` rows are written, or
- * one ends beyond `stop`.
- * Nothing is written at `room` or beyond. Reads up to 15 bytes past `end`.
- * @param result where three u32 are left: how far it has read, how far it has written, how many rows
+ * Writes `[…],[…]`, with the separator in place of the comma, for the packets between `from` and `end`, headers included.
+ * It stops at a packet that is incomplete, out of sequence, no row, or a row for JavaScript; after `most` rows; and after a row that ends
+ * beyond `stop`. It writes nothing at `room` or beyond, and reads up to 15 bytes past `end`.
+ * @param result gets three u32: the ends of reading and of writing, and the number of rows
  */
 export function writeRows(
   from: usize,
@@ -63,7 +62,7 @@ export function writeRows(
   store<u32>(result, rows, 8);
 }
 
-/** Writes `[cell,…]`; returns where it ends, or 0 when the row must be left to JavaScript. */
+/** Writes `[cell,…]`. Returns its end, or 0 if JavaScript must write the row. */
 @inline
 function writeRow(
   start: usize,
@@ -116,8 +115,8 @@ function writeRow(
 }
 
 /**
- * The same as records of CSV, each with its end. The loop and the cells' lengths stand here once more: what a row is written
- * as is decided once for a call, and each of the two is inlined whole.
+ * The same for records of CSV. The loop and the decoding of lengths are repeated here, so that the format is decided once per call and each
+ * of the two is inlined as a whole.
  */
 export function writeRecords(
   from: usize,
@@ -152,7 +151,7 @@ export function writeRecords(
   store<u32>(result, rows, 8);
 }
 
-/** Writes one record; returns where it ends, or 0 when the row must be left to JavaScript. */
+/** Writes one record. Returns its end, or 0 if JavaScript must write the row. */
 @inline
 function writeRecord(
   start: usize,
@@ -194,7 +193,7 @@ function writeRecord(
     store<u8>(to++, 0x2c);
   }
   if (at != end) return 0;
-  // In the place of the last comma.
+  // In place of the last comma.
   store<u16>(to - 1, 0x0a0d);
   return to + 1;
 }

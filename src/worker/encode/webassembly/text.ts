@@ -1,4 +1,4 @@
-// UTF-8 text as JSON strings, 16 bytes at a time; the rules are those of `text.ts` beside this folder.
+// UTF-8 text as JSON strings, 16 bytes at a time; the rules are those of `../text.ts`.
 import { isUtf8 } from './utf8';
 
 const quote: u32 = 0x22;
@@ -13,8 +13,8 @@ const letters = memory.data<u8>([
 ]);
 
 /**
- * Writes a string, quotes included; returns where it ends, or 0 when there is no room before `room`, or when what
- * stands there is no UTF-8: then it is left to JavaScript.
+ * Writes a string, quotes included. Returns its end, or 0 if there is no room before `room` or the bytes are not UTF-8: JavaScript writes
+ * the row then.
  */
 @inline
 export function writeText(at: usize, end: usize, to: usize, room: usize): usize {

@@ -3,7 +3,7 @@
 const blockBytes: usize = 16;
 
 // Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction Per Byte" (2021), as in simdutf: each pair of
-// bytes is looked up by three of its half bytes, and an error is a bit that stands in all three answers.
+// bytes is looked up by three of its half bytes, and an error is a bit that is set in all three answers.
 const tooShort: u8 = 1 << 0;
 const tooLong: u8 = 1 << 1;
 const overlong3: u8 = 1 << 2;
@@ -42,7 +42,7 @@ const masks = memory.data<u8>([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ]);
 
-/** Whether all that stands there is UTF-8. Reads up to 15 bytes beyond `end`. */
+/** Whether the bytes are UTF-8. Reads up to 15 bytes beyond `end`. */
 export function isUtf8(start: usize, end: usize): bool {
   const byFirstUpper = v128.load(firstUpper);
   const byFirstLower = v128.load(firstLower);
@@ -66,7 +66,7 @@ export function isUtf8(start: usize, end: usize): bool {
     );
     const third = v128.shuffle<u8>(before, block, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
     const fourth = v128.shuffle<u8>(before, block, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28);
-    // The upper bit where the third byte of three, or the third or fourth of four, must stand.
+    // The upper bit is set if this must be the third byte of three, or the third or fourth of four.
     const due = v128.or(
       i8x16.sub_sat_u(third, i8x16.splat(<i8>(0xe0 - 0x80))),
       i8x16.sub_sat_u(fourth, i8x16.splat(<i8>(0xf0 - 0x80))),

@@ -238,8 +238,8 @@ test('writes lines, and records of CSV, at once as well', () => {
 
 test('stops where it is told to', () => {
   const chunk = toBytes(packets(9));
-  assert.equal(takeAtOnce(ordinary, chunk, { mostRows: 4 }).rows, 4);
-  assert.equal(takeAtOnce(ordinary, chunk, { mostRows: 0 }).rows, 0);
+  assert.equal(takeAtOnce(ordinary, chunk, { maxRows: 4 }).rows, 4);
+  assert.equal(takeAtOnce(ordinary, chunk, { maxRows: 0 }).rows, 0);
   // A row is ten bytes long, eleven with its comma.
   for (const [stopLength, rows] of [
     [0, 1],
@@ -251,6 +251,6 @@ test('stops where it is told to', () => {
   ] as const) {
     assert.equal(takeAtOnce(ordinary, chunk, { stopLength }).rows, rows, `${stopLength}`);
   }
-  const { body } = takeAtOnce(ordinary, chunk, { mostRows: 1, needsComma: true });
+  const { body } = takeAtOnce(ordinary, chunk, { maxRows: 1, needsComma: true });
   assert.equal(body.toString(), ',[0,"text"]');
 });
