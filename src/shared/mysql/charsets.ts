@@ -92,7 +92,7 @@ function span(from: number, to: number): number[] {
 
 const noCharacter = '\ufffd';
 const upperHalf = 0x80;
-const mostCodePoint = 0x10ffff;
+const maxCodePoint = 0x10ffff;
 
 /**
  * Converts text; what is no character becomes U+FFFD, halves of surrogate pairs included.
@@ -159,7 +159,7 @@ function decodeUtf32(bytes: Buffer): string {
   let at = 0;
   for (; at + 4 <= bytes.length; at += 4) {
     const code = bytes.readUInt32BE(at);
-    const isCharacter = code <= mostCodePoint && (code < 0xd800 || code > 0xdfff);
+    const isCharacter = code <= maxCodePoint && (code < 0xd800 || code > 0xdfff);
     text += isCharacter ? String.fromCodePoint(code) : noCharacter;
   }
   return at < bytes.length ? text + noCharacter : text;

@@ -19,14 +19,14 @@ type Known = {
 const noneKnown: Known[] = [];
 const noBytes = Buffer.alloc(0);
 /** What one connection's definitions may come to; then all are forgotten. */
-const mostKnownBytes = 256 * 1024;
+const maxKnownBytes = 256 * 1024;
 /** Sets of as many definitions among which one is looked for. */
-const mostAlike = 64;
+const maxAlike = 64;
 /** These are a thousand columns' definitions; longer ones are parsed each time. */
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 const usualBytes = 4096;
 /** The most that is taken: definitions of 4,096 columns with the longest names in ASCII take a third of it. */
-const mostGatheredBytes = 4 * 1024 * 1024;
+const maxGatheredBytes = 4 * 1024 * 1024;
 /** MySQL's own limit for a table. */
 export const usualMaxColumns = 4096;
 /** The number of the first definition's packet in an answer: behind the command's, and the header of the result. */
@@ -88,7 +88,7 @@ export class ColumnCache {
 
   /** Whether there is room for a definition of so many bytes. */
   admits(bytes: number): boolean {
-    return this.#length + bytes <= mostGatheredBytes;
+    return this.#length + bytes <= maxGatheredBytes;
   }
 
   /** Forgets what was added, its memory included; returns how many definitions that were. */
@@ -133,7 +133,7 @@ export class ColumnCache {
 
   #findOrLearn(): Known {
     const length = this.#length;
-    if (length > mostBytes) return this.#create(noBytes, noBytes);
+    if (length > maxBytes) return this.#create(noBytes, noBytes);
     const known = this.#known.get(this.#ends.length) ?? noneKnown;
     const index = known.findIndex(
       ({ bytes }) => bytes.length === length && bytes.compare(this.#bytes, 0, length) === 0,
@@ -148,13 +148,13 @@ export class ColumnCache {
     const bytes = Buffer.from(this.#bytes.subarray(0, this.#length));
     const known = this.#create(bytes, this.#toPackets());
     const newBytes = bytes.length + known.packets.length;
-    if (this.#knownBytes + newBytes > mostKnownBytes) {
+    if (this.#knownBytes + newBytes > maxKnownBytes) {
       this.#known.clear();
       this.#knownBytes = 0;
     }
     const count = this.#ends.length;
     const others = this.#known.get(count) ?? noneKnown;
-    this.#known.set(count, [known, ...others].slice(0, mostAlike));
+    this.#known.set(count, [known, ...others].slice(0, maxAlike));
     this.#knownBytes += newBytes;
     return known;
   }

@@ -1,5 +1,5 @@
 // Commands as bytes: their codes, their packets, and the query attributes of MySQL 8.0.23 and later.
-import { headerBytes, mostPayloadBytes } from './framing.ts';
+import { headerBytes, maxPayloadBytes } from './framing.ts';
 
 /** The commands of the MySQL protocol that the gateway sends. */
 export const commandCodes = {
@@ -22,7 +22,7 @@ export function encodeCommand(code: number, argument: string): Buffer {
 /** The same, with all that stands before the argument: the code, and what else a command may have there. */
 export function encodeWithHead(head: Buffer, argument: string): Buffer {
   const payloadLength = head.length + Buffer.byteLength(argument);
-  if (payloadLength >= mostPayloadBytes) return encodeLong(head, argument);
+  if (payloadLength >= maxPayloadBytes) return encodeLong(head, argument);
   const packet = Buffer.allocUnsafe(headerBytes + payloadLength);
   packet.writeUIntLE(payloadLength, 0, 3);
   packet[3] = 0;
@@ -42,14 +42,14 @@ export function answerSequence(packet: Buffer): number {
 }
 
 function countPackets(packet: Buffer): number {
-  return Math.ceil(packet.length / (headerBytes + mostPayloadBytes));
+  return Math.ceil(packet.length / (headerBytes + maxPayloadBytes));
 }
 
 function encodeLong(head: Buffer, argument: string): Buffer {
   const payload = Buffer.concat([head, Buffer.from(argument)]);
   const pieces: Buffer[] = [];
-  for (let start = 0, sequence = 0; start <= payload.length; start += mostPayloadBytes) {
-    const piece = payload.subarray(start, start + mostPayloadBytes);
+  for (let start = 0, sequence = 0; start <= payload.length; start += maxPayloadBytes) {
+    const piece = payload.subarray(start, start + maxPayloadBytes);
     const header = Buffer.alloc(headerBytes);
     header.writeUIntLE(piece.length, 0, 3);
     header[3] = sequence++ & 0xff;
@@ -73,7 +73,7 @@ const bareHead = Buffer.from([commandCodes.query]);
 /** No attribute: parameter_count 0, parameter_set_count 1. */
 const emptyHead = Buffer.from([commandCodes.query, 0, 1]);
 /** From here on a length takes more than a byte. */
-const mostAttributeBytes = 250;
+const maxAttributeBytes = 250;
 
 /** How many bytes a statement's command has beside its text. @param traceparent null: it carries none */
 export function queryHeadBytes(hasQueryAttributes: boolean, traceparent: string | null): number {
@@ -96,7 +96,7 @@ export function encodeQuery(
 }
 
 function headWith(traceparent: string): Buffer {
-  if (traceparent.length > mostAttributeBytes) throw new RangeError('a traceparent is too long');
+  if (traceparent.length > maxAttributeBytes) throw new RangeError('a traceparent is too long');
   const length = Buffer.from([traceparent.length]);
   return Buffer.concat([traceparentHead, length, Buffer.from(traceparent, 'latin1')]);
 }

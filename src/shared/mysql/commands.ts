@@ -7,7 +7,7 @@ import { type Column, packetMarkers, parseError, parseOk, type ServerError } fro
 import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
 
 /** The answers to the gateway's own questions are small; a catalogue's are the longest. */
-const mostCollectedBytes = 64 * 1024 * 1024;
+const maxCollectedBytes = 64 * 1024 * 1024;
 
 /** MySQL's refusal as an Error, for where a refusal is not an expected answer. */
 export class RefusedError extends Error {
@@ -61,7 +61,7 @@ export function fetchStatistics(connection: Connection): Promise<string> {
 /** Runs a statement and resolves with its rows' cells as text. Small results only: what is endless ends the connection. */
 export async function fetchRows(connection: Connection, sql: string): Promise<(string | null)[][]> {
   const rows: (string | null)[][] = [];
-  await readRows(connection, sql, mostCollectedBytes, (cells) => rows.push(cells));
+  await readRows(connection, sql, maxCollectedBytes, (cells) => rows.push(cells));
   return rows;
 }
 
@@ -78,7 +78,7 @@ export async function fetchTable(connection: Connection, sql: string): Promise<T
   await readRows(
     connection,
     sql,
-    mostCollectedBytes,
+    maxCollectedBytes,
     (cells) => rows.push(cells),
     (found) => {
       columns = found.map(({ name }) => name.toString());
@@ -89,12 +89,12 @@ export async function fetchTable(connection: Connection, sql: string): Promise<T
 
 /**
  * Runs a statement and hands out its rows' cells as text, as they come.
- * @param mostBytes a result that is larger than expected ends the connection
+ * @param maxBytes a result that is larger than expected ends the connection
  */
 export function readRows(
   connection: Connection,
   sql: string,
-  mostBytes: number,
+  maxBytes: number,
   take: (cells: (string | null)[]) => void,
   describe: (columns: readonly Column[]) => void = () => {},
 ): Promise<void> {
@@ -102,7 +102,7 @@ export function readRows(
   return new Promise((resolve, reject) => {
     const row: ResultSink['row'] = (bytes, start, end) => {
       readBytes += end - start;
-      if (readBytes > mostBytes) {
+      if (readBytes > maxBytes) {
         throw new ServerFault(
           'PROTOCOL_VIOLATION',
           'the server answered a small question without end',

@@ -28,7 +28,7 @@ type Raw = {
   readonly reason?: unknown;
 };
 
-const mostCharacters = 300;
+const maxCharacters = 300;
 const timeOuts: ReadonlySet<unknown> = new Set(['ETIMEDOUT', 'TimeoutError']);
 
 /**
@@ -75,7 +75,7 @@ const meanings: Readonly<Record<ConnectFailure['kind'], string>> = {
 };
 
 /** The same for HTTP: no hosts, no accounts, no words of the server's; the log has those. */
-export function tellConnectFailure({ kind, errno }: ConnectFailure): string {
+export function publicReason({ kind, errno }: ConnectFailure): string {
   return errno === null ? meanings[kind] : `${meanings[kind]} (errno ${errno})`;
 }
 
@@ -84,5 +84,5 @@ function unreachable(reason: string): ConnectFailure {
 }
 
 function shorten(text: string): string {
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
 }

@@ -23,7 +23,7 @@ export interface Command {
 }
 
 /** Who takes what was read into the arena: the bytes from `start` to `end`, valid during the call only. */
-export type Intake = { receive: (arena: Buffer, start: number, end: number) => void };
+export type ArenaReader = { receive: (arena: Buffer, start: number, end: number) => void };
 
 /** A socket on which hands were shaken, and what that found out. */
 export type Established = {
@@ -37,14 +37,14 @@ export type Established = {
   /** Whether the server let us in only because it remembers the password. */
   readonly isRemembered: boolean;
   /** Where the socket's bytes arrive; null: as its events. */
-  readonly intake: Intake | null;
+  readonly arenaReader: ArenaReader | null;
   /** Ends what shook hands. */
   readonly end: () => void;
 };
 
 const singly = Number.POSITIVE_INFINITY;
 /** What any packet may have that is no row: definitions, errors. */
-const leastPacketBytes = 64 * 1024;
+const minPacketBytes = 64 * 1024;
 /** While nothing is known of a server: a cell in one packet. */
 const usualCellBytes = 16 * 1024 * 1024;
 /** A row of several cells may have so much, or as much as one cell: it is held in memory as a whole. */
@@ -53,7 +53,7 @@ const wideRowBytes = 64 * 1024 * 1024;
  * After this number of packets that were handled one by one, a microsecond or two each, others have their turn. One read after the other
  * brings up to 2 MiB in a turn: 190,000 answers to `do 1`.
  */
-const mostPacketsInTurn = 8192;
+const maxPacketsInTurn = 8192;
 /** The most that stands before a cell to tell its length. */
 const cellHeaderBytes = 9;
 
@@ -85,7 +85,7 @@ export class Connection {
   #onLost: OnLost = () => {};
 
   constructor(established: Established) {
-    const { socket, threadId, serverVersion, extendedMetadata, intake, end } = established;
+    const { socket, threadId, serverVersion, extendedMetadata, arenaReader, end } = established;
     this.hasQueryAttributes = established.hasQueryAttributes;
     this.isRemembered = established.isRemembered;
     this.#socket = socket;
@@ -98,13 +98,13 @@ export class Connection {
       (reason) =>
         this.#lose(new ServerFault('PROTOCOL_VIOLATION', `protocol violation: ${reason}`)),
       (ahead) => this.#offerAhead(ahead),
-      () => this.#mostPacketBytes(),
+      () => this.#maxPacketBytes(),
     );
     this.#socket.removeAllListeners('data');
-    if (intake === null) {
+    if (arenaReader === null) {
       this.#socket.on('data', (chunk: Buffer) => this.#feed(chunk, 0, chunk.length));
     } else {
-      intake.receive = (arena, start, end) => this.#feed(arena, start, end);
+      arenaReader.receive = (arena, start, end) => this.#feed(arena, start, end);
     }
     this.#socket.on('error', (error) => this.#lose(error));
     this.#socket.on('end', () => this.#lose(new Error('the server closed the connection')));
@@ -167,7 +167,7 @@ export class Connection {
 
   #feed(chunk: Buffer, start: number, end: number): void {
     this.#framing.feed(chunk, start, end);
-    if (this.#packetsInTurn >= mostPacketsInTurn) this.#rest();
+    if (this.#packetsInTurn >= maxPacketsInTurn) this.#rest();
   }
 
   /** Nothing is read until the event loop has gone round. */
@@ -205,10 +205,10 @@ export class Connection {
   }
 
   /** The server sends a row whatever its length: only its cells are bounded by max_allowed_packet. */
-  #mostPacketBytes(): number {
+  #maxPacketBytes(): number {
     const cell = this.longestCellBytes + cellHeaderBytes;
     const row = (this.#pending[0]?.rowCells ?? 0) * cell;
-    return Math.max(leastPacketBytes, Math.min(row, Math.max(cell, wideRowBytes)));
+    return Math.max(minPacketBytes, Math.min(row, Math.max(cell, wideRowBytes)));
   }
 
   #offerAhead(ahead: PacketsAhead): void {

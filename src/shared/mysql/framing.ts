@@ -6,7 +6,7 @@ export const headerBytes = 4;
 /** The first byte of an error. */
 const errorMarker = 0xff;
 /** A packet of this length is continued in the next one (MySQL protocol, "sending more than 16 MiB"). */
-export const mostPayloadBytes = 0xffffff;
+export const maxPayloadBytes = 0xffffff;
 
 /** Receives each whole payload: the bytes from `start` to `end` of `bytes`, valid during the call only. */
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
@@ -62,19 +62,19 @@ export class Framing {
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #violated = false;
-  readonly #mostBytes: () => number;
+  readonly #maxBytes: () => number;
 
-  /** @param mostBytes how long a packet may be that has to be gathered, asked for before it is */
+  /** @param maxBytes how long a packet may be that has to be gathered, asked for before it is */
   constructor(
     onPacket: PacketHandler,
     onViolation: (reason: string) => void,
     onAhead: AheadHandler = () => {},
-    mostBytes: () => number = () => Number.POSITIVE_INFINITY,
+    maxBytes: () => number = () => Number.POSITIVE_INFINITY,
   ) {
     this.#onPacket = onPacket;
     this.#onViolation = onViolation;
     this.#onAhead = onAhead;
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
   }
 
   /**
@@ -166,8 +166,8 @@ export class Framing {
 
   /** Whether so many bytes may be gathered beside what there is of their packet. */
   #admits(length: number): boolean {
-    if (this.#partsBytes + length <= this.#mostBytes()) return true;
-    this.#violate(`a packet is longer than ${this.#mostBytes()} bytes`);
+    if (this.#partsBytes + length <= this.#maxBytes()) return true;
+    this.#violate(`a packet is longer than ${this.#maxBytes()} bytes`);
     return false;
   }
 
@@ -182,9 +182,9 @@ export class Framing {
       return;
     }
     this.expectedSequence = (sequence + 1) & 0xff;
-    if (end - start === mostPayloadBytes) {
+    if (end - start === maxPayloadBytes) {
       this.#parts.push(Buffer.from(bytes.subarray(start, end)));
-      this.#partsBytes += mostPayloadBytes;
+      this.#partsBytes += maxPayloadBytes;
       return;
     }
     if (this.#parts.length === 0) {
@@ -218,7 +218,7 @@ export function skipPackets(ahead: PacketsAhead, most: number): number {
     const length = readLength(bytes, at);
     const next = at + headerBytes + length;
     const isPlain =
-      length > 0 && length < mostPayloadBytes && bytes[at + headerBytes] !== errorMarker;
+      length > 0 && length < maxPayloadBytes && bytes[at + headerBytes] !== errorMarker;
     if (!isPlain || next > end || bytes[at + 3] !== ((ahead.sequence + count) & 0xff)) break;
     at = next;
     count += 1;

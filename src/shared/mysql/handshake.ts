@@ -5,7 +5,7 @@ import { findKey } from '../server-keys.ts';
 import { ServerFault } from './connect-failure.ts';
 
 /** A greeting, a switch of the method, a key, a refusal: far less than this in all. */
-const mostHandshakeBytes = 64 * 1024;
+const maxHandshakeBytes = 64 * 1024;
 
 /** mysql2's parser, which assembles packets of any announced length. */
 export type HandshakeParser = { execute(chunk: Buffer): void };
@@ -23,7 +23,7 @@ export function guardHandshake(
   connection.packetParser = {
     execute: (chunk) => {
       bytes += chunk.length;
-      if (bytes > mostHandshakeBytes) {
+      if (bytes > maxHandshakeBytes) {
         const message = 'the server sent more than 64 KiB before it had let us in';
         fail(new ServerFault('PROTOCOL_VIOLATION', message));
         return;

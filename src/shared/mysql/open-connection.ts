@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { connect, isIP, type Socket } from 'node:net';
 import mysql from 'mysql2';
-import { Connection, type Intake } from './connection.ts';
+import { type ArenaReader, Connection } from './connection.ts';
 import {
   guardHandshake,
   type HandshakeParser,
@@ -22,7 +22,7 @@ const keepAliveDelayMs = 10_000;
 /** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
 const arenaHeadroomBytes = 16 * 1024;
 /** What one read may bring, and that. */
-export const leastArenaBytes = arenaHeadroomBytes + 64 * 1024;
+export const minArenaBytes = arenaHeadroomBytes + 64 * 1024;
 /** utf8mb4_general_ci: known to every MySQL and MariaDB; `SET NAMES` follows before any statement. */
 const handshakeCharset = 'UTF8MB4_GENERAL_CI';
 /**
@@ -44,7 +44,7 @@ export type ConnectionSettings = {
   /** PEM texts: the RSA keys that the server may have, for a password over TCP without TLS. */
   readonly serverKeys: readonly string[];
   readonly connectTimeoutMs: number;
-  /** Where all connections of a process read into, one after the other, `leastArenaBytes` or more; not used with TLS. */
+  /** Where all connections of a process read into, one after the other, `minArenaBytes` or more; not used with TLS. */
   readonly arena: Buffer;
 };
 
@@ -77,12 +77,12 @@ export function openConnection(
   signal: AbortSignal,
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
-    const intake = settings.tls === null ? { receive: () => {} } : null;
+    const arenaReader = settings.tls === null ? { receive: () => {} } : null;
     let isRemembered = false;
     const onRemembered = () => {
       isRemembered = true;
     };
-    const options = mysql2Options(settings, intake, onRemembered);
+    const options = mysql2Options(settings, arenaReader, onRemembered);
     const raw = mysql.createConnection(options) as unknown as Mysql2Connection;
     const abort = () => fail(signal.reason as Error);
     const fail = (error: Error) => {
@@ -105,7 +105,7 @@ export function openConnection(
           extendedMetadata: raw._mariadbExtendedMetadata,
           hasQueryAttributes: hasQueryAttributes(),
           isRemembered,
-          intake,
+          arenaReader,
           end: () => raw.destroy(),
         }),
       );
@@ -117,7 +117,7 @@ export function openConnection(
  * A socket that reads into the arena instead of allocating 64 KiB for each read. During the handshake
  * mysql2 gets copies, as events. Otherwise each read leaves its buffer to the garbage collector.
  */
-function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
+function openSocket(settings: ConnectionSettings, arenaReader: ArenaReader): Socket {
   const { host, port, socket: path, arena } = settings;
   const buffer = arena.subarray(arenaHeadroomBytes);
   const socket = connect({
@@ -128,26 +128,29 @@ function openSocket(settings: ConnectionSettings, intake: Intake): Socket {
     onread: {
       buffer,
       callback: (length) => {
-        intake.receive(arena, arenaHeadroomBytes, arenaHeadroomBytes + length);
+        arenaReader.receive(arena, arenaHeadroomBytes, arenaHeadroomBytes + length);
         return true;
       },
     },
   });
-  intake.receive = (bytes, start, end) =>
+  arenaReader.receive = (bytes, start, end) =>
     socket.emit('data', Buffer.from(bytes.subarray(start, end)));
   return socket;
 }
 
 /** Where mysql2's own socket will not do: without TLS it is read into the arena, with TLS it must know its address. */
-function streamOf(settings: ConnectionSettings, intake: Intake | null): { stream?: () => Socket } {
-  if (intake !== null) return { stream: () => openSocket(settings, intake) };
+function streamOf(
+  settings: ConnectionSettings,
+  arenaReader: ArenaReader | null,
+): { stream?: () => Socket } {
+  if (arenaReader !== null) return { stream: () => openSocket(settings, arenaReader) };
   const { socket, host, port } = settings;
   return socket === null ? { stream: () => connectNamed(host, port) } : {};
 }
 
 function mysql2Options(
   settings: ConnectionSettings,
-  intake: Intake | null,
+  arenaReader: ArenaReader | null,
   onRemembered: () => void,
 ): mysql.ConnectionOptions {
   const { tls, serverKeys } = settings;
@@ -168,7 +171,7 @@ function mysql2Options(
     ...(tls === null && settings.socket === null
       ? { authPlugins: plainTcpPlugins({ serverKeys, onRemembered }) }
       : {}),
-    ...streamOf(settings, intake),
+    ...streamOf(settings, arenaReader),
     ...(tls === null
       ? {}
       : {

@@ -64,11 +64,11 @@ export interface QueryEvents {
 }
 
 /** With less ahead, taking several rows at once costs as much as it saves. */
-const leastRowsBytes = 512;
+const minRowsBytes = 512;
 /** No set of column definitions is shorter. */
-const leastColumnsBytes = 24;
+const minColumnsBytes = 24;
 /** Two million definitions. No statement of the usual length asks for so many. */
-const mostSkippedBytes = 64 * 1024 * 1024;
+const maxSkippedBytes = 64 * 1024 * 1024;
 const noColumns: readonly Column[] = [];
 
 type Stage = 'header' | 'column' | 'end of columns' | 'row';
@@ -134,9 +134,9 @@ export class QueryCommand implements Command {
   }
 
   get aheadFrom(): number {
-    if (this.#stage === 'row') return leastRowsBytes;
+    if (this.#stage === 'row') return minRowsBytes;
     return this.#stage === 'column' && (this.#columns.isEmpty || this.#isTooWide)
-      ? leastColumnsBytes
+      ? minColumnsBytes
       : Number.POSITIVE_INFINITY;
   }
 
@@ -220,7 +220,7 @@ export class QueryCommand implements Command {
   #skip(count: number, bytes: number): void {
     this.#skipped += count;
     this.#skippedBytes += bytes;
-    if (this.#skippedBytes > mostSkippedBytes) {
+    if (this.#skippedBytes > maxSkippedBytes) {
       throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent definitions without end');
     }
     if (this.#skipped >= this.#columnCount) this.#stage = 'end of columns';

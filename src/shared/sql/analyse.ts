@@ -314,7 +314,7 @@ function decide(facts: Facts, single: boolean): Classification {
       leavesSessionClean &&
       !readsEarlierSession &&
       !facts.lockingRead &&
-      !facts.fickle &&
+      !facts.nondeterministic &&
       tableVerbs.has(facts.verb),
     tables,
     confinedTo: isConfined ? tables : null,

@@ -37,24 +37,24 @@ type Unbound = { readonly ok: false; readonly failure: BindFailure };
  */
 const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
 /** MySQL's own limit for a prepared statement. An array for `IN (?)` is one of them. */
-export const mostParameters = 65_535;
+export const maxParameters = 65_535;
 /** Of a name that a client made up. */
-const mostNameUnits = 64;
+const maxNameUnits = 64;
 
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
  * numbers are counted and names matched exactly. An array stands alone in the parentheses of an IN. Text whose literals
  * another sql_mode or server would cut elsewhere is refused, so that no value can end up inside a literal. Never throws:
  * what is put in is counted before it is, and a named value is encoded once, however often it is used.
- * @param mostBytes how long the text may become, as UTF-8; at most the longest string there is
+ * @param maxBytes how long the text may become, as UTF-8; at most the longest string there is
  */
 export function bind(
   sql: string,
   params: Parameters,
-  mostBytes: number,
+  maxBytes: number,
   key: ParametersKey = 'PARAMS',
 ): Bound {
-  const binding = new Binding(sql, params, mostBytes, key);
+  const binding = new Binding(sql, params, maxBytes, key);
   let bound: Bound | null;
   do bound = binding.readOn(Number.POSITIVE_INFINITY);
   while (bound === null);
@@ -65,10 +65,10 @@ export function bind(
 export function* bindInPieces(
   sql: string,
   params: Parameters,
-  mostBytes: number,
+  maxBytes: number,
   key: ParametersKey,
 ): Pieces<Bound> {
-  const binding = new Binding(sql, params, mostBytes, key);
+  const binding = new Binding(sql, params, maxBytes, key);
   for (;;) {
     const bound = binding.readOn(stepsInPiece);
     if (bound !== null) return bound;
@@ -85,7 +85,7 @@ class Binding {
   readonly #used: Set<string> | null;
   /** By name. */
   readonly #literals = new Map<string, string>();
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #count = 0;
   /** Of the first `?` that has no value. */
   #missingOffset: number | null = null;
@@ -104,23 +104,23 @@ class Binding {
   #ended = -1;
   readonly #isTooMany: boolean;
 
-  constructor(sql: string, params: Parameters, mostBytes: number, key: ParametersKey) {
+  constructor(sql: string, params: Parameters, maxBytes: number, key: ParametersKey) {
     this.#sql = sql;
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
     this.#positional = Array.isArray(params) ? params : null;
     this.#named = Array.isArray(params) ? null : (params as Readonly<Record<string, unknown>>);
     this.#used = this.#named === null ? null : new Set();
     this.#key = key;
     this.#lexer = new Lexer(sql);
     const given = this.#positional ?? Object.keys(this.#named ?? {});
-    this.#isTooMany = given.length > mostParameters;
+    this.#isTooMany = given.length > maxParameters;
   }
 
   /** Reads on by so many tokens, or values of a list, at most; null: there are more. */
-  readOn(mostSteps: number): Bound | null {
+  readOn(maxSteps: number): Bound | null {
     if (this.#isTooMany) return this.#tooMany();
     const lexer = this.#lexer;
-    for (let left = mostSteps; left > 0; left -= 1) {
+    for (let left = maxSteps; left > 0; left -= 1) {
       if (this.#items !== null) {
         const failed = this.#encodeItem(this.#items);
         if (failed !== null) return failed;
@@ -151,7 +151,7 @@ class Binding {
   }
 
   #take(found: Value): Unbound | null {
-    if (this.#count > mostParameters) return this.#tooMany();
+    if (this.#count > maxParameters) return this.#tooMany();
     if (Array.isArray(found.given)) this.#list = found;
     if (this.#list !== null && !this.#inList) return this.#misplaced(this.#list);
     const literal = this.#literalOf(found);
@@ -162,7 +162,7 @@ class Binding {
 
   #put(literal: string): Unbound | null {
     this.#insert(literal);
-    return this.#outBytes > this.#mostBytes ? this.#tooLarge() : null;
+    return this.#outBytes > this.#maxBytes ? this.#tooLarge() : null;
   }
 
   /** Encodes the next value of a list, or puts the list into the text where there is none left. */
@@ -199,7 +199,7 @@ class Binding {
     const unused = this.#unused();
     if (unused !== null) return unused;
     const rest = this.#sql.slice(this.#copied);
-    if (this.#outBytes + Buffer.byteLength(rest) > this.#mostBytes) return this.#tooLarge();
+    if (this.#outBytes + Buffer.byteLength(rest) > this.#maxBytes) return this.#tooLarge();
     return { ok: true, sql: this.#out + rest };
   }
 
@@ -289,7 +289,7 @@ class Binding {
 
   /** What a literal may be long at most. */
   get #leftBytes(): number {
-    return this.#mostBytes - this.#outBytes;
+    return this.#maxBytes - this.#outBytes;
   }
 
   #refuse(literal: Literal & { readonly ok: false }, value: Value, index: number | null): Unbound {
@@ -308,12 +308,12 @@ class Binding {
   }
 
   #tooMany(): Unbound {
-    const message = `a statement has at most ${mostParameters} parameters`;
+    const message = `a statement has at most ${maxParameters} parameters`;
     return failed('TOO_MANY_PARAMETERS', message);
   }
 
   #tooLarge(): Unbound {
-    const message = `the statement with its ${this.#key} in it would be longer than ${this.#mostBytes} bytes, which is all that the database takes (max_allowed_packet)`;
+    const message = `the statement with its ${this.#key} in it would be longer than ${this.#maxBytes} bytes, which is all that the database takes (max_allowed_packet)`;
     return failed('STATEMENT_TOO_LARGE', message);
   }
 
@@ -330,7 +330,7 @@ class Binding {
     this.#copied = end;
     this.#outBytes += Buffer.byteLength(text) + opening.length + literal.length + closing.length;
     // A string has a longest length, a rope that is only appended to is not flattened before its use.
-    if (this.#outBytes <= this.#mostBytes) this.#out += text + opening + literal + closing;
+    if (this.#outBytes <= this.#maxBytes) this.#out += text + opening + literal + closing;
   }
 }
 
@@ -391,7 +391,7 @@ function findSecondStatement(sql: string, from: number): number {
 
 /** As JSON, so that nothing in it can be taken for a part of the message. */
 function quoteName(name: string): string {
-  return JSON.stringify(name.slice(0, mostNameUnits));
+  return JSON.stringify(name.slice(0, maxNameUnits));
 }
 
 function failed(code: FailureCode, message: string, offset: number | null = null): Unbound {

@@ -1,6 +1,6 @@
 // A number that stands for a statement's digest, made in one cheap pass: texts with the same key have the same digest.
 // Must cut a text as the lexer does: whoever knows a key does not ask for the digest again.
-import { mostTextCharacters } from './digest.ts';
+import { maxTextCharacters } from './digest.ts';
 import {
   characterClasses,
   classOf,
@@ -63,7 +63,7 @@ const cut = -1;
 /** Finds keys; keeps room for one text. */
 export class DigestKeys {
   /** UTF-8 has three bytes at most for a unit of UTF-16; and four are looked at, whatever is left. */
-  readonly #bytes = Buffer.alloc(3 * mostTextCharacters + 4);
+  readonly #bytes = Buffer.alloc(3 * maxTextCharacters + 4);
   readonly #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
   readonly #encoder = new TextEncoder();
   /** Of the text at hand, where it has comments. */
@@ -77,8 +77,8 @@ export class DigestKeys {
    * @param seed a 32-bit number: texts with different ones are kept apart
    */
   keyOf(sql: string, seed: number): number {
-    const isLong = sql.length > mostTextCharacters;
-    const text = isLong ? sql.slice(0, mostTextCharacters) : sql;
+    const isLong = sql.length > maxTextCharacters;
+    const text = isLong ? sql.slice(0, maxTextCharacters) : sql;
     this.#length = this.#encoder.encodeInto(text, this.#bytes).written;
     this.#text = null;
     return this.#hash(seed | 0, isLong);

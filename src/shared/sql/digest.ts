@@ -2,9 +2,9 @@
 // Pure. Must not let a literal through: where servers may cut the text differently, the digest ends.
 import { Lexer, tokenKinds } from './lexer.ts';
 
-const mostDigestCharacters = 1024;
+const maxDigestCharacters = 1024;
 /** More of a long text is not read: its shape is known by then, and the reader has work to do. */
-export const mostTextCharacters = 64 * 1024;
+export const maxTextCharacters = 64 * 1024;
 
 /** Words that carry a string: charset introducers, national, hexadecimal and bit strings. */
 const charset = /^_\w+$/;
@@ -13,16 +13,16 @@ const constant = /^(?:null|true|false|default)$/i;
 
 /** The digest of one statement or several: at most 1 KiB; what is left out at its end shows as `…`. */
 export function digest(sql: string): string {
-  const lexer = new Lexer(sql.length > mostTextCharacters ? sql.slice(0, mostTextCharacters) : sql);
+  const lexer = new Lexer(sql.length > maxTextCharacters ? sql.slice(0, maxTextCharacters) : sql);
   const out = new Shape();
   for (;;) {
     const before = lexer.end;
     lexer.next();
     if (lexer.doubt !== 0 || lexer.unterminated) return out.cut();
     if (lexer.kind === tokenKinds.end)
-      return sql.length > mostTextCharacters ? out.cut() : out.text();
+      return sql.length > maxTextCharacters ? out.cut() : out.text();
     out.add(lexer.kind, sql.slice(lexer.start, lexer.end), lexer.start === before);
-    if (out.length > mostDigestCharacters) return out.cut();
+    if (out.length > maxDigestCharacters) return out.cut();
   }
 }
 
@@ -59,7 +59,7 @@ class Shape {
   }
 
   cut(): string {
-    return `${this.text().slice(0, mostDigestCharacters)}…`;
+    return `${this.text().slice(0, maxDigestCharacters)}…`;
   }
 
   #at(back: number): Piece | undefined {

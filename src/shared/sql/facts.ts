@@ -65,7 +65,7 @@ export class Facts {
   executableComment = false;
   readsSession = false;
   /** NOW(), RAND() and their kin: it may answer differently though nothing has changed. */
-  fickle = false;
+  nondeterministic = false;
   /** A word that stands in statements which change tables, views or triggers, or call what may. */
   changingWord = false;
   /** Nothing stands before the verb, or a parenthesis directly. */
@@ -163,7 +163,7 @@ export class Facts {
     } else if (known !== null) {
       if (flags & wordFlags.sessionWord) this.#seeSessionWord(known.text);
       if (flags & wordFlags.readingWord) this.readsSession = true;
-      if (flags & wordFlags.fickleWord) this.fickle = true;
+      if (flags & wordFlags.nondeterministicWord) this.nondeterministic = true;
       // A sequence's words are the only ones that do both.
       if (flags & wordFlags.sessionWord && flags & wordFlags.readingWord) this.sequence = true;
       if (flags & wordFlags.classified && !qualified) {
@@ -261,7 +261,7 @@ export class Facts {
     }
     if (before !== tokenKinds.word) return;
     const flags = this.#previousFlags;
-    if (flags & wordFlags.fickleFunction) this.fickle = true;
+    if (flags & wordFlags.nondeterministicFunction) this.nondeterministic = true;
     if (this.#dotted) {
       this.unknownCall = true;
       // MariaDB's built-ins have schemas: mariadb_schema.get_lock('x', 0).

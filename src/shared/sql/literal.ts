@@ -15,21 +15,21 @@ const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
 const tooLarge: Literal = { ok: false, reason: 'too large' };
 
 // The server cuts longer decimals without a word: 65 digits is its DECIMAL, 30 MySQL's fraction.
-const mostDigits = 65;
-const mostFractionDigits = 30;
+const maxDigits = 65;
+const maxFractionDigits = 30;
 
 /**
- * Encodes a string, number, boolean, null or {"$binary": base64}. Never throws: a literal longer than `mostBytes` is
+ * Encodes a string, number, boolean, null or {"$binary": base64}. Never throws: a literal longer than `maxBytes` is
  * refused before it is made.
  */
-export function encodeLiteral(value: unknown, mostBytes: number): Literal {
-  if (typeof value === 'string') return encodeString(value, mostBytes);
+export function encodeLiteral(value: unknown, maxBytes: number): Literal {
+  if (typeof value === 'string') return encodeString(value, maxBytes);
   if (value === null) return nullLiteral;
   if (value === true) return trueLiteral;
   if (value === false) return falseLiteral;
   if (typeof value === 'number') return encodeNumber(String(value));
   if (isLosslessNumber(value)) return encodeNumber(value.value);
-  if (isBinary(value)) return encodeBinary(value.$binary, mostBytes);
+  if (isBinary(value)) return encodeBinary(value.$binary, maxBytes);
   return wrong('is no string, number, boolean, null or {"$binary":"<base64>"}');
 }
 
@@ -39,9 +39,9 @@ export function encodeLiteral(value: unknown, mostBytes: number): Literal {
  * depending on the value. The collation is utf8mb4's default, as weak as any literal's: the session must
  * have the same (plain SET NAMES utf8mb4), or the server refuses to compare the value with a literal (1267).
  */
-function encodeString(value: string, mostBytes: number): Literal {
+function encodeString(value: string, maxBytes: number): Literal {
   if (!isWellFormed(value)) return wrong('holds half of a surrogate pair');
-  if (hexLiteralBytes(Buffer.byteLength(value)) > mostBytes) return tooLarge;
+  if (hexLiteralBytes(Buffer.byteLength(value)) > maxBytes) return tooLarge;
   return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
 }
 
@@ -64,9 +64,9 @@ function encodeNumber(digits: string): Literal {
   if (found === null) return wrong('is a number that JSON does not have');
   const [, whole = '', fraction = '', exponent] = found;
   if (exponent === undefined) {
-    if (whole.length + fraction.length > mostDigits || fraction.length > mostFractionDigits) {
+    if (whole.length + fraction.length > maxDigits || fraction.length > maxFractionDigits) {
       return wrong(
-        `has more than ${mostDigits} digits, or ${mostFractionDigits} after the point, and would be cut; send it as a string`,
+        `has more than ${maxDigits} digits, or ${maxFractionDigits} after the point, and would be cut; send it as a string`,
       );
     }
   }
@@ -87,8 +87,8 @@ function isBinary(value: unknown): value is Binary {
  * With the introducer, because a bare X'…' is a number wherever one is wanted (MariaDB, and MySQL beside other numbers):
  * this one is a binary string everywhere.
  */
-function encodeBinary(base64: string, mostBytes: number): Literal {
-  if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > mostBytes) return tooLarge;
+function encodeBinary(base64: string, maxBytes: number): Literal {
+  if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > maxBytes) return tooLarge;
   const bytes = Buffer.from(base64, 'base64');
   // Node skips what is no base64; only what survives the way back was well-formed.
   if (bytes.toString('base64') !== base64) return wrong('is a $binary that is not padded base64');

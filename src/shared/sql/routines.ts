@@ -22,7 +22,7 @@ type Token = { readonly kind: number; readonly text: string; readonly start: num
 type Name = { readonly text: string; readonly word: string };
 
 /** More are not looked at: it would take longer than 50 ms. */
-const mostTokens = 50_000;
+const maxTokens = 50_000;
 
 /** Every way in which a session may read a backslash and a double quote. */
 const allReadings: readonly Escapes[] = [
@@ -120,7 +120,7 @@ function tokensOf(sql: string, lexer: Lexer, joinsValues: boolean): Token[] | nu
   const tokens: Token[] = [];
   let wasValue = false;
   for (let kind = lexer.next(); kind !== tokenKinds.end; kind = lexer.next()) {
-    if (kind === tokenKinds.executableComment || tokens.length === mostTokens) return null;
+    if (kind === tokenKinds.executableComment || tokens.length === maxTokens) return null;
     const { start, end } = lexer;
     const isValue = joinsValues && isValueAt(sql, kind, start);
     if (!isValue || !wasValue) tokens.push({ kind, text: sql.slice(start, end), start });

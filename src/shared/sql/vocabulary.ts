@@ -2,7 +2,7 @@
 // Must not know how a text is read.
 
 /** Slots by word, at least: most words of a statement are names, and should meet an empty slot. */
-const leastSpace = 8;
+const minSpace = 8;
 
 /** A hash table of ASCII words, which are found in a text in any case without cutting them out, open-addressed; every word is an entry's `text`, in upper case. */
 export class WordTable<Entry extends { readonly text: string }> {
@@ -13,7 +13,7 @@ export class WordTable<Entry extends { readonly text: string }> {
 
   constructor(entries: readonly Entry[]) {
     this.#entries = entries;
-    this.#slots = new Uint16Array(2 ** Math.ceil(Math.log2(entries.length * leastSpace)));
+    this.#slots = new Uint16Array(2 ** Math.ceil(Math.log2(entries.length * minSpace)));
     this.#longest = Math.max(...entries.map(({ text }) => text.length));
     entries.forEach(({ text }, index) => {
       let slot = this.#slotOf(text, 0, text.length);
@@ -82,9 +82,9 @@ export const wordFlags = {
   /** Has a meaning of its own to the classification, which compares it by text. */
   classified: 64,
   /** A built-in whose answer is not the tables' alone: it asks the clock, chance, the session or a file, or takes time. */
-  fickleFunction: 128,
+  nondeterministicFunction: 128,
   /** The same, also without parentheses behind it. */
-  fickleWord: 256,
+  nondeterministicWord: 256,
   /** Tells where tables are named; all of them reserved on both servers, or looked at only where a table is due. */
   tableWord: 512,
   /** Stands in every statement that may make, replace or drop a table, a view or a trigger, or change who may see it. */
@@ -158,12 +158,12 @@ const lists: readonly (readonly [number, string])[] = [
      PROFILES COUNT`,
   ],
   [
-    wordFlags.fickleFunction,
+    wordFlags.nondeterministicFunction,
     `BENCHMARK CONNECTION_ID CURDATE CURTIME DEFAULT IS_FREE_LOCK IS_USED_LOCK LOAD_FILE NOW RAND SESSION_USER SLEEP
      SYSTEM_USER UNIX_TIMESTAMP USER UUID UUID_SHORT`,
   ],
   [
-    wordFlags.fickleWord,
+    wordFlags.nondeterministicWord,
     `CURRENT_DATE CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER LOCALTIME LOCALTIMESTAMP SYSDATE UTC_DATE
      UTC_TIME UTC_TIMESTAMP`,
   ],

@@ -7,7 +7,7 @@ import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { waysToSendPassword } from '../../shared/mysql/handshake.ts';
-import { leastArenaBytes, openConnection } from '../../shared/mysql/open-connection.ts';
+import { minArenaBytes, openConnection } from '../../shared/mysql/open-connection.ts';
 import { exitCodes } from '../../shared/process/exit-codes.ts';
 import { askView, prepareQuestions } from '../../shared/servers/ask-view.ts';
 import { type Judgement, judge, type Verdict } from '../../shared/servers/judge.ts';
@@ -329,7 +329,7 @@ async function ask<T>(
   fetch: (connection: Connection) => Promise<T>,
 ): Promise<Asked<T>> {
   try {
-    const arena = Buffer.allocUnsafeSlow(leastArenaBytes);
+    const arena = Buffer.allocUnsafeSlow(minArenaBytes);
     const settings = connectionSettings(config, candidate, arena);
     const connection = await openConnection(settings, AbortSignal.timeout(maxAskMs));
     const timer = setTimeout(() => connection.destroy(tooLate), maxAskMs);

@@ -18,7 +18,7 @@ import { KeyedRun } from './keyed-run.ts';
 import { RoutedRun } from './routed-run.ts';
 import { Run, type RunPlace } from './run.ts';
 import type { RunTimes } from './run-times.ts';
-import { endTellsOfServer } from './server-errors.ts';
+import { endConcernsServer } from './server-errors.ts';
 import { Coalescer } from './sharing.ts';
 import type { Batch, Statement } from './work.ts';
 
@@ -107,7 +107,7 @@ export class Executor implements Launcher {
 
   /** Notes how something ended that was not launched here: its server may have changed its role. */
   ended({ server }: RunContext, end: RunEnd, isReadOnly: boolean): void {
-    if (endTellsOfServer(end, isReadOnly)) this.#servers?.suspect(server);
+    if (endConcernsServer(end, isReadOnly)) this.#servers?.suspect(server);
   }
 
   #createRun(

@@ -12,7 +12,7 @@ import type {
   Unrouted,
 } from './execution.ts';
 import type { RunTimes } from './run-times.ts';
-import { endTellsOfServer, tellsOfServer } from './server-errors.ts';
+import { concernsServer, endConcernsServer } from './server-errors.ts';
 
 /** Creates what runs on one server. */
 type CreateOn = (server: Server, events: RunEvents) => Execution;
@@ -163,7 +163,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     // The leader that it followed may also have moved.
     const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
     this.#isMoving = false;
-    if (endTellsOfServer(end, this.isReadOnly)) this.#router.suspect(server);
+    if (endConcernsServer(end, this.isReadOnly)) this.#router.suspect(server);
     if (this.#stopReason !== null) {
       // Stopped while it moved: its time is over, and it does not begin again.
       const hasReason = 'reason' in end && end.kind !== 'key refused';
@@ -199,7 +199,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
         return isReadOnly && end.reason === 'database unreachable';
       case 'answered': {
         const { failure } = end;
-        if (failure === null || !tellsOfServer(failure.error.errno, isReadOnly)) return false;
+        if (failure === null || !concernsServer(failure.error.errno, isReadOnly)) return false;
         return isReadOnly || (hasKey && failure.outcome === 'rolled_back');
       }
       default:

@@ -12,13 +12,13 @@ const refusesWrites = new Set([1290, 1792, 1836]);
 const isLeaving = new Set([1047, 1053, 3100, 4094]);
 
 /** Whether an error tells that the server may have changed its part. @param isReadOnly the request was declared so: that it may not write is its own doing */
-export function tellsOfServer(errno: number, isReadOnly: boolean): boolean {
+export function concernsServer(errno: number, isReadOnly: boolean): boolean {
   return isLeaving.has(errno) || (refusesWrites.has(errno) && !isReadOnly);
 }
 
 /** Whether the end of a run tells that its server may have changed its role. */
-export function endTellsOfServer(end: RunEnd, isReadOnly: boolean): boolean {
+export function endConcernsServer(end: RunEnd, isReadOnly: boolean): boolean {
   const isUnreached = 'reason' in end && end.reason === 'database unreachable';
   const errno = end.kind === 'answered' ? (end.failure?.error.errno ?? 0) : 0;
-  return end.kind === 'lost' || isUnreached || tellsOfServer(errno, isReadOnly);
+  return end.kind === 'lost' || isUnreached || concernsServer(errno, isReadOnly);
 }

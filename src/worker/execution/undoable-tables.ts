@@ -8,7 +8,7 @@ import type { TableName } from '../../shared/sql/table-names.ts';
 import { builtInsOf } from '../../shared/sql/vocabulary.ts';
 
 /** Longer than a name may be. */
-const mostLiteralBytes = 1024;
+const maxLiteralBytes = 1024;
 
 /** What is written to. */
 export type Writes = {
@@ -95,6 +95,6 @@ function literals({ schema, name }: TableName): readonly [string | null, string 
 }
 
 function literal(name: string): string | null {
-  const encoded = encodeLiteral(name, mostLiteralBytes);
+  const encoded = encodeLiteral(name, maxLiteralBytes);
   return encoded.ok ? encoded.sql : null;
 }

@@ -1,6 +1,6 @@
 // What a worker knows of one candidate: its latest views, its verdict, how far it is behind.
 import { createHash } from 'node:crypto';
-import { type ConnectFailure, tellConnectFailure } from '../../shared/mysql/connect-failure.ts';
+import { type ConnectFailure, publicReason } from '../../shared/mysql/connect-failure.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
 import type { Role, Verdict } from '../../shared/servers/judge.ts';
 import type { CandidateState } from '../../shared/servers/scene.ts';
@@ -68,7 +68,7 @@ export class Candidate {
 
   get status(): ServerStatus {
     const { verdict, lagMs, changes } = this;
-    const failure = this.#failure === null ? null : tellConnectFailure(this.#failure);
+    const failure = this.#failure === null ? null : publicReason(this.#failure);
     const reason = failure ?? verdict?.reason ?? notProbed;
     return { role: verdict?.role ?? 'unusable', reason, lagMs, changes };
   }

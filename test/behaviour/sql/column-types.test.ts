@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
-import { leastArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
+import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Column } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
 import {
@@ -27,7 +27,7 @@ before(async () => {
       tls: null,
       serverKeys: [],
       connectTimeoutMs: 10_000,
-      arena: Buffer.alloc(leastArenaBytes),
+      arena: Buffer.alloc(minArenaBytes),
     },
     AbortSignal.timeout(20_000),
   );

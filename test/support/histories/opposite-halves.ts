@@ -1,7 +1,7 @@
 // Two workers of one instance, of which one reaches a former primary alone and the other one its successor: which of them writes, and where.
 // It has the product's own topologies before real servers, and the supervisor's own memory on a disk. Must not know how either decides.
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
-import { leastArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
+import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Log } from '../../../src/shared/process/log.ts';
 import type { PrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import {
@@ -76,7 +76,7 @@ function startWorker(
 ): HalfWorker {
   const unreached = new Set(lost);
   const open = new Map<ReplicationServer, Connection>();
-  const arena = Buffer.allocUnsafeSlow(leastArenaBytes);
+  const arena = Buffer.allocUnsafeSlow(minArenaBytes);
   const topology = new Topology({
     candidates: set.servers.map((server) => ({
       address: `${server.host}:${server.port}`,

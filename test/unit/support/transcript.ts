@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { Connection, type Intake } from '../../../src/shared/mysql/connection.ts';
+import { type ArenaReader, Connection } from '../../../src/shared/mysql/connection.ts';
 import type { ServerError } from '../../../src/shared/mysql/packets.ts';
 import { discardResults, QueryCommand } from '../../../src/shared/mysql/query.ts';
 import type { FormatChoice } from '../../../src/worker/encode/format.ts';
@@ -124,18 +124,18 @@ export type Reading = Partial<Pick<DbReplyOptions, 'maxRows' | 'maxResultBytes'>
 };
 
 /** As a socket does: chunks of what the arena holds, over what was there before. */
-function receiveInto(arena: Buffer, intake: Intake, chunk: Buffer): void {
+function receiveInto(arena: Buffer, arenaReader: ArenaReader, chunk: Buffer): void {
   const room = arena.length - headroomBytes;
   for (let at = 0; at < chunk.length; at += room) {
     const length = chunk.copy(arena, headroomBytes, at, at + room);
-    intake.receive(arena, headroomBytes, headroomBytes + length);
+    arenaReader.receive(arena, headroomBytes, headroomBytes + length);
     arena.fill(0xfb, headroomBytes, headroomBytes + length);
   }
 }
 
 /** A connection without a network. */
 function openLink({ arena }: Way, extended: boolean) {
-  const intake: Intake | null = arena === null ? null : { receive: () => {} };
+  const arenaReader: ArenaReader | null = arena === null ? null : { receive: () => {} };
   const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
   const connection = new Connection({
     socket: socket as Socket,
@@ -144,12 +144,12 @@ function openLink({ arena }: Way, extended: boolean) {
     extendedMetadata: extended,
     hasQueryAttributes: false,
     isRemembered: false,
-    intake,
+    arenaReader,
     end: () => {},
   });
   const receive = (chunk: Buffer): void => {
     if (arena === null) socket.emit('data', chunk);
-    else receiveInto(arena, intake as Intake, chunk);
+    else receiveInto(arena, arenaReader as ArenaReader, chunk);
   };
   return { connection, receive };
 }

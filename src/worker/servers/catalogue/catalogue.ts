@@ -15,20 +15,20 @@ import { StoredObjects } from './stored-objects.ts';
 const everyMs = 60_000;
 const retryMs = 1_000;
 /** What has been read counts for so long at most, though it cannot be read anew. */
-const mostAgeMs = 2 * everyMs;
+const maxAgeMs = 2 * everyMs;
 /** A name that is not there may be a new one: looked for so often at most, besides the rest that each reading is followed by. */
 const missMs = 1_000;
 /** A reading that takes longer is given up, with its connection. */
 const readingTimeoutMs = 10_000;
 /** The other workers are told so often at most. */
-const tellMs = 20;
+const reportMs = 20;
 /** Longer than a killed statement may take to end. */
 const uncertainMs = 2_000;
 /**
  * Where tables change all the time each reading is followed by a longer rest, in times of what it took: in the end it
  * takes 3 % of a session. After a while without changes the next one is read at once again.
  */
-const restFactors = { first: 1, most: 32 } as const;
+const restFactors = { first: 1, max: 32 } as const;
 const quietMs = 10_000;
 
 /**
@@ -41,7 +41,7 @@ export class Catalogue {
   builtIns: BuiltIns = builtInEverywhere;
   readonly isOwn = true;
   readonly #pool: Pool;
-  readonly #tellOthers: () => void;
+  readonly #reportChange: () => void;
   readonly #log: Log;
   #phase: 'resting' | 'waiting' | 'reading' | 'closed' = 'resting';
   /** Null: nothing is known. */
@@ -58,13 +58,13 @@ export class Catalogue {
   #failures = 0;
   #timer: NodeJS.Timeout | null = null;
   /** The others have just been told, and are told again only after a moment. */
-  #telling: NodeJS.Timeout | null = null;
-  #isUntold = false;
+  #reporting: NodeJS.Timeout | null = null;
+  #isUnreported = false;
 
-  /** @param tellOthers tells the instance's other workers that tables may have changed */
-  constructor(pool: Pool, tellOthers: () => void, log: Log) {
+  /** @param reportChange tells the instance's other workers that tables may have changed */
+  constructor(pool: Pool, reportChange: () => void, log: Log) {
     this.#pool = pool;
-    this.#tellOthers = tellOthers;
+    this.#reportChange = reportChange;
     this.#log = log;
   }
 
@@ -103,18 +103,18 @@ export class Catalogue {
   }
 
   #changed(): void {
-    this.#tell();
+    this.#report();
     this.outdate();
   }
 
-  #tell(): void {
-    this.#isUntold = this.#telling !== null;
-    if (this.#telling !== null) return;
-    this.#tellOthers();
-    this.#telling = setTimeout(() => {
-      this.#telling = null;
-      if (this.#isUntold) this.#tell();
-    }, tellMs).unref();
+  #report(): void {
+    this.#isUnreported = this.#reporting !== null;
+    if (this.#reporting !== null) return;
+    this.#reportChange();
+    this.#reporting = setTimeout(() => {
+      this.#reporting = null;
+      if (this.#isUnreported) this.#report();
+    }, reportMs).unref();
   }
 
   /** Somebody has, or may have, changed tables: all is read anew. */
@@ -178,7 +178,7 @@ export class Catalogue {
       const wasQuiet = from - this.#readAt > quietMs;
       this.#restFactor = wasQuiet
         ? restFactors.first
-        : Math.min(this.#restFactor * 2, restFactors.most);
+        : Math.min(this.#restFactor * 2, restFactors.max);
       this.#notBefore = now + this.#restFactor * (now - from);
       this.#failures = 0;
       this.#readAt = now;
@@ -218,7 +218,7 @@ export class Catalogue {
   }
 
   #forgetIfOld(): void {
-    if (performance.now() - this.#readAt > mostAgeMs) this.#objects = null;
+    if (performance.now() - this.#readAt > maxAgeMs) this.#objects = null;
   }
 
   #askInTime(): void {
@@ -246,7 +246,7 @@ export class Catalogue {
 }
 
 /** More than what is remembered of any database: beyond it the server is no server. */
-const mostBytes = 256 * 1024 * 1024;
+const maxBytes = 256 * 1024 * 1024;
 
 const rulesSql = 'SELECT DATABASE(), @@lower_case_table_names';
 /** Of these schemas nothing is believed, or nothing needs to be looked up. */
@@ -272,7 +272,7 @@ async function readObjects(connection: Connection): Promise<StoredObjects> {
   });
   const engines = new Set((await fetchRows(connection, enginesSql)).map(([engine]) => engine));
   const read = (sql: string, add: (...cells: [string, string, string, string | null]) => void) =>
-    readRows(connection, sql, mostBytes, ([schema, name, text, more]) =>
+    readRows(connection, sql, maxBytes, ([schema, name, text, more]) =>
       add(schema ?? '', name ?? '', text ?? '', more ?? null),
     );
   await Promise.all([

@@ -25,13 +25,13 @@ export type Effects = {
 const unknown: Effects = { isHarmless: false, isRepeatable: false };
 const plain: Effects = { isHarmless: true, isRepeatable: true };
 /** The server's own tables: what they tell is the server's, and may be another the next moment. */
-const telling: Effects = { isHarmless: true, isRepeatable: false };
-const tellingSchemas = new Set(['information_schema', 'performance_schema']);
+const serverOwned: Effects = { isHarmless: true, isRepeatable: false };
+const serverSchemas = new Set(['information_schema', 'performance_schema']);
 /** TABLE_TYPE of what holds rows of its own. */
 const baseTypes = new Set(['BASE TABLE', 'SYSTEM VERSIONED']);
 /** So much is remembered; what is beyond is not known. */
-const mostObjects = 200_000;
-const mostCharacters = 32 * 1024 * 1024;
+const maxObjects = 200_000;
+const maxCharacters = 32 * 1024 * 1024;
 
 type StoredObject = {
   /** Where its definition and its triggers look for what they name without a schema: not in the session's. */
@@ -68,7 +68,7 @@ export class StoredObjects {
 
   /** @param isTransactional whether a ROLLBACK undoes what is written to it */
   addTable(schema: string, name: string, type: string, isTransactional = false): void {
-    if (this.#count >= mostObjects) return;
+    if (this.#count >= maxObjects) return;
     this.#count += 1;
     this.#schemaOf(this.#fold(schema)).set(this.#fold(name), {
       schema,
@@ -101,7 +101,7 @@ export class StoredObjects {
   holds(tables: readonly TableName[]): boolean {
     return tables.every(
       ({ schema, name }) =>
-        isTelling(schema) || this.#find(schema ?? this.#rules.ownSchema, name) !== undefined,
+        isServerOwned(schema) || this.#find(schema ?? this.#rules.ownSchema, name) !== undefined,
     );
   }
 
@@ -147,14 +147,14 @@ export class StoredObjects {
     for (const { schema, name } of tables) {
       const effects = this.#effectsOfOne(schema ?? home, name, writes);
       if (!effects.isHarmless) return unknown;
-      if (!effects.isRepeatable) all = telling;
+      if (!effects.isRepeatable) all = serverOwned;
     }
     return all;
   }
 
   #effectsOfOne(schema: string | null, name: string, writes: boolean): Effects {
     const found = schema === null ? this.#own.get(this.#fold(name)) : this.#find(schema, name);
-    if (found === undefined) return isTelling(schema) && !writes ? telling : unknown;
+    if (found === undefined) return isServerOwned(schema) && !writes ? serverOwned : unknown;
     const known = writes ? found.write : found.read;
     if (known !== null) return known;
     // Views and triggers may lead in circles: on the way back nothing is known.
@@ -182,7 +182,7 @@ export class StoredObjects {
       kind === 'read' && readOnlyAllowed && leavesSessionClean && !readsEarlierSession;
     if (!isPlain || tables === null) return unknown;
     const effects = this.#effectsOfAll(tables, schema, writes);
-    return effects.isHarmless && !repeatable ? telling : effects;
+    return effects.isHarmless && !repeatable ? serverOwned : effects;
   }
 
   #isHarmlessTrigger(body: string, schema: string): boolean {
@@ -192,7 +192,7 @@ export class StoredObjects {
 
   #admits(text: string): boolean {
     this.#characters += text.length;
-    return text !== '' && this.#characters <= mostCharacters;
+    return text !== '' && this.#characters <= maxCharacters;
   }
 
   #find(schema: string, name: string): StoredObject | undefined {
@@ -217,6 +217,6 @@ function tablesOf(definition: string, builtIns: BuiltIns): readonly TableName[] 
   return analyse(definition, builtIns).classification.tables ?? [];
 }
 
-function isTelling(schema: string | null): boolean {
-  return schema !== null && tellingSchemas.has(schema.toLowerCase());
+function isServerOwned(schema: string | null): boolean {
+  return schema !== null && serverSchemas.has(schema.toLowerCase());
 }

@@ -4,12 +4,12 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Connection, type Intake } from '../../../../src/shared/mysql/connection.ts';
+import { type ArenaReader, Connection } from '../../../../src/shared/mysql/connection.ts';
 import { discardResults, QueryCommand } from '../../../../src/shared/mysql/query.ts';
 import { flags, okPacket, toBytes } from '../../../support/database/mysql-answer.ts';
 
 function open() {
-  const intake: Intake = { receive: () => {} };
+  const arenaReader: ArenaReader = { receive: () => {} };
   const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
   const calls: string[] = [];
   socket.pause = () => {
@@ -27,7 +27,7 @@ function open() {
     extendedMetadata: false,
     hasQueryAttributes: false,
     isRemembered: false,
-    intake,
+    arenaReader,
     end: () => {},
   });
   let results = 0;
@@ -46,7 +46,7 @@ function open() {
     );
     const bytes = toBytes(packets, sequence);
     sequence = (sequence + count) & 0xff;
-    intake.receive(bytes, 0, bytes.length);
+    arenaReader.receive(bytes, 0, bytes.length);
   };
   return { connection, calls, bring, results: () => results };
 }
