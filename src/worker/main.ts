@@ -23,7 +23,7 @@ import {
 import { checkNodeInternals } from './http/node-internals-check.ts';
 import { type AccessLog, accessLogPath, openAccessLog, stdout } from './observe/access-log.ts';
 import { traceField } from './observe/trace-context.ts';
-import { createService, type Service } from './service.ts';
+import { Service } from './service.ts';
 import { startWatchdog } from './watchdog.ts';
 
 type Boot = Extract<ToWorker, { readonly kind: 'boot' }>;
@@ -137,7 +137,7 @@ function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void 
       );
     }
     const accessLog = createAccessLog(config, log, logTo);
-    const service = createService({
+    const service = new Service({
       sections,
       log,
       internals,

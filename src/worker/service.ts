@@ -1,5 +1,6 @@
-// One worker's service put together: pool, routes, HTTP server, drain.
-// Must not know cluster or the supervisor: what it needs from outside is handed in.
+// One worker's service: its sections, endpoints and HTTP server put together, and how they drain.
+
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,16 +15,16 @@ import type { Log } from '../shared/process/log.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { removeWorkerSocket, workerSocketPath } from '../shared/process/socket-paths.ts';
 import type { PrimaryMemory } from '../shared/servers/primary-memory.ts';
+import { App } from './app.ts';
+import { RowModule } from './encode/row-module.ts';
 import { BufferPool } from './encode/writer.ts';
+import { type ConsoleFiles, isConsoleFile } from './endpoints/console.ts';
 import { createDbEndpoint } from './endpoints/db/endpoint.ts';
-import { createDriverHandlers, type DriverHandlers } from './endpoints/planetscale/endpoint.ts';
+import type { Route } from './endpoints/endpoint.ts';
+import type { HeldRequests } from './endpoints/held-requests.ts';
+import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
-import { createRoutes, failureFormatOf } from './endpoints/routes.ts';
-import {
-  createSqlHandler,
-  type EndpointContext,
-  type SqlEndpoint,
-} from './endpoints/sql-endpoint.ts';
+import { createRoutes } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
@@ -39,8 +40,6 @@ import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
 import { createRequestIds } from './http/request.ts';
 import { HttpServer, replaceKeyPair } from './http/server.ts';
-import { loadConsoleFiles } from './load-console-files.ts';
-import { loadRowModule } from './load-row-module.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
@@ -50,12 +49,10 @@ import { StatementTable } from './observe/statement-table.ts';
 import { rulesOf } from './request/compat.ts';
 import { varyHeaders } from './request/cors.ts';
 import type { Exchange } from './request/exchange.ts';
-import { createTokenGuard } from './request/guard.ts';
+import { createTokenGuard, type TokenGuard } from './request/guard.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
-import { createRouter } from './request/router.ts';
-import { Section } from './section.ts';
-import { ServedSection, stopping } from './served-section.ts';
+import { Section, stopping } from './section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
@@ -75,44 +72,10 @@ export type Surroundings = {
   readonly primaries: Readonly<Record<string, PrimaryMemory>>;
 };
 
-/** A service that is not listening yet: whoever created it attaches `server` to the socket. */
-export type Service = {
-  readonly server: Server;
-  /** From here on the instance's other workers pass requests on to this one. */
-  readonly acceptForwarded: () => void;
-  readonly snapshot: () => Snapshot;
-  /** A statement through another worker may have changed tables. */
-  readonly tablesChanged: () => void;
-  /** All workers remember this of a section's primary from now on. */
-  readonly rememberPrimary: (section: string, memory: PrimaryMemory) => void;
-  /** What is made of each of several servers; nothing of a section's only one. */
-  readonly verdicts: () => readonly ServerVerdict[];
-  /** The requests that went wrong since it was asked last. */
-  readonly takeErrors: () => readonly RecentError[];
-  /** What has come to each statement since it was asked last; null: nothing. */
-  readonly takeStatements: () => StatementsReport | null;
-  /** What is being answered now. */
-  readonly live: Pick<LiveExchanges<Exchange>, 'tell' | 'kill'>;
-  /** Looks up what a snapshot tells of the database, within 250 ms: what is not known by then is told next time. */
-  readonly settle: () => Promise<void>;
-  /** Uses them for connections and requests from now on. */
-  readonly renew: (credentials: readonly [Credentials, ...Credentials[]]) => void;
-  /**
-   * Accepts what the kernel holds (unless the socket stays), closes the listener (`onClosed`), finishes what is in flight,
-   * closes the pool. Resolves when nothing is left.
-   */
-  readonly drain: (socketStays: boolean, onClosed: () => void) => Promise<void>;
-  /**
-   * Kills what runs in MySQL and rolls back what can be. Resolves when all of it has ended and was answered, also by other workers, and
-   * at the latest after `answerBoundMs`. The log then has each write whose outcome is unknown, and the process must end.
-   */
-  readonly stopNow: () => Promise<void>;
-};
-
 /** What one read from MySQL may bring, and 16 KiB. */
 const arenaBytes = 144 * 1024;
 /** Room for requests that are only half there; some of the longest must fit in any case. */
-const leastHeldBytes = 64 * 1024 ** 2;
+const minBufferedBytes = 64 * 1024 ** 2;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
 /** A write ends by its own deadline; its reply then needs a moment to leave. */
@@ -123,214 +86,283 @@ const killBoundMs = 700;
 const answerBoundMs = 850;
 const answerCheckMs = 10;
 /** A scrape has 700 ms to collect what all workers say. */
-const mostSettleMs = 250;
+const maxSettleMs = 250;
 
-/** Creates the service of one worker. The caller must drain it. */
-export function createService({
-  sections,
-  log,
-  internals,
-  accessLog,
-  supervisor,
-  owner,
-  tellTablesChanged,
-  primaries,
-}: Surroundings): Service {
-  const [config] = sections;
-  const rowModule = loadRowModule(log, arenaBytes);
-  const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
-  const metrics = new WorkerMetrics(openFilesLimit());
-  const recentErrors = new RecentErrors();
-  const statements = new StatementTable();
-  const noteInLog = createRequestLog(log, config.slowQueryMs);
-  const observe: Observe = (observation) => {
-    metrics.observe(observation);
-    recentErrors.observe(observation);
-    statements.observe(observation);
-    noteInLog(observation);
-    accessLog?.observe(observation);
-  };
-  const live = new LiveExchanges<Exchange>();
-  let draining = false;
-  let transactionsEnded: Promise<void> | null = null;
-  let hardStop: Promise<void> | null = null;
-  let forwarded: ForwardedConnections | null = null;
+/** A service that is not listening yet. Its owner attaches `server` to the socket, and must drain it. */
+export class Service {
+  readonly server: Server;
+  /** What is being answered now. */
+  readonly live = new LiveExchanges<Exchange>();
+  readonly #surroundings: Surroundings;
+  /** The instance's. */
+  readonly #config: Config;
+  readonly #observers: Observers;
+  readonly #sections: readonly [Section, ...Section[]];
+  readonly #held: HeldRequests;
+  readonly #tokens: TokenGuard;
+  /** Null: drivers are switched off. */
+  readonly #driverSessions: DriverSessions | null;
+  readonly #http: HttpServer;
+  #forwarded: ForwardedConnections | null = null;
+  #isDraining = false;
+  #transactionsEnded: Promise<void> | null = null;
+  #stopped: Promise<void> | null = null;
 
-  const peers = new Peers(clientTimeouts);
-  const shared = {
-    live,
-    peers,
-    buffers: new BufferPool(),
-    rowModule,
-    holdBytes: config.bufferBytes,
-    slowQueryMs: config.slowQueryMs,
-    observe,
-    log,
-  };
-  const serve = (own: Config) =>
-    new ServedSection(
-      new Section(own, {
-        arena,
-        tellTablesChanged,
-        memory: primaries[own.section] ?? null,
-        proposePrimary: (base, memory) =>
-          supervisor.ask('proposePrimary', { section: own.section, base, memory }),
-        log,
-      }),
-      shared,
-    );
-  const [first, ...others] = sections;
-  const served: readonly [ServedSection, ...ServedSection[]] = [serve(first), ...others.map(serve)];
-  for (const { section } of served) section.start();
-  const transactions = new HeldTransactions(owner, keepCommits(supervisor));
-  const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
-  const held = { transactions, socketOf, peers };
-  const endpoints = { config, observe, longWork: new LongWork(), held };
-  const handlerOf = (endpoint: SqlEndpoint) => createSqlHandler(endpoints, endpoint);
-  const drivers = createDrivers(endpoints, served[0]);
-  const askReady = async () => (draining ? stopping : await askSections(served));
-  const tokenGuard = createTokenGuard(config.tokens);
-  const nextRequestId = createRequestIds();
-  const handle = createRouter(
-    config,
-    createRoutes(rulesOf[config.compat], {
-      db: handlerOf(createDbEndpoint(served)),
-      query: handlerOf(createQueryEndpoint(served, transactions)),
-      batch: handlerOf(createBatchEndpoint(served)),
-      begin: handlerOf(createBegin(served, transactions)),
-      commit: handlerOf(createEnd(served, transactions, 'commit')),
-      rollback: handlerOf(createEnd(served, transactions, 'rollback')),
-      drivers: drivers === null ? null : drivers.handlers,
-      askReady,
-      supervisor,
-      consoleFiles: config.console ? loadConsoleFiles(log) : null,
-    }),
-    tokenGuard,
-    { namesClients: accessLog !== null, observe },
-    nextRequestId,
-    failureFormatOf,
-  );
-  const http = new HttpServer(
-    {
-      maxUrlBytes: config.maxRequestBytes,
-      maxBufferedBytes: Math.max(leastHeldBytes, 4 * config.maxRequestBytes),
-      keepaliveTimeoutMs: config.keepaliveTimeoutMs,
-      connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
-      timeouts: clientTimeouts,
-      peers,
-      tls: config.httpsTexts,
-    },
-    handle,
-    internals,
-    {
+  constructor(surroundings: Surroundings) {
+    const { sections, log, accessLog, owner, supervisor } = surroundings;
+    const [config] = sections;
+    this.#surroundings = surroundings;
+    this.#config = config;
+    this.#observers = new Observers(config, log, accessLog);
+    const observe: Observe = (observation) => this.#observers.observe(observation);
+    const peers = new Peers(clientTimeouts);
+    this.#sections = this.#openSections(peers, observe);
+    const transactions = new HeldTransactions(owner, keepCommits(supervisor));
+    const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
+    this.#held = { transactions, socketOf, peers };
+    this.#tokens = createTokenGuard(config.tokens);
+    const secret = driverSecret(config, config.tokens);
+    this.#driverSessions = config.drivers === 'off' ? null : new DriverSessions(secret);
+    const nextRequestId = createRequestIds();
+    const app = new App({
+      config,
+      routes: this.#createRoutes(),
+      tokens: this.#tokens,
+      observer: { namesClients: accessLog !== null, observe },
       nextRequestId,
-      headers: varyHeaders(config.allowOrigins),
-      observe: (client, { status, code, message }, bytes, requestId) => {
-        const refused = { client, status, code, reason: message, bytes, requestId };
-        observe({ kind: 'no request', refused });
+      longWork: new LongWork(),
+      held: this.#held,
+    });
+    this.#http = this.#createHttp(app, peers, nextRequestId, observe);
+    this.server = this.#http.server;
+    for (const section of this.#sections) section.start();
+  }
+
+  #openSections(peers: Peers, observe: Observe): readonly [Section, ...Section[]] {
+    const { sections, log, supervisor, tellTablesChanged, primaries } = this.#surroundings;
+    const { bufferBytes: holdBytes, slowQueryMs } = this.#config;
+    const rowModule = loadRowModule(log, arenaBytes);
+    const arena = rowModule?.arena ?? Buffer.allocUnsafeSlow(arenaBytes);
+    const buffers = new BufferPool();
+    const { live } = this;
+    const open = (config: Config) =>
+      new Section(config, {
+        ...{ arena, tellTablesChanged, log, live, peers, buffers, rowModule },
+        ...{ holdBytes, slowQueryMs, observe },
+        memory: primaries[config.section] ?? null,
+        proposePrimary: (base, memory) =>
+          supervisor.ask('proposePrimary', { section: config.section, base, memory }),
+      });
+    const [first, ...others] = sections;
+    return [open(first), ...others.map(open)];
+  }
+
+  #createRoutes(): readonly Route[] {
+    const { log, supervisor } = this.#surroundings;
+    const { compat, console } = this.#config;
+    const sections = this.#sections;
+    const { transactions } = this.#held;
+    const sessions = this.#driverSessions;
+    return createRoutes(rulesOf[compat], {
+      db: createDbEndpoint(sections),
+      query: createQueryEndpoint(sections, transactions),
+      batch: createBatchEndpoint(sections),
+      begin: createBegin(sections, transactions),
+      commit: createEnd(sections, transactions, 'commit'),
+      rollback: createEnd(sections, transactions, 'rollback'),
+      drivers:
+        sessions === null ? null : createDriverEndpoints(sections[0], sessions, transactions),
+      askReady: () => this.#askReady(),
+      supervisor,
+      consoleFiles: console ? loadConsoleFiles(log) : null,
+    });
+  }
+
+  #createHttp(app: App, peers: Peers, nextRequestId: () => string, observe: Observe): HttpServer {
+    const { sections, internals } = this.#surroundings;
+    const { maxRequestBytes, keepaliveTimeoutMs, httpsTexts, allowOrigins } = this.#config;
+    const http = new HttpServer(
+      {
+        maxUrlBytes: maxRequestBytes,
+        maxBufferedBytes: Math.max(minBufferedBytes, 4 * maxRequestBytes),
+        keepaliveTimeoutMs,
+        connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),
+        timeouts: clientTimeouts,
+        peers,
+        tls: httpsTexts,
       },
-    },
-  );
-  http.server.on('error', () => {
-    metrics.descriptorShortages += 1;
-  });
-
-  const endTransactions = (): Promise<void> => {
-    transactionsEnded ??= transactions.close();
-    return transactionsEnded;
-  };
-  const endAll = async (): Promise<void> => {
-    const since = performance.now();
-    draining = true;
-    void endTransactions();
-    for (const { section } of served) section.keepNothingIdle();
-    for (const exchange of [...live]) exchange.endNow();
-    // Nothing is begun any more. A session is given back when what ran on it has ended.
-    const closed = Promise.all(served.map((one) => one.close()));
-    await Promise.race([closed, pause(killBoundMs)]);
-    for (const exchange of [...live]) exchange.giveUp();
-    const isOver = () => http.inFlight === 0 || performance.now() - since >= answerBoundMs;
-    while (!isOver()) await pause(answerCheckMs);
-  };
-  const stopNow = (): Promise<void> => {
-    hardStop ??= endAll();
-    return hardStop;
-  };
-
-  return {
-    server: http.server,
-    acceptForwarded: () => {
-      // Left over by another process that had our number.
-      removeWorkerSocket(config.pidfile, owner.pid);
-      forwarded = acceptForwarded(
-        held.socketOf(owner.pid),
-        (socket) => http.takeForwarded(socket),
-        (error) =>
-          log.error('requests of transactions cannot be passed on to this worker', {
-            reason: error.message,
-          }),
-      );
-    },
-    tablesChanged: () => {
-      for (const { section } of served) section.tablesChanged();
-    },
-    rememberPrimary: (name, memory) => {
-      served.find(({ config: own }) => own.section === name)?.section.rememberPrimary(memory);
-    },
-    snapshot: () => {
-      const clients = { inFlight: http.inFlight, ...http.connections };
-      const told = served.map((one) => one.snapshot(draining));
-      return {
-        samples: [...metrics.samples(clients), ...told.flatMap(({ samples }) => samples)],
-        histograms: told.flatMap(({ histograms }) => histograms),
-      };
-    },
-    live,
-    verdicts: () => served.flatMap((one) => one.verdicts()),
-    takeErrors: () => recentErrors.take(),
-    takeStatements: () => statements.take(),
-    settle: async () => {
-      await Promise.race([askReady(), pause(mostSettleMs, undefined, { ref: false })]);
-    },
-    renew: (credentials) => {
-      for (const [at, { section }] of served.entries()) {
-        const own = credentials[at];
-        if (own !== undefined) section.renew(own);
-      }
-      const [{ tokens, httpsTexts }] = credentials;
-      tokenGuard.replace(tokens);
-      drivers?.sessions.replaceSecret(driverSecret(config, tokens));
-      if (httpsTexts !== null) replaceKeyPair(http.server, httpsTexts);
-    },
-    stopNow,
-    drain: async (socketStays, onClosed) => {
-      draining = true;
-      const lastTransactionEnded = endTransactions();
-      const reads = setTimeout(() => {
-        for (const exchange of live) exchange.endForStop();
-      }, config.drainTimeoutMs);
-      const bound = new AbortController();
-      const writesMs = Math.max(config.drainTimeoutMs, ...sections.map(longestWait)) + writeGraceMs;
-      const timeIsUp = pause(writesMs, undefined, { signal: bound.signal }).then(
-        async () => {
-          await stopNow();
-          void forwarded?.close();
-          http.destroyConnections();
+      (request, reply, isBeyondLimit) => app.receive(request, reply, isBeyondLimit),
+      internals,
+      {
+        nextRequestId,
+        headers: varyHeaders(allowOrigins),
+        observe: (client, { status, code, message }, bytes, requestId) => {
+          const refused = { client, status, code, reason: message, bytes, requestId };
+          observe({ kind: 'no request', refused });
         },
-        () => {},
-      );
-      const lastReplyLeft = http.drain(idleGraceMs, socketStays, onClosed);
-      // A successor opens connections of its own from now on.
-      for (const { section } of served) section.keepNothingIdle();
-      await lastReplyLeft;
-      // Other workers' clients may still wait for what runs here, or ask what became of it.
-      await Promise.race([lastTransactionEnded, timeIsUp]);
-      await forwarded?.close();
-      clearTimeout(reads);
-      await Promise.race([Promise.all(served.map((one) => one.close())), timeIsUp]);
-      bound.abort();
-    },
-  };
+      },
+    );
+    http.server.on('error', () => {
+      this.#observers.metrics.descriptorShortages += 1;
+    });
+    return http;
+  }
+
+  /** From here on the instance's other workers pass requests on to this one. */
+  acceptForwarded(): void {
+    const { owner, log } = this.#surroundings;
+    // Left over by another process that had our number.
+    removeWorkerSocket(this.#config.pidfile, owner.pid);
+    this.#forwarded = acceptForwarded(
+      this.#held.socketOf(owner.pid),
+      (socket) => this.#http.takeForwarded(socket),
+      ({ message: reason }) =>
+        log.error('requests of transactions cannot be passed on to this worker', { reason }),
+    );
+  }
+
+  /** A statement through another worker may have changed tables. */
+  tablesChanged(): void {
+    for (const section of this.#sections) section.tablesChanged();
+  }
+
+  /** From now on all workers remember this of a section's primary. */
+  rememberPrimary(name: string, memory: PrimaryMemory): void {
+    this.#sections.find(({ config }) => config.section === name)?.rememberPrimary(memory);
+  }
+
+  snapshot(): Snapshot {
+    const clients = { inFlight: this.#http.inFlight, ...this.#http.connections };
+    const all = this.#sections.map((section) => section.snapshot(this.#isDraining));
+    const samples = this.#observers.metrics.samples(clients);
+    return {
+      samples: [...samples, ...all.flatMap((one) => one.samples)],
+      histograms: all.flatMap(({ histograms }) => histograms),
+    };
+  }
+
+  /** What is made of each of several servers; nothing of a section's only one. */
+  verdicts(): readonly ServerVerdict[] {
+    return this.#sections.flatMap((section) => section.verdicts());
+  }
+
+  /** The requests that have failed since the last call. */
+  takeErrors(): readonly RecentError[] {
+    return this.#observers.recentErrors.take();
+  }
+
+  /** What the statements have cost since the last call; null: there were none. */
+  takeStatements(): StatementsReport | null {
+    return this.#observers.statements.take();
+  }
+
+  /** Asks for what a snapshot says of the database, within 250 ms: what is not known by then is in the next one. */
+  async settle(): Promise<void> {
+    await Promise.race([this.#askReady(), pause(maxSettleMs, undefined, { ref: false })]);
+  }
+
+  /** Uses them for connections and requests from now on. */
+  renew(credentials: readonly [Credentials, ...Credentials[]]): void {
+    for (const [at, section] of this.#sections.entries()) {
+      const own = credentials[at];
+      if (own !== undefined) section.renew(own);
+    }
+    const [{ tokens, httpsTexts }] = credentials;
+    this.#tokens.replace(tokens);
+    this.#driverSessions?.replaceSecret(driverSecret(this.#config, tokens));
+    if (httpsTexts !== null) replaceKeyPair(this.server, httpsTexts);
+  }
+
+  /**
+   * Accepts what the kernel holds (unless the socket stays), closes the listener (`onClosed`), finishes what is in flight,
+   * closes the pool. Resolves when nothing is left.
+   */
+  async drain(socketStays: boolean, onClosed: () => void): Promise<void> {
+    this.#isDraining = true;
+    const { drainTimeoutMs } = this.#config;
+    const lastTransactionEnded = this.#endTransactions();
+    const reads = setTimeout(() => {
+      for (const exchange of this.live) exchange.endForStop();
+    }, drainTimeoutMs);
+    const bound = new AbortController();
+    const longest = this.#sections.map(({ config }) => config.statementTimeoutMs);
+    const writesMs = Math.max(drainTimeoutMs, ...longest) + writeGraceMs;
+    const timeIsUp = pause(writesMs, undefined, { signal: bound.signal }).then(
+      async () => {
+        await this.stopNow();
+        void this.#forwarded?.close();
+        this.#http.destroyConnections();
+      },
+      () => {},
+    );
+    const lastReplyLeft = this.#http.drain(idleGraceMs, socketStays, onClosed);
+    // A successor opens connections of its own from now on.
+    for (const section of this.#sections) section.keepNothingIdle();
+    await lastReplyLeft;
+    // Other workers' clients may still wait for what runs here, or ask what became of it.
+    await Promise.race([lastTransactionEnded, timeIsUp]);
+    await this.#forwarded?.close();
+    clearTimeout(reads);
+    await Promise.race([this.#closeSections(), timeIsUp]);
+    bound.abort();
+  }
+
+  /**
+   * Kills what runs in MySQL and rolls back what can be. Resolves when all of it has ended and was answered, also by other workers, and
+   * at the latest after `answerBoundMs`. The log then has each write whose outcome is unknown, and the process must end.
+   */
+  stopNow(): Promise<void> {
+    this.#stopped ??= this.#endAll();
+    return this.#stopped;
+  }
+
+  async #endAll(): Promise<void> {
+    const since = performance.now();
+    this.#isDraining = true;
+    void this.#endTransactions();
+    for (const section of this.#sections) section.keepNothingIdle();
+    for (const exchange of [...this.live]) exchange.endNow();
+    // Nothing begins any more. A session is given back when what ran on it has ended.
+    await Promise.race([this.#closeSections(), pause(killBoundMs)]);
+    for (const exchange of [...this.live]) exchange.giveUp();
+    const isOver = () => this.#http.inFlight === 0 || performance.now() - since >= answerBoundMs;
+    while (!isOver()) await pause(answerCheckMs);
+  }
+
+  #endTransactions(): Promise<void> {
+    this.#transactionsEnded ??= this.#held.transactions.close();
+    return this.#transactionsEnded;
+  }
+
+  async #closeSections(): Promise<void> {
+    await Promise.all(this.#sections.map((section) => section.close()));
+  }
+
+  async #askReady(): Promise<ReadyAnswer> {
+    return this.#isDraining ? stopping : askSections(this.#sections);
+  }
+}
+
+/** What is made of observations: metrics, recent errors, costs of statements, and two logs. */
+class Observers {
+  readonly metrics = new WorkerMetrics(openFilesLimit());
+  readonly recentErrors = new RecentErrors();
+  readonly statements = new StatementTable();
+  readonly #noteInLog: Observe;
+  readonly #accessLog: AccessLog | null;
+
+  constructor({ slowQueryMs }: Config, log: Log, accessLog: AccessLog | null) {
+    this.#noteInLog = createRequestLog(log, slowQueryMs);
+    this.#accessLog = accessLog;
+  }
+
+  observe(observation: Parameters<Observe>[0]): void {
+    this.metrics.observe(observation);
+    this.recentErrors.observe(observation);
+    this.statements.observe(observation);
+    this.#noteInLog(observation);
+    this.#accessLog?.observe(observation);
+  }
 }
 
 /** What must be known of a COMMIT when the worker that sent it is gone is known to the supervisor. */
@@ -352,43 +384,51 @@ function countConnections(sections: readonly Config[]): number {
   return sections.reduce((sum, { pool }) => sum + pool + 2, 0);
 }
 
-/** What drivers are served by. */
-type Drivers = { readonly handlers: DriverHandlers; readonly sessions: DriverSessions };
-
-/** Null: they are switched off. */
-function createDrivers(context: EndpointContext, served: ServedSection): Drivers | null {
-  const { config } = served;
-  if (config.drivers === 'off') return null;
-  const sessions = new DriverSessions(driverSecret(config, config.tokens));
-  const { transactions } = context.held;
-  const handlers = createDriverHandlers(context, served, sessions, transactions);
-  return { handlers, sessions };
-}
-
 /** Of gateways that share no file the tokens are what they have in common. */
 function driverSecret({ sessionKey }: Config, tokens: readonly string[]): string {
   return sessionKey ?? tokens.join('\n');
 }
 
-function longestWait({ statementTimeoutMs }: Config): number {
-  return statementTimeoutMs;
-}
-
 /** Ready while any of the sections can be served: the others' clients are told by their own replies. */
-async function askSections(served: readonly ServedSection[]): Promise<ReadyAnswer> {
-  const answers = await Promise.all(served.map(({ section }) => section.askReady()));
+async function askSections(sections: readonly Section[]): Promise<ReadyAnswer> {
+  const answers = await Promise.all(sections.map((section) => section.askReady()));
   const answer = answers.find(({ isReady }) => isReady) ?? (answers[0] as ReadyAnswer);
-  const isPlain = served.every(({ section }) => section.servers === null) && served.length === 1;
+  const isPlain = sections.every(({ servers }) => servers === null) && sections.length === 1;
   if (isPlain) return answer;
-  const sections = served.map(({ section, config }, at) => {
+  const entries = sections.map(({ servers: group, config }, at) => {
     const ready = answers[at]?.isReady === true;
-    const statuses = section.servers?.statuses;
+    const statuses = group?.statuses;
     const servers = statuses && {
       roles: statuses.map(({ role }) => role),
       reasons: statuses.map(({ reason }) => reason),
-      no_primary: section.servers?.none ?? undefined,
+      no_primary: group?.none ?? undefined,
     };
     return [config.section, { ready, ...servers }] as const;
   });
-  return { ...answer, sections: Object.fromEntries(sections) };
+  return { ...answer, sections: Object.fromEntries(entries) };
+}
+
+/** Reads the console's files into memory. Null, with a line in the log: the build has left none. */
+function loadConsoleFiles(log: Log): ConsoleFiles | null {
+  const folder = new URL('../console/', import.meta.url);
+  try {
+    const names = readdirSync(folder).filter(isConsoleFile);
+    return new Map(names.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')]));
+  } catch (error) {
+    log.warn('there is no console', { reason: (error as Error).message });
+    return null;
+  }
+}
+
+/**
+ * Loads the WebAssembly that writes rows, with an arena of so many bytes. Null, with a line in the log: it cannot run on this machine.
+ * Rows are then written one by one, which more than doubles the CPU of large results.
+ */
+function loadRowModule(log: Log, arenaBytes: number): RowModule | null {
+  try {
+    return new RowModule(readFileSync(new URL('encode/rows.wasm', import.meta.url)), arenaBytes);
+  } catch (error) {
+    log.warn('rows are written without WebAssembly', { reason: (error as Error).message });
+    return null;
+  }
 }

@@ -2,7 +2,7 @@
 // Must not know what they do in the browser: they ask /v1 as any client does.
 
 import { sendText } from '../http/reply.ts';
-import type { Handler } from '../request/router.ts';
+import type { Handler } from './endpoint.ts';
 
 /** The page's files by name; `index.html` is the page. */
 export type ConsoleFiles = ReadonlyMap<string, string>;

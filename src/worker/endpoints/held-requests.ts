@@ -5,14 +5,14 @@ import type { Found, HeldTransactions } from '../execution/transactions/held-tra
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
-import { credentialOf } from '../request/credential.ts';
+import { credentialOf } from '../request/credentials.ts';
 import {
   commitRunning,
   connectionLost,
   deadlineElsewhere,
   transactionEnded,
 } from '../request/run-failure.ts';
-import type { Call, Decision } from './sql-endpoint.ts';
+import type { Call, Decision, PassOn, WhenOver } from './endpoint.ts';
 
 /** A worker that stops a statement may take a second to undo it: it answers by then, unless it hangs. */
 const answerMarginMs = 2000;
@@ -24,20 +24,6 @@ export type HeldRequests = {
   readonly socketOf: (pid: number) => string;
   readonly peers: Peers;
 };
-
-/** The worker that has a request's transaction answers the request. */
-export type PassOn = {
-  readonly ok: true;
-  readonly kind: 'pass on';
-  readonly name: Extract<Found, { kind: 'elsewhere' }>['name'];
-  readonly timeoutMs: number;
-  /** Whether the request is a COMMIT or a ROLLBACK. */
-  readonly asksForEnd: boolean;
-  readonly over: WhenOver;
-};
-
-/** Decides what is done if the transaction is over. @param wasSent a worker that has ended meanwhile may have had the request */
-export type WhenOver = (ending: Ending, wasSent: boolean) => Decision;
 
 type Held = Extract<Found, { kind: 'held' }>['held'];
 

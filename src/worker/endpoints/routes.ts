@@ -6,23 +6,23 @@ import { renderDriverFailure } from '../encode/formats/driver-error.ts';
 import { renderPlainFailure, renderProblem } from '../encode/formats/problem.ts';
 import type { RenderFailure } from '../failure/failure.ts';
 import type { Rules } from '../request/compat.ts';
-import type { Handler, Route } from '../request/router.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
-import type { DriverHandlers } from './planetscale/endpoint.ts';
+import type { Handler, PlainEndpoint, Route, SqlEndpoint } from './endpoint.ts';
+import type { DriverEndpoints } from './planetscale/endpoint.ts';
 import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
 import { createOpenapi } from './v1/openapi/endpoint.ts';
 import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
 
 /** What the endpoints are made of. */
 export type Answers = {
-  readonly db: Handler;
-  readonly query: Handler;
-  readonly batch: Handler;
-  readonly begin: Handler;
-  readonly commit: Handler;
-  readonly rollback: Handler;
+  readonly db: SqlEndpoint;
+  readonly query: SqlEndpoint;
+  readonly batch: SqlEndpoint;
+  readonly begin: SqlEndpoint;
+  readonly commit: SqlEndpoint;
+  readonly rollback: SqlEndpoint;
   /** Null: drivers are not served. */
-  readonly drivers: DriverHandlers | null;
+  readonly drivers: DriverEndpoints | null;
   /** Whether this worker can serve what a client needs. */
   readonly askReady: () => Promise<ReadyAnswer>;
   /** Asks what only the supervisor knows. */
@@ -34,7 +34,7 @@ export type Answers = {
 /** Where a transaction is begun; two paths below it end one. */
 const transactionPath = '/v1/transaction';
 
-type Line = Omit<Route, 'path' | 'handle'>;
+type Line = Omit<Route, 'path' | 'endpoint'>;
 
 /** Creates the table of one worker. */
 export function createRoutes(
@@ -59,36 +59,48 @@ export function createRoutes(
     endsConnection: rules.repliesEndConnection,
   } as const;
   const v1 = { ...sql, methods: ['POST'], endsConnection: false };
-  const watched = (endpoint: Line['endpoint'], access: Line['access']): Line => {
+  const watched = (name: Line['name'], access: Line['access']): Line => {
     const methods = ['GET', 'HEAD'];
-    return { endpoint, methods, access, isEssential: true, endsConnection: false };
+    return { name, methods, access, isEssential: true, endsConnection: false };
   };
   const told = (name: ToldName) => ({
     ...watched(`v1_${name}`, 'guarded'),
     path: `/v1/${name}`,
-    handle: createTold(supervisor, name),
+    endpoint: plain(createTold(supervisor, name)),
   });
-  const readyz = { ...watched('readyz', 'open'), path: '/readyz', handle: createReadyz(askReady) };
-  const health = { ...watched('health', 'open'), path: '/health', handle: createHealth(askReady) };
+  const readyz = {
+    ...watched('readyz', 'open'),
+    path: '/readyz',
+    endpoint: plain(createReadyz(askReady)),
+  };
+  const health = {
+    ...watched('health', 'open'),
+    path: '/health',
+    endpoint: plain(createHealth(askReady)),
+  };
   return [
-    { ...sql, endpoint: 'db', path: '/db', handle: db },
-    { ...sql, endpoint: 'db', path: '/db/', handle: db },
-    { ...v1, endpoint: 'v1_query', path: '/v1/query', methods: ['POST', 'QUERY'], handle: query },
+    { ...sql, name: 'db', path: '/db', endpoint: db },
+    { ...sql, name: 'db', path: '/db/', endpoint: db },
+    { ...v1, name: 'v1_query', path: '/v1/query', methods: ['POST', 'QUERY'], endpoint: query },
     {
       ...sql,
-      endpoint: 'openapi',
+      name: 'openapi',
       path: '/openapi.json',
       methods: ['GET', 'HEAD'],
       endsConnection: false,
-      handle: createOpenapi(),
+      endpoint: plain(createOpenapi()),
     },
-    { ...v1, endpoint: 'v1_batch', path: '/v1/batch', handle: batch },
-    { ...v1, endpoint: 'v1_transaction', path: transactionPath, handle: begin },
-    { ...v1, endpoint: 'v1_transaction', path: `${transactionPath}/commit`, handle: commit },
-    { ...v1, endpoint: 'v1_transaction', path: `${transactionPath}/rollback`, handle: rollback },
-    { ...watched('livez', 'open'), path: '/livez', handle: livez },
+    { ...v1, name: 'v1_batch', path: '/v1/batch', endpoint: batch },
+    { ...v1, name: 'v1_transaction', path: transactionPath, endpoint: begin },
+    { ...v1, name: 'v1_transaction', path: `${transactionPath}/commit`, endpoint: commit },
+    { ...v1, name: 'v1_transaction', path: `${transactionPath}/rollback`, endpoint: rollback },
+    { ...watched('livez', 'open'), path: '/livez', endpoint: plain(livez) },
     readyz,
-    { ...watched('metrics', 'guarded'), path: '/metrics', handle: createMetrics(supervisor) },
+    {
+      ...watched('metrics', 'guarded'),
+      path: '/metrics',
+      endpoint: plain(createMetrics(supervisor)),
+    },
     told('stats'),
     told('requests'),
     told('statements'),
@@ -96,33 +108,50 @@ export function createRoutes(
       ...watched('v1_requests', 'guarded'),
       path: `${requestsPath}/*`,
       methods: ['DELETE'],
-      handle: createKill(supervisor),
+      endpoint: plain(createKill(supervisor)),
     },
     ...(rules.hasHealth ? [health] : []),
     ...(drivers === null ? [] : driverRoutes(v1, drivers)),
     ...consolePaths(consoleFiles).map(({ path, access, file }) => {
-      return { ...watched('console', access), path, handle: createConsoleFile(file) };
+      return { ...watched('console', access), path, endpoint: plain(createConsoleFile(file)) };
     }),
   ];
+}
+
+function plain(handle: Handler): PlainEndpoint {
+  return { kind: 'plain', handle };
 }
 
 const driverPath = '/psdb.v1alpha1.Database/';
 
 function driverRoutes(
-  line: Omit<Line, 'endpoint'>,
-  { execute, createSession }: DriverHandlers,
+  line: Omit<Line, 'name'>,
+  { execute, createSession }: DriverEndpoints,
 ): readonly Route[] {
   const access = 'driver';
   return [
-    { ...line, access, endpoint: 'driver_execute', path: `${driverPath}Execute`, handle: execute },
+    { ...line, access, name: 'driver_execute', path: `${driverPath}Execute`, endpoint: execute },
     {
       ...line,
       access,
-      endpoint: 'driver_session',
+      name: 'driver_session',
       path: `${driverPath}CreateSession`,
-      handle: createSession,
+      endpoint: createSession,
     },
   ];
+}
+
+/** Finds the line of a path. Whole paths are looked up; only others are compared with each family. */
+export function createRouteFinder(routes: readonly Route[]): (path: string) => Route | undefined {
+  const whole = new Map(routes.map((route) => [route.path, route]));
+  const families = routes.filter(({ path }) => path.endsWith('/*'));
+  const isOf = (path: string, family: string) => {
+    const parent = family.slice(0, -1);
+    return (
+      path.startsWith(parent) && path.length > parent.length && !path.includes('/', parent.length)
+    );
+  };
+  return (path) => whole.get(path) ?? families.find((route) => isOf(path, route.path));
 }
 
 /** How failures are told on a path, whether or not there is anything. */

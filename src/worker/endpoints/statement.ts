@@ -26,7 +26,7 @@ export type SqlContext = {
   /** The section's name as JSON in ASCII, as it stands in replies. */
   readonly sectionJson: string;
   /** How long a statement may become by its parameters. */
-  readonly mostStatementBytes: () => number;
+  readonly maxStatementBytes: () => number;
   /** What is known now of the server's tables and functions. */
   readonly catalogue: () => Known;
   /** Where transactions are held that clients begin. */

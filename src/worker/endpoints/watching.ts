@@ -8,7 +8,7 @@ import { jsonType } from '../encode/head.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import { type OutgoingReply, sendFailure, sendText } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
-import type { Handler } from '../request/router.ts';
+import type { Handler } from './endpoint.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 

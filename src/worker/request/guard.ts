@@ -1,11 +1,10 @@
-// Who may ask: the host they call us by, the browser page behind them, their token.
-// Pure but for nothing; must not know routes beyond "open to everybody or not".
+// Decides whether a request is let in: the host that it names, the browser page behind it, its token.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../shared/config/config.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
-import type { RequestHeaders } from '../http/request.ts';
-import { parseBasic } from './basic-credentials.ts';
-import { bearerToken } from './credential.ts';
+import type { IncomingRequest, RequestHeaders } from '../http/request.ts';
+import { createCors } from './cors.ts';
+import { bearerToken, parseBasic } from './credentials.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
 
@@ -140,4 +139,54 @@ function isOwnOrigin(origin: string, authority: string | null): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * What a path asks of whoever requests it. `guarded`: everything. `open`: nothing, for balancers and orchestrators, which name the gateway
+ * by address and have no token. `page`, which a link of another site may open, and its `file`s hold no data: host and browser are
+ * checked, and no token is needed. `driver`: the token is the password of Basic authentication.
+ */
+export type Access = 'guarded' | 'open' | 'page' | 'file' | 'driver';
+
+/** Whether a request goes on; or its reply, if that is to a browser's preflight. */
+export type Admission =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'preflight'; readonly headers: readonly string[] }
+  | { readonly kind: 'refused'; readonly failure: Failure; readonly headers: readonly string[] };
+
+const admitted: Admission = { kind: 'admitted' };
+
+/** RFC 7617. */
+const basicChallenge = 'Basic realm="dbhttpd", charset="UTF-8"';
+
+/** Checks Host (421), then the browser (403), then the token (401). */
+export function createAdmission(
+  config: GuardSettings,
+  tokens: Pick<TokenGuard, 'check' | 'checkBasic'>,
+): (visitor: Visitor, request: IncomingRequest, access: Access) => Admission {
+  const checkHost = createHostGuard(config);
+  const checkBrowser = createBrowserGuard(config);
+  const checkPage = createPageGuard(config);
+  const cors = createCors(config.allowOrigins);
+  const tokenChecks = {
+    guarded: tokens.check,
+    driver: tokens.checkBasic,
+    open: null,
+    page: null,
+    file: null,
+  } as const satisfies Record<Access, Guard | null>;
+  return (visitor, { method, headers }, access) => {
+    if (access !== 'open') {
+      const checkOrigin = access === 'page' ? checkPage : checkBrowser;
+      const failure = checkHost(visitor, headers) ?? checkOrigin(visitor, headers);
+      if (failure !== null) return { kind: 'refused', failure, headers: [] };
+    }
+    // Before the token: a browser asks first whether it may send one.
+    const leave = cors?.preflight(method, headers) ?? null;
+    if (leave !== null) return { kind: 'preflight', headers: leave };
+    const failure = tokenChecks[access]?.(visitor, headers) ?? null;
+    if (failure === null) return admitted;
+    const challenge = access === 'driver' ? basicChallenge : 'Bearer';
+    return { kind: 'refused', failure, headers: ['WWW-Authenticate', challenge] };
+  };
 }

@@ -13,8 +13,8 @@ import type { IncomingRequest } from '../../http/request.ts';
 import { announcesBody, type RequestHead } from '../../http/request.ts';
 import { rulesOf } from '../../request/compat.ts';
 import type { RunDecision } from '../../request/exchange.ts';
-import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
-import { type Call, parseLongBody, type Reply, type SqlEndpoint } from '../sql-endpoint.ts';
+import { type Call, parseLongBody, type Reply, type SqlEndpoint } from '../endpoint.ts';
+import { type AllSections, Sections, type SqlSection } from '../sections.ts';
 import { decideInPieces, decideStatement, nothingToRun, type StatementWish } from '../statement.ts';
 import { describeServer, localMetadata, needsConnection } from './metadata.ts';
 import {
@@ -33,9 +33,9 @@ const takesNoKey = refusal(
 );
 
 /** Creates the endpoint of one worker, for GET and POST. */
-export function createDbEndpoint(all: AllServed): SqlEndpoint {
+export function createDbEndpoint(all: AllSections): SqlEndpoint {
   const rules = rulesOf[all[0].config.compat];
-  const sections = new ServedSections(all, createKept);
+  const sections = new Sections(all, createKept);
   const { names } = sections;
   const sourceOf = ({ method }: IncomingRequest, { query }: RequestHead) => {
     if (method === 'GET') return 'url';
@@ -52,6 +52,7 @@ export function createDbEndpoint(all: AllServed): SqlEndpoint {
       : yield* decodeDbQueryStringInPieces(head.query ?? '', names, rules);
   }
   return {
+    kind: 'sql',
     check: (request) => {
       if (request.headers['idempotency-key'] !== undefined) return takesNoKey;
       return request.method === 'GET' && announcesBody(request) ? bodyOfGet : null;
@@ -70,7 +71,7 @@ export function createDbEndpoint(all: AllServed): SqlEndpoint {
           : describeLocally(config, metadata);
       }
       const wish = wishOf(request, sql);
-      const mostBytes = context.mostStatementBytes();
+      const mostBytes = context.maxStatementBytes();
       const decided = call.isLong
         ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
         : decideStatement(config, wish, mostBytes, context.catalogue());
@@ -83,9 +84,9 @@ export function createDbEndpoint(all: AllServed): SqlEndpoint {
 type ReplyVariants = { readonly numbers: DbReplyOptions; readonly strings: DbReplyOptions };
 
 /** What is kept for a section. */
-type Kept = Served & { readonly replies: ReplyVariants };
+type Kept = SqlSection & { readonly replies: ReplyVariants };
 
-function createKept({ config, context }: Served): Kept {
+function createKept({ config, context }: SqlSection): Kept {
   const { rowModule } = context;
   const numbers: DbReplyOptions = {
     serverKey: Buffer.from(`"SERVER":${JSON.stringify(config.section)}`),

@@ -8,7 +8,7 @@ import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { escapeControls, plainKeys, type Rules, rulesOf } from '../../request/compat.ts';
 import { type ParsedObject, parseObject, parseObjectInPieces } from '../json-text.ts';
-import { describeUnknown } from '../served-sections.ts';
+import { describeUnknown } from '../sections.ts';
 import { decodeQueryString } from './query-string.ts';
 
 /** DBSlayer's questions about the server and the gateway, in the order of its replies. */

@@ -8,17 +8,9 @@ import {
 } from '../../../shared/sql/transactions.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
-import { parseBasic } from '../../request/basic-credentials.ts';
-import type { Handler } from '../../request/router.ts';
+import { type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { type ParsedObject, parseObject } from '../json-text.ts';
-import type { Served } from '../served-sections.ts';
-import {
-  createSqlHandler,
-  type Decision,
-  type EndpointContext,
-  parseLongBody,
-  type SqlEndpoint,
-} from '../sql-endpoint.ts';
+import type { SqlSection } from '../sections.ts';
 import { DriverReplies } from './replies.ts';
 import {
   characteristicsOf,
@@ -30,8 +22,11 @@ import {
 } from './session.ts';
 import { type DriverCall, DriverStatements } from './transactions.ts';
 
-/** The two handlers. */
-export type DriverHandlers = { readonly execute: Handler; readonly createSession: Handler };
+/** The two endpoints. */
+export type DriverEndpoints = {
+  readonly execute: SqlEndpoint;
+  readonly createSession: SqlEndpoint;
+};
 
 const noQuery = refuse('NO_SQL', 'query is missing, or empty.');
 const noText = refuse('BAD_KEY', 'query must be a string of Unicode text.');
@@ -42,47 +37,38 @@ const alreadyOpen = refuse(
   'The session is in a transaction already: end it by COMMIT or ROLLBACK, or use SAVEPOINT.',
 );
 
-/** Creates the handlers of one worker. @param served the section whose database they are given */
-export function createDriverHandlers(
-  context: EndpointContext,
-  served: Served,
+/** Creates the endpoints of one worker. @param served the section whose database they are given */
+export function createDriverEndpoints(
+  served: SqlSection,
   sessions: DriverSessions,
   transactions: HeldTransactions,
-): DriverHandlers {
+): DriverEndpoints {
   const replies = new DriverReplies(sessions, served.config);
   const statements = new DriverStatements(served, transactions, replies);
-  const execute: SqlEndpoint = {
-    check: () => null,
-    *decide(call) {
-      const decoded = decodeExecution(call.body, sessions, yield* parseLongBody(call));
-      if (!decoded.ok) return decoded;
-      const { sql, session } = decoded;
-      const { builtIns } = served.context.catalogue();
-      // The sessions of drivers never have NO_BACKSLASH_ESCAPES.
-      const analysis = call.isLong
-        ? yield* analyseInPieces(sql, builtIns, 'escaping')
-        : analyse(sql, builtIns, 'escaping');
-      return decide({ ...call, session }, analysis, statements, replies);
-    },
-  };
-  const createSession: SqlEndpoint = {
-    check: () => null,
-    *decide(call) {
-      yield* parseLongBody(call);
-      return replies.opened(freshSession);
-    },
-  };
   return {
-    execute: namingUser(createSqlHandler(context, execute)),
-    createSession: namingUser(createSqlHandler(context, createSession)),
-  };
-}
-
-/** The user's name is for the logs: the token alone says what it may do. */
-function namingUser(handle: Handler): Handler {
-  return (request, response, head, record) => {
-    record.user = parseBasic(request.headers.authorization)?.user ?? null;
-    handle(request, response, head, record);
+    execute: {
+      kind: 'sql',
+      check: () => null,
+      *decide(call) {
+        const decoded = decodeExecution(call.body, sessions, yield* parseLongBody(call));
+        if (!decoded.ok) return decoded;
+        const { sql, session } = decoded;
+        const { builtIns } = served.context.catalogue();
+        // The sessions of drivers never have NO_BACKSLASH_ESCAPES.
+        const analysis = call.isLong
+          ? yield* analyseInPieces(sql, builtIns, 'escaping')
+          : analyse(sql, builtIns, 'escaping');
+        return decide({ ...call, session }, analysis, statements, replies);
+      },
+    },
+    createSession: {
+      kind: 'sql',
+      check: () => null,
+      *decide(call) {
+        yield* parseLongBody(call);
+        return replies.opened(freshSession);
+      },
+    },
   };
 }
 

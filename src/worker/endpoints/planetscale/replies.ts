@@ -3,7 +3,7 @@ import type { Analysis } from '../../../shared/sql/analyse.ts';
 import type { FormatChoice } from '../../encode/format.ts';
 import { chooseDriverJson, createDriverHeads } from '../../encode/formats/driver.ts';
 import type { RowLimits } from '../../encode/result-rows.ts';
-import type { Reply } from '../sql-endpoint.ts';
+import type { Reply } from '../endpoint.ts';
 import type { DriverSession, DriverSessions } from './session.ts';
 
 /** The replies of one section. */

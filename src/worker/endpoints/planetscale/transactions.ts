@@ -3,17 +3,11 @@ import type { Analysis } from '../../../shared/sql/analyse.ts';
 import { type Isolation, whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Work } from '../../execution/executor.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
-import { credentialOf } from '../../request/credential.ts';
+import { credentialOf } from '../../request/credentials.ts';
 import type { RunDecision } from '../../request/exchange.ts';
-import {
-  commitOver,
-  type FoundHere,
-  findTransaction,
-  statementOver,
-  type WhenOver,
-} from '../held-requests.ts';
-import type { Served } from '../served-sections.ts';
-import type { Call, Decision } from '../sql-endpoint.ts';
+import type { Call, Decision, WhenOver } from '../endpoint.ts';
+import { commitOver, type FoundHere, findTransaction, statementOver } from '../held-requests.ts';
+import type { SqlSection } from '../sections.ts';
 import { type Decided, decideAnalysed, notInTransaction, type RunWish } from '../statement.ts';
 import type { DriverReplies } from './replies.ts';
 import type { DriverSession } from './session.ts';
@@ -38,11 +32,11 @@ export type BeginStatement = {
 
 /** Decides what is done with the statements of drivers. All in the second half are called with sessions that are in a transaction. */
 export class DriverStatements {
-  readonly #served: Served;
+  readonly #served: SqlSection;
   readonly #transactions: HeldTransactions;
   readonly #replies: DriverReplies;
 
-  constructor(served: Served, transactions: HeldTransactions, replies: DriverReplies) {
+  constructor(served: SqlSection, transactions: HeldTransactions, replies: DriverReplies) {
     this.#served = served;
     this.#transactions = transactions;
     this.#replies = replies;

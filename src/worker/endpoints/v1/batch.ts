@@ -2,8 +2,8 @@
 import { chooseV1Batch } from '../../encode/formats/v1-batch.ts';
 import { refusal } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
-import { type AllServed, ServedSections, takesKeys } from '../served-sections.ts';
-import { parseLongBody, type SqlEndpoint } from '../sql-endpoint.ts';
+import { parseLongBody, type SqlEndpoint } from '../endpoint.ts';
+import { type AllSections, Sections, takesKeys } from '../sections.ts';
 import { decodeBatch } from './batch-request.ts';
 import { decideBatch } from './decide-batch.ts';
 import { checkHeaders, chooseJson, keyHeader, prefersGzip } from './headers.ts';
@@ -13,12 +13,13 @@ import { rememberHeads } from './layout.ts';
 const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply to a batch is application/json.');
 
 /** Creates the endpoint of one worker. */
-export function createBatchEndpoint(all: AllServed): SqlEndpoint {
-  const sections = new ServedSections(all, (served) => served);
+export function createBatchEndpoint(all: AllSections): SqlEndpoint {
+  const sections = new Sections(all, (served) => served);
   const mayHaveKeys = takesKeys(all);
   const { compress } = all[0].config;
   const headsOf = rememberHeads();
   return {
+    kind: 'sql',
     check: (request) =>
       checkHeaders(request, mayHaveKeys) ??
       (chooseJson(request.headers) === null ? onlyJson : null),
@@ -33,7 +34,7 @@ export function createBatchEndpoint(all: AllServed): SqlEndpoint {
       const keyed = header === undefined ? noKey : yield* keyOf(config, header, call, decoded);
       if (!keyed.ok) return keyed;
       const { key } = keyed;
-      const mostBytes = context.mostStatementBytes();
+      const mostBytes = context.maxStatementBytes();
       const decided = yield* decideBatch(config, request, mostBytes, context.catalogue());
       if (!decided.ok) return decided;
       const { timeoutMs } = request;

@@ -5,7 +5,7 @@ import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { type ParsedObject, parseObject } from '../json-text.ts';
-import { describeUnknown } from '../served-sections.ts';
+import { describeUnknown } from '../sections.ts';
 
 /** Why a field cannot be understood; `message` is for people and holds no value. */
 export type FieldFault = { readonly code: FailureCode; readonly message: string };

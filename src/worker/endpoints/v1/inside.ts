@@ -5,7 +5,7 @@ import type { SupervisorCalls } from '../../../shared/process/messages.ts';
 import { jsonType } from '../../encode/head.ts';
 import { refusal } from '../../failure/failure.ts';
 import { sendFailure, sendText } from '../../http/reply.ts';
-import type { Handler } from '../../request/router.ts';
+import type { Handler } from '../endpoint.ts';
 import { noAnswer, watching } from '../watching.ts';
 
 /** Where requests are listed; one of them stands behind it and a slash. */

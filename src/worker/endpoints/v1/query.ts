@@ -12,9 +12,9 @@ import type { HeldTransactions } from '../../execution/transactions/held-transac
 import type { AnalysedStatement } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
+import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { findTransaction, statementOver } from '../held-requests.ts';
-import { type AllServed, type Served, ServedSections, takesKeys } from '../served-sections.ts';
-import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../sql-endpoint.ts';
+import { type AllSections, Sections, type SqlSection, takesKeys } from '../sections.ts';
 import {
   decideInPieces,
   decideStatement,
@@ -53,7 +53,7 @@ const readsInWriting = refuse(
 type Query = {
   readonly call: Call;
   readonly request: QueryRequest;
-  readonly section: Served;
+  readonly section: SqlSection;
   readonly type: MediaType;
   readonly mayCompress: boolean;
   readonly key: IdempotencyKey | null;
@@ -62,12 +62,13 @@ type Query = {
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
-export function createQueryEndpoint(all: AllServed, transactions: HeldTransactions): SqlEndpoint {
+export function createQueryEndpoint(all: AllSections, transactions: HeldTransactions): SqlEndpoint {
   const [{ config }] = all;
-  const sections = new ServedSections(all, (served) => served);
+  const sections = new Sections(all, (served) => served);
   const mayHaveKeys = takesKeys(all);
   const headsOf = rememberHeads();
   return {
+    kind: 'sql',
     check: (request) => checkHeaders(request, mayHaveKeys),
     *decide(call) {
       const { headers, method = '' } = call.request;
@@ -119,7 +120,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     asksServer: false,
     format: `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
   };
-  const mostBytes = context.mostStatementBytes();
+  const mostBytes = context.maxStatementBytes();
   const decided = call.isLong
     ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
     : decideStatement(config, wish, mostBytes, context.catalogue());

@@ -7,12 +7,12 @@ import type { OpenStep } from '../../execution/executor.ts';
 import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
-import { credentialOf } from '../../request/credential.ts';
+import { credentialOf } from '../../request/credentials.ts';
 import { timeoutOf } from '../../request/exchange.ts';
+import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { commitOver, findTransaction } from '../held-requests.ts';
 import type { ParsedObject } from '../json-text.ts';
-import { type AllServed, type Served, ServedSections } from '../served-sections.ts';
-import { type Call, type Decision, parseLongBody, type SqlEndpoint } from '../sql-endpoint.ts';
+import { type AllSections, Sections, type SqlSection } from '../sections.ts';
 import type { Decoded } from './fields.ts';
 import { chooseJson } from './headers.ts';
 import { decodeBegin, decodeEnd } from './transaction-request.ts';
@@ -23,8 +23,8 @@ const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply is application/json.');
 const created = 201;
 
 /** Begins a transaction. */
-export function createBegin(all: AllServed, transactions: HeldTransactions): SqlEndpoint {
-  const sections = new ServedSections(all, (served) => served);
+export function createBegin(all: AllSections, transactions: HeldTransactions): SqlEndpoint {
+  const sections = new Sections(all, (served) => served);
   return endpointOf(sections.names, decodeBegin, (call, request) => {
     const { isolation, readOnly, timeoutMs } = request;
     const section = sections.of(request.section);
@@ -38,9 +38,13 @@ export function createBegin(all: AllServed, transactions: HeldTransactions): Sql
 }
 
 /** Ends a transaction: by COMMIT, or by ROLLBACK. */
-export function createEnd(all: AllServed, transactions: HeldTransactions, verb: Verb): SqlEndpoint {
+export function createEnd(
+  all: AllSections,
+  transactions: HeldTransactions,
+  verb: Verb,
+): SqlEndpoint {
   const [{ config }] = all;
-  const sections = new ServedSections(all, (served) => served);
+  const sections = new Sections(all, (served) => served);
   return endpointOf(sections.names, decodeEnd, (call, { section, transaction, timeoutMs }) => {
     const found = findTransaction(transactions, {
       token: transaction,
@@ -72,7 +76,7 @@ function stepOf(
 }
 
 function runStep(
-  section: Served,
+  section: SqlSection,
   { record: { requestId } }: Call,
   timeoutMs: number | null,
   { step: work, status, describe }: Step,
@@ -120,6 +124,7 @@ function endpointOf<Request>(
   decideOn: (call: Call, request: Request) => Decision,
 ): SqlEndpoint {
   return {
+    kind: 'sql',
     check: ({ headers }) => (chooseJson(headers) === null ? onlyJson : null),
     *decide(call): Pieces<Decision> {
       const decoded = decode(call.body, names, yield* parseLongBody(call));

@@ -3,7 +3,7 @@
 
 import { jsonType } from '../../../encode/head.ts';
 import { sendText } from '../../../http/reply.ts';
-import type { Handler } from '../../../request/router.ts';
+import type { Handler } from '../../endpoint.ts';
 import { describeV1 } from './document.ts';
 
 /** Creates the endpoint of one worker. The text is made once. */

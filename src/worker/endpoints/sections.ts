@@ -5,24 +5,27 @@ import type { ExchangeContext } from '../request/exchange.ts';
 import type { SqlContext } from './statement.ts';
 
 /** A section: its settings, and what runs its statements. */
-export type Served = { readonly config: Config; readonly context: SqlContext & ExchangeContext };
+export type SqlSection = {
+  readonly config: Config;
+  readonly context: SqlContext & ExchangeContext;
+};
 
 /** All of them; the first is the instance's: what is no section's own stands in its settings. */
-export type AllServed = readonly [Served, ...Served[]];
+export type AllSections = readonly [SqlSection, ...SqlSection[]];
 
 /** Whether any of them takes idempotency keys. */
-export function takesKeys(all: AllServed): boolean {
+export function takesKeys(all: AllSections): boolean {
   return all.some(({ config }) => config.idempotencyTable !== null);
 }
 
 /** What an endpoint keeps for each section. */
-export class ServedSections<Kept> {
+export class Sections<Kept> {
   /** In the order of the command line. */
   readonly names: readonly string[];
   readonly #first: Kept;
   readonly #byName: ReadonlyMap<string, Kept>;
 
-  constructor(all: AllServed, keep: (served: Served) => Kept) {
+  constructor(all: AllSections, keep: (served: SqlSection) => Kept) {
     const kept = all.map((served) => [served.config.section, keep(served)] as const);
     this.names = kept.map(([name]) => name);
     this.#byName = new Map(kept);

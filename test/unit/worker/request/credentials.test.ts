@@ -2,7 +2,7 @@
 // Must not know who may come in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseBasic } from '../../../../src/worker/request/basic-credentials.ts';
+import { parseBasic } from '../../../../src/worker/request/credentials.ts';
 
 const header = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 

@@ -1,0 +1,260 @@
+// The path of every request: receive -> admit -> find its endpoint -> read -> decide -> run or reply -> record.
+import { performance } from 'node:perf_hooks';
+import type { Config } from '../shared/config/config.ts';
+import { allAtOnce, longFrom, type Pieces } from '../shared/pieces.ts';
+import { jsonType } from './encode/head.ts';
+import type { Call, Decision, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
+import { createRouteFinder, failureFormatOf } from './endpoints/routes.ts';
+import { type Failure, refusal } from './failure/failure.ts';
+import { readOrigin } from './http/forward.ts';
+import { endWithFault, type OutgoingReply, sendFailure, sendText } from './http/reply.ts';
+import {
+  announcesBody,
+  createHeadReader,
+  type IncomingRequest,
+  type RequestHead,
+  readBody,
+} from './http/request.ts';
+import { type RequestObserver, RequestRecord } from './observe/observation.ts';
+import { parseTraceparent } from './observe/trace-context.ts';
+import { endWithConnection, rulesOf } from './request/compat.ts';
+import { createCors } from './request/cors.ts';
+import { parseBasic } from './request/credentials.ts';
+import { startExchange } from './request/exchange.ts';
+import { createAdmission, type TokenGuard } from './request/guard.ts';
+import type { LongWork } from './request/long-work.ts';
+
+/** What the path of a request is made of. */
+export type AppParts = {
+  /** The instance's. */
+  readonly config: Config;
+  readonly routes: readonly Route[];
+  readonly tokens: Pick<TokenGuard, 'check' | 'checkBasic'>;
+  readonly observer: RequestObserver;
+  readonly nextRequestId: () => string;
+  readonly longWork: LongWork;
+  readonly held: HeldRequests;
+};
+
+/** One request whose head is sound. */
+type Received = {
+  readonly request: IncomingRequest;
+  readonly response: OutgoingReply;
+  readonly record: RequestRecord;
+  readonly head: RequestHead;
+};
+
+const tooManyConnections: Failure = {
+  ...refusal('TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
+  retryAfterSeconds: 1,
+};
+const nothingHere = refusal(
+  'NOT_FOUND',
+  'There is nothing here. SQL goes to /v1/query, /v1/batch or /db.',
+);
+const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
+const otherType = refusal(
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be application/json (with curl: --json).',
+);
+
+const saneRequestId = /^[\w.:/+=@-]{1,128}$/;
+/** RFC 8259. */
+const jsonContentType = /^application\/json[ \t]*(;.*)?$/i;
+const noBody = Buffer.alloc(0);
+
+/** Answers requests. */
+export class App {
+  readonly #parts: AppParts;
+  readonly #readHead;
+  readonly #routeOf;
+  readonly #admit;
+  readonly #cors;
+
+  constructor(parts: AppParts) {
+    const { config, routes, tokens } = parts;
+    this.#parts = parts;
+    this.#readHead = createHeadReader(rulesOf[config.compat]);
+    this.#routeOf = createRouteFinder(routes);
+    this.#admit = createAdmission(config, tokens);
+    this.#cors = createCors(config.allowOrigins);
+  }
+
+  /** Receives a request and begins its record. @param isBeyondLimit its client is one too many */
+  receive(
+    request: IncomingRequest,
+    response: OutgoingReply,
+    isBeyondLimit: boolean,
+  ): RequestRecord {
+    if (this.#cors !== null) response.addHeaders(this.#cors.headersFor(request.headers.origin));
+    const read = this.#readHead(request, response.isForwarded);
+    const path = read.ok ? read.head.path : withoutQuery(request.url ?? '');
+    const route = read.ok ? this.#routeOf(path) : undefined;
+    if (route?.endsConnection === true) endWithConnection(request, response);
+    response.renderFailure = failureFormatOf(path);
+    const record = this.#beginRecord(request, response, path, route);
+    try {
+      if (!read.ok) reject(request, response, record, read.failure, true);
+      else this.#route({ request, response, record, head: read.head }, route, isBeyondLimit);
+    } catch (cause) {
+      this.#endFaulted(response, record, cause);
+    }
+    return record;
+  }
+
+  #beginRecord(
+    request: IncomingRequest,
+    response: OutgoingReply,
+    path: string,
+    route: Route | undefined,
+  ): RequestRecord {
+    const { observer, nextRequestId } = this.#parts;
+    const given = request.headers['x-request-id'];
+    const isSane = typeof given === 'string' && saneRequestId.test(given);
+    const head = {
+      requestId: isSane ? given : nextRequestId(),
+      endpoint: route?.name ?? 'other',
+      path,
+      trace: parseTraceparent(request.headers.traceparent),
+      origin: response.isForwarded ? readOrigin(request.headers) : null,
+    } as const;
+    return new RequestRecord(request, response, head, observer);
+  }
+
+  /** Guards come first (421, 403, preflights, 401), then the path (404) and the method (405). */
+  #route(received: Received, route: Route | undefined, isBeyondLimit: boolean): void {
+    const { request, response, record, head } = received;
+    const admission = this.#admit(head, request, route?.access ?? 'guarded');
+    if (admission.kind !== 'admitted') response.addHeaders(admission.headers);
+    if (admission.kind === 'preflight') {
+      response.writeHead(204, ['X-Request-ID', record.requestId, 'Cache-Control', 'no-store']);
+      response.end();
+      return;
+    }
+    const failure =
+      admission.kind === 'refused'
+        ? admission.failure
+        : isBeyondLimit && route?.isEssential !== true
+          ? tooManyConnections
+          : whyNotAnswered(request, response, route);
+    if (failure !== null) {
+      reject(request, response, record, failure);
+      return;
+    }
+    const { access, endpoint } = route as Route;
+    // The user's name is for the logs: the token alone says what it may do.
+    if (access === 'driver') record.user = parseBasic(request.headers.authorization)?.user ?? null;
+    if (endpoint.kind === 'sql') this.#read(received, endpoint);
+    else endpoint.handle(request, response, head, record);
+  }
+
+  /** Reads the body, if the request has one that counts. */
+  #read(received: Received, endpoint: SqlEndpoint): void {
+    const { request, response, record, head } = received;
+    const source = endpoint.sourceOf?.(request, head) ?? 'json';
+    const isOtherType = source === 'json' && !isJson(request);
+    const failure = endpoint.check(request) ?? (isOtherType ? otherType : null);
+    if (failure !== null) reject(request, response, record, failure, true);
+    else if (source === 'url') this.#decide(received, endpoint, null);
+    else {
+      readBody(request, response, this.#parts.config.maxRequestBytes, {
+        complete: (body) => this.#decide(received, endpoint, source === 'json' ? body : null),
+        failed: (reason) => reject(request, response, record, reason, true),
+      });
+    }
+  }
+
+  /**
+   * Has the endpoint decide what is done, and does it: at once, or for a text of more than 64 KiB in pieces, so that other requests run
+   * in between. An exception ends this request alone. Nothing was executed then: an exchange handles its own exceptions.
+   * @param body null: the URL says what is asked for
+   */
+  #decide(received: Received, endpoint: SqlEndpoint, body: Buffer | null): void {
+    const { request, response, record, head } = received;
+    const isLong = (body ?? head.query ?? '').length > longFrom;
+    const call: Call = { request, response, record, head, body: body ?? noBody, isLong };
+    try {
+      const deciding = endpoint.decide(call);
+      if (isLong) void this.#decideInPieces(call, deciding);
+      else this.#carryOut(allAtOnce(deciding), call);
+    } catch (cause) {
+      this.#endFaulted(response, record, cause);
+    }
+  }
+
+  async #decideInPieces(call: Call, deciding: Pieces<Decision>): Promise<void> {
+    const { response, record } = call;
+    const from = performance.now();
+    try {
+      const decision = await this.#parts.longWork.do(deciding);
+      record.workedMs = performance.now() - from;
+      if (!response.destroyed) this.#carryOut(decision, call);
+    } catch (cause) {
+      this.#endFaulted(response, record, cause);
+    }
+  }
+
+  /** Runs statements, replies, or passes the request on. */
+  #carryOut(decision: Decision, call: Call): void {
+    const { response, record } = call;
+    if (!decision.ok) {
+      sendFailure(response, decision.failure, record.requestId);
+      return;
+    }
+    switch (decision.kind) {
+      case 'run':
+        startExchange(decision, response, record);
+        break;
+      case 'reply':
+        response.setHeader('X-Request-ID', record.requestId);
+        sendText(response, decision.json, jsonType);
+        break;
+      case 'pass on':
+        passOn(this.#parts.held, decision, call, (next) => this.#carryOut(next, call));
+        break;
+      default:
+        decision satisfies never;
+    }
+  }
+
+  #endFaulted(response: OutgoingReply, record: RequestRecord, cause: unknown): void {
+    const { requestId, traceId } = record;
+    this.#parts.observer.observe({ kind: 'exception', cause, requestId, traceId });
+    endWithFault(response, requestId, 'not_executed');
+  }
+}
+
+function whyNotAnswered(
+  { method = '' }: IncomingRequest,
+  { expectation }: OutgoingReply,
+  route: Route | undefined,
+): Failure | null {
+  if (route === undefined) return nothingHere;
+  if (expectation === 'unknown') return unknownExpectation;
+  const { path, methods } = route;
+  if (methods.includes(method)) return null;
+  const failure = refusal('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(' and ')}.`);
+  return { ...failure, allow: methods.join(', ') };
+}
+
+/** Answers with a failure. A connection on which the rest of a request may come is not used again. */
+function reject(
+  request: IncomingRequest,
+  response: OutgoingReply,
+  { requestId }: RequestRecord,
+  failure: Failure,
+  endsConnection = announcesBody(request),
+): void {
+  if (endsConnection) response.shouldKeepAlive = false;
+  sendFailure(response, failure, requestId);
+}
+
+function isJson({ headers }: IncomingRequest): boolean {
+  return jsonContentType.test(headers['content-type'] ?? '');
+}
+
+function withoutQuery(target: string): string {
+  const mark = target.indexOf('?');
+  return mark < 0 ? target : target.slice(0, mark);
+}

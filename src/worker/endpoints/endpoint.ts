@@ -1,0 +1,108 @@
+// What an endpoint is: a line of the table of routes, and what decides on a request to it.
+import { isUtf8 } from 'node:buffer';
+import type { Pieces } from '../../shared/pieces.ts';
+import type { Ending } from '../../shared/process/commit-endings.ts';
+import type { Found } from '../execution/transactions/held-transactions.ts';
+import type { Failure, Refused } from '../failure/failure.ts';
+import type { OutgoingReply } from '../http/reply.ts';
+import type { IncomingRequest, RequestHead } from '../http/request.ts';
+import type { Endpoint as EndpointName, RequestRecord } from '../observe/observation.ts';
+import type { RunDecision } from '../request/exchange.ts';
+import type { Access } from '../request/guard.ts';
+import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
+
+/** A line of the table of routes. */
+export type Route = {
+  /** With a `*` at its end it stands for one more segment, whatever that is. */
+  readonly path: string;
+  /** What metrics call it. */
+  readonly name: Exclude<EndpointName, 'other'>;
+  readonly methods: readonly string[];
+  readonly access: Access;
+  /** Whether it answers a client that is one too many. */
+  readonly isEssential: boolean;
+  /** Replies end with their connection: see `endWithConnection`. */
+  readonly endsConnection: boolean;
+  readonly endpoint: Endpoint;
+};
+
+/** What answers on a path. */
+export type Endpoint = PlainEndpoint | SqlEndpoint;
+
+/** Answers by itself, without a body and without SQL. */
+export type PlainEndpoint = { readonly kind: 'plain'; readonly handle: Handler };
+
+/** The record's id must be in the reply. */
+export type Handler = (
+  request: IncomingRequest,
+  response: OutgoingReply,
+  head: RequestHead,
+  record: RequestRecord,
+) => void;
+
+/** Decides on requests that may run SQL. */
+export type SqlEndpoint = {
+  readonly kind: 'sql';
+  /** Refuses a request for its head, before its body is read; null: it is read. */
+  readonly check: (request: IncomingRequest) => Failure | null;
+  /** Missing: the body, which must be JSON. */
+  readonly sourceOf?: (request: IncomingRequest, head: RequestHead) => Source;
+  /** Decides what is done with a request. Pure. */
+  readonly decide: (call: Call) => Pieces<Decision>;
+};
+
+/** What says what a request asks for: a body of JSON, or the URL. `ignored body`: the URL, and a body that is read all the same. */
+export type Source = 'json' | 'url' | 'ignored body';
+
+/** One request, read to its end. */
+export type Call = {
+  readonly request: IncomingRequest;
+  readonly response: OutgoingReply;
+  readonly record: RequestRecord;
+  readonly head: RequestHead;
+  /** Empty if the URL says what is asked for. */
+  readonly body: Buffer;
+  /** It is decided in pieces. */
+  readonly isLong: boolean;
+};
+
+/** What is done with a request: statements run, a text is its reply, another worker gets it, or it fails. */
+export type Decision = Refused | RunDecision | Reply | PassOn;
+
+/** A JSON text that is the whole reply. */
+export type Reply = { readonly ok: true; readonly kind: 'reply'; readonly json: string };
+
+/** The worker that has a request's transaction answers the request. */
+export type PassOn = {
+  readonly ok: true;
+  readonly kind: 'pass on';
+  readonly name: Extract<Found, { kind: 'elsewhere' }>['name'];
+  readonly timeoutMs: number;
+  /** Whether the request is a COMMIT or a ROLLBACK. */
+  readonly asksForEnd: boolean;
+  readonly over: WhenOver;
+};
+
+/** Decides what is done if the transaction is over. @param wasSent a worker that has ended meanwhile may have had the request */
+export type WhenOver = (ending: Ending, wasSent: boolean) => Decision;
+
+const notUtf8: ParsedObject = {
+  ok: false,
+  code: 'BAD_ENCODING',
+  message: 'the body is not UTF-8',
+};
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Parses the body of a long request; null: it is short, and is parsed with what it means. */
+export function* parseLongBody(
+  { body, isLong }: Call,
+  toleratesMark = false,
+): Pieces<ParsedObject | null> {
+  if (!isLong) return null;
+  if (!isUtf8(body)) return notUtf8;
+  const isMarked = toleratesMark && body.subarray(0, 3).equals(byteOrderMark);
+  const text = body.toString('utf8', isMarked ? 3 : 0);
+  yield;
+  return yield* parseObjectInPieces(text);
+}
