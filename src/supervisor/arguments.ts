@@ -1,5 +1,4 @@
 // The command line in, one command out; the only user of minimist.
-// Must not know what a command does.
 
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';

@@ -1,5 +1,4 @@
 // The detached supervisor's process: takes over what the launcher prepared, reports once, lives on.
-// Must not know the command line.
 import '../shared/process/no-inspector.ts';
 import { closeSync } from 'node:fs';
 import type { ListenAddress } from '../shared/config/addresses.ts';

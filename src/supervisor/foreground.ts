@@ -1,5 +1,4 @@
 // Runs an instance in this very process, for service managers and containers.
-// Must not know the detached way.
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { prepare } from './prepare.ts';

@@ -1,5 +1,4 @@
 // Starts an instance in the background, waits for its report, and prints nothing.
-// Must not know how an instance lives.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // The command: arguments -> start, check, foreground, primary, help or version; sets the exit status.
-// Must not know how any of them is done.
 import '../shared/process/no-inspector.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';

@@ -1,5 +1,4 @@
 // Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
-// Must not know what is started, nor how it is left.
 import { dirname } from 'node:path';
 import { formatListenAddress, isLocal } from '../shared/config/addresses.ts';
 import type { Config, Sections } from '../shared/config/config.ts';

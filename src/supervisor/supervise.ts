@@ -1,5 +1,4 @@
 // The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
-// Must not know where it runs, detached or not, nor who asked for it.
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';

@@ -1,5 +1,4 @@
 // A process that is a supervisor, detached or not: its signals, its last words, its exit status.
-// Must not know how it was started.
 import type { ExitCode } from '../shared/process/exit-codes.ts';
 import type { OwnedLog } from '../shared/process/log.ts';
 

@@ -1,22 +1,21 @@
-// The servers that a section may be served by: from `host`, `port` and `socket`, and their names in words.
-// Must not know which of them serves, nor how that is found out.
+// Addresses: the MySQL servers of a section, from `host`, `port` and `socket`, and the place where HTTP is served, from `listen`.
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 
-/** One server of a section, by TCP, or by a unix socket where `socket` is set. */
+/** One server of a section. If `socket` is set, it is reached by the unix socket, or else by TCP. */
 export type Candidate = {
   readonly host: string;
   readonly port: number;
   readonly socket: string | null;
 };
 
-/** At least one. */
+/** The servers of a section. */
 export type Candidates = readonly [Candidate, ...Candidate[]];
 
-/** One item of `host`; `port` null: the key `port` says it. */
+/** One item of `host`. `port` null: the key `port` applies. */
 export type HostItem = { readonly host: string; readonly port: number | null };
 
-/** One item or several: a name or an address, alone or with a port; else the problem, naming the item. */
+/** Parses a comma-separated list of names and addresses, each with or without a port. Returns the problem if an item is wrong. */
 export function parseHosts(text: string): readonly HostItem[] | string {
   const items: HostItem[] = [];
   for (const [index, part] of text.split(',').entries()) {
@@ -40,12 +39,12 @@ function parseHost(text: string): HostItem | string {
   return { host: bracketed ?? name, port };
 }
 
-/** Only what looks like a host is repeated: a whole URL, put there by mistake, may hold a password. */
+/** Repeats an item only if it looks like a host: a URL that was put there by mistake may contain a password. */
 function quoteItem(text: string): string {
   return /^[\p{L}\p{N}._-]+(?::\d+)?$|^\[[\dA-Fa-f:.]*\](?::\d+)?$/u.test(text) ? ` (${text})` : '';
 }
 
-/** The servers that the keys `host`, `port` and `socket` name, in this order; a nameless one where they name none. */
+/** The servers that the keys `host`, `port` and `socket` name, in the order of `host`. Without any, one server without a name. */
 export function candidatesOf(
   hosts: readonly HostItem[] | null,
   port: number,
@@ -62,14 +61,14 @@ export function formatCandidate({ host, port, socket }: Candidate): string {
   return socket ?? `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The names of servers that stand there more than once, whatever the case of their letters. */
+/** The names of servers that occur more than once, without regard to case. */
 export function findRepeated(candidates: readonly Candidate[]): readonly string[] {
   const names = candidates.map((one) => formatCandidate(one));
   const keys = candidates.map(candidateKey);
   return names.filter((_, index) => keys.indexOf(keys[index] ?? '') < index);
 }
 
-/** Equal for candidates that are one server by what is written. */
+/** A key that is equal for two spellings of the same server. */
 export function candidateKey(candidate: Candidate): string {
   return candidate.socket ?? formatCandidate(candidate).toLowerCase();
 }
@@ -79,10 +78,10 @@ export type ListenAddress =
   | { readonly kind: 'tcp'; readonly host: string | null; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };
 
-// sun_path has 108 bytes, one of them NUL; a socket is bound under a longer temporary name first.
-const mostPathBytes = 96;
+// sun_path has 108 bytes, one of them NUL. A socket is first bound under a longer temporary name.
+const maxPathBytes = 96;
 
-/** Parses `address:port`, `[v6]:port`, `*:port`, `localhost:port` or an absolute path; else the problem. */
+/** Parses `address:port`, `[v6]:port`, `*:port`, `localhost:port` or an absolute path. Returns the problem if it is none of them. */
 export function parseListenAddress(text: string): ListenAddress | string {
   if (text.startsWith('/')) return parsePath(text);
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
@@ -100,25 +99,25 @@ export function parseListenAddress(text: string): ListenAddress | string {
 
 function parsePath(path: string): ListenAddress | string {
   if (!isAbsolute(path) || path.endsWith('/')) return 'must be the absolute path of a socket';
-  if (Buffer.byteLength(path) > mostPathBytes)
-    return `must be a path of at most ${mostPathBytes} bytes`;
+  if (Buffer.byteLength(path) > maxPathBytes)
+    return `must be a path of at most ${maxPathBytes} bytes`;
   return { kind: 'unix', path };
 }
 
-/** True when only processes of this machine can connect. */
+/** Whether only processes of this machine can connect. */
 export function isLocal(address: ListenAddress): boolean {
   if (address.kind === 'unix') return true;
   if (address.host === null) return false;
   return /^(?:::ffff:)?127\./i.test(address.host) || /^(?:0{0,4}:){2,7}0{0,3}1$/.test(address.host);
 }
 
-/** True when a `Host` names this machine alone, whatever a name server says: nobody else can be made to mean it. */
+/** Whether a `Host` can only mean this machine, whatever a name server says. */
 export function isLoopbackName(name: string): boolean {
   if (name.startsWith('[')) return isLocal({ kind: 'tcp', host: name.slice(1, -1), port: 0 });
   return /^(?:.+\.)?localhost$/i.test(name) || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** The address as one would write it in `listen`. */
+/** The address as it is written in `listen`. */
 export function formatListenAddress(address: ListenAddress): string {
   if (address.kind === 'unix') return address.path;
   if (address.host === null) return `*:${address.port}`;

@@ -1,5 +1,4 @@
-// A section's entries, secrets and surroundings in, a Config or every fault at once out.
-// Must not know files, cluster, http or MySQL.
+// The settings of a section: composed from its entries and its surroundings, and frozen.
 import { type Candidates, candidatesOf, isLocal } from './addresses.ts';
 import type { CredentialFiles, Credentials } from './credentials.ts';
 import type { Section, TextFault } from './ini-section.ts';
@@ -17,27 +16,27 @@ import { parseValue, type ValueOf } from './values.ts';
 
 type Defaulted<O extends Option> = O extends { readonly initial: string } ? never : null;
 
-/** Every key's parsed value; null for one that is not set and has no default in the table. */
+/** Every key's parsed value. Null: not set, and without a default in the table. */
 export type Values = {
   readonly [K in OptionKey]: ValueOf<(typeof options)[K]['type']> | Defaulted<(typeof options)[K]>;
 };
 
-/** What the table alone does not say: what stands in other places, and what this machine decides. */
+/** Settings that do not follow from the table alone: other files, other keys and this machine decide them. */
 type Composed = Credentials & {
   readonly section: string;
   readonly configPath: string;
   readonly database: string;
-  /** Its servers, in the order of `host`, and of `-s`. */
+  /** Its servers, in the order of `host` and then of `-s`. */
   readonly candidates: Candidates;
   readonly user: string;
   readonly workers: number;
-  /** What stood in `session_key_file`, in base64; null: not set. */
+  /** The contents of `session_key_file`, in base64. */
   readonly sessionKey: string | null;
   /** The keys of the file `server_public_key`, as PEM texts. */
   readonly serverKeys: readonly string[];
   /** The files that SIGHUP reads again. */
   readonly credentialFiles: CredentialFiles;
-  /** Accepted Host names in lower case without port, IPv6 in brackets; null: any. */
+  /** Accepted Host names in lower case without port, IPv6 in brackets. Null: any. */
   readonly allowHosts: readonly string[] | null;
   readonly allowOrigins: readonly string[];
   readonly log: string;
@@ -52,10 +51,10 @@ type Tabled = {
   readonly [K in Exclude<OptionKey, (typeof elsewhere)[number]> as FieldOf<K>]: Values[K];
 };
 
-/** The effective settings of one section, a field for each key of the table (see `fieldOf`). `null` means: not set. */
+/** The effective settings of one section, with a field for each key of the table (see `fieldOf`). Null: not set. */
 export type Config = Composed & Omit<Tabled, keyof Composed>;
 
-/** The sections that one daemon serves, at least one: the first is the instance's. */
+/** The sections that one daemon serves. The first is the instance's. */
 export type Sections = readonly [Config, ...Config[]];
 
 type FromValues = 'database' | 'candidates' | 'user' | 'allowHosts' | 'allowOrigins';
@@ -66,7 +65,7 @@ export type Surroundings = Omit<Composed, FromValues | OrFromValues> & {
   readonly [K in OrFromValues]: Composed[K] | null;
 };
 
-/** Parses and defaults every entry; faults are collected, never thrown. */
+/** Parses every entry and adds the defaults. Collects faults and throws none. */
 export function parseEntries(section: Section): { values: Values; faults: readonly TextFault[] } {
   const faults = [...section.faults];
   const values: Record<string, unknown> = {};
@@ -86,20 +85,17 @@ export function parseEntries(section: Section): { values: Values; faults: readon
     if (parsed.ok) values[key] = parsed.value;
     else faults.push({ key, line, problem: parsed.problem });
   }
-  // The table's types are what parseValue returned key by key; the compiler cannot follow the loop.
+  // parseValue returns each key's type of the table, but the compiler cannot follow the loop.
   return { values: values as Values, faults };
 }
 
-/** The keys that a section writes down, faulty ones included. */
+/** The keys that a section contains, including faulty ones. */
 export function writtenKeys(section: Section): ReadonlySet<string> {
   const faulty = section.faults.flatMap((fault) => (fault.key === null ? [] : [fault.key]));
   return new Set([...section.entries.map((entry) => entry.key), ...faulty]);
 }
 
-/**
- * The values of a section that is served beside another one: what the daemon has once is the other's.
- * @param first those of the other one
- */
+/** The values of a section that is served beside the first: what the daemon has once is the first section's. */
 export function withInstance(values: Values, first: Values): Values {
   const shared = optionKeys.filter(isOfInstance).map((key) => [key, first[key]]);
   return { ...values, ...Object.fromEntries(shared) };
@@ -133,7 +129,7 @@ function tabled(values: Values): Tabled {
     if (!(elsewhere as readonly OptionKey[]).includes(key))
       fields[fieldOf(key)] = Object.freeze(value);
   }
-  // Each field is its key's value; the compiler cannot follow the loop.
+  // Each field has its key's value, but the compiler cannot follow the loop.
   return fields as Tabled;
 }
 
@@ -141,7 +137,7 @@ function acceptedHosts({ allow_hosts: hosts, listen }: Values): readonly string[
   if (hosts !== null) {
     return hosts.includes('*') ? null : Object.freeze(hosts.map((host) => host.toLowerCase()));
   }
-  // A unix socket is out of a browser's reach: no name needs to be refused there.
+  // Browsers cannot reach a unix socket, so no name has to be rejected there.
   if (listen.kind === 'unix' || !isLocal(listen)) return null;
   const own = listen.host?.includes(':') ? `[${listen.host}]` : `${listen.host}`;
   return Object.freeze([...new Set(['localhost', '127.0.0.1', '[::1]', own.toLowerCase()])]);

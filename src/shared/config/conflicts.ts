@@ -1,5 +1,4 @@
-// Combinations of settings that cannot be meant, each with the key to change.
-// Must not know how the settings were read.
+// Conflicts: combinations of settings that make no sense, each with the key to change.
 import { normalize } from 'node:path';
 import { findRepeated, isLocal, isLoopbackName } from './addresses.ts';
 import type { Config, Values } from './config.ts';
@@ -8,7 +7,7 @@ import type { OptionKey } from './options.ts';
 
 type Rule = readonly [broken: boolean, key: OptionKey, problem: string];
 
-/** Every broken rule. @param written the keys that the file contains: a default conflicts with nothing */
+/** Every broken rule. @param written the keys that the file contains, because a default conflicts with nothing */
 export function findConflicts(
   config: Config,
   values: Values,
@@ -33,13 +32,13 @@ export function findConflicts(
     [
       config.idempotencyTable !== null && config.idempotencyKeepMs < config.statementTimeoutMs,
       'idempotency_keep',
-      'is shorter than `statement_timeout`: a key would be forgotten while its request runs, and that executed twice',
+      'is shorter than `statement_timeout`: a key would be forgotten while its request runs, and the request could be executed twice',
     ],
   ];
   return rules.filter(([isBroken]) => isBroken).map(([, key, problem]) => ({ key, problem }));
 }
 
-/** The pidfile and what an instance keeps beside it. */
+/** The pidfile and the files that an instance keeps beside it. */
 function besides({ pidfile }: Config): readonly string[] {
   return ['', '.lock', '.drain', '.sock', '.commits'].map((suffix) => `${pidfile}${suffix}`);
 }
@@ -59,7 +58,7 @@ function towardsMysql(
 ): readonly Rule[] {
   const { candidates, tls, tlsCa, tlsCert, tlsKey, serverPublicKey } = config;
   const { host: hosts, socket } = values;
-  // `localhost` beside a socket is how MySQL's own option files are written.
+  // MySQL's own option files contain `localhost` beside a socket.
   const isOwnHost = hosts?.every(({ host, port }) => host === 'localhost' && port === null) ?? true;
   const [repeated] = socket === null ? findRepeated(candidates) : [];
   const isPlain = tls === 'off';
@@ -117,7 +116,7 @@ function towardsClients(
     [
       !mayBeGuarded && httpsCert === null && !insecure && !hosts.every(isLoopbackName),
       'allow_hosts',
-      'names other than loopback: web pages could run SQL under them, as browsers do not tell who asks over plain ' +
+      'names other than loopback: web pages could run SQL under them, because browsers do not send the origin over plain ' +
         'HTTP. Set `token` or `token_file`, or `https_cert` and `https_key`, or `insecure = on`',
     ],
     [
@@ -128,7 +127,7 @@ function towardsClients(
   ];
 }
 
-/** What a start writes must be no other file of its own: a log's line, or a pid, would stand in a configuration or a key. */
+/** A file that an instance writes must not be another of its files: it would overwrite a configuration or a key. */
 function ofFiles(config: Config, values: Values): readonly Rule[] {
   const { log, listen } = config;
   const read = filesToRead(config, values);
@@ -162,7 +161,7 @@ function filesToRead({ configPath }: Config, values: Values): ReadonlySet<string
   return new Set([normalize(configPath), ...named, https_cert, https_key]);
 }
 
-/** Drivers put values into the text, with backslashes before what would end a literal. */
+/** Drivers put values into the text and escape them with backslashes. */
 function ofDrivers(
   { drivers, initSql, tokens }: Config,
   written: ReadonlySet<string>,
@@ -177,7 +176,7 @@ function ofDrivers(
     [
       drivers !== 'off' && /NO_BACKSLASH_ESCAPES/i.test(initSql ?? ''),
       'drivers',
-      'cannot be on where `init_sql` names NO_BACKSLASH_ESCAPES: drivers escape values by backslashes, which would be no escapes then',
+      'cannot be on where `init_sql` names NO_BACKSLASH_ESCAPES: drivers escape values with backslashes, which would have no effect then',
     ],
   ];
 }

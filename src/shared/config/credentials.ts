@@ -1,12 +1,11 @@
-// The files that hold a password, tokens, certificates and keys: read, judged, and read anew when an operator asks.
-// Must not know the other settings, nor who uses what is read.
+// Credentials: the files with passwords, tokens, certificates and keys are read, checked, and read again on SIGHUP.
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { OptionKey } from './options.ts';
 
-/** The keys that name such files. */
+/** The keys that name files with credentials. */
 export const credentialKeys = [
   'password_file',
   'token_file',
@@ -19,10 +18,10 @@ export const credentialKeys = [
 
 type CredentialKey = (typeof credentialKeys)[number];
 
-/** Where they are; null: not set, or overridden by the environment. */
+/** The paths of the files. Null: not set, or overridden by the environment. */
 export type CredentialFiles = Readonly<Record<CredentialKey, string | null>>;
 
-/** PEM texts for TLS towards MySQL; null: not set. */
+/** PEM texts for TLS towards MySQL. */
 export type TlsTexts = {
   readonly ca: string | null;
   readonly cert: string | null;
@@ -48,18 +47,18 @@ type Renewable = Credentials & {
   readonly credentialFiles: CredentialFiles;
 };
 
-/** Those of each section, in the sections' order. */
+/** The credentials of each section, in the sections' order. */
 export type SectionCredentials = readonly [Credentials, ...Credentials[]];
 
-/** One thing wrong with one file. Never holds what stands in it. */
+/** A fault of one file. It never contains the file's contents. */
 export type CredentialFault = { readonly key: CredentialKey; readonly problem: string };
 
-/** The same, of one of several sections. */
+/** A fault of a file of one of several sections. */
 export type SectionFault = CredentialFault & { readonly section: string };
 
 type Found = { readonly [K in keyof Credentials]: Credentials[K] | null };
 
-/** Reads all files. What is not set, or is faulty, is null; faults are collected, never thrown. */
+/** Reads all files. A credential that is not set, or is faulty, is null. Collects faults and throws none. */
 export function readCredentials(files: CredentialFiles): {
   readonly found: Found;
   readonly faults: readonly CredentialFault[];
@@ -81,8 +80,8 @@ export function readCredentials(files: CredentialFiles): {
 }
 
 /**
- * Reads the files of all sections anew. Where one is faulty, what it belongs to stays as it was, and the fault is told; so is a
- * certificate that does not serve.
+ * Reads the files of all sections again. If a file is faulty, the credential that it belongs to remains as it was. `lapses`: certificates
+ * that have expired or are not valid yet.
  */
 export function renewCredentials(sections: readonly [Renewable, ...Renewable[]]): {
   readonly credentials: SectionCredentials;
@@ -110,13 +109,13 @@ export function renewCredentials(sections: readonly [Renewable, ...Renewable[]])
   };
   const [config, ...others] = sections;
   const first = renew(config);
-  // What the daemon has once is the first section's, read once.
+  // The daemon has one set of these, the first section's.
   const { tokens, httpsTexts } = first;
   const rest = others.map((other) => ({ ...renew(other), tokens, httpsTexts }));
   return { credentials: [first, ...rest], faults, lapses };
 }
 
-/** The sections with what was read anew, frozen. */
+/** The sections with new credentials, frozen. */
 export function withCredentials<Section extends Credentials>(
   [config, ...others]: readonly [Section, ...Section[]],
   [first, ...rest]: SectionCredentials,
@@ -127,7 +126,7 @@ export function withCredentials<Section extends Credentials>(
   ];
 }
 
-/** Tokens of a text, one a line or separated by commas. */
+/** The tokens of a text, one per line or separated by commas. */
 export function parseTokens(text: string): readonly string[] {
   return text
     .split(/[,\n]/)
@@ -140,7 +139,7 @@ export function isBearerToken(text: string): boolean {
   return /^[A-Za-z0-9._~+/-]+=*$/.test(text);
 }
 
-/** Others must not read a secret, nor write what we obey. The group may: that is how a service account is let in. */
+/** Whether users other than owner and group may read or write the file. The group may, because service accounts use it. */
 export function isOpenToOthers(stats: Stats): boolean {
   return (stats.mode & 0o006) !== 0;
 }
@@ -176,7 +175,7 @@ function readCredential(
   return null;
 }
 
-/** A pipe or a terminal would keep us waiting for whoever writes to it. @throws the system's error */
+/** Reads a regular file only: a pipe or a terminal would block until something is written to it. @throws the system's error */
 export function readRegularFile(path: string): { readonly bytes: Buffer; readonly stats: Stats } {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
@@ -188,7 +187,7 @@ export function readRegularFile(path: string): { readonly bytes: Buffer; readonl
   }
 }
 
-/** The text of a file; null: it is not UTF-8. */
+/** The text of a file. Null: it is not UTF-8. */
 export function decodeText(bytes: Buffer): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -200,7 +199,7 @@ export function decodeText(bytes: Buffer): string | null {
 function tokensOf(text: string | null, faults: CredentialFault[]): readonly string[] | null {
   if (text === null) return null;
   const tokens = parseTokens(text);
-  // Without a token the guard would let everybody in.
+  // Without a token the guard would accept every request.
   const problem =
     tokens.length === 0
       ? 'holds no token'
@@ -221,7 +220,7 @@ function tlsTextsOf(
   const problem = ca === null ? null : findAuthoritiesFault(ca);
   if (problem !== null) faults.push({ key: 'tls_ca', problem });
   const pair = keyPairOf(cert, key, ['tls_cert', 'tls_key'], faults);
-  // What serves one purpose is replaced as a whole or not at all.
+  // The texts for one purpose are replaced together or not at all.
   if (faults.some((fault) => fault.key.startsWith('tls_'))) return null;
   return { ca, cert: pair?.cert ?? null, key: pair?.key ?? null };
 }
@@ -239,7 +238,7 @@ function keyPairOf(
   return null;
 }
 
-/** Certificates that are whole but do not serve today: their successors may come while the gateway runs. */
+/** Certificates that are intact but expired or not valid yet. New ones may arrive while the gateway runs. */
 export function findLapses(
   { tlsTexts, httpsTexts }: Pick<Credentials, 'tlsTexts' | 'httpsTexts'>,
   nowMs = Date.now(),
@@ -255,13 +254,13 @@ export function findLapses(
   });
 }
 
-/** What is wrong with one half of a pair. `problem` names neither a file nor anything of the key. */
+/** A fault of one half of a pair. `problem` contains neither the file's name nor any part of the key. */
 export type PairFault = { readonly half: 'certificate' | 'key'; readonly problem: string };
 
 const block = /-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----[\s\S]*?-----END \1CERTIFICATE-----/g;
 const noCertificate = 'holds no PEM certificate';
 
-/** Why a certificate (with its chain) and a key cannot be used together; null: they can. Dates are not looked at. */
+/** Why a certificate (with its chain) and a key cannot be used together. Ignores dates. */
 export function findPairFault(certificates: string, key: string): PairFault | null {
   const chain = parseCertificates(certificates);
   const [leaf] = chain;
@@ -276,12 +275,12 @@ export function findPairFault(certificates: string, key: string): PairFault | nu
     createSecureContext({ cert: certificates, key });
     return null;
   } catch (error) {
-    // What OpenSSL's security level does not take: `ee key too small`, `ca md too weak`.
+    // OpenSSL's security level rejects it: `ee key too small`, `ca md too weak`.
     return { half: 'certificate', problem: `is refused by TLS (${reasonOf(error)})` };
   }
 }
 
-/** Why a text is no list of certificates to trust; null: it is. Node itself would take anything, and trust nobody. */
+/** Why a text is no list of certificates to trust. Node itself accepts any text and then trusts no certificate. */
 export function findAuthoritiesFault(certificates: string): string | null {
   const all = parseCertificates(certificates);
   if (all.length === 0) return noCertificate;
@@ -289,8 +288,8 @@ export function findAuthoritiesFault(certificates: string): string | null {
 }
 
 /**
- * Why the certificate does not serve at a moment, with the date; null: it does, or it is none. Of a pair only the first
- * one counts, its owner's; of a list to trust, any that serves is enough.
+ * Why a certificate is not valid at a time, with the date. Null: it is valid, or it is none. In a pair only the first certificate counts,
+ * which is the owner's. In a list to trust, one valid certificate is enough.
  */
 export function findLapse(
   certificates: string,
@@ -311,7 +310,7 @@ function lapseOf(certificate: X509Certificate, nowMs: number): string | null {
   return null;
 }
 
-/** Every certificate of a text; null for one that cannot be read. */
+/** Every certificate of a text. Null: it cannot be read. */
 function parseCertificates(text: string): readonly (X509Certificate | null)[] {
   return [...text.matchAll(block)].map(([pem]) => {
     try {
@@ -323,8 +322,8 @@ function parseCertificates(text: string): readonly (X509Certificate | null)[] {
 }
 
 function parseKey(key: string): KeyObject | string {
-  // In both of its forms an encrypted key says so; node's error for it has no code of its own.
-  if (key.includes('ENCRYPTED')) return 'is encrypted: nobody is there to type its passphrase';
+  // Both forms of an encrypted key contain this word. Node's error for such a key has no code of its own.
+  if (key.includes('ENCRYPTED')) return 'is encrypted: a daemon cannot ask for the passphrase';
   try {
     return createPrivateKey(key);
   } catch {
@@ -337,25 +336,25 @@ function reasonOf(error: unknown): string {
   return reason ?? code ?? 'unknown reason';
 }
 
-const leastBytes = 32;
-/** Whoever names a log or a disk by mistake is told so. */
-const mostBytes = 64 * 1024;
+const minBytes = 32;
+/** A larger file is a log or a disk that was named by mistake. */
+const maxBytes = 64 * 1024;
 
-/** A key, or what is wrong with its file; never what stands in it. */
+/** A key, or what is wrong with its file. `problem` never contains the file's contents. */
 export type SessionKey =
   | { readonly ok: true; readonly key: string }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads the key, every byte of the file, and returns it in base64, as messages between processes carry it. */
+/** Reads the key, which is every byte of the file, and returns it in base64 for messages between processes. */
 export function readSessionKey(path: string): SessionKey {
   try {
     const { bytes, stats } = readRegularFile(path);
     const problem = isOpenToOthers(stats)
       ? 'is open to others: take their rights away (chmod o-rwx)'
-      : bytes.length < leastBytes
-        ? `holds fewer than ${leastBytes} bytes`
-        : bytes.length > mostBytes
-          ? `holds more than ${mostBytes} bytes`
+      : bytes.length < minBytes
+        ? `holds fewer than ${minBytes} bytes`
+        : bytes.length > maxBytes
+          ? `holds more than ${maxBytes} bytes`
           : null;
     return problem === null ? { ok: true, key: bytes.toString('base64') } : { ok: false, problem };
   } catch (error) {

@@ -1,5 +1,4 @@
-// Settings in words: the reference of all keys, and one section's effective values with its secrets masked.
-// Must not know how a section is read.
+// Descriptions of settings: the reference of all keys, and the effective values of a section with masked secrets.
 import { formatCandidate, formatListenAddress } from './addresses.ts';
 import type { Config } from './config.ts';
 import {
@@ -25,14 +24,14 @@ export function describeOptions(): string {
   );
 }
 
-/** A key's default in words: as one would write it, as it is computed, or that there is none. */
+/** A key's default: as it is written in the file, how it is computed, or that there is none. */
 export function describeInitial({ initial, computed }: Option): string {
   return initial === undefined ? (computed ?? 'none') : `\`${initial}\``;
 }
 
 const hidden = '********';
 
-/** The effective settings as aligned `key = value` lines; secrets are masked, and what is not set says so. */
+/** The effective settings as aligned `key = value` lines. Secrets are masked. */
 export function describeConfig(config: Config): readonly string[] {
   const width = Math.max(...optionKeys.map((key) => key.length));
   return optionKeys.flatMap((key) => {
@@ -41,7 +40,7 @@ export function describeConfig(config: Config): readonly string[] {
   });
 }
 
-/** Null: not set. Undefined: a key that only says where another's value is, which is shown there. */
+/** Null: not set. Undefined: the value is shown with another key. */
 function effectiveValue(config: Config, key: OptionKey): string | null | undefined {
   switch (key) {
     case 'password':
@@ -68,7 +67,7 @@ function effectiveValue(config: Config, key: OptionKey): string | null | undefin
   }
 }
 
-/** Of several servers each stands with its port, or its socket, behind `host`. */
+/** If there are several servers, `host` lists each with its port or its socket. */
 function describeServers(
   { candidates: [first, ...others] }: Config,
   key: 'host' | 'port' | 'socket',

@@ -1,25 +1,24 @@
-// INI text and a section's name in, its entries and every fault of its writing out; the only user of `ini`.
-// Must not know which keys there are, but is told which of them hold secrets or free text.
+// Reading INI: the entries of a section, and every fault of its syntax. The only user of `ini`.
 import { unsafe } from 'ini';
 
 /** One `key = value` line. */
 export type Entry = { readonly key: string; readonly value: string; readonly line: number };
 
-/** Something wrong in the text; `line` counts from 1, null where there is no line to name. */
+/** A fault in the text. `line` counts from 1. Null: it belongs to no line. */
 export type TextFault = {
   readonly key: string | null;
   readonly line: number | null;
   readonly problem: string;
 };
 
-/** What stands in a section, and what is wrong with how it is written. */
+/** The entries of a section, and its faults of syntax. */
 export type Section = { readonly entries: readonly Entry[]; readonly faults: readonly TextFault[] };
 
 type Line = { readonly text: string; readonly line: number };
 
 /**
- * Reads one section; null when the text has none of that name. The lines are split here and only the values given to
- * `ini`, which would nest `[a.b]`, turn `true` into a boolean, and cut `p;x` to `p` without a word.
+ * Reads one section. Null: the text has none of that name. Splits the lines itself and gives only the values to `ini`, which would nest
+ * `[a.b]`, turn `true` into a boolean, and silently cut `p;x` to `p`.
  */
 export function readSection(
   text: string,
@@ -44,7 +43,7 @@ export function readSection(
     }
     const decoded = decodeValue(content.slice(equals + 1).trim(), isFreeText(key));
     if (!decoded.ok) faults.push({ key, line, problem: decoded.problem });
-    // An entry that cannot be read still counts as present: its absence is no second fault.
+    // An unreadable entry counts as present, so that its absence is no second fault.
     entries.set(key, { key, value: decoded.ok ? decoded.value : '', line });
   }
   const unreadable = new Set(faults.map((fault) => fault.key));
@@ -83,7 +82,7 @@ function decodeValue(raw: string, isFreeText: boolean): Decoded {
   const value: string = unsafe(raw);
   if (value === raw) return { ok: true, value };
   const comment = raw.slice(value.length);
-  // A comment after a blank is one; anything else may be a piece of the value.
+  // Only text after a blank is certainly a comment. Anything else may be part of the value.
   if (!isFreeText && raw.startsWith(value) && /^\s+[;#]/.test(comment)) return { ok: true, value };
   return { ok: false, problem: 'contains `;`, `#` or `\\` and must be quoted' };
 }
@@ -93,10 +92,10 @@ function decodeQuoted(raw: string, quote: string): Decoded {
   if (!isClosed)
     return { ok: false, problem: 'has text after the closing quote, or no closing quote' };
   const inner = raw.slice(1, -1);
-  // Taken as it stands: `ini` would go on to read it as JSON, and '123' would become a number.
+  // Used as it is: `ini` would parse it as JSON, and '123' would become a number.
   if (quote === "'") return { ok: true, value: inner };
   const value: unknown = unsafe(raw);
-  // `ini` hands a text back with its quotes on when JSON does not know it.
+  // `ini` returns a text with its quotes if it is no JSON.
   if (typeof value === 'string' && (value !== raw || inner === '')) return { ok: true, value };
   return {
     ok: false,

@@ -1,4 +1,4 @@
-// What the machine decides if the configuration does not: the directories of pidfile, log and state, and the number of processors.
+// Defaults that the machine decides: the directories of pidfile, log and state, and the number of processors.
 import {
   accessSync,
   chmodSync,
@@ -11,10 +11,10 @@ import {
 import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Who asks, and what there is; handed in so that the rule can be tested. */
+/** The user and the directories that the defaults depend on. A test passes its own. */
 export type Place = {
   readonly uid: number;
-  /** Empty where the user has none. */
+  /** Empty: the user has none. */
   readonly home: string;
   readonly temporary: string;
   readonly isDirectory: (path: string) => boolean;
@@ -36,7 +36,7 @@ function findHome(): string {
   try {
     return homedir();
   } catch {
-    // A user that no table of users knows, without HOME.
+    // The user has no entry in the table of users, and no HOME.
     return '';
   }
 }
@@ -66,12 +66,12 @@ export function logDirectory(place: Place): string {
   return place.uid === 0 && place.isDirectory('/var/log') ? '/var/log' : ownDirectory(place);
 }
 
-/** The directory of what must survive a reboot. A user without a home has only a temporary one, which need not. */
+/** The directory of files that must survive a reboot. A user without a home has only a temporary one, which may not. */
 export function stateDirectory(place: Place): string {
   return place.uid === 0 ? '/var/lib/dbhttpd' : ownDirectory(place);
 }
 
-/** Where the system has no directory for this user's: below the home where there is one, else in a private temporary one. */
+/** The user's own directory if the system has none: below the home, or else a private temporary one. */
 function ownDirectory(place: Place): string {
   const state = join(place.home, '.local/state/dbhttpd');
   const isUsable = place.uid !== 0 && place.isDirectory(place.home) && canHold(place, state);
@@ -86,8 +86,8 @@ function canHold(place: Place, directory: string): boolean {
 const othersWrite = 0o022;
 
 /**
- * Makes a directory of default paths that is the user's own and not the system's; another one is left as it is.
- * @throws when somebody else has put something there
+ * Makes the user's own directory of default paths. Leaves other directories as they are.
+ * @throws if another user has put something there
  */
 export function makeDefaultDirectory(directory: string, place: Place): void {
   if (directory !== ownDirectory(place)) return;
@@ -99,8 +99,8 @@ export function makeDefaultDirectory(directory: string, place: Place): void {
 }
 
 /**
- * Makes the directory of lasting state where it is missing, for its user alone.
- * @throws when it cannot be made, or another user may write to it
+ * Makes the state directory if it is missing, with rights for its user only.
+ * @throws if it cannot be made, or another user may write to it
  */
 export function makeStateDirectory(directory: string, place: Place): void {
   makeDefaultDirectory(directory, place);
@@ -111,7 +111,7 @@ export function makeStateDirectory(directory: string, place: Place): void {
   if ((mode & othersWrite) !== 0 && !isSticky) throw new Error(`others may write to ${directory}`);
 }
 
-/** The log of failures that happen before a section's own log is known. */
+/** The log for failures before a section's own log is known. */
 export function fallbackLog(place: Place): string {
   return join(logDirectory(place), 'dbhttpd.log');
 }
@@ -121,7 +121,7 @@ export function processorCount(): number {
   return Math.max(1, Math.min(availableParallelism(), Math.ceil(Math.min(quotaV2(), quotaV1()))));
 }
 
-/** cgroup v2: the smallest quota on the way up from this process's group. */
+/** cgroup v2: the smallest quota of this process's group and the groups above it. */
 function quotaV2(): number {
   const own = /^0::(.*)$/m.exec(readText('/proc/self/cgroup') ?? '')?.[1] ?? '/';
   let quota = Number.POSITIVE_INFINITY;

@@ -1,5 +1,4 @@
-// The one table of configuration keys: type, range, default, meaning. Validation, --check and the reference come from it.
-// Must not know how a value is read or what is done with it.
+// The table of configuration keys: type, range, default, meaning. Validation, --check and the reference use it.
 import {
   choice,
   duration,
@@ -13,14 +12,14 @@ import {
   type ValueType,
 } from './values.ts';
 
-/** One key. `initial`: the default as one would write it in the file. Without it there is none, or `computed` describes it. */
+/** One key. `initial`: the default as it is written in the file. `computed`: a description of a default that is computed. */
 export type Option = {
   readonly type: ValueType;
   readonly initial?: string;
   readonly computed?: string;
   readonly secret?: true;
   readonly mayBeEmpty?: true;
-  /** The daemon has it once: of several sections that it serves, the first one's counts. */
+  /** The daemon has it once. If it serves several sections, the first section's value counts. */
   readonly ofInstance?: true;
   readonly meaning: string;
 };
@@ -30,14 +29,14 @@ const hour = 3600 * second;
 const kibibyte = 1024;
 const gibibyte = 1024 ** 3;
 
-/** Every key of a section, in the order in which people read them. */
+/** Every key of a section, in the order of the documentation. */
 export const options = {
   database: { type: text, computed: 'required', meaning: 'MySQL database' },
   host: {
     type: { kind: 'hosts' },
     computed: 'required without `socket`',
     meaning:
-      'name or address of the MySQL server; several, comma-separated: whoever of them can serve does',
+      'name or address of the MySQL server, or a comma-separated list of servers with the same data',
   },
   user: { type: text, computed: 'required', meaning: 'MySQL account' },
   password: {
@@ -45,29 +44,29 @@ export const options = {
     computed: 'empty',
     secret: true,
     mayBeEmpty: true,
-    meaning: "the account's password; the environment's DBHTTPD_PASSWORD goes before it",
+    meaning: "the account's password; the environment variable DBHTTPD_PASSWORD overrides it",
   },
-  password_file: { type: path, meaning: 'file that holds the password' },
+  password_file: { type: path, meaning: 'file with the password' },
   port: {
     type: integer(1, 65535),
     initial: '3306',
-    meaning: "MySQL's TCP port, where `host` names none",
+    meaning: "MySQL's TCP port, unless `host` names one",
   },
   socket: { type: path, meaning: "MySQL's unix socket, instead of host and port" },
   reads: {
     type: choice('primary', 'replicas'),
     initial: 'primary',
-    meaning: 'where requests that are declared read-only go',
+    meaning: 'the servers for requests that are declared read-only',
   },
   max_lag: {
     type: duration(0, 24 * hour),
     initial: '10s',
-    meaning: 'a replica that is further behind its primary is not read from',
+    meaning: 'reads avoid a replica that is further behind its primary',
   },
   failover_wait: {
     type: duration(0, 24 * hour),
     computed: "the request's deadline",
-    meaning: 'how long a request waits for a primary at most',
+    meaning: 'the longest time that a request waits for a primary',
   },
   tls: {
     type: choice('off', 'required', 'verify'),
@@ -80,7 +79,7 @@ export const options = {
   server_public_key: {
     type: path,
     meaning:
-      "PEM file with MySQL's RSA key, or with those of several servers; over TCP without TLS, no other key encrypts the password. Read at the start only",
+      "PEM file with MySQL's RSA key, or with the keys of several servers; over TCP without TLS, no other key encrypts the password. Read at the start only",
   },
   init_sql: {
     type: { kind: 'sql' },
@@ -108,7 +107,7 @@ export const options = {
     type: integer(1, 1000),
     initial: '1',
     ofInstance: true,
-    meaning: 'how many such gateways there are, for what `--check` says of connections',
+    meaning: 'number of gateways with these settings, for the connections that `--check` counts',
   },
   pool: {
     type: integer(1, 1000),
@@ -169,17 +168,17 @@ export const options = {
   max_rows: {
     type: integer(0, Number.MAX_SAFE_INTEGER),
     initial: '0',
-    meaning: 'cut a result after so many rows, and say so; 0: no limit',
+    meaning: 'cut a result after this number of rows, and report it; 0: no limit',
   },
   max_result_bytes: {
     type: size(0, Number.MAX_SAFE_INTEGER),
     initial: '0',
-    meaning: 'refuse or reset longer results; 0: no limit',
+    meaning: 'reject or reset longer results; 0: no limit',
   },
   max_columns: {
     type: integer(1, 4096),
     initial: '4096',
-    meaning: 'refuse results with more columns, before any row is read',
+    meaning: 'reject results with more columns, before any row is read',
   },
   read_only: { type: flag, initial: 'off', meaning: 'only statements that read' },
   session_reset: {
@@ -205,25 +204,26 @@ export const options = {
   transaction_idle_timeout: {
     type: duration(100, hour),
     initial: '10s',
-    meaning: 'a transaction that its client holds is rolled back when it lies idle for so long',
+    meaning: 'a transaction over several requests is rolled back after being idle for this time',
   },
   transaction_timeout: {
     type: duration(100, 24 * hour),
     initial: '60s',
-    meaning: 'a transaction that its client holds is rolled back when it is older',
+    meaning: 'a transaction over several requests is rolled back at this age',
   },
   token: {
     type: list,
     secret: true,
     ofInstance: true,
-    meaning: "bearer tokens, comma-separated; the environment's DBHTTPD_TOKEN goes before it",
+    meaning:
+      'bearer tokens, comma-separated; the environment variable DBHTTPD_TOKEN overrides them',
   },
-  token_file: { type: path, ofInstance: true, meaning: 'file that holds tokens, one a line' },
+  token_file: { type: path, ofInstance: true, meaning: 'file with tokens, one per line' },
   session_key_file: {
     type: path,
     ofInstance: true,
     meaning:
-      'file that holds a key of at least 32 bytes, the same for all gateways: it signs consistency tokens. Read at the start only',
+      'file with a key of at least 32 bytes, the same for all gateways, which signs consistency tokens. Read at the start only',
   },
   https_cert: { type: path, ofInstance: true, meaning: 'certificate to serve HTTPS with, PEM' },
   https_key: { type: path, ofInstance: true, meaning: 'its private key, PEM' },
@@ -263,7 +263,7 @@ export const options = {
     initial: 'off',
     ofInstance: true,
     meaning:
-      '`planetscale`: what `@planetscale/database` and its adapters need (docs/drivers.md); of several sections the first is served so. Needs a token',
+      '`planetscale`: what `@planetscale/database` and its adapters need (docs/drivers.md); only the first section is served to them. Needs a token',
   },
   log: {
     type: path,
@@ -293,14 +293,14 @@ export const options = {
     type: path,
     computed: '`dbhttpd-<section>.pid` in the run directory',
     ofInstance: true,
-    meaning: "file that holds the supervisor's process id",
+    meaning: "file with the supervisor's process id",
   },
   state_dir: {
     type: path,
     computed: '`/var/lib/dbhttpd` for root, else `~/.local/state/dbhttpd`',
     ofInstance: true,
     meaning:
-      'directory for what must survive a reboot: of each section with several servers, the last primary',
+      'directory for files that must survive a reboot: the last primary of each section with several servers',
   },
 } as const satisfies Record<string, Option>;
 
@@ -310,13 +310,13 @@ export type OptionKey = keyof typeof options;
 /** All keys, in the table's order. */
 export const optionKeys = Object.keys(options) as readonly OptionKey[];
 
-/** Tells whether a key is the daemon's, which has it once. */
+/** Whether the daemon has the key once. */
 export function isOfInstance(key: OptionKey): boolean {
   const option: Option = options[key];
   return option.ofInstance === true;
 }
 
-/** Tells whether a text is a key of the table. */
+/** Whether a text is a key of the table. */
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(options, key);
 }
@@ -331,7 +331,7 @@ type UnitOf<K extends OptionKey> = (typeof options)[K]['type']['kind'] extends k
     : Units[(typeof options)[K]['type']['kind']]
   : '';
 
-/** What a key's value is called in the code: in camel case, with the unit behind what has one. */
+/** The field of a key in the settings: in camel case, followed by the unit if there is one. */
 export type FieldOf<K extends OptionKey> = K extends OptionKey
   ? `${CamelCase<K>}${UnitOf<K>}`
   : never;
@@ -341,7 +341,7 @@ const units: Readonly<Record<string, string>> = {
   size: 'Bytes',
 } satisfies Units;
 
-/** What a key's value is called in the code: `drain_timeout` is `drainTimeoutMs`. */
+/** The field of a key in the settings: `drain_timeout` is `drainTimeoutMs`. */
 export function fieldOf<K extends OptionKey>(key: K): FieldOf<K> {
   const camelCase = key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
   const unit = key.endsWith('_bytes') ? '' : (units[options[key].type.kind] ?? '');

@@ -1,9 +1,8 @@
-// One key's text in, its typed value or the problem out.
-// Must not know the table of keys, nor what a value means. Problems never repeat the value: it may be a secret.
+// Values of keys: their types and ranges, parsing and formatting. Problems never repeat the value, which may be a secret.
 import { isAbsolute, normalize } from 'node:path';
 import { type HostItem, type ListenAddress, parseHosts, parseListenAddress } from './addresses.ts';
 
-/** The type that a key's value has once parsed. */
+/** The type of a parsed value. */
 export type ValueOf<T extends ValueType> = T extends {
   kind: 'choice';
   choices: readonly (infer C)[];
@@ -113,7 +112,7 @@ function formatQuantity(value: number, units: Readonly<Record<string, number>>):
   return best;
 }
 
-/** A value as one would write it in the file. */
+/** A value as it is written in the file. */
 export function formatValue(type: ValueType, value: Value): string {
   if (type.kind === 'duration') return formatQuantity(Number(value), durationUnits);
   if (type.kind === 'size') return formatQuantity(Number(value), sizeUnits);
@@ -123,7 +122,7 @@ export function formatValue(type: ValueType, value: Value): string {
   return String(value);
 }
 
-/** The values a type takes, in words. */
+/** A description of the values that a type accepts. */
 export function describeType(type: ValueType): string {
   switch (type.kind) {
     case 'integer':
@@ -155,7 +154,7 @@ export function describeType(type: ValueType): string {
   }
 }
 
-/** What a key's value may be, with its range; durations in ms, sizes in bytes. */
+/** The values that a key accepts, with their range: durations in ms, sizes in bytes. */
 export type ValueType =
   | { readonly kind: 'text' }
   | { readonly kind: 'sql' }
@@ -175,18 +174,18 @@ export type ValueType =
 export const text = { kind: 'text' } as const;
 /** An absolute path. */
 export const path = { kind: 'path' } as const;
-/** A table's name, alone or behind its database's and a point. */
+/** The name of a table, with or without its database. */
 export const table = { kind: 'table' } as const;
 /** `on` or `off`. */
 export const flag = { kind: 'flag' } as const;
 /** Texts, comma-separated. */
 export const list = { kind: 'list' } as const;
-/** A whole number; both ends belong to the range. */
+/** A whole number. Both ends belong to the range. */
 export const integer = <const T extends number>(min: T, max: number) =>
   ({ kind: 'integer', min, max }) as const;
-/** A time with its unit; the range in ms. */
+/** A time with its unit. The range is in ms. */
 export const duration = (min: number, max: number) => ({ kind: 'duration', min, max }) as const;
-/** A size with its unit; the range in bytes. */
+/** A size with its unit. The range is in bytes. */
 export const size = (min: number, max: number) => ({ kind: 'size', min, max }) as const;
 /** One of some words. */
 export const choice = <const C extends readonly string[]>(...choices: C) =>

@@ -1,7 +1,6 @@
-// Questions between two processes that have a channel, and who waits for the answers: one way for all of them.
-// Must not know what is asked, nor how messages travel.
+// Calls between two processes that have a channel: a question, its answer, and the callers that wait for it.
 
-/** What may be asked: by name, what is said with the question and what comes back. */
+/** The questions by name, each with what is sent and what comes back. */
 export type CallTable = {
   readonly [name: string]: { readonly asked: unknown; readonly answer: unknown };
 };
@@ -16,21 +15,21 @@ export type Call<Table extends CallTable> = {
   };
 }[keyof Table];
 
-/** Its answer on the way back; null: whoever was asked has none. */
+/** An answer on its way back. Null: there is none. */
 export type Answer<Table extends CallTable> = {
   readonly kind: 'answer';
   readonly id: number;
   readonly answer: Table[keyof Table]['answer'] | null;
 };
 
-/** Who answers each question. */
+/** The function that answers each question. */
 export type Answerers<Table extends CallTable> = {
   readonly [Name in keyof Table]: (
     asked: Table[Name]['asked'],
   ) => Table[Name]['answer'] | Promise<Table[Name]['answer']>;
 };
 
-/** Asks another process, and keeps who waits for its answers. */
+/** Asks another process, and keeps the callers that wait for answers. */
 export class Caller<Table extends CallTable> {
   readonly #send: (call: Call<Table>) => void;
   readonly #boundMs: number;
@@ -43,7 +42,7 @@ export class Caller<Table extends CallTable> {
     this.#boundMs = boundMs;
   }
 
-  /** Resolves with the answer, or with null when there is none in time. Never rejects. */
+  /** Resolves with the answer, or with null if none comes in time. Never rejects. */
   ask<Name extends keyof Table>(
     name: Name,
     asked: Table[Name]['asked'],
@@ -60,12 +59,12 @@ export class Caller<Table extends CallTable> {
     });
   }
 
-  /** An answer has come; one that came too late is nobody's. */
+  /** Takes an answer. Ignores one that comes too late. */
   answered({ id, answer }: Answer<Table>): void {
     this.#end(id, answer);
   }
 
-  /** Whoever was asked is gone: nobody waits any longer. */
+  /** Ends all waiting, because the other process is gone. */
   abandon(): void {
     for (const id of [...this.#waiting.keys()]) this.#end(id, null);
   }
@@ -78,8 +77,8 @@ export class Caller<Table extends CallTable> {
 }
 
 /**
- * Answers a call by whoever answers its name. `send` is called once, later; never rejects.
- * @param onFault told of an exception, which ends the call without an answer
+ * Answers a call. Calls `send` once, later, and never rejects.
+ * @param onFault gets an exception, which ends the call without an answer
  */
 export async function answerCall<Table extends CallTable>(
   answerers: Answerers<Table>,

@@ -1,7 +1,6 @@
-// The exit statuses of the command, named (values of sysexits.h).
-// Knows nothing else.
+// The exit statuses of the command, with names and meanings.
 
-/** Exit statuses as promised to operators; the numbers follow BSD's sysexits.h. */
+/** Exit statuses. The numbers follow BSD's sysexits.h. */
 export const exitCodes = {
   ok: 0,
   usage: 64,
@@ -12,7 +11,7 @@ export const exitCodes = {
   configInvalid: 78,
 } as const;
 
-/** What each status tells an operator, in Markdown. */
+/** The meaning of each status, in Markdown. */
 export const exitMeanings = {
   ok: 'running (start), stopped cleanly (foreground), all well (check)',
   usage: 'command line',
@@ -22,7 +21,7 @@ export const exitMeanings = {
   cannotCreate:
     'pidfile or log cannot be created; with `--primary`: the file of the last primary cannot be written',
   alreadyRunning:
-    'this instance is already running; with `--primary`: it runs and does not take the order',
+    'this instance is already running; with `--primary`: it runs and does not accept the order',
   configInvalid:
     'the configuration is invalid; with `--check` also: `init_sql` is refused, or `idempotency_table` cannot be used; with `--primary` also: no section has several servers with this address among them',
 } as const satisfies Readonly<Record<keyof typeof exitCodes, string>>;

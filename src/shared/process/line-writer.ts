@@ -189,13 +189,13 @@ function openForAppending(path: string): number {
   return openSync(path, isLink ? flags : flags | O_NOFOLLOW, 0o640);
 }
 
-/** Whole lines together, as many as fit into `mostBytes`; a longer line stays in one piece all the same. */
-function cutIntoPieces(all: Buffer, mostBytes: number): readonly Buffer[] {
+/** Pieces of whole lines, of at most `maxBytes` each. A longer line remains in one piece. */
+function cutIntoPieces(all: Buffer, maxBytes: number): readonly Buffer[] {
   if (all.length === 0) return [];
-  if (all.length <= mostBytes) return [all];
+  if (all.length <= maxBytes) return [all];
   const pieces: Buffer[] = [];
   for (let start = 0; start < all.length; ) {
-    const fitting = all.lastIndexOf(lineFeed, start + mostBytes - 1);
+    const fitting = all.lastIndexOf(lineFeed, start + maxBytes - 1);
     const end = fitting >= start ? fitting + 1 : all.indexOf(lineFeed, start) + 1;
     pieces.push(all.subarray(start, end));
     start = end;

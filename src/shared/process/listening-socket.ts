@@ -1,19 +1,18 @@
-// The listening socket as a descriptor: found out where it is bound, and listened on where it was inherited.
-// Must not know who owns the socket.
+// The listening socket as a descriptor: read by the process that binds it, and listened on by the processes that inherit it.
 import { type Server, Socket } from 'node:net';
 
-/** Connections the kernel keeps while nobody accepts: long enough for a worker to be replaced under load. */
+/** Connections that the kernel queues while no process accepts: enough to replace a worker under load. */
 export const backlog = 4096;
 
-// Legacy names in Node's net.js, unchanged since 0.6; @types/node does not have them.
+// Internal names of Node's net.js, unchanged since 0.6. @types/node does not have them.
 type Bare = {
   readonly _handle: { readonly fd?: number; listen?(backlog: number): number } | null;
   readonly _listen2?: (address: null, port: null, type: null, backlog: number, fd: number) => void;
 };
 
 /**
- * The descriptor of a listening server; it stays the server's. Throws where node keeps it elsewhere, and nothing starts:
- * nothing that is documented tells the descriptor of a socket that node has bound.
+ * The descriptor of a listening server, which continues to own it. Node has no documented way to get it. Throws if this Node has no
+ * such field, and then nothing starts.
  */
 export function descriptorOf(server: Server): number {
   const fd = (server as unknown as Bare)._handle?.fd ?? -1;
@@ -23,12 +22,12 @@ export function descriptorOf(server: Server): number {
 
 /**
  * Makes a server accept on an inherited listening descriptor, without asking the cluster's primary. Emits `listening` or
- * `error`; throws where node offers no way.
+ * `error`. Throws if Node offers no way.
  *
- * TCP: by a socket around the descriptor, which is documented. A unix socket: by node's internals, since node then looks
- * at the socket's descriptor only, and asks the primary, as it does with `listen({ fd })`, also where that is `exclusive`
- * (Node 20.20: ENOTSOCK, 22.23 and 24.21: EINVAL). What the primary could hand out by its own number of the descriptor
- * it would close with its last worker, and nobody could listen again. So there is no documented way for a unix socket.
+ * For TCP there is a documented way, a socket around the descriptor. For a unix socket there is none: Node looks only at the socket's
+ * descriptor and asks the primary, as it does with `listen({ fd })`, even if that is `exclusive` (Node 20.20: ENOTSOCK, 22.23 and
+ * 24.21: EINVAL). The primary could hand out its own descriptor, but would close it with its last worker, and no process could
+ * listen again. So this uses Node's internals.
  */
 export function listenOn(server: Server, fd: number, kind: 'tcp' | 'unix'): void {
   if (kind === 'tcp') {
@@ -43,9 +42,9 @@ export function listenOn(server: Server, fd: number, kind: 'tcp' | 'unix'): void
 }
 
 /**
- * Changes how many connections the kernel keeps for a listening server, one more than `most`, by listen(2) on a socket that
- * listens already (listen(2), Linux). False where node offers no way; nothing that is documented does.
+ * Changes how many connections the kernel queues for a listening server to `max` + 1, by listen(2) on a socket that already listens
+ * (Linux). Node has no documented way. False: this Node has none at all.
  */
-export function limitBacklog(server: Server, most: number): boolean {
-  return (server as unknown as Bare)._handle?.listen?.(most) === 0;
+export function limitBacklog(server: Server, max: number): boolean {
+  return (server as unknown as Bare)._handle?.listen?.(max) === 0;
 }

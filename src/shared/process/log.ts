@@ -1,10 +1,9 @@
-// The log: one line an event, levels, control characters escaped, reopened on request.
-// Must not know what is logged.
+// The log: one line for each event, with levels and escaped control characters. It is reopened on request.
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { LineWriter } from './line-writer.ts';
 
-/** How urgent a line is; the most urgent first. */
+/** The urgency of a line, the most urgent first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
 /** Fields of a log line, written as key=value after the message. Never SQL literals, never secrets. */
@@ -15,17 +14,17 @@ export type Log = {
   readonly error: (message: string, fields?: LogFields) => void;
   readonly warn: (message: string, fields?: LogFields) => void;
   readonly info: (message: string, fields?: LogFields) => void;
-  /** Null where such lines are not written: `log.debug?.(…)` makes none of its words and fields then. */
+  /** Null: such lines are not written, and `log.debug?.(…)` does not evaluate its arguments. */
   readonly debug: ((message: string, fields?: LogFields) => void) | null;
-  /** Opens the file anew, for logrotate; no line is lost. */
+  /** Opens the file again, for logrotate. No line is lost. */
   readonly reopen: () => void;
 };
 
-/** A log with what only its owner, a main file, needs. */
+/** A log with the methods that only its owner, a main file, needs. */
 export type OwnedLog = Log & {
-  /** Writes what is buffered before it returns: for the moment of exit. */
+  /** Writes what is buffered before it returns, for the moment of exit. */
   readonly flush: () => void;
-  /** Lines that could not be written, so far. */
+  /** The number of lines that could not be written so far. */
   readonly lost: () => number;
 };
 
@@ -34,12 +33,12 @@ export type LogTarget = { readonly path: string } | 'stderr';
 
 const urgency: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
 
-/** When lines are written: in batches, which nobody waits for, or each before its call returns. */
+/** When lines are written: later in batches, or each before its call returns. */
 export type LogPace = 'batched' | 'at once';
 
 /**
- * Opens a log. `origin` names the process in each line. A process that may exit in the next moment writes
- * `at once`: a batch that is under way at the exit is lost. Throws when the file cannot be created or written.
+ * Opens a log. `origin` names the process in each line. A process that may exit at any moment writes `at once`, because a batch
+ * that is being written at the exit is lost. Throws if the file cannot be created or written.
  */
 export function openLog(
   target: LogTarget,
@@ -82,15 +81,15 @@ function formatField(value: string | number | boolean | undefined): string {
     : escapeControl(JSON.stringify(value));
 }
 
-// Beside the controls: what turns the direction of text, so that a line reads as something else.
+// Control characters, and those that change the direction of text, so that a line would read as something else.
 const control = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** The text with every control character as \uXXXX, so that no line can be forged and no terminal steered. */
+/** The text with every control character as \uXXXX, so that it can neither forge a line nor control a terminal. */
 export function escapeControl(text: string): string {
   return text.replace(control, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** One line: name, code, and the innermost frames. */
+/** Where an exception came from: name, code and innermost frames. Without its message, which may quote a client or a server. */
 export function whereThrown(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const code = 'code' in error ? ` ${String(error.code)}` : '';

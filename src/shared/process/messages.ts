@@ -1,5 +1,4 @@
-// What supervisor and worker say to each other: one union each way.
-// Must not know how either side acts on it.
+// The messages between supervisor and worker: one union for each direction.
 import type { Sections } from '../config/config.ts';
 import type { SectionCredentials } from '../config/credentials.ts';
 import type { Snapshot } from '../observe/metrics.ts';
@@ -16,7 +15,7 @@ import type { Answer, Call } from './calls.ts';
 import type { EndedName, Ending } from './commit-endings.ts';
 import type { ExitCode } from './exit-codes.ts';
 
-/** The descriptor under which a worker inherits the listening socket: after stdio and the channel. */
+/** The descriptor of the inherited listening socket in a worker, after stdio and the channel. */
 export const inheritedSocket = 4;
 
 /** The section's log file, or stderr when the supervisor runs in the foreground. */
@@ -24,11 +23,11 @@ export type LogDestination = 'file' | 'stderr';
 
 /** What the supervisor asks a worker. */
 export type WorkerCalls = {
-  /** Reports at once; the report comes before the answer. */
+  /** Sends a report at once, before the answer. */
   readonly report: { readonly asked: null; readonly answer: true };
-  /** What it is answering now. */
+  /** The requests that it is answering now. */
   readonly requests: { readonly asked: null; readonly answer: LiveRequests };
-  /** Ends one of its requests, by its number there. */
+  /** Ends one of its requests, by its number in the worker. */
   readonly kill: { readonly asked: number; readonly answer: { readonly isFound: boolean } };
 };
 
@@ -37,41 +36,41 @@ export type SupervisorCalls = {
   /** All workers' metrics as Prometheus text. */
   readonly metrics: { readonly asked: null; readonly answer: string };
   readonly stats: { readonly asked: null; readonly answer: Stats };
-  /** What all workers are answering now. */
+  /** The requests that all workers are answering now. */
   readonly requests: { readonly asked: null; readonly answer: ToldRequests };
-  /** What all workers' statements have cost. */
+  /** The cost of the statements of all workers. */
   readonly statements: { readonly asked: null; readonly answer: ToldStatements };
-  /** Ends one of those requests, by its number in the instance. */
+  /** Ends a request, by its number in the instance. */
   readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
-  /** Remembers that COMMIT is on its way for a transaction, and what became of it, whatever becomes of its worker. */
+  /** Remembers that COMMIT was sent for a transaction, and then how it ended, even if the worker dies. */
   readonly noteCommit: {
     readonly asked: { readonly name: EndedName; readonly ending: Ending };
     readonly answer: true;
   };
-  /** How a transaction has ended whose worker is gone. */
+  /** How a transaction ended whose worker is gone. */
   readonly endingOfCommit: { readonly asked: EndedName; readonly answer: Ending };
-  /** Changes what is remembered of a section's primary, if nothing has changed it meanwhile. */
+  /** Replaces the memory of a section's primary, unless it has changed meanwhile. */
   readonly proposePrimary: {
     readonly asked: {
       readonly section: string;
-      /** The version that the proposal was made from; null: there was none. */
+      /** The version that the proposal was made from. Null: there was none. */
       readonly base: number | null;
       /** Its version is the next one. */
       readonly memory: PrimaryMemory;
     };
-    /** With the memory that is in force now. If the proposal is accepted, that is on the disk, and all workers have been sent it. */
+    /** The memory that is in force now. If the proposal is accepted, it is on the disk and has been sent to all workers. */
     readonly answer: { readonly isAccepted: boolean; readonly memory: PrimaryMemory | null };
   };
 };
 
-/** What a worker has to tell each second, and whenever it is asked for. */
+/** What a worker reports each second, and whenever it is asked. */
 export type WorkerReport = {
   readonly snapshot: Snapshot;
-  /** Since the last report. */
+  /** The errors since the last report. */
   readonly errors: readonly RecentError[];
-  /** What it makes of each of several servers; nothing of a section's only one. */
+  /** Its verdict on each of several servers. A section's only server has none. */
   readonly verdicts: readonly ServerVerdict[];
-  /** What has come to each statement since the last report; null: nothing. */
+  /** The cost of each statement since the last report. Null: none ran. */
   readonly statements: StatementsReport | null;
 };
 
@@ -82,18 +81,18 @@ export type ToWorker =
       readonly sections: Sections;
       readonly slot: number;
       readonly logTo: LogDestination;
-      /** Signs the tokens of transactions that clients hold, in base64: an instance's own. */
+      /** The instance's key in base64, which signs the tokens of transactions that clients hold. */
       readonly transactionKey: string;
-      /** What is remembered of the primary, by section; a section without a memory is missing. */
+      /** The remembered primaries by section. A section without one is missing. */
       readonly primaries: Readonly<Record<string, PrimaryMemory>>;
     }
-  /** Close the listener, confirm, finish what is in flight, end. `socketStays`: somebody else's socket outlives the instance. */
+  /** Close the listener, confirm, finish what is in flight, exit. `socketStays`: the socket is inherited and outlives the instance. */
   | { readonly kind: 'drain'; readonly socketStays: boolean }
-  /** End at once: kill what runs in MySQL, log each write whose outcome is unknown, exit. */
+  /** Exit at once: kill what runs in MySQL, and log each write whose outcome is unknown. */
   | { readonly kind: 'stop now' }
   | { readonly kind: 'reopen logs' }
   | { readonly kind: 'renew'; readonly credentials: SectionCredentials }
-  /** Tables may have changed: a statement through another worker may have done it. */
+  /** A statement through another worker may have changed tables. */
   | { readonly kind: 'tables changed' }
   /** Another memory of a section's primary is in force from now on. */
   | { readonly kind: 'primary memory'; readonly section: string; readonly memory: PrimaryMemory }
@@ -106,7 +105,7 @@ export type ToSupervisor =
   /** `build`: the code that it runs. */
   | { readonly kind: 'ready'; readonly build: string }
   | { readonly kind: 'listening' }
-  /** The listener is closed: nothing new will come. */
+  /** The listener is closed, and no new request will come. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly exitCode: ExitCode; readonly reason: string }
   | { readonly kind: 'tables changed' }

@@ -1,3 +1,2 @@
-// Imported first by every entry file: SIGUSR1 must not open Node's inspector.
-// Must not know anything else; it acts by being loaded.
+// Ignores SIGUSR1, which would open Node's inspector. Every entry file imports it first.
 process.on('SIGUSR1', () => {});

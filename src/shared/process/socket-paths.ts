@@ -1,24 +1,23 @@
-// The unix sockets at which an instance's workers pass requests on to each other: where they are, and which are left over.
-// Must not know what is passed on.
+// Paths of unix sockets: those at which the workers of an instance forward requests to each other, and short names for long paths.
 import { createHash } from 'node:crypto';
 import { closeSync, constants, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** Where the worker with this process id takes requests of the other workers: beside the claim, under a name of bounded length. */
+/** The socket at which a worker accepts requests of the other workers, beside the pidfile, with a name of limited length. */
 export function workerSocketPath(pidfile: string, pid: number): string {
   return join(dirname(pidfile), `${prefixOf(pidfile)}${pid}.sock`);
 }
 
-/** Takes the name of a worker away that is gone. Never throws: a name that stays is in nobody's way. */
+/** Removes the socket of a worker that is gone. Never throws, because a leftover does no harm. */
 export function removeWorkerSocket(pidfile: string, pid: number): void {
   try {
     rmSync(workerSocketPath(pidfile, pid), { force: true });
   } catch {
-    // The directory does not let us any more, or something else has that name.
+    // The directory has become read-only, or something else has that name.
   }
 }
 
-/** The same for all whose process is gone: an older instance may still drain, and its workers keep theirs. Never throws. */
+/** Removes the sockets of all workers that are gone. The workers of an older instance that drains keep theirs. Never throws. */
 export function removeStaleWorkerSockets(pidfile: string): void {
   const prefix = prefixOf(pidfile);
   for (const name of namesIn(dirname(pidfile))) {
@@ -29,7 +28,7 @@ export function removeStaleWorkerSockets(pidfile: string): void {
   }
 }
 
-/** A directory may be one that we may write to, and not look into. */
+/** None if the directory is writable but not readable. */
 function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
@@ -52,14 +51,14 @@ function prefixOf(pidfile: string): string {
 }
 
 /** sun_path has 108 bytes, one of them NUL (unix(7)). */
-const mostPathBytes = 107;
+const maxPathBytes = 107;
 
-/** A path that holds a descriptor, perhaps: whoever has it forgets it when the socket is bound or reached. */
+/** A path that may depend on a descriptor. Its owner calls `forget` when the socket is bound or connected. */
 export type ShortPath = { readonly path: string; readonly forget: () => void };
 
-/** The path itself; by a descriptor of its directory where it is too long. Throws when the directory cannot be opened. */
+/** The path itself, or if it is too long, a path by a descriptor of its directory. Throws if the directory cannot be opened. */
 export function shortenPath(path: string): ShortPath {
-  if (Buffer.byteLength(path) <= mostPathBytes) return { path, forget: () => {} };
+  if (Buffer.byteLength(path) <= maxPathBytes) return { path, forget: () => {} };
   const fd = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
   let isOpen = true;
   return {

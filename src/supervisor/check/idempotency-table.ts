@@ -1,5 +1,4 @@
 // What --check wants to know of the table of idempotency keys: its faults, whether the account may use it, how durable the server is.
-// Must not know what becomes of the answer.
 import { findTableFaults, type LedgerTable } from '../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';

@@ -1,5 +1,4 @@
 // The claim on an instance: a lock beside the pidfile that the kernel frees when its holder dies.
-// Must not know the pidfile's content, nor what the holder does.
 import {
   closeSync,
   constants,

@@ -1,5 +1,4 @@
 // A lock that the kernel holds for a process and frees when it dies, however it dies: flock(2), by way of flock(1).
-// Must not know what is locked.
 import { spawn } from 'node:child_process';
 import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync } from 'node:fs';
 

@@ -1,5 +1,4 @@
 // Workers of this instance whose supervisor is dead: found by what only they carry, checked twice, ended.
-// Must not know living workers; nothing else is ever signalled.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { drainingSupervisor, instanceOf } from './claim.ts';

@@ -1,5 +1,4 @@
 // The unix socket beside the claim's lock, at which its holder tells how far it is, and takes the orders of its own user.
-// Must not know the lock.
 import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';

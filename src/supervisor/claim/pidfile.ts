@@ -1,5 +1,4 @@
 // The pidfile: published whole, removed last and only by the process that wrote it.
-// Must not know the claim; it is never the lock.
 import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 
 /** A published pidfile. */

@@ -1,5 +1,4 @@
 // Systemd's socket activation: a listening socket that was handed to this process, in the place of one of its own.
-// Must not know what `listen` says, nor who will accept.
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
 import type { ListenAddress } from '../../shared/config/addresses.ts';

@@ -1,5 +1,4 @@
 // The thread that binds the HTTP socket and then sleeps until it is to be closed.
-// Must not know anything but its order.
 import { chmodSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,5 +1,4 @@
 // Binds the HTTP socket so that this process holds it and accepts nothing from it.
-// Must not know who will accept.
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';

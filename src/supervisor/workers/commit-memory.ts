@@ -1,5 +1,4 @@
 // What must be known of COMMITs beyond the life of an instance: how they ended, and the key that signs its tokens, in a file beside the claim.
-// Must not know workers, nor how an ending is told.
 import { randomBytes } from 'node:crypto';
 import {
   appendFileSync,

@@ -1,5 +1,4 @@
 // One worker process as the supervisor sees it: forked, told, pinged, ended. The only user of node:cluster.
-// Must not know slots' histories, nor what the other workers do.
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
 import type { Log } from '../../shared/process/log.ts';
