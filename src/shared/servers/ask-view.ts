@@ -1,5 +1,4 @@
-// Asks a server what its part is, by what any account may see, and by what grants let it see besides.
-// Must not know what follows from the answer.
+// Asks a server for its view: what any account may see of its role, and what grants show besides.
 import { performance } from 'node:perf_hooks';
 import { fetchRows, fetchTable, RefusedError, type Table } from '../mysql/commands.ts';
 import type { Connection } from '../mysql/connection.ts';
@@ -7,7 +6,7 @@ import { fetchIdentity, type ServerIdentity } from '../mysql/identity.ts';
 import { type Position, readMariadbPosition, readMysqlPosition } from './position.ts';
 import type { Following, GaleraNode, GroupMember, ServerView, Source } from './server-view.ts';
 
-/** The variables that are looked at where a server has them; asked by name, which costs a tenth of a SHOW. */
+/** The variables that are read if a server has them. Asking by name costs a tenth of a SHOW. */
 const wanted = [
   'server_id',
   'server_uuid',
@@ -27,7 +26,7 @@ const wanted = [
 type Variable = (typeof wanted)[number];
 type Values = ReadonlyMap<Variable, string>;
 
-/** The columns that tell of one server that is followed. */
+/** The columns that describe one source. */
 type SourceColumns = {
   readonly number: string;
   /** MariaDB has no such column. */
@@ -37,14 +36,14 @@ type SourceColumns = {
   readonly isRunning: string;
 };
 
-/** How a server tells whom it follows, the first that the account may ask. Null: nothing tells. */
+/** A query for the servers that a server follows. */
 type StatusQuery = {
   readonly sql: string;
-  /** Null: the answer has only the number of servers that are followed. */
+  /** Null: the answer has only the number of sources. */
   readonly columns: SourceColumns | null;
 };
 
-/** What can be asked on one connection; a server or its account that changes gets a new one. */
+/** What can be asked on one connection. If the server or its account changes, a new connection asks again. */
 export type Questions = {
   readonly identity: ServerIdentity;
   readonly variables: readonly Variable[];
@@ -52,7 +51,7 @@ export type Questions = {
   readonly seesGroup: boolean;
 };
 
-/** Needs SLAVE MONITOR (MariaDB), REPLICATION CLIENT (MySQL); the last needs nothing, and only MariaDB knows it. */
+/** SHOW ALL SLAVES STATUS needs SLAVE MONITOR (MariaDB), SHOW SLAVE STATUS needs REPLICATION CLIENT (MySQL), Slaves_running no grant. */
 const formerColumns: SourceColumns = {
   number: 'Master_Server_Id',
   uuid: 'Master_UUID',
@@ -76,18 +75,18 @@ const mysqlStatus: readonly StatusQuery[] = [
   { sql: 'SHOW REPLICA STATUS', columns: newColumns },
   { sql: 'SHOW SLAVE STATUS', columns: formerColumns },
 ];
-/** Its own state, and how many of the others it hears of: a member without a majority calls itself ONLINE for as long as it is let. */
+/** A member's state, and how many members it is in contact with: a member without a majority still calls itself ONLINE. */
 const memberSql =
   "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), SUM(MEMBER_STATE <> 'UNREACHABLE'), COUNT(*) FROM performance_schema.replication_group_members";
 /**
- * What a member tells any account, of MySQL 8.1 and later: how many control messages it has sent since it was told to join. The one that it is
- * ONLINE is among them, and comes before it is writable; whose joining failed has sent none, and may be writable.
+ * How many control messages a member has sent since it began to join; any account of MySQL 8.1 and later may see that. A member that is ONLINE
+ * has sent one before it becomes writable. A server that failed to join has sent none, and may be writable.
  */
 const takingPartSql = "SHOW GLOBAL STATUS LIKE 'Gr_control_messages_sent_count'";
 const galeraSql =
   "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')";
 
-/** What can be asked on this connection. Rejects when it is lost. */
+/** Finds out what can be asked on this connection. Rejects if it is lost. */
 export async function prepareQuestions(connection: Connection): Promise<Questions> {
   const names = wanted.map((name) => `'${name}'`).join();
   const isMariadb = connection.flavour === 'mariadb';
@@ -102,7 +101,7 @@ export async function prepareQuestions(connection: Connection): Promise<Question
   return { identity, variables, status, seesGroup };
 }
 
-/** Looks at the server, in as many questions as it takes, sent at once. Rejects when the connection is lost. */
+/** Probes the server; all queries are sent at once. Rejects if the connection is lost. */
 export async function askView(connection: Connection, questions: Questions): Promise<ServerView> {
   const askedAt = performance.now();
   const { identity, variables, status, seesGroup } = questions;
@@ -136,7 +135,7 @@ function valuesOf(variables: readonly Variable[], row: readonly (string | null)[
   return new Map(variables.map((name, at) => [name, row[at] ?? '']));
 }
 
-/** What stands before the first sign that is no number's: `10.11.6-MariaDB-0+deb12u1`, or behind MariaDB's old `5.5.5-`. */
+/** The number of a version such as `10.11.6-MariaDB-0+deb12u1`, also behind MariaDB's old prefix `5.5.5-`. */
 function versionOf({ serverVersion }: Connection): string {
   return serverVersion.replace(/^5\.5\.5-/, '').split('-')[0] ?? serverVersion;
 }
@@ -148,7 +147,7 @@ function followingOf({ columns: wanted }: StatusQuery, { columns, rows }: Table)
       : { kind: 'unknown' };
   }
   const read = (row: readonly (string | null)[], name: string) => row[columns.indexOf(name)] ?? '';
-  // What members of a group apply of each other is no following.
+  // Members of a group apply each other's writes by channels of these names.
   const sources = rows.filter((row) => !read(row, 'Channel_Name').startsWith('group_replication'));
   if (sources.length === 0) return { kind: 'none' };
   const found = sources.map((row) => sourceOf(wanted, (name) => read(row, name)));
@@ -196,15 +195,15 @@ function galeraNodeOf(status: ReadonlyMap<string, string>, values: Values): Gale
 
 function groupOf(
   values: Values,
-  told: readonly (string | null)[] | null,
+  member: readonly (string | null)[] | null,
   part: readonly (string | null)[] | null,
 ): GroupMember | null {
   const name = values.get('group_replication_group_name') ?? '';
   if (name === '') return null;
   const hasSinglePrimary = isOn(values.get('group_replication_single_primary_mode'));
-  const [state = null, heard, all] = told ?? [];
-  // A server without its performance schema shows no members at all.
-  const hasMajority = told === null || all === '0' ? null : 2 * Number(heard) > Number(all);
+  const [state = null, heard, all] = member ?? [];
+  // A server without its performance schema shows no members.
+  const hasMajority = member === null || all === '0' ? null : 2 * Number(heard) > Number(all);
   const takesPart = part === null ? null : part[1] !== '0';
   return { name, hasSinglePrimary, state, takesPart, hasMajority };
 }
@@ -221,7 +220,7 @@ async function firstAllowed(
   return null;
 }
 
-/** Whether the server knows the question, and the account may ask it. */
+/** Whether the server knows the query, and the account may run it. */
 async function isAllowed(connection: Connection, sql: string): Promise<boolean> {
   try {
     await fetchRows(connection, sql);

@@ -1,5 +1,4 @@
-// Chooses where writes go: to the writable candidate that is eligible, and if several are, to the one that the rules prefer.
-// Pure. Must not know what replicas are used for.
+// Chooses the server that takes writes: the eligible writable candidate, and if there are several, the one that the rules prefer. Pure.
 import { type Ineligibility, whyIneligible } from './eligibility.ts';
 import {
   followsNone,
@@ -16,17 +15,17 @@ import {
 } from './scene.ts';
 import type { ServerView } from './server-view.ts';
 
-/** What is decided of those that could be written to. */
+/** What is decided about the writable candidates. */
 export type Choice = {
-  /** Where writes go; null: nowhere. */
+  /** The server that takes writes; null: none. */
   readonly primary: SeenCandidate | null;
-  /** Why it was chosen, or why several were not. */
+  /** Why it was chosen, or why none of several was. */
   readonly reason: string;
-  /** Several are eligible, and it cannot be told which is the one. */
+  /** Several candidates are eligible, and nothing shows which one is the primary. */
   readonly isContested: boolean;
-  /** What an operator should know all the same; null: nothing. */
+  /** What an operator should know although writes go on; null: nothing. */
   readonly warning: string | null;
-  /** Those that could be written to, and may not be. */
+  /** The writable candidates that may not be written to. */
   readonly ineligible: ReadonlyMap<SeenCandidate, Ineligibility>;
 };
 
@@ -66,17 +65,17 @@ export function choose(scene: Scene): Choice {
   return { ...chooseAmong(eligible, scene), ineligible };
 }
 
-/** Whether several of its kind may be written to, and all agree on what was. */
+/** Whether several servers of its kind may be written to, because they agree on every write. */
 export function isOneOfMany({ galera, group }: ServerView): boolean {
   return galera !== null || (group !== null && !group.hasSinglePrimary);
 }
 
-/** Whether what it was is remembered. A cluster or a group knows its primary itself, by the votes of its members. */
+/** Whether the gateway remembers such a primary. A cluster or a group knows its primary itself, by the votes of its members. */
 export function isRemembering({ galera, group }: ServerView): boolean {
   return galera === null && group === null;
 }
 
-/** One writer, though there could be more: conflicts between two would be told to clients. */
+/** Chooses one writer, although there could be more: clients would see the conflicts between two. */
 function chooseNode(nodes: readonly SeenCandidate[]): Choice {
   const clusters = new Set(nodes.map(({ view }) => clusterOf(view)));
   if (clusters.size > 1) return contested('they belong to different clusters');
@@ -94,12 +93,12 @@ function chooseInRing(first: SeenCandidate, ring: readonly SeenCandidate[]): Cho
     : { ...noChoice, primary: first, reason: 'the first of those in a ring', warning: ringWarning };
 }
 
-/** Several that are eligible. */
+/** Chooses among several eligible candidates. */
 function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   const inUse = eligible.find(({ view }) => view.identity.name === scene.reference?.identity.name);
-  // What has been written there since it was looked at last is not known yet.
+  // What has been written there since its latest view is not known yet.
   if (inUse !== undefined && eligible.some((one) => isAheadOfView(one, inUse))) {
-    return settled(inUse, 'in use, and not looked at since another one was found writable');
+    return settled(inUse, 'in use, and not probed since another one was found writable');
   }
   const remembered = eligible.find((one) => isRemembered(one, scene));
   if (remembered !== undefined && mayStay(remembered, eligible, scene)) {
@@ -109,7 +108,7 @@ function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   const complete = eligible.filter((one) => holdsOthers(one, eligible));
   const [only, another] = complete;
   if (only !== undefined && another === undefined) {
-    // Nothing else tells which of them was promoted: histories must not be the only witness.
+    // Nothing else shows which of them was promoted, and histories must not be the only evidence.
     if (scene.memory !== null || followed.every((one) => one === only)) {
       return settled(only, 'its history has all that the other writable candidates have');
     }
@@ -132,7 +131,7 @@ function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   );
 }
 
-/** Whether writes may go on where they went: nothing was written elsewhere, it has run on, and no replica has left it. */
+/** Whether the remembered primary may stay: nothing was written elsewhere, it has not restarted, and no replica has left it. */
 function mayStay(
   primary: SeenCandidate,
   eligible: readonly SeenCandidate[],
@@ -153,7 +152,7 @@ function isAheadOfView(one: SeenCandidate, inUse: SeenCandidate): boolean {
   return view.askedAt > inUse.view.askedAt && holdsViews(inUse.view, [view]) !== true;
 }
 
-/** Whether it holds all that any of them has shown, also since it was looked at itself. */
+/** Whether it holds all that any of the others has shown, also since its own latest view. */
 function holdsOthers(one: SeenCandidate, eligible: readonly SeenCandidate[]): boolean {
   return eligible.every((other) => other === one || holdsViews(one.view, [other.view]) === true);
 }
@@ -171,8 +170,8 @@ function isFollowed(one: SeenCandidate, eligible: readonly SeenCandidate[], scen
 }
 
 /**
- * The account may not see which server a replica follows, or whether it follows one (MySQL). Then its history decides: it holds all that `source` had,
- * and lacks something of every other eligible server.
+ * If the account may not see which server a replica follows, or whether it follows one (MySQL), the histories decide: `source` holds all that
+ * the replica has, and every other eligible server lacks some of it.
  */
 function isFedBy(
   other: SeenCandidate,

@@ -1,4 +1,4 @@
-// Whether a server that can be written to may be the primary, by what is seen and what is remembered: one function for each rule.
+// Whether a writable server may be the primary, by what is seen and what is remembered: one function for each rule.
 // Pure. A position cannot prove a succession: a promoted server may lack old rows, and an old primary may hold all that an idle new one
 // does. The proof is which server was a replica, and of which. scripts/model explores these rules.
 import { hasAllOf, type Position, parsePosition } from './position.ts';
@@ -22,7 +22,7 @@ import {
 } from './scene.ts';
 import type { Source } from './server-view.ts';
 
-/** Why a server that can be written to is not eligible. */
+/** The rules by which a writable server is not eligible. */
 export const eligibilityRules = [
   'not_successor',
   'restarted',
@@ -33,7 +33,7 @@ export const eligibilityRules = [
 
 export type Ineligibility = {
   readonly rule: (typeof eligibilityRules)[number];
-  /** What is seen or remembered that speaks against it, in words for people. */
+  /** What is seen or remembered against it, for people. */
   readonly evidence: string;
 };
 
@@ -55,7 +55,7 @@ function whyNoSuccessor(
 ): Ineligibility | null {
   const { memory } = scene;
   if (memory === null || isRemembered(one, scene)) return null;
-  // It was a replica since it was the primary last, and was not passed over.
+  // It has been a replica since it was the primary, and was not seen writable beside a primary since.
   if (rememberedReplica(one.identity, scene) !== null) return null;
   const isFollowed = others.some(
     (other) =>
@@ -70,7 +70,7 @@ function whyNoSuccessor(
   };
 }
 
-/** Whether it holds all that the remembered primary has written itself since it was chosen, which is something. */
+/** Whether it holds all that the remembered primary has itself written since it was chosen, and that is not nothing. */
 function holdsOwnOfPrimary({ view }: SeenCandidate, { memory, reference }: Scene): boolean {
   if (memory === null || view.position === null) return false;
   const { address, identity, number, taken, position } = memory.primary;
@@ -82,7 +82,7 @@ function holdsOwnOfPrimary({ view }: SeenCandidate, { memory, reference }: Scene
   return own.length > 0 && own.every((one) => hasAllOf(view.position as Position, one) === true);
 }
 
-/** The part of a position that a server has written itself and that was not in an earlier position; null: nothing. */
+/** The part of a position that a server has itself written and that is not in an earlier position; null: nothing. */
 function ownSince(
   position: Position | null,
   before: Position | null,
@@ -100,7 +100,7 @@ function ownSince(
   return highest.size === 0 || (before !== null && hasAllOf(before, own) === true) ? null : own;
 }
 
-/** The remembered primary has been away, and another server that never was one takes writes. */
+/** The remembered primary was restarted, and another server that never was a primary is writable. */
 function whyRestarted(
   one: SeenCandidate,
   others: readonly SeenCandidate[],
@@ -119,7 +119,7 @@ function whyRestarted(
   };
 }
 
-/** What one other candidate shows against it. One that follows it shows nothing, whatever it holds. */
+/** What one other candidate shows against it. A candidate that follows it shows nothing, whatever it holds. */
 function whyAgainst(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ineligibility | null {
   if (isBehindByMemory(other, one, scene)) return null;
   const sources = sourcesOf(other);
@@ -137,23 +137,23 @@ function whyAgainst(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ine
   return other.view.following.kind === 'none' ? whyDetached(one, other, scene) : null;
 }
 
-/** It was not seen behind the remembered primary since that was chosen, so what it shows is out of date. */
+/** Whether the other candidate was not seen behind the remembered primary since that was chosen, so that what it shows is out of date. */
 function isOutOfDate(one: SeenCandidate, other: SeenCandidate, scene: Scene): boolean {
   return isRemembered(one, scene) && !wasBehindPrimary(other, scene);
 }
 
-/** Whether it is remembered to have followed another server: whatever it tells is news. */
+/** Whether it followed another server before, by the memory: then what it shows is news. */
 function hasMoved(other: SeenCandidate, source: RememberedSource, scene: Scene): boolean {
   const before = rememberedReplica(other.identity, scene);
   return before !== null && !isSameSource(before.follows, source);
 }
 
-/** Whether a source is the remembered primary, whose place this one takes. */
+/** Whether a source is the remembered primary, and this server is a remembered replica, which takes its place. */
 function followsPredecessor(one: SeenCandidate, source: RememberedSource, scene: Scene): boolean {
   return rememberedReplica(one.identity, scene) !== null && isRememberedSource(source, scene);
 }
 
-/** A replica of the remembered primary has been made to follow a server that cannot be seen. */
+/** A replica of the remembered primary now follows a server that cannot be seen. */
 function whyLeft(
   one: SeenCandidate,
   other: SeenCandidate,
@@ -168,7 +168,7 @@ function whyLeft(
   };
 }
 
-/** A candidate is connected to a server that cannot be seen, or has got from its source what this one lacks. */
+/** A candidate is connected to a server that cannot be seen, or has received from its source what this one lacks. */
 function whyElsewhere(
   other: SeenCandidate,
   source: Source,
@@ -189,7 +189,7 @@ function whyElsewhere(
   };
 }
 
-/** A read-only candidate that follows no server holds what this one lacks: it may have been the primary after it. */
+/** A read-only candidate that follows no server holds what this one lacks: it may have been the primary since. */
 function whyDetached(one: SeenCandidate, other: SeenCandidate, scene: Scene): Ineligibility | null {
   if (!other.view.isReadOnly || holds(one, other, scene)) return null;
   if (isOutOfDate(one, other, scene)) return null;
@@ -205,8 +205,8 @@ function whyDetached(one: SeenCandidate, other: SeenCandidate, scene: Scene): In
 }
 
 /**
- * Whether it holds all that another one has. Two that have not been compared yet count as different, unless writes go to this one
- * already. Without GTIDs nothing can be compared.
+ * Whether it holds all that another candidate has. If the two could not be compared yet, only the remembered primary counts as holding it.
+ * Without GTIDs nothing can be compared, and any candidate does.
  */
 function holds(one: SeenCandidate, other: SeenCandidate, scene: Scene): boolean {
   return holdsAllOf(one, other) ?? (one.view.position === null || isRemembered(one, scene));

@@ -1,19 +1,18 @@
-// MySQL's sets of GTIDs: read, written, united, subtracted, compared.
-// Pure. Must not know what a set stands for.
+// MySQL's sets of GTIDs: parse, format, unite, subtract, compare. Pure.
 
-/** A range of transaction numbers; both ends belong to it. */
+/** A range of transaction numbers, with both ends. */
 type Interval = readonly [first: bigint, last: bigint];
 
-/** Of each source (`uuid` or `uuid:tag`) its numbers, in ranges that grow and do not touch. */
+/** For each source (`uuid` or `uuid:tag`), its numbers in ascending ranges that do not touch. */
 export type GtidSets = ReadonlyMap<string, readonly Interval[]>;
 
 /** MySQL's manual, "GTID Format and Storage"; 8.3 has added tags. */
 const source = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const tag = /^[a-z_][a-z0-9_]{0,31}$/i;
-/** `5`, `1-5`, and in gtid_owned `5#12`, where what follows is a thread. */
+/** `5`, `1-5`, and in gtid_owned `5#12`, with a thread id. */
 const range = /^(\d{1,20})(?:-(\d{1,20}))?(?:#\d+)?$/;
 
-/** Reads `uuid:1-5:7,uuid:tag:1`; null: it is no such list. */
+/** Reads `uuid:1-5:7,uuid:tag:1`; null: the text is no such list. */
 export function parseSets(text: string): GtidSets | null {
   const found = new Map<string, Interval[]>();
   for (const part of text.split(',')) {
@@ -46,7 +45,7 @@ function formatInterval([first, last]: Interval): string {
   return first === last ? `${first}` : `${first}-${last}`;
 }
 
-/** All that one or the other has. */
+/** The union of both. */
 export function uniteSets(one: GtidSets, other: GtidSets): GtidSets {
   const united = new Map(one);
   for (const [key, intervals] of other) {

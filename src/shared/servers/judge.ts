@@ -1,6 +1,5 @@
-// Which of several candidates takes writes, which may be read from, why, and what is to be remembered of it: decided from what is seen
-// and what is remembered.
-// Pure. Must not know how the candidates are asked, nor where the memory is kept.
+// Decides which of several candidates takes writes, which may be read from, why, and what to remember: from what is seen and what is
+// remembered. Pure.
 import { isSameServer } from '../mysql/identity.ts';
 import { type Choice, choose, isOneOfMany, isRemembering } from './choice.ts';
 import { eligibilityRules, type Ineligibility } from './eligibility.ts';
@@ -25,7 +24,7 @@ export type Role = 'primary' | 'replica' | 'unusable';
 
 export type Verdict = { readonly role: Role; readonly reason: string };
 
-/** Why writes go nowhere, as metrics name it. */
+/** Why no server takes writes, as metrics name it. */
 export const noPrimaryReasons = [
   'none_writable',
   ...eligibilityRules,
@@ -34,36 +33,36 @@ export const noPrimaryReasons = [
   'not_accepted',
 ] as const;
 
-/** Why writes go nowhere. */
+/** Why no server takes writes. */
 export type NoPrimary = {
   readonly reason: (typeof noPrimaryReasons)[number];
-  /** What is seen or remembered that says so, for people; no words of a server's, no hosts. */
+  /** What is seen or remembered that shows it, for people: no text of a server's, no hosts. */
   readonly evidence: string;
 };
 
-/** What is decided of all candidates, in their order. */
+/** What is decided about all candidates, in their order. */
 export type Judgement = {
   readonly verdicts: readonly Verdict[];
-  /** Where writes go; null: nowhere. */
+  /** The place of the server that takes writes; null: none does. */
   readonly primary: number | null;
   /** Null: there is a primary. */
   readonly none: NoPrimary | null;
-  /** Several could be written to, and it cannot be told which should: none is. */
+  /** Several servers could take writes, and nothing shows which one should: none does. */
   readonly isContested: boolean;
-  /** What an operator should know all the same; null: nothing. */
+  /** What an operator should know although writes go on; null: nothing. */
   readonly warning: string | null;
-  /** What is to be remembered from now on: before the first write to a new primary. Null: nothing. */
+  /** What must be remembered before the first write to a new primary; null: nothing. */
   readonly memory: PrimaryMemory | null;
 };
 
-/** So long a replica may show what its primary does not show yet, in ms: MySQL's replicas apply what the primary has still to commit. */
+/** How long a replica may show what its primary does not show yet, in ms: MySQL's replicas apply what the primary has yet to commit. */
 const aheadMs = 1_000;
-/** Of a node of Galera that has all that its cluster has, and says so. */
+/** The state of a Galera node that has all that its cluster has. */
 const synced = 4;
 
 /**
  * @param candidates in the order of `host`
- * @param reference the latest look at the server that was written to last: while there is none now, its replicas are measured by it
+ * @param reference the latest view of the last primary: while there is none, replicas are compared with it
  * @param memory what all workers remember; null: nothing yet
  */
 export function judge(
@@ -82,7 +81,7 @@ export function judge(
   });
   const scene: Scene = { seen, memory, reference };
   const choice = choose(scene);
-  // A server that returns is evidence at its first look, and used at its third.
+  // A server that returns is evidence after its first probe, and used after its third.
   const source = choice.primary?.notYet === null ? choice.primary : null;
   const absent = new Set(candidates.flatMap((seen) => (seen.view === null ? [seen.number] : [])));
   for (const one of seen) {
@@ -102,7 +101,7 @@ export function judge(
   };
 }
 
-/** Why a node of a cluster, or a member of a group, cannot be used at all; null: it can, or is neither. */
+/** Why a node of a cluster, or a member of a group, cannot be used; null: it can, or it is neither. */
 function whyUnfit({ galera, group }: ServerView): string | null {
   if (galera !== null) {
     if (!galera.isReady) return 'the Galera node is not ready (wsrep_ready is OFF)';
@@ -117,7 +116,7 @@ function whyUnfit({ galera, group }: ServerView): string | null {
   return null;
 }
 
-/** One server by two names is one server: as two it would contest itself. */
+/** A server with two names in `host` counts once. Otherwise it would contest itself. */
 function whyDoubled({ at, view }: SeenCandidate, all: readonly SeenCandidate[]): string | null {
   const first = all.find((one) => isSameServer(one.view.identity, view.identity));
   return first === undefined || first.at === at ? null : 'the same server as one before it in host';
@@ -140,11 +139,11 @@ function whyNot({ evidence }: Ineligibility): string {
   return `writable, but ${evidence}`;
 }
 
-/** What a candidate is judged by that is not the primary. */
+/** What the candidates besides the primary are judged by. */
 type Others = {
   /** The primary; null: there is none now. */
   readonly source: SeenCandidate | null;
-  /** The numbers of those that are not seen now. */
+  /** The numbers of the candidates that are not seen now. */
   readonly absent: ReadonlySet<string | null>;
   readonly choice: Choice;
   readonly scene: Scene;
@@ -182,8 +181,8 @@ function judgeOther(one: SeenCandidate, others: Others): Verdict {
 }
 
 /**
- * Whether the primary has what its replica has; null: not compared yet. One that was a replica of the same primary before has got nothing
- * from another since: that it is ahead for a moment makes no ghosts.
+ * Whether the primary has all that its replica has; null: not compared yet. A server that was already a replica of this primary has received
+ * nothing from another one since, so it may be ahead for a moment.
  */
 function isContainedIn(
   primary: ServerView,
@@ -213,7 +212,7 @@ function whyNotWritten(one: SeenCandidate, source: SeenCandidate | null, choice:
     : whyNot(ineligibility);
 }
 
-/** Whether it follows the primary, or a server that is no candidate, or a candidate of which the same is true. */
+/** Whether it follows the primary, or a server that is no candidate, or a candidate for which the same is true. */
 function isReplicaOf(
   one: SeenCandidate,
   primary: ServerView,

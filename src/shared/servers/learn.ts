@@ -1,5 +1,4 @@
-// What is to be remembered once it has been decided where writes go.
-// Pure. Must not know how it was decided.
+// What to remember of a decision about the primary. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { formatPosition, hasAllOf, parsePosition } from './position.ts';
 import {
@@ -26,7 +25,7 @@ import {
 
 /**
  * The memory after a decision: the one in force if nothing is new, and null if there is nothing to remember.
- * @param primary where writes go; null: nowhere
+ * @param primary the server that takes writes; null: none
  */
 export function learn(scene: Scene, primary: SeenCandidate | null): PrimaryMemory | null {
   const { memory } = scene;
@@ -45,7 +44,7 @@ export function learn(scene: Scene, primary: SeenCandidate | null): PrimaryMemor
   return finish(memory, { ...begun.memory, replicas: [...replicas.values()] });
 }
 
-/** While writes go nowhere, a server that is seen as a replica for the first time is noted, and how far the primary had come. */
+/** While no server takes writes, notes servers that are seen as replicas for the first time, and the primary's last position. */
 function learnWithout(scene: Scene, memory: PrimaryMemory): PrimaryMemory {
   const { reference } = scene;
   const known = new Set([memory.primary.identity, ...memory.replicas.map((one) => one.identity)]);
@@ -62,7 +61,7 @@ function learnWithout(scene: Scene, memory: PrimaryMemory): PrimaryMemory {
   return finish(memory, { ...memory, primary, replicas: [...memory.replicas, ...added] });
 }
 
-/** The memory with this primary, before anything is known of who follows it. */
+/** The memory with this primary, before anything is known about its replicas. */
 function beginTerm(scene: Scene, { address, identity, view }: SeenCandidate): PrimaryMemory {
   const { memory } = scene;
   const seen = describePrimary(address, view);
@@ -81,7 +80,7 @@ function beginTerm(scene: Scene, { address, identity, view }: SeenCandidate): Pr
   return { ...memory, primary: refresh(memory.primary, seen, restarted) };
 }
 
-/** What is seen of the remembered primary now. Two workers see it at two moments: the later position is kept. */
+/** The remembered primary as it is seen now. Workers see it at different moments, so the later position is kept. */
 function refresh(
   remembered: RememberedPrimary,
   seen: Omit<RememberedPrimary, 'taken'>,
@@ -95,7 +94,7 @@ function refresh(
   return isOld ? remembered : { ...remembered, position: formatPosition(now) };
 }
 
-/** What another server is beside the primary; null: nothing new. */
+/** What to remember of another server; null: nothing new. */
 function learnReplica(
   other: SeenCandidate,
   primary: SeenCandidate,
@@ -121,8 +120,8 @@ function learnReplica(
 }
 
 /**
- * Whether it could be written to while the primary still could. In a switchover the next primary may be looked at first, while the latest look at
- * the one before is of a moment ago: the primary must have been asked after the other one had answered, which is when that was asked once more.
+ * Whether it was writable while the primary still was. In a switchover the next primary may be probed first, while the latest view of the former
+ * one is a moment old. So the primary must have been probed after the other server answered, which is certain once that is probed again.
  */
 function isPassedOver({ view, earlier: [before] }: SeenCandidate, primary: SeenCandidate): boolean {
   if (view.isReadOnly || before === undefined) return false;
@@ -130,7 +129,7 @@ function isPassedOver({ view, earlier: [before] }: SeenCandidate, primary: SeenC
   return wasWritable && primary.view.askedAt >= view.askedAt;
 }
 
-/** Whether it holds nothing that the primary lacks, and the account may not see which server it follows. */
+/** Whether the account may not see which server it follows, and it holds nothing that the primary lacks. */
 function mayBeBehind(other: SeenCandidate, primary: SeenCandidate, memory: PrimaryMemory): boolean {
   const { following, isReadOnly } = other.view;
   const isHidden =
@@ -153,7 +152,7 @@ function sourceBehind(
   return towards ?? sources[0] ?? null;
 }
 
-/** What was known of the same source is kept if the replica knows less of it now. */
+/** Describes a source. If the replica knows less of the same source than before, the memory fills the gaps. */
 function describeSource(
   source: RememberedSource | null,
   before: RememberedReplica | null,

@@ -1,30 +1,29 @@
-// How far a server's history goes, and whether one history has all of another.
-// Pure. Must not know how a position is asked for.
+// A position is how far a server's history goes. Reads and compares positions. Pure.
 import { formatSets, type GtidSets, holdsSets, parseSets } from './gtid-sets.ts';
 
 /**
- * A server's history, as its kind tells it. Sequence numbers alone prove nothing: two servers that were both written to
+ * A server's history, as its kind reports it. Sequence numbers alone prove nothing: two servers that were both written to
  * have the same ones.
  */
 export type Position =
-  /** Of each domain and server the highest number that is there (gtid_binlog_state, gtid_slave_pos). */
+  /** For each domain and server, its highest number (gtid_binlog_state, gtid_slave_pos). */
   | { readonly kind: 'mariadb'; readonly highest: ReadonlyMap<string, bigint>; readonly last: Last }
-  /** Of each source the numbers that are there (gtid_executed). */
+  /** For each source, its numbers (gtid_executed). */
   | { readonly kind: 'mysql'; readonly sets: GtidSets }
-  /** Of one cluster the number that was committed last. */
+  /** For one cluster, the number that was committed last. */
   | { readonly kind: 'galera'; readonly cluster: string; readonly committed: bigint };
 
-/** Of each domain the event that came last. */
+/** For each domain, its last event. */
 type Last = ReadonlyMap<string, { readonly server: string; readonly number: bigint }>;
 
-/** The texts that MariaDB's variables of these names have. */
+/** The values of MariaDB's variables of these names. */
 export type MariadbPositions = {
   readonly binlogState: string;
   readonly binlogPos: string;
   readonly slavePos: string;
 };
 
-/** Reads what MariaDB says of itself; null: nothing was ever written to its log, nor replicated. */
+/** Reads MariaDB's position; null: nothing was ever written to its log, or replicated. */
 export function readMariadbPosition(texts: MariadbPositions): Position | null {
   const highest = new Map<string, bigint>();
   for (const { domain, server, number } of [texts.binlogState, texts.slavePos].flatMap(gtidsOf)) {
@@ -58,8 +57,8 @@ export function readMysqlPosition(text: string): Position | null {
 }
 
 /**
- * Writes down what is compared later. A position of MariaDB loses which event came last in each domain. Null: a cluster keeps its own
- * history, which is never written down.
+ * A position as text, to be compared later. A position of MariaDB loses which event came last in each domain. Null: a cluster keeps its own
+ * history, which is never stored.
  */
 export function formatPosition(position: Position): string | null {
   if (position.kind === 'mysql') return formatSets(position.sets);
@@ -74,7 +73,7 @@ export function parsePosition(text: string): Position | null {
   return readMariadbPosition({ binlogState: text, binlogPos: '', slavePos: '' });
 }
 
-/** Whether `one` has everything that `other` has; null: that cannot be told, as they are of different kinds. */
+/** Whether `one` has everything that `other` has; null: they are of different kinds, and cannot be compared. */
 export function hasAllOf(one: Position, other: Position): boolean | null {
   if (one.kind === 'mariadb' && other.kind === 'mariadb') {
     return [...other.highest].every(([key, number]) => (one.highest.get(key) ?? -1n) >= number);
@@ -87,8 +86,8 @@ export function hasAllOf(one: Position, other: Position): boolean | null {
 }
 
 /**
- * Whether a server that replicates from another has come as far as that one was; null: that cannot be told. A replica without a
- * log of its own tells only the last event of each domain.
+ * Whether a replica has reached a position of its source; null: they cannot be compared. A replica without its own log reports only the last
+ * event of each domain.
  */
 export function hasReached(replica: Position, source: Position): boolean | null {
   if (replica.kind !== 'mariadb' || source.kind !== 'mariadb') return hasAllOf(replica, source);
@@ -99,7 +98,7 @@ export function hasReached(replica: Position, source: Position): boolean | null 
   });
 }
 
-/** The server whose event came last in every domain, by MariaDB's number of it; null: there is none, or it is not told. */
+/** The server_id of the server whose event came last in every domain; null: there is none, or it is not reported. */
 export function lastWriter(position: Position): string | null {
   if (position.kind !== 'mariadb') return null;
   const servers = new Set([...position.last.values()].map(({ server }) => server));

@@ -1,5 +1,5 @@
-// What an instance remembers of the primary of one section, as all its workers share it and as it is kept on disk.
-// Pure. judge.ts decides by it, and the supervisor keeps it.
+// What an instance remembers of the primary of one section: all its workers share it, the supervisor keeps it on disk, and judge.ts decides by
+// it. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { formatPosition, parsePosition } from './position.ts';
 import type { ServerView } from './server-view.ts';
@@ -9,11 +9,11 @@ import type { ServerView } from './server-view.ts';
  * number if both have one, else by the address.
  */
 export type RememberedSource = {
-  /** Its server_id; null: the replica has not reached it since it was started. */
+  /** Its server_id; null: the replica has not reached it since the replica was started. */
   readonly number: string | null;
   /** MySQL's server_uuid; null: MariaDB has none. */
   readonly uuid: string | null;
-  /** `host:port`, as the replica was told them; null: the account may not see it. */
+  /** `host:port`, as the replica is configured; null: the account may not see it. */
   readonly address: string | null;
 };
 
@@ -27,17 +27,17 @@ export type RememberedPrimary = {
   readonly number: string;
   /** Unix time in seconds, by the server's own clock. May be off by one. */
   readonly startedAt: number;
-  /** The position at which it was chosen (GTIDs, see `formatPosition`); null: it had none, or did not say. */
+  /** Its position when it was chosen (GTIDs, see `formatPosition`); null: it had none, or did not report it. */
   readonly taken: string | null;
-  /** The last position that is known of it. */
+  /** Its last known position. */
   readonly position: string | null;
 };
 
-/** A server that was seen as a replica, and was not seen writable beside a primary since. */
+/** A server that was seen as a replica, and has not been seen writable beside a primary since. */
 export type RememberedReplica = {
   readonly identity: string;
   readonly follows: RememberedSource;
-  /** The term in which it was last seen behind the primary; null: it was seen behind none that is remembered. */
+  /** The term in which it was last seen behind the primary; null: it was never seen behind a remembered primary. */
   readonly term: number | null;
 };
 
@@ -48,13 +48,13 @@ export type PrimaryMemory = {
   /** Rises by one with each new primary. */
   readonly term: number;
   readonly primary: RememberedPrimary;
-  /** In the order of their identities; each identity stands here once. */
+  /** In the order of their identities, each identity once. */
   readonly replicas: readonly RememberedReplica[];
   /** The identities of servers that were the primary before and have not been seen as replicas since, in order. */
   readonly former: readonly string[];
 };
 
-/** Reads what `formatPrimaryMemory` has written. Null: the text differs from that in some way. */
+/** Reads what `formatPrimaryMemory` has written. Null: the text is something else. */
 export function parsePrimaryMemory(text: string): PrimaryMemory | null {
   let value: unknown;
   try {
@@ -63,11 +63,11 @@ export function parsePrimaryMemory(text: string): PrimaryMemory | null {
     return null;
   }
   const memory = readMemory(value);
-  // A key too many, or one twice, means that something else has written it.
+  // An additional or repeated key means that something else has written it.
   return memory !== null && isDeepStrictEqual(memory, value) ? memory : null;
 }
 
-/** As it is kept on disk: JSON, and one line feed at its end. */
+/** The content of the file: JSON, and one line feed at its end. */
 export function formatPrimaryMemory(memory: PrimaryMemory): string {
   return `${JSON.stringify(memory, null, 2)}\n`;
 }
@@ -173,7 +173,7 @@ function isPosition(value: unknown): value is string | null {
   return value === null || (typeof value === 'string' && parsePosition(value) !== null);
 }
 
-/** Each stands there once. */
+/** Whether they are in ascending order, each once. */
 function isOrdered(names: readonly string[]): boolean {
   return names.every((name, at) => at === 0 || (names[at - 1] as string) < name);
 }

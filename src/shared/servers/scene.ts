@@ -1,5 +1,4 @@
-// The candidates that can be seen, what is remembered of them, and by both which one follows which.
-// Pure. Must not know what is decided from it.
+// What a decision is made from: the candidates that are seen, the memory, and by both, which server follows which. Pure.
 import { isSameServer, type ServerIdentity } from '../mysql/identity.ts';
 import { hasAllOf } from './position.ts';
 import {
@@ -10,46 +9,45 @@ import {
 } from './primary-memory.ts';
 import type { ServerView, Source } from './server-view.ts';
 
-/** What is known of one candidate. */
+/** What is known about one candidate. */
 export type CandidateState =
-  /** The latest look at it, and those before, the youngest first: of two servers no two views are at one moment. */
+  /** Its latest view, and earlier ones, the latest first: no two servers are probed at the same moment. */
   | {
       readonly view: ServerView;
       readonly earlier: readonly ServerView[];
       /** As it stands in `host`. */
       readonly address: string;
-      /** The primary that it was found to be a replica of last; null: of none, or it has been something else since. */
+      /** The last primary that it was found to be a replica of; null: none, or it has been something else since. */
       readonly provenBy: ServerIdentity | null;
-      /** Why it may not be used yet though it answers; null: it may. What it shows is evidence all the same. */
+      /** Why it may not be used yet although it answers; null: it may. What it shows is evidence in any case. */
       readonly notYet: string | null;
     }
-  /** Why it cannot be seen now, and the number (server_id) that it had; null: that was never known. */
+  /** Why it cannot be seen now, and its last server_id; null: that was never known. */
   | { readonly view: null; readonly reason: string; readonly number: string | null };
 
-/** A candidate that is seen, with its place among all. */
+/** A candidate that is seen, with its place in the order of `host`. */
 export type SeenCandidate = Extract<CandidateState, { readonly view: ServerView }> & {
   readonly at: number;
-  /** By which it is remembered. */
+  /** The name by which it is remembered. */
   readonly identity: string;
 };
 
 /** All that a decision depends on. */
 export type Scene = {
-  /** Those that are seen, fit for use, and no second name of another one. */
+  /** The candidates that are seen and usable, each server once. */
   readonly seen: readonly SeenCandidate[];
   readonly memory: PrimaryMemory | null;
-  /** The latest look at the server that took writes last; null: none did. */
+  /** The latest view of the last primary; null: there was none. */
   readonly reference: ServerView | null;
 };
 
-/** Those that are seen, in their places. */
 export function seenCandidates(candidates: readonly CandidateState[]): readonly SeenCandidate[] {
   return candidates.flatMap((seen, at) =>
     seen.view === null ? [] : [{ ...seen, at, identity: identityOf(seen.address, seen.view) }],
   );
 }
 
-/** A name for people, without the host: a client that asks whether a gateway is ready need not know it. */
+/** A name for people, without the host: clients that ask whether a gateway is ready need not know it. */
 export function nameOf({ at }: SeenCandidate): string {
   return `candidate ${at + 1}`;
 }
@@ -59,7 +57,7 @@ export function sourcesOf({ view: { following } }: SeenCandidate): readonly Sour
   return following.kind === 'listed' ? following.sources : [];
 }
 
-/** As far as the account may see it. */
+/** Whether it follows no server, as far as the account may see. */
 export function followsNone({ view }: SeenCandidate): boolean {
   return view.following.kind !== 'listed';
 }
@@ -69,7 +67,7 @@ export function isRemembered({ identity }: SeenCandidate, { memory }: Scene): bo
   return memory?.primary.identity === identity;
 }
 
-/** Whether the remembered primary runs no longer as it did when it was seen last. */
+/** Whether the remembered primary has restarted since it was last seen. */
 export function hasRestarted({ view }: Pick<SeenCandidate, 'view'>, { memory }: Scene): boolean {
   if (memory === null) return false;
   const { name } = view.identity;
@@ -103,7 +101,7 @@ export function isRememberedSource(source: RememberedSource, scene: Scene): bool
   return isNamed(source, { uuid: uuidOf(identity), number, address }, scene);
 }
 
-/** Whether a source is the server of this look. */
+/** Whether a source is the server of this view. */
 export function isSourceView(
   source: RememberedSource,
   { uuid, number }: ServerView,
@@ -112,19 +110,19 @@ export function isSourceView(
   return isNamed(source, { uuid, number, address: null }, scene);
 }
 
-/** Whether two replicas, or one at two times, name the same server. */
+/** Whether two sources are the same server. */
 export function isSameSource(one: RememberedSource, other: RememberedSource): boolean {
   if (one.uuid !== null && other.uuid !== null) return one.uuid === other.uuid;
   if (one.number !== null && other.number !== null) return one.number === other.number;
   return one.address === other.address;
 }
 
-/** Whether what is written to `source` reaches `one`, as far as is seen, through others if need be. */
+/** Whether writes to `source` reach `one`, directly or through other servers that are seen. */
 export function isBehind(one: SeenCandidate, source: SeenCandidate, scene: Scene): boolean {
   return reaches(one, source, scene, () => false, new Set());
 }
 
-/** The same, or it follows a server that cannot be seen, which was behind the remembered primary as it was itself. */
+/** The same, or both `one` and an unseen server that it follows were behind the remembered primary. */
 export function isBehindByMemory(one: SeenCandidate, source: SeenCandidate, scene: Scene): boolean {
   const { memory } = scene;
   if (memory === null || !isRemembered(source, scene)) return isBehind(one, source, scene);
@@ -155,24 +153,24 @@ function reaches(
   });
 }
 
-/** Whether one had, at its latest look, all that another had had by then; null: it cannot be told, or not yet. */
+/** Whether one had, at its latest view, all that another had by then; null: that is not known, or not yet. */
 export function holdsAllOf(one: SeenCandidate, other: SeenCandidate): boolean | null {
   return holdsViews(one.view, [other.view, ...other.earlier]);
 }
 
-/** The same of a server, by the views at another one, the youngest first. */
+/** The same, by the views of the other server, the latest first. */
 export function holdsViews(view: ServerView, views: readonly ServerView[]): boolean | null {
   const { position, askedAt } = view;
   if (position === null) return null;
   const holds = (look: ServerView) => look.position === null || hasAllOf(position, look.position);
   const [latest] = views;
-  // What it has now it had all the more before.
+  // If it has the latest position, it has all earlier ones.
   if (latest !== undefined && holds(latest) === true) return true;
   const then = views.find((look) => look.askedAt <= askedAt);
   return then === undefined ? null : holds(then);
 }
 
-/** How a server is named by others. */
+/** How other servers name a server. */
 type Named = {
   readonly uuid: string | null;
   readonly number: string | null;
@@ -187,8 +185,8 @@ function isNamed(source: RememberedSource, server: Named, scene: Scene): boolean
 }
 
 /**
- * The server_id of a source; null: it is not known. A replica that was restarted while its source is away knows only an address, and
- * others or the memory know whose that is.
+ * The server_id of a source; null: it is not known. A replica that was restarted while its source was away knows only an address. Other
+ * replicas or the memory may know the server_id for it.
  */
 export function numberOf({ number, address }: RememberedSource, scene: Scene): string | null {
   if (number !== null || address === null) return number;
@@ -199,7 +197,7 @@ export function numberOf({ number, address }: RememberedSource, scene: Scene): s
   return told.find((one) => one.number !== null && one.address === address)?.number ?? null;
 }
 
-/** What an identity tells: a uuid, or `<address>/<server_id>`. */
+/** Reads an identity: a uuid, or `<address>/<server_id>`. */
 function partsOf(identity: string): Named {
   const uuid = uuidOf(identity);
   if (uuid !== null) return { uuid, number: null, address: null };

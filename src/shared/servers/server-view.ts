@@ -1,9 +1,8 @@
-// What one look at a server tells of its part among the others.
-// Must not know how it is asked, nor what follows from it.
+// What one probe of a server shows about its role.
 import type { ServerIdentity } from '../mysql/identity.ts';
 import type { Position } from './position.ts';
 
-/** A server that another one follows, as that one names it. */
+/** A server that a replica follows, as the replica names it. */
 export type Source = {
   /** Its server_id; null: it has not been reached since the replica was started, or not at all. */
   readonly number: string | null;
@@ -15,19 +14,19 @@ export type Source = {
   readonly isConnected: boolean;
 };
 
-/** Whom a server replicates from. `unseen`: the account may not see it, and nothing else tells. */
+/** The servers that a server replicates from. `unknown`: the account may not see them, and nothing else shows them. */
 export type Following =
   | { readonly kind: 'none' | 'unknown' }
   | {
       readonly kind: 'listed';
-      /** None: the account may not see them. */
+      /** Empty: the account may not see them. */
       readonly sources: readonly Source[];
     };
 
 /** A node of a Galera cluster. */
 export type GaleraNode = {
   readonly isReady: boolean;
-  /** 4 is Synced; the others are on their way there, or away. */
+  /** 4 is Synced. In other states the node is joining or leaving. */
   readonly state: number;
   readonly rejectsQueries: boolean;
 };
@@ -38,9 +37,9 @@ export type GroupMember = {
   readonly hasSinglePrimary: boolean;
   /** ONLINE and others; null: the account may not see it. */
   readonly state: string | null;
-  /** False: it has not taken part in its group since it was started, as far as any account may see that. Null: that is not told. */
+  /** False: it has not joined its group since it was started, as far as any account may see. Null: that is not known. */
   readonly takesPart: boolean | null;
-  /** False: it hears no more of half of its group or more, and what it is sent waits. Null: the account may not see it. */
+  /** False: it has lost contact with half of its group or more, so that writes wait. Null: the account may not see it. */
   readonly hasMajority: boolean | null;
 };
 
@@ -55,10 +54,10 @@ export type ServerView = {
   readonly version: string;
   readonly isReadOnly: boolean;
   readonly following: Following;
-  /** Null: it has none, or does not tell. */
+  /** Null: it has none, or does not report it. */
   readonly position: Position | null;
   readonly galera: GaleraNode | null;
   readonly group: GroupMember | null;
-  /** When the server was asked, by performance.now(): what it says may be younger. */
+  /** When the server was asked, by performance.now(). Its answer may be younger. */
   readonly askedAt: number;
 };
