@@ -1,5 +1,5 @@
-// What a request's SQL text is, found in one pass: its statements, what they may do to data and to the session, and the tables that
-// they name. In doubt they may do anything.
+// The analysis of a SQL text in one pass: its statements, what they may do to data and to the session, and the tables that they name.
+// In doubt a statement may do anything.
 import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { Facts, type Token } from './facts.ts';
 import {
@@ -15,12 +15,12 @@ import { mayBeBlock, onlyStatement, type Statement, StatementCutter } from './st
 import type { TableName } from './table-names.ts';
 import { type BuiltIns, builtInEverywhere, words } from './vocabulary.ts';
 
-/** A text and all that a request needs to know about it. */
+/** A text, and what requests need to know about it. */
 export type Analysis = {
   readonly sql: string;
   /**
-   * In order. As on the server, spaces and semicolons at the very end are nothing, while a comment after a semicolon, or
-   * nothing between two, is a statement. Bodies of routines and compound statements are one statement.
+   * In order. As on the server, spaces and semicolons at the very end do not count, but a comment after a semicolon is a statement,
+   * and so is an empty text between two semicolons. The body of a routine, or a compound statement, is one statement.
    */
   readonly statements: readonly Statement[];
   readonly classification: Classification;
@@ -35,46 +35,40 @@ export type Reading = { readonly facts: Facts; readonly lexer: LexerState };
 /** `any`: the session may have every sql_mode. `escaping`: all of these except NO_BACKSLASH_ESCAPES. */
 export type SqlModes = 'any' | 'escaping';
 
-/**
- * What the text of a request says about it. Views and triggers are invisible here: what is said holds where the
- * tables that it names are harmless.
- */
+/** What the text alone says. It does not show views and triggers, so this holds only if the tables that it names are harmless. */
 export type Classification = {
   /**
-   * `read`: nothing can have been applied when it is killed. `write`: INSERT, UPDATE, DELETE, REPLACE.
-   * `other`: everything else, and reads that call functions which may write.
+   * `read`: if it is killed, it has applied nothing. `write`: INSERT, UPDATE, DELETE, REPLACE. `other`: everything else, and reads
+   * that call functions which may write.
    */
   readonly kind: 'read' | 'write' | 'other';
   /**
-   * May be sent inside of a READ ONLY transaction if what it calls may. The server itself refuses writes of stored functions
-   * there, but not all that they can do.
+   * A READ ONLY transaction may contain it if it may contain what it calls. The server refuses writes of stored functions there, but
+   * not everything else that they can do.
    */
   readonly readOnlyAllowed: boolean;
   /** It calls something that is not known to be built in. */
   readonly hasUnknownCall: boolean;
-  /** Each of its statements begins as one does that servers know, and servers agree on where literals end. */
+  /** Servers know each of its statements by the first word, and agree on where literals end. */
   readonly isRecognised: boolean;
-  /** Leaves nothing in the session but what `readsEarlierSession` of a later one guards. */
+  /** It leaves nothing in the session that a later statement could see, unless that one has `readsEarlierSession`. */
   readonly leavesSessionClean: boolean;
-  /** Could answer with what an earlier statement of the session left. */
+  /** Its answer may depend on what an earlier statement left in the session. */
   readonly readsEarlierSession: boolean;
-  /** At most one statement; a comment behind a semicolon is a second, as on the server. */
+  /** At most one statement; a comment after a semicolon is a second, as on the server. */
   readonly single: boolean;
-  /**
-   * One plain read that takes no lock, and whose answer follows from the tables alone: whoever else asks for it may
-   * have the same.
-   */
+  /** One plain read that takes no lock, and whose answer depends on the tables alone: other clients may get the same reply. */
   readonly repeatable: boolean;
-  /** The tables that are named, each as often as it stands; null where that is not known. */
+  /** The tables that it names, each as often as it does; null: they are not known. */
   readonly tables: readonly TableName[] | null;
   /**
-   * The tables that it names, if it changes nothing but rows of these, and what their triggers and views lead to; null: that is not
-   * known, or there are several statements.
+   * The tables that it names, if it changes only rows of these, and what their triggers and views lead to; null: that is not known, or
+   * there are several statements.
    */
   readonly confinedTo: readonly TableName[] | null;
   /** The procedure that it calls, if nothing except that procedure can change something; null: there is none, or that is not known. */
   readonly procedure: TableName | null;
-  /** Tables, views or triggers may be others after it, or seen by others. */
+  /** It may change tables, views or triggers, or who may see them. */
   readonly mayChangeObjects: boolean;
 };
 
@@ -93,7 +87,7 @@ const worst: Classification = {
   mayChangeObjects: false,
 };
 
-/** Where the text cannot be cut into words for sure, these are looked for anywhere in it. */
+/** Words that may change objects, anywhere in a text whose tokens are in doubt. */
 const changingText = /alter|call|create|drop|execute|grant|import|install|rename|revoke/i;
 
 /** How else a session may read a backslash: ANSI_QUOTES makes "…" a name, NO_BACKSLASH_ESCAPES touches both quotes. */
@@ -105,16 +99,16 @@ const otherEscapes: Readonly<Record<SqlModes, readonly Escapes[]>> = {
   escaping: [{ single: true, double: false }],
 };
 
-/** Reads of tables; what SHOW and EXPLAIN tell is the server's, and may be another the next moment. */
+/** Reads of tables. SHOW and EXPLAIN report the server's state, which may be different the next moment. */
 const tableVerbs = words('SELECT WITH VALUES TABLE');
 
-/** Other statements that look at nothing an earlier one left, unless by a function or a variable in them. */
+/** Other statements that do not depend on what an earlier one left, unless a function or variable in them does. */
 const blindVerbs = words('USE BEGIN START COMMIT ROLLBACK DO LOCK UNLOCK TRUNCATE DROP');
 
 /** Other statements that change nothing themselves; a stored function in them may. */
 const idleVerbs = words('DO SET SAVEPOINT RELEASE ROLLBACK');
 
-/** Statements that leave tables, views and triggers what they are, unless by a word in them. */
+/** Statements that do not change tables, views and triggers, unless a word in them says so. */
 const settledVerbs = new Set([
   '',
   ...blindVerbs,
@@ -171,7 +165,7 @@ function otherPasses(
   return otherEscapes[modes].map((escapes) => new Pass(sql, builtIns, escapes));
 }
 
-/** What is true of a text is true under each reading. */
+/** Only what holds under each reading holds for the text. */
 function conclude(sql: string, first: Pass, others: readonly Pass[], modes: SqlModes): Analysis {
   const {
     statements,
@@ -203,7 +197,7 @@ class Pass implements Reading {
   #isBeginning = true;
   /** Those of the statement at hand. */
   #facts: Facts;
-  /** What the statements before it are together; null: it is the first. */
+  /** The verdict on the statements before it; null: it is the first. */
   #earlier: Classification | null = null;
   /** Their tables; null from the first statement on whose tables are not known. */
   #tables: TableName[] | null = [];
@@ -238,7 +232,7 @@ class Pass implements Reading {
     return true;
   }
 
-  /** At the first token: most statements can have no block. A label is a word, too. */
+  /** Takes the first token. Most statements cannot have a block. A label is a word, too. */
   #begin(kind: number): void {
     this.#isBeginning = false;
     const { verb } = this.#facts;
@@ -323,13 +317,13 @@ function decide(facts: Facts, single: boolean): Classification {
   };
 }
 
-/** Of a write with a WITH it is not known which of both its target is; behind USE a name is another table's. */
+/** Null: the tables are not known. A write with a WITH does not show which name is its target; after USE a name means another table. */
 function tablesOf({ tables, executableComment, verb }: Facts, reads: boolean) {
   const isUnsure = executableComment || verb === 'USE' || (tables.hasCte && !reads);
   return isUnsure ? null : tables.finish();
 }
 
-/** The arguments are values, as those of a DO are. */
+/** Null: the name is not certain, or an argument may change something. */
 function procedureOf(facts: Facts): TableName | null {
   const [, first, second, third, fourth] = facts.kept;
   const isQualified = second?.kind === tokenKinds.dot;
@@ -378,7 +372,7 @@ function isWriting(main: string): boolean {
   return main === 'INSERT' || main === 'UPDATE' || main === 'DELETE' || main === 'REPLACE';
 }
 
-/** What is true of two readings, or of two statements after one another. */
+/** What holds for both of two readings, or for two statements that run one after another. */
 function both(one: Classification, other: Classification): Classification {
   return {
     kind: one.kind === other.kind ? one.kind : 'other',
@@ -396,14 +390,14 @@ function both(one: Classification, other: Classification): Classification {
   };
 }
 
-/** What is true of a text under two readings. */
+/** What holds for a text under two readings. */
 function underBoth(one: Classification, other: Classification): Classification {
   const confinedTo = sameTables(one.confinedTo, other.confinedTo);
   const procedure = other.procedure === null ? null : one.procedure;
   return { ...both(one, other), confinedTo, procedure };
 }
 
-/** Those of two readings of one text; null where they differ. */
+/** The tables that both readings of a text name; null: they differ. */
 function sameTables(
   one: readonly TableName[] | null,
   other: readonly TableName[] | null,

@@ -1,5 +1,4 @@
 // Puts parameter values into the text of one statement, as literals.
-// Must not know where the request came from, nor run anything.
 import type { FailureCode } from '../failure-codes.ts';
 import { type Pieces, stepsInPiece } from '../pieces.ts';
 import { describeDoubt, isSpaceCode, Lexer, tokenKinds } from './lexer.ts';
@@ -15,8 +14,8 @@ export type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>;
 export type ParametersKey = 'PARAMS' | 'params';
 
 /**
- * Why parameters cannot be bound. `message` is for people: it names the parameter, and holds no value.
- * `offset` is where in the text, in UTF-16 units; null where no single place is to blame.
+ * Why parameters cannot be bound. `message` is for people: it names the parameter, and contains no value.
+ * `offset` is the place in the text, in UTF-16 units; null: there is no single one.
  */
 export type BindFailure = {
   readonly code: FailureCode;
@@ -24,29 +23,29 @@ export type BindFailure = {
   readonly offset: number | null;
 };
 
-/** The text with its values in it, or why they cannot be put there. */
+/** The text with its values, or why they cannot be bound. */
 export type Bound = { readonly ok: true; readonly sql: string } | Unbound;
 
 type Unbound = { readonly ok: false; readonly failure: BindFailure };
 
 /**
  * What `IN (…)` holds for an empty array: nothing equals it, and everything differs from it, NULL included.
- * (`IN (NULL)` would make NOT IN match nothing too, and MySQL takes no LIMIT here.) A derived table, because where nothing
- * can match, the servers see it through a semi-join only and then read no row; beside `FROM DUAL` they scan the other table
+ * (`IN (NULL)` would make NOT IN match nothing too, and MySQL allows no LIMIT here.) A derived table, because with it the servers
+ * see through a semi-join that nothing can match, and read no row. With `FROM DUAL` they scan the other table
  * (seen on MySQL 9.7, and on MariaDB 10.11, which still scans it in an UPDATE or DELETE of one table).
  */
 const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
-/** MySQL's own limit for a prepared statement. An array for `IN (?)` is one of them. */
+/** MySQL's own limit for a prepared statement. An array for `IN (?)` counts as one. */
 export const maxParameters = 65_535;
-/** Of a name that a client made up. */
+/** Longest part of a client's name in a message. */
 const maxNameUnits = 64;
 
 /**
  * Binds `params` to the placeholders of `sql`, which must be one statement. Every value is used;
- * numbers are counted and names matched exactly. An array stands alone in the parentheses of an IN. Text whose literals
- * another sql_mode or server would cut elsewhere is refused, so that no value can end up inside a literal. Never throws:
- * what is put in is counted before it is, and a named value is encoded once, however often it is used.
- * @param maxBytes how long the text may become, as UTF-8; at most the longest string there is
+ * their number must be right, and names match exactly. An array must be alone in the parentheses of an IN. If another sql_mode or server
+ * would cut the text's literals elsewhere, it fails, so that no value can end up inside a literal. Never throws: values are
+ * counted before they are inserted, and a named value is encoded once.
+ * @param maxBytes longest text, as UTF-8; at most the longest string that Node allows
  */
 export function bind(
   sql: string,
@@ -83,24 +82,24 @@ class Binding {
   readonly #key: ParametersKey;
   readonly #lexer: Lexer;
   readonly #used: Set<string> | null;
-  /** By name. */
+  /** Encoded values by name. */
   readonly #literals = new Map<string, string>();
   readonly #maxBytes: number;
   #count = 0;
-  /** Of the first `?` that has no value. */
+  /** Offset of the first `?` without a value. */
   #missingOffset: number | null = null;
   #out = '';
-  /** As UTF-8; literals are ASCII. */
+  /** Bytes as UTF-8; literals are ASCII. */
   #outBytes = 0;
   #copied = 0;
   #before: number = tokenKinds.end;
   #afterIn = false;
   #inList = false;
-  /** The array that a parenthesis must close now. */
+  /** The array after which a parenthesis must close. */
   #list: Value | null = null;
-  /** The list whose values are being encoded; null: none is. */
+  /** The list in progress; null: there is none. */
   #items: ListItems | null = null;
-  /** Behind the first semicolon; -1: there is none. */
+  /** The position after the first semicolon; -1: there is none. */
   #ended = -1;
   readonly #isTooMany: boolean;
 
@@ -116,7 +115,7 @@ class Binding {
     this.#isTooMany = given.length > maxParameters;
   }
 
-  /** Reads on by so many tokens, or values of a list, at most; null: there are more. */
+  /** Reads on by at most this many tokens, or values of a list; null: there are more. */
   readOn(maxSteps: number): Bound | null {
     if (this.#isTooMany) return this.#tooMany();
     const lexer = this.#lexer;
@@ -165,7 +164,7 @@ class Binding {
     return this.#outBytes > this.#maxBytes ? this.#tooLarge() : null;
   }
 
-  /** Encodes the next value of a list, or puts the list into the text where there is none left. */
+  /** Encodes the next value of a list; after the last one, puts the list into the text. */
   #encodeItem(items: ListItems): Unbound | null {
     const { value, given, count } = items;
     if (count === given.length) {
@@ -178,7 +177,7 @@ class Binding {
     if (!literal.ok) return this.#refuse(literal, value, count);
     items.leftBytes -= literal.sql.length + 1;
     if (items.leftBytes < 0) return this.#tooLarge();
-    // A text that grew by a million appends would be put together at once when it is first read.
+    // V8 would flatten a text of a million appends at once when it is first read.
     if (items.literals.length === stepsInPiece) {
       items.chunks.push(items.literals.join(','));
       items.literals.length = 0;
@@ -203,7 +202,7 @@ class Binding {
     return { ok: true, sql: this.#out + rest };
   }
 
-  /** Nothing was to be put in: wherever literals end, the text stays what it is. */
+  /** No value was inserted: it does not matter where literals end. */
   get #isUntouched(): boolean {
     const given = this.#positional ?? Object.keys(this.#named ?? {});
     return given.length === 0 && this.#count === 0;
@@ -231,7 +230,7 @@ class Binding {
     return null;
   }
 
-  /** What stands for the token at which the lexer stands; null where that is no placeholder. */
+  /** The value for the lexer's token; null: it is not a placeholder. */
   #valueAt(kind: number): Value | Unbound | null {
     if (kind === tokenKinds.placeholder) return this.#nextValue();
     return kind === tokenKinds.namedPlaceholder ? this.#namedValue() : null;
@@ -250,7 +249,7 @@ class Binding {
     return { ok: true, given: isThere ? this.#positional[at] : null, at, offset };
   }
 
-  /** Null when names are none of our business: with an array only `?` is a placeholder. */
+  /** Null: with an array only `?` is a placeholder. */
   #namedValue(): Value | Unbound | null {
     if (this.#named === null) return null;
     const offset = this.#lexer.start;
@@ -264,7 +263,7 @@ class Binding {
     return { ok: true, given: this.#named[name], at: name, offset };
   }
 
-  /** Null: it is a list, whose values are encoded one after the other. */
+  /** Null: it is a list, whose values are encoded one after another. */
   #literalOf(value: Value): string | Unbound | null {
     const known = typeof value.at === 'string' ? this.#literals.get(value.at) : undefined;
     if (known !== undefined) return known;
@@ -287,7 +286,7 @@ class Binding {
     return literal.sql;
   }
 
-  /** What a literal may be long at most. */
+  /** Longest literal that fits. */
   get #leftBytes(): number {
     return this.#maxBytes - this.#outBytes;
   }
@@ -317,40 +316,40 @@ class Binding {
     return failed('STATEMENT_TOO_LARGE', message);
   }
 
-  /** Puts the literal where the placeholder stood, apart from a word, quote or operator it could merge with. */
+  /** Replaces the placeholder by the literal, separated from a word, quote or operator that it could merge with. */
   #insert(literal: string): void {
     const { start, end } = this.#lexer;
     const before = start > 0 ? this.#sql.charCodeAt(start - 1) : 0x20;
     const text = this.#sql.slice(this.#copied, start);
-    // Behind a minus neither a space nor a minus may come: both could make a comment of `--`.
+    // After a minus neither a space nor a minus may follow: both could make `--`, a comment.
     const isSigned = before === 0x2d;
     const opening = isSigned ? '(' : separates(before) ? '' : ' ';
     const isMerging = end < this.#sql.length && !separates(this.#sql.charCodeAt(end));
     const closing = `${isSigned ? ')' : ''}${isMerging ? ' ' : ''}`;
     this.#copied = end;
     this.#outBytes += Buffer.byteLength(text) + opening.length + literal.length + closing.length;
-    // A string has a longest length, a rope that is only appended to is not flattened before its use.
+    // Strings have a maximal length. V8 does not flatten a string that is only appended to before its use.
     if (this.#outBytes <= this.#maxBytes) this.#out += text + opening + literal + closing;
   }
 }
 
-/** What a placeholder stands for. */
+/** The value of a placeholder. */
 type Value = {
   readonly ok: true;
   readonly given: unknown;
-  /** Its place among the parameters: an index or a name. */
+  /** Its index or name among the parameters. */
   readonly at: number | string;
-  /** Of the placeholder. */
+  /** The placeholder's. */
   readonly offset: number;
 };
 
-/** A list on its way into the text. */
+/** A list that is being encoded. */
 type ListItems = {
   readonly value: Value;
   readonly given: readonly unknown[];
-  /** How many of them are encoded. */
+  /** Number of encoded values. */
   count: number;
-  /** Their literals: the first ones with commas between them, and the last ones. */
+  /** The literals: full chunks, joined by commas, and the last ones. */
   readonly chunks: string[];
   readonly literals: string[];
   leftBytes: number;
@@ -368,7 +367,7 @@ function separates(code: number): boolean {
   );
 }
 
-/** Behind a point or an @ it would be a name. */
+/** After a dot or an @ it would be a name. */
 function canBeIn(before: number): boolean {
   return before !== tokenKinds.dot && before !== tokenKinds.userAt;
 }
@@ -378,8 +377,8 @@ function isIn(sql: string, { start, end }: Lexer): boolean {
 }
 
 /**
- * Where another statement begins, or -1: the server drops semicolons and spaces at the very end; anything else behind a
- * semicolon is a second statement.
+ * Where another statement begins, or -1. The server drops semicolons and spaces at the very end; anything else after a semicolon is a
+ * second statement.
  */
 function findSecondStatement(sql: string, from: number): number {
   for (let at = from; at < sql.length; at += 1) {
@@ -389,7 +388,7 @@ function findSecondStatement(sql: string, from: number): number {
   return -1;
 }
 
-/** As JSON, so that nothing in it can be taken for a part of the message. */
+/** Quotes as JSON, so that no part of it looks like the message. */
 function quoteName(name: string): string {
   return JSON.stringify(name.slice(0, maxNameUnits));
 }

@@ -1,5 +1,5 @@
-// A number that stands for a statement's digest, made in one cheap pass: texts with the same key have the same digest.
-// Must cut a text as the lexer does: whoever knows a key does not ask for the digest again.
+// Numbers for the shapes of statements, each made in one cheap pass. Texts with the same digest key have the same digest, so this file must
+// cut a text as the lexer does: a caller that knows a key does not compute the digest again.
 import { maxTextCharacters } from './digest.ts';
 import {
   characterClasses,
@@ -27,7 +27,7 @@ function whatBegins(byte: number): number {
   return isWordCode(byte) ? begins.word : begins.nothing;
 }
 
-/** What is known of two bytes at once (little-endian): a text is read by four where nothing stands in them that counts. */
+/** Facts about two bytes at once (little-endian): the text is read four bytes at a time unless one of them matters. */
 const pairs = { plain: 1, unquoted: 2 } as const;
 const knownOfPair = createKnownOfPair();
 
@@ -44,37 +44,37 @@ function createKnownOfPair(): Uint8Array {
   });
 }
 
-/** What is hashed for what is left out: no byte, and no four that are plain. */
+/** Hashed in place of what is left out; no byte, and no four plain bytes, have these values. */
 const marks = {
   number: 0x100,
   string: 0x101,
   comment: 0x102,
   executableComment: 0x103,
-  /** The digest ends here, whatever follows. */
+  /** The digest ends here. */
   cut: 0x104,
   cutInList: 0x105,
   openName: 0x106,
   long: 0x107,
 } as const;
 
-/** In the place of an end: from here on servers may read the text differently, or it is cut off. */
+/** An end position: from here on servers may read the text differently, or it is cut off. */
 const cut = -1;
 
-/** Finds keys; keeps room for one text. */
+/** Computes keys; has a buffer for one text. */
 export class DigestKeys {
-  /** UTF-8 has three bytes at most for a unit of UTF-16; and four are looked at, whatever is left. */
+  /** UTF-8 has at most three bytes for a unit of UTF-16; four more are read at the end. */
   readonly #bytes = Buffer.alloc(3 * maxTextCharacters + 4);
   readonly #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
   readonly #encoder = new TextEncoder();
-  /** Of the text at hand, where it has comments. */
+  /** The text at hand, if it has comments. */
   #text: string | null = null;
   #length = 0;
 
   /**
-   * A 53-bit hash of the text without what stands in literals and comments; lists of literals count as one. Equal keys mean equal
-   * digests, but for collisions and for the last characters of a digest that is cut at its greatest length; one digest may have
-   * many keys. Linear, and no more of a text is read than `digest` reads.
-   * @param seed a 32-bit number: texts with different ones are kept apart
+   * A 53-bit hash of the text without the contents of literals and comments; a list of literals counts as one. Equal keys mean equal
+   * digests, except for collisions and for the last characters of a digest that is cut at its maximal length. One digest may have many
+   * keys. Linear; it reads no more of a text than `digest`.
+   * @param seed a 32-bit number: texts with different seeds have different keys
    */
   keyOf(sql: string, seed: number): number {
     const isLong = sql.length > maxTextCharacters;
@@ -90,7 +90,7 @@ export class DigestKeys {
     let high = mix(seed, isLong ? marks.long : 0, highFactor);
     let inWord = false;
     let inName = false;
-    // What comes is one more literal of a list: it adds nothing.
+    // The next literal continues a list: it adds nothing.
     let isListed = false;
     let at = 0;
     while (at < length) {
@@ -145,7 +145,7 @@ export class DigestKeys {
     return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
   }
 
-  /** Behind the quote that ends a string; a doubled one does not. */
+  /** The position after the quote that ends a string; a doubled one does not. */
   #endOfString(from: number, quote: number): number {
     const [bytes, view, length] = [this.#bytes, this.#view, this.#length];
     let at = from;
@@ -166,7 +166,7 @@ export class DigestKeys {
     return cut;
   }
 
-  /** Behind a comment that stands here, or behind this byte where none does. */
+  /** The position after the comment that starts here; after this byte if there is none. */
   #endOfComment(at: number, first: number): number {
     const second = at + 1 < this.#length ? this.#bytes[at + 1] : 0;
     if (first !== hash && second !== (first === slash ? star : dash)) return at + 1;
@@ -186,7 +186,7 @@ export class DigestKeys {
     return isExecutable ? marks.executableComment : marks.comment;
   }
 
-  /** The text with a character for each byte: what makes a comment is ASCII. */
+  /** The text with a character for each byte: the marks of comments are ASCII. */
   #latin1(): string {
     this.#text ??= this.#bytes.toString('latin1', 0, this.#length);
     return this.#text;
@@ -201,7 +201,7 @@ function mix(hashed: number, token: number, factor: number): number {
   return product ^ (product >>> 15);
 }
 
-/** Behind a number that has begun, its fraction included. */
+/** The position after a number that has begun, its fraction included. */
 function endOfNumber(bytes: Uint8Array, from: number, length: number): number {
   let at = from;
   while (at < length) {
@@ -214,7 +214,7 @@ function endOfNumber(bytes: Uint8Array, from: number, length: number): number {
   return at;
 }
 
-/** At a comma behind a literal: where the next literal of its list stands, or, where none follows, here. */
+/** The position of the next literal after a comma; the comma's own if none follows. */
 function nextOfList(bytes: Uint8Array, from: number, length: number): number {
   let at = from + 1;
   while (at < length && isSpaceCode(bytes[at] as number)) at += 1;
@@ -245,7 +245,7 @@ export function shapeOf(sql: string): number {
   return (high >>> 11) * 0x1_0000_0000 + (low >>> 0);
 }
 
-/** Where the string's last quote is; a doubled one does not end it. */
+/** The position of the string's last quote; a doubled one does not end it. */
 function endOfString(sql: string, start: number, quote: number): number {
   let at = start + 1;
   while (at < sql.length) {

@@ -1,9 +1,9 @@
 // A statement's shape for the log: its text with every literal as `?`, lists of them as one, comments dropped.
-// Pure. Must not let a literal through: where servers may cut the text differently, the digest ends.
+// It must not contain a literal: where servers may cut the text differently, the digest ends.
 import { Lexer, tokenKinds } from './lexer.ts';
 
 const maxDigestCharacters = 1024;
-/** More of a long text is not read: its shape is known by then, and the reader has work to do. */
+/** The rest of a longer text is not read: its shape is known by then. */
 export const maxTextCharacters = 64 * 1024;
 
 /** Words that carry a string: charset introducers, national, hexadecimal and bit strings. */
@@ -11,7 +11,7 @@ const charset = /^_\w+$/;
 const stringPrefix = /^[nxb]$/i;
 const constant = /^(?:null|true|false|default)$/i;
 
-/** The digest of one statement or several: at most 1 KiB; what is left out at its end shows as `…`. */
+/** The digest of one statement or several: at most 1 KiB; `…` at its end stands for the rest. */
 export function digest(sql: string): string {
   const lexer = new Lexer(sql.length > maxTextCharacters ? sql.slice(0, maxTextCharacters) : sql);
   const out = new Shape();
@@ -32,7 +32,7 @@ const placeholder = '?';
 const isLiteral = (piece: Piece | undefined) => piece?.text === placeholder;
 const isSign = (piece: Piece | undefined) => piece?.text === '-' || piece?.text === '+';
 
-/** The pieces of a digest so far; a piece may take back what it makes superfluous. */
+/** The pieces of a digest so far; a new piece may remove earlier ones. */
 class Shape {
   readonly #pieces: Piece[] = [];
   length = 0;
@@ -77,7 +77,7 @@ class Shape {
     }
   }
 
-  /** Whether what comes next stands in a list, or begins one. */
+  /** Whether the next piece is in a list, or begins one. */
   #isListed(): boolean {
     return this.#at(1)?.kind === tokenKinds.open || this.#at(1)?.text === ',';
   }
@@ -92,7 +92,7 @@ class Shape {
     else this.#push({ kind: tokenKinds.number, text: placeholder, touching });
   }
 
-  /** What says how a string is to be read, and belongs to it: N'…', _latin1 '…', _utf8mb4 X'…'. */
+  /** Introducers and prefixes belong to the string: N'…', _latin1 '…', _utf8mb4 X'…'. */
   #dropIntroducers(touching: boolean): void {
     if (touching && this.#endsInWord(stringPrefix)) this.#pop(1);
     if (this.#endsInWord(charset)) this.#pop(1);
@@ -103,18 +103,18 @@ class Shape {
     return last?.kind === tokenKinds.word && pattern.test(last.text);
   }
 
-  /** Behind the point of a name (t.1a), not of a number (.5). */
+  /** After the dot of a name (t.1a), not of a number (.5). */
   #isQualified(): boolean {
     const owner = this.#at(2);
     return this.#touches() && owner !== undefined && isName(owner);
   }
 
-  /** Behind the point of a number: 1.e5 has a word for an exponent. */
+  /** After the dot of a number: in 1.e5 the exponent is a word. */
   #isFraction(): boolean {
     return this.#at(1)?.kind === tokenKinds.dot && this.#touches() && isLiteral(this.#at(2));
   }
 
-  /** A sign behind an operator, a comma or an opening parenthesis, or in an exponent (1e-5), is the number's. */
+  /** A sign after an operator, a comma or an opening parenthesis, or in an exponent (1e-5), belongs to the number. */
   #isUnary(): boolean {
     const before = this.#at(2);
     if (before === undefined) return true;
@@ -129,7 +129,7 @@ class Shape {
     return this.#at(1)?.touching === true;
   }
 
-  /** (?), (?) are rows of one shape: one is enough. */
+  /** The rows of (?), (?) have one shape: one is enough. */
   #foldRows(): void {
     const isRow = (back: number) =>
       this.#at(back)?.kind === tokenKinds.close &&
@@ -139,7 +139,7 @@ class Shape {
   }
 }
 
-/** Whether two pieces stand together without a blank. */
+/** Whether there is no blank between two pieces. */
 function joins(left: Piece, right: Piece): boolean {
   if (left.kind === tokenKinds.dot || right.kind === tokenKinds.dot) return right.touching;
   if (

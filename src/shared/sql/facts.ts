@@ -1,35 +1,35 @@
-// Gathers what matters about one statement while its tokens go by. What follows from it is decided elsewhere.
+// The facts about one statement, gathered while its tokens go by. Other files decide what follows from them.
 import { tokenKinds } from './lexer.ts';
 import { TableNames } from './table-names.ts';
 
 import { type BuiltIns, findWord, toUpperAscii, wordFlags, words } from './vocabulary.ts';
 
-/** Whether a name that is no function may stand here, or has just stood: `INTO t (`, `AS c (`, `) d (`. */
+/** Whether a name that is not a function may come here, or has just come: `INTO t (`, `AS c (`, `) d (`. */
 const noName = 0;
 const nameMayFollow = 1;
 const nameSeen = 2;
 type NameState = typeof noName | typeof nameMayFollow | typeof nameSeen;
 
-/** Words of `SHOW …` that show the session's own past. */
+/** Words of a `SHOW …` that shows what earlier statements of the session did. */
 const pastWords = words('WARNINGS ERRORS COUNT STATUS VARIABLES PROFILE PROFILES');
-/** Verbs behind which the statement that acts follows. */
+/** Verbs before the statement that acts. */
 const leadingVerbs = words('WITH EXPLAIN DESCRIBE DESC ANALYZE');
 const namingWords = words('AS WITH RECURSIVE');
-/** Verbs that a name may follow, and a parenthesis that name. */
+/** Verbs before a name that a parenthesis may follow. */
 const namedVerbs = words('CALL INSERT REPLACE WITH');
 const modifiers = words('LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE');
 const actingVerbs = words('SELECT INSERT UPDATE DELETE REPLACE VALUES TABLE');
 
-/** Statements of which every word counts: they concern the transaction, or name what they call. */
+/** Statements whose words are kept: they concern the transaction, or name a procedure. */
 const keptVerbs = words('SET CALL SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN START XA');
-/** After the verb, or a comma: no clause of these statements that matters is longer. */
+/** No clause of these statements that matters has more tokens after the verb or a comma. */
 const maxKeptTokens = 24;
 
-/** A token as it stands, and the depth of the parentheses behind it. */
+/** A token, and the depth of the parentheses after it. */
 export type Token = {
   readonly kind: number;
   readonly text: string;
-  /** In upper case; '' if it is no word. */
+  /** In upper case; '' unless it is a word. */
   readonly word: string;
   readonly depth: number;
 };
@@ -46,11 +46,11 @@ export class Facts {
   analyzed = false;
   /** A call of anything but a known built-in: a stored function, a loadable one, a newer built-in. */
   unknownCall = false;
-  /** GET_LOCK and its kin. */
+  /** GET_LOCK and similar functions. */
   sessionCall = false;
   /** SQL_CALC_FOUND_ROWS, LAST_INSERT_ID(n): later statements of the session will see it. */
   leavesTraces = false;
-  /** A sequence is moved or asked. */
+  /** It moves or reads a sequence. */
   sequence = false;
   /** INTO that does not name the table of an INSERT: a variable or a file. */
   intoElsewhere = false;
@@ -64,11 +64,11 @@ export class Facts {
   userVariable = false;
   executableComment = false;
   readsSession = false;
-  /** NOW(), RAND() and their kin: it may answer differently though nothing has changed. */
+  /** NOW(), RAND() and similar functions: the answer may differ though nothing has changed. */
   nondeterministic = false;
-  /** A word that stands in statements which change tables, views or triggers, or call what may. */
+  /** A word of statements that change tables, views or triggers, or that call what may. */
   changingWord = false;
-  /** Nothing stands before the verb, or a parenthesis directly. */
+  /** The verb is the first token, or comes right after a parenthesis. */
   beginsWithVerb = false;
   /** The tables that it names. */
   readonly tables: TableNames;
@@ -100,7 +100,7 @@ export class Facts {
     return this.#previousKind === tokenKinds.close;
   }
 
-  /** The beginning of a statement that concerns the transaction, or calls, and of each of its clauses; else none. */
+  /** The beginnings of all clauses of a statement whose words are kept; empty for any other statement. */
   get kept(): readonly Token[] {
     return this.#kept ?? noTokens;
   }
@@ -129,7 +129,7 @@ export class Facts {
       this.#depth += 1;
     } else if (kind === tokenKinds.close) {
       this.#depth -= 1;
-      // In an expression an operator or a keyword has to follow: what is called cannot stand here.
+      // In an expression an operator or a keyword has to follow: a call cannot come here.
       name = nameMayFollow;
     } else if (kind === tokenKinds.dot) {
       if (this.#name === nameSeen) name = nameMayFollow;
@@ -205,7 +205,7 @@ export class Facts {
     kept.push({ kind, text, word, depth: this.#depth });
   }
 
-  /** Answers whether a name that is no function may follow. */
+  /** Returns whether a name that is not a function may follow. */
   #seeClassified(word: string): boolean {
     const previous = this.#previousWord;
     if (word === 'INTO') return this.#seeInto();
@@ -246,7 +246,7 @@ export class Facts {
     if (known !== null && known.flags & wordFlags.readingWord) this.readsSession = true;
   }
 
-  /** A parenthesis behind a name is a call, unless the name is a keyword or stands where only names can. */
+  /** A parenthesis after a name is a call, unless the name is a keyword or its place allows only names. */
   #seeOpen(start: number): void {
     const before = this.#previousKind;
     if (this.#name === nameSeen) return;

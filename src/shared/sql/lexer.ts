@@ -27,7 +27,7 @@ export const tokenKinds = {
   operator: 15,
 } as const;
 
-/** What a character may be beyond the kinds of token that it makes by itself. */
+/** Classes of characters that are not a token of their own. */
 export const characterClasses = { space: 100, letter: 101, digit: 102 } as const;
 const asciiClasses = classifyCharacters();
 
@@ -53,7 +53,7 @@ function classifyCharacters(): Uint8Array {
   return classes;
 }
 
-/** The class of a UTF-16 code unit; whatever is not ASCII belongs to words, as in a utf8mb4 session. */
+/** The class of a UTF-16 code unit; all that is not ASCII belongs to words, as in a utf8mb4 session. */
 export function classOf(code: number): number {
   return code < 128 ? (asciiClasses[code] as number) : characterClasses.letter;
 }
@@ -80,11 +80,11 @@ export function endOfText(sql: string): number {
   return end;
 }
 
-/** What a block comment is beside its extent. */
+/** What a block comment is to different servers. */
 export type SpecialComment = {
   /** `/*! …` or `/*M! …`: SQL to a server of the right kind and version. */
   readonly executable: boolean;
-  /** True when every server ends it at the same place and nothing inside could matter. */
+  /** Every server ends it at the same place, and nothing in it matters. */
   readonly plain: boolean;
 };
 
@@ -92,7 +92,7 @@ const quotes = '\'"`';
 const executableRisks = '\'"`#-?:;$\\\0/';
 const ordinary: SpecialComment = { executable: false, plain: true };
 
-/** The end of a `#` or `-- ` comment starting at `at`, its line feed excluded; -1 when none starts there. */
+/** The end of a `#` or `-- ` comment starting at `at`, its line feed excluded; -1 if none starts there. */
 export function endOfLineComment(sql: string, code: number, at: number): number {
   if (code !== 0x23 && !(code === 0x2d && startsDashComment(sql, at))) return -1;
   // A NUL ends a line comment too; the caller sees it there.
@@ -111,20 +111,20 @@ function startsDashComment(sql: string, at: number): boolean {
   return following <= 0x20 || following === 0x7f;
 }
 
-/** The position behind the block comment that starts at `at`; -1 when it is never closed. */
+/** The position after the block comment that starts at `at`; -1 if it is never closed. */
 export function endOfBlockComment(sql: string, at: number): number {
   const close = sql.indexOf('*/', at + 2);
   return close < 0 ? -1 : close + 2;
 }
 
-/** Tells ordinary comments from executable ones and optimizer hints. `end` is behind its first end mark. */
+/** Distinguishes ordinary comments from executable ones and optimizer hints. @param end after its first end mark */
 export function inspectSpecialComment(sql: string, at: number, end: number): SpecialComment {
   const third = sql.charCodeAt(at + 2);
   if (third === 0x2b) return { executable: false, plain: !hasAny(sql, at + 3, end, quotes) };
   const mariadb = (third | 0x20) === 0x6d && sql.charCodeAt(at + 3) === 0x21;
   if (third !== 0x21 && !mariadb) return ordinary;
-  // Read as SQL, a literal or a nested comment could carry it past the first end mark;
-  // skipped for its version, a nested comment could too.
+  // A server that reads it as SQL ends it later if a literal or a nested comment contains the first end mark. A server that skips it for
+  // its version ends it later if a nested comment does.
   return { executable: true, plain: !hasAny(sql, at + 3, end - 2, executableRisks) };
 }
 
@@ -135,18 +135,18 @@ function hasAny(sql: string, from: number, to: number, characters: string): bool
   return false;
 }
 
-/** Why a server may cut the same text differently; bits of `Lexer.doubt`. */
+/** Why another server may cut the same text differently; bits of `Lexer.doubt`. */
 export const doubts = { backslash: 1, nul: 2, comment: 4, dollar: 8 } as const;
 
 /** How the session reads a backslash in '…' and in "…". NO_BACKSLASH_ESCAPES turns both off, ANSI_QUOTES the second. */
 export type Escapes = { readonly single: boolean; readonly double: boolean };
-/** How a session reads them unless its sql_mode says otherwise. */
+/** How a session reads backslashes unless its sql_mode says otherwise. */
 export const defaultEscapes: Escapes = { single: true, double: true };
 
-/** Of a longer literal what follows is searched, and not looked at character by character. */
+/** The rest of a longer literal is searched with indexOf, not character by character. */
 const shortLiteral = 64;
 
-/** What a lexer has met so far. */
+/** The doubts of a lexer so far. */
 export type LexerState = {
   /** Bits of `doubts`. */
   readonly doubt: number;
@@ -154,7 +154,7 @@ export type LexerState = {
   readonly unterminated: boolean;
 };
 
-/** Walks over one SQL text: call `next()` until it answers `end`; never throws. */
+/** Walks over one SQL text: call `next()` until it returns `end`; never throws. */
 export class Lexer {
   kind: number = tokenKinds.end;
   start = 0;
@@ -165,7 +165,7 @@ export class Lexer {
   unterminated = false;
   readonly #sql: string;
   readonly #escapes: Escapes;
-  /** Where the next ones stand, as far as was looked. */
+  /** Positions of the next backslash and NUL, as far as the text has been searched. */
   #backslashAt = -1;
   #nulAt = -1;
 
@@ -174,7 +174,7 @@ export class Lexer {
     this.#escapes = escapes;
   }
 
-  /** Moves to the next token that is neither space nor ordinary comment, and answers its kind. */
+  /** Moves to the next token that is neither space nor ordinary comment, and returns its kind. */
   next(): number {
     const sql = this.#sql;
     const length = sql.length;
@@ -236,7 +236,7 @@ export class Lexer {
     return this.#settle(found, at + 1);
   }
 
-  /** A colon directly behind a name, a literal or another colon (label:LOOP, a::b) starts no placeholder. */
+  /** A colon directly after a name, a literal or another colon (label:LOOP, a::b) starts no placeholder. */
   #colon(at: number): number {
     const sql = this.#sql;
     const following = at + 1 < sql.length ? sql.charCodeAt(at + 1) : 0;
@@ -270,7 +270,7 @@ export class Lexer {
         if (sql.charCodeAt(at + 1) !== quote) return this.#settle(kind, at + 1);
         at += 1;
       } else if (code === 0x5c && kind === tokenKinds.string) {
-        // Both readings stay in step until a backslash stands before the quote itself.
+        // Both readings agree until a backslash precedes the quote itself.
         if (sql.charCodeAt(at + 1) === quote) this.doubt |= doubts.backslash;
         if (escaping) at += 1;
       } else if (code === 0 && quote !== 0x27) {
@@ -282,7 +282,7 @@ export class Lexer {
     return this.#settle(kind, sql.length);
   }
 
-  /** Where the next character stands that means something in a literal. One of 15 MB took 60 ms character by character. */
+  /** The position of the next character that matters in a literal. Character by character, a literal of 15 MB took 60 ms. */
   #nextSpecial(quote: number, from: number): number {
     const sql = this.#sql;
     if (this.#backslashAt < from) this.#backslashAt = find(sql, '\\', from);
@@ -292,7 +292,7 @@ export class Lexer {
     return Math.min(closing, this.#nulAt);
   }
 
-  /** The position behind the comment that starts here, or -1; `kind` tells whether it is executable. */
+  /** The position after the comment that starts here, or -1; `kind` says whether it is executable. */
   #comment(code: number, at: number): number {
     const sql = this.#sql;
     this.kind = tokenKinds.operator;
@@ -313,15 +313,16 @@ export class Lexer {
   }
 }
 
-/** Where a character stands next; the end of the text where it does not. */
+/** The position of the next such character; the end of the text if there is none. */
 function find(sql: string, character: string, from: number): number {
   const at = sql.indexOf(character, from);
   return at < 0 ? sql.length : at;
 }
 
 /**
- * The reason in words for people, or null when the text, read to its end by `lexer`, leaves no doubt.
- * @param cleared doubts that are none where the text goes
+ * The reason why no value may be put into a text, for people; null: there is no doubt about its tokens.
+ * @param lexer has read the text to its end
+ * @param cleared doubts that do not apply to the session
  */
 export function describeDoubt(lexer: LexerState, cleared = 0): string | null {
   if (lexer.unterminated) {

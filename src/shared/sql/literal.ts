@@ -1,9 +1,8 @@
 // Turns one JSON value into an SQL literal that means the same under every sql_mode and charset.
-// Must not know where in a statement the literal will stand.
 
 import { isLosslessNumber } from 'lossless-json';
 
-/** A literal, ASCII all of it; or why there is none. `fault` says what the value does not do, and holds no value. */
+/** A literal in ASCII, or why there is none. `fault` continues a sentence about the value, and does not contain it. */
 export type Literal =
   | { readonly ok: true; readonly sql: string }
   | { readonly ok: false; readonly reason: 'too large' }
@@ -14,7 +13,7 @@ const trueLiteral: Literal = { ok: true, sql: 'TRUE' };
 const falseLiteral: Literal = { ok: true, sql: 'FALSE' };
 const tooLarge: Literal = { ok: false, reason: 'too large' };
 
-// The server cuts longer decimals without a word: 65 digits is its DECIMAL, 30 MySQL's fraction.
+// The server cuts longer decimals without an error: DECIMAL has 65 digits, 30 of them in MySQL's fraction.
 const maxDigits = 65;
 const maxFractionDigits = 30;
 
@@ -34,10 +33,10 @@ export function encodeLiteral(value: unknown, maxBytes: number): Literal {
 }
 
 /**
- * Hex digits hold no quote and no backslash, and the introducer fixes the charset. Always hex, also
- * where '…' would be safe: `? 'b'` would otherwise be two strings to join or a string and its alias,
- * depending on the value. The collation is utf8mb4's default, as weak as any literal's: the session must
- * have the same (plain SET NAMES utf8mb4), or the server refuses to compare the value with a literal (1267).
+ * Hex digits contain no quote and no backslash, and the introducer fixes the charset. Strings are always hex, even if '…' would be safe:
+ * otherwise `? 'b'` would be two strings to join or a string and its alias, depending on the value. The collation is utf8mb4's
+ * default, as weak as any literal's. The session must have the same one (plain SET NAMES utf8mb4), or the server refuses to compare the
+ * value with a literal (1267).
  */
 function encodeString(value: string, maxBytes: number): Literal {
   if (!isWellFormed(value)) return wrong('holds half of a surrogate pair');
@@ -45,20 +44,20 @@ function encodeString(value: string, maxBytes: number): Literal {
   return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
 }
 
-/** The length of an introducer of seven letters at least, its space, X, two quotes, and so many bytes as hex digits. */
+/** Length of an introducer of at least seven letters, its space, X, two quotes, and the value as hex digits. */
 function hexLiteralBytes(valueBytes: number): number {
   return "_binary X''".length + 2 * valueBytes;
 }
 
-/** ES2024, in Node 20 already; the compiler's library is ES2023. */
+/** ES2024: Node 20 has it, the compiler's library (ES2023) does not. */
 type WellFormed = { readonly isWellFormed: () => boolean };
 
-/** False when the string holds a surrogate without its other half, which UTF-8 cannot carry. */
+/** Whether the string has no surrogate without its other half, which UTF-8 cannot represent. */
 export function isWellFormed(value: string): boolean {
   return (value as unknown as WellFormed).isWellFormed();
 }
 
-/** Keeps the digits as they came; an exponent stays what it is to MySQL, a DOUBLE. */
+/** Keeps the client's digits; a number with an exponent is a DOUBLE to MySQL. */
 function encodeNumber(digits: string): Literal {
   const found = /^-?(0|[1-9]\d*)(?:\.(\d+))?([eE][+-]?\d+)?$/.exec(digits);
   if (found === null) return wrong('is a number that JSON does not have');
@@ -84,13 +83,13 @@ function isBinary(value: unknown): value is Binary {
 }
 
 /**
- * With the introducer, because a bare X'…' is a number wherever one is wanted (MariaDB, and MySQL beside other numbers):
- * this one is a binary string everywhere.
+ * A bare X'…' is a number where the server expects one (MariaDB; MySQL beside other numbers). With the introducer it is a binary string
+ * everywhere.
  */
 function encodeBinary(base64: string, maxBytes: number): Literal {
   if (hexLiteralBytes(Buffer.byteLength(base64, 'base64')) > maxBytes) return tooLarge;
   const bytes = Buffer.from(base64, 'base64');
-  // Node skips what is no base64; only what survives the way back was well-formed.
+  // Node skips characters that are not base64: only a text that encodes to itself was well-formed.
   if (bytes.toString('base64') !== base64) return wrong('is a $binary that is not padded base64');
   return { ok: true, sql: `_binary X'${bytes.toString('hex')}'` };
 }

@@ -1,5 +1,5 @@
-// What the bodies of stored routines, triggers and views may do: the tables and routines that they name, and whether they do what a READ
-// ONLY transaction does not stop.
+// What the bodies of stored routines, triggers and views may do: the tables and routines that they name, and whether they do something that
+// a READ ONLY transaction does not stop.
 
 import { analyse } from './analyse.ts';
 import { defaultEscapes, doubts, type Escapes, Lexer, tokenKinds } from './lexer.ts';
@@ -13,7 +13,7 @@ export type CallName = readonly string[];
 export type Reach = {
   /** Calls of anything but a known built-in. */
   readonly calls: readonly CallName[];
-  /** Every other name: a table, a view, or something else entirely. */
+  /** Every other name: a table, a view, or something else. */
   readonly names: readonly TableName[];
 };
 
@@ -21,7 +21,7 @@ type Token = { readonly kind: number; readonly text: string; readonly start: num
 /** A token that may be a name. A word is in upper case in `word`; a quoted name has none. */
 type Name = { readonly text: string; readonly word: string };
 
-/** More are not looked at: it would take longer than 50 ms. */
+/** Longer texts are not read: that would take more than 50 ms. */
 const maxTokens = 50_000;
 
 /** Every way in which a session may read a backslash and a double quote. */
@@ -49,7 +49,7 @@ const actingFunctions = words(
    VERSION_TOKENS_LOCK_EXCLUSIVE VERSION_TOKENS_LOCK_SHARED VERSION_TOKENS_SET VERSION_TOKENS_UNLOCK`,
 );
 
-/** The functions of MySQL's and MariaDB's own schema, whose bodies a plain account does not see. Its procedures do what they like. */
+/** Harmless functions of the schema `sys`, whose bodies a plain account does not see. Its procedures may do anything. */
 const sysFunctions = words(
   `EXTRACT_SCHEMA_FROM_FILE_NAME EXTRACT_TABLE_FROM_FILE_NAME FORMAT_BYTES FORMAT_PATH FORMAT_STATEMENT FORMAT_TIME LIST_ADD
    LIST_DROP PS_IS_ACCOUNT_ENABLED PS_IS_CONSUMER_ENABLED PS_IS_INSTRUMENT_DEFAULT_ENABLED PS_IS_INSTRUMENT_DEFAULT_TIMED
@@ -57,37 +57,37 @@ const sysFunctions = words(
    SYS_GET_CONFIG VERSION_MAJOR VERSION_MINOR VERSION_PATCH`,
 );
 
-/** What a statement of a routine may begin with. Writes to tables are among them: the server refuses those itself. */
+/** Words that a statement of a routine may begin with. Writes to tables are among them: the server refuses those itself. */
 const routineVerbs = words(
   `AS BEGIN CALL CASE CLOSE CONTINUE CURSOR DECLARE DELETE DO ELSE ELSEIF ELSIF END EXCEPTION EXIT FETCH FOR FUNCTION GET
    GOTO IF INSERT IS ITERATE LEAVE LOOP NULL OPEN PRAGMA PROCEDURE RAISE REPEAT REPLACE RESIGNAL RETURN SELECT SET SIGNAL
    TABLE TYPE UNTIL UPDATE VALUES WHEN WHILE WITH`,
 );
-/** Words behind which a statement may begin. */
+/** Words after which a statement may begin. */
 const leadingWords = words('BEGIN DO ELSE LOOP REPEAT THEN');
-/** Words of an expression, and of a declaration in Oracle's mode, that a name may stand before. */
+/** Words that may follow a name in an expression, or in a declaration of Oracle's mode. */
 const followingWords = words(
   `AND AS BETWEEN BIGINT BLOB BOOL BOOLEAN CASE CHAR CLOB COLLATE CONSTANT CURSOR DATE DATETIME DEC DECIMAL DIV
    DOUBLE ELSE END ESCAPE EXCEPTION EXISTS FLOAT FROM IN INT INTEGER INTERVAL IS JSON LIKE LONGTEXT LOOP MEDIUMTEXT MOD
    NOT NUMBER NUMERIC OR PLS_INTEGER RAW REAL REGEXP RETURN RLIKE ROW SMALLINT TEXT THEN TIME TIMESTAMP TINYINT VARCHAR
    VARCHAR2 WHEN XOR YEAR`,
 );
-/** Words of an expression that something else may stand behind without an operator. */
+/** Words of an expression that an operand may follow without an operator. */
 const unaryWords = words('B BINARY DATE DISTINCT EXISTS INTERVAL N NOT TIME TIMESTAMP X');
-/** They make what stands behind them in the same transaction, or in the whole server, anything but read-only. */
+/** Words of statements that can change something in spite of READ ONLY, in the same transaction or in the whole server. */
 const actingWords = words('DUMPFILE KILL OUTFILE TRANSACTION TRANSACTION_READ_ONLY TX_READ_ONLY');
-/** Behind SET they are no variables, unless a value follows. */
+/** After SET these are not variables, unless a value follows. */
 const settingWords = words('DEFAULT RESOURCE ROLE STATEMENT');
 const conditionWords = words('NOT SQLSTATE VALUE');
 const globalWords = words('GLOBAL PERSIST PERSIST_ONLY');
 
-/** What a statement or a view may reach, however its session reads a backslash; null: that is not known, or it acts. */
+/** What a statement or a view may reach, under every reading of its backslashes; null: that is not known, or it acts. */
 export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null {
   const all: { calls: CallName[]; names: TableName[] } = { calls: [], names: [] };
   for (const reading of allReadings) {
     const lexer = new Lexer(sql, reading);
     const tokens = tokensOf(sql, lexer, true);
-    // A session that reads it so refuses it.
+    // A session with this reading refuses it.
     if (lexer.unterminated) continue;
     const found = tokens === null ? null : reachOf(tokens, builtIns);
     if (found === null) return null;
@@ -99,8 +99,9 @@ export function reachOfStatement(sql: string, builtIns: BuiltIns): Reach | null 
 }
 
 /**
- * What the body of a stored function, procedure or package may reach; null: it does what READ ONLY does not stop, or that is not known.
- * @param sqlMode the one with which it was created
+ * What the body of a stored function, procedure or package may reach; null: it does something that READ ONLY does not stop, or that is not
+ * known.
+ * @param sqlMode the sql_mode at its creation
  */
 export function reachOfRoutine(body: string, sqlMode: string, builtIns: BuiltIns): Reach | null {
   const modes = new Set(sqlMode.split(','));
@@ -113,7 +114,7 @@ export function reachOfRoutine(body: string, sqlMode: string, builtIns: BuiltIns
 }
 
 /**
- * Null: another server, or another mode than the lexer's, would cut the text elsewhere; or it is too long.
+ * The tokens of a text; null: another server or sql_mode would cut it differently, or it is too long.
  * @param joinsValues whether a run of numbers, strings and operators may be one token: a list of values can be long
  */
 function tokensOf(sql: string, lexer: Lexer, joinsValues: boolean): Token[] | null {
@@ -207,7 +208,7 @@ function acts(tokens: readonly Token[], at: number): boolean {
   return globalWords.has(word) && after?.kind !== tokenKinds.dot && following !== 'FROM';
 }
 
-/** Where the statement of a handler begins: behind `NOT FOUND, SQLSTATE VALUE '23000', 1062, name`. */
+/** Where the statement of a handler begins: after `NOT FOUND, SQLSTATE VALUE '23000', 1062, name`. */
 function endOfConditions(tokens: readonly Token[], from: number): number {
   let at = from;
   while (conditionWords.has(wordAt(tokens, at))) at += 1;
@@ -223,7 +224,7 @@ function beginsStatement(tokens: readonly Token[], at: number): boolean {
   const before = tokens[at - 1];
   if (before === undefined || before.kind === tokenKinds.semicolon) return true;
   if (before.kind === tokenKinds.colon) return true;
-  // `END LOOP label` begins none.
+  // `END LOOP label` does not begin one.
   const isLeading = leadingWords.has(wordAt(tokens, at - 1)) && wordAt(tokens, at - 2) !== 'END';
   return isLeading && tokens[at - 2]?.kind !== tokenKinds.dot;
 }
@@ -247,7 +248,7 @@ function mayBegin(tokens: readonly Token[], at: number): boolean {
   );
 }
 
-/** The name that begins at a token, with what stands behind its dots; none: no name begins there. */
+/** The parts of the name that begins at a token; empty: no name begins there. */
 function partsAt(tokens: readonly Token[], from: number): readonly Name[] {
   const parts: Name[] = [];
   for (let at = from; ; at += 2) {

@@ -1,4 +1,4 @@
-// The statements of a text as the server cuts them, and which result belongs to which.
+// The statements of a text as the server cuts them, and the statement of each result.
 import { isSpaceCode, tokenKinds } from './lexer.ts';
 import { words } from './vocabulary.ts';
 
@@ -36,18 +36,18 @@ export class StatementCutter {
   #previous = '';
   /** The first keyword of the statement at hand. */
   #verb = '';
-  /** Where the statement at hand begins, and its last piece between semicolons. */
+  /** Where the statement at hand begins, and where its last piece between semicolons does. */
   #from = 0;
   #pieceFrom = 0;
   readonly #statements: Statement[] = [];
-  /** The text cut at every semicolon; null while that makes no difference. */
+  /** The text cut at every semicolon; null: that makes no difference so far. */
   #pieces: Statement[] | null = null;
 
   constructor(sql: string) {
     this.#sql = sql;
   }
 
-  /** Whether the tokens of this statement must be seen: it may be a block. */
+  /** Whether `see` must get the tokens of this statement: it may be a block. */
   get isWatching(): boolean {
     return this.#mode !== 'plain';
   }
@@ -179,7 +179,7 @@ export function onlyStatement(sql: string, limit: number, verb: string): readonl
   return limit === 0 ? [] : [describe(sql, 0, limit, verb, false)];
 }
 
-/** Whether a statement that begins with this word may be a block, or hold one: it is no verb that rules that out. */
+/** Whether a statement that begins with this word may be a block or contain one. */
 export function mayBeBlock(verb: string): boolean {
   return !plainVerbs.has(verb);
 }

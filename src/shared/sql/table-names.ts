@@ -1,59 +1,57 @@
-// Finds the tables that a statement names, from its tokens as they go by; in doubt it says that it does not know.
-// Must not know what the names mean: whether there is such a table, or a view.
+// The tables that a statement names, from its tokens as they go by. In doubt they are not known.
 import { tokenKinds } from './lexer.ts';
 
-/** A table as a statement names it; without a schema the session's is meant. */
+/** A table as a statement names it; null means the session's schema. */
 export type TableName = { readonly schema: string | null; readonly name: string };
 
-/** The names of a statement that names none. */
 const noNames: readonly TableName[] = [];
 
-/** Where the statement is, as far as tables are concerned. Words that end a list of tables are reserved ones only. */
+/** Places of a statement, as far as tables are concerned. Only reserved words end a list of tables. */
 const elsewhere = 0;
 /** A table has to follow, or a parenthesis around some, or a query. */
 const awaited = 1;
-/** A name has just been read; it may have been the schema's. */
+/** After a name, which may be the schema's. */
 const named = 2;
-/** Behind the point of a schema. */
+/** After the dot of a schema. */
 const dotted = 3;
-/** In a list of tables behind one of them: aliases, hints, conditions; a comma or a join leads to the next. */
+/** In a list of tables, after one of them: aliases, hints, conditions. A comma or a join leads to the next. */
 const listed = 4;
 
-/** Where a WITH is: its names are no tables, from the end of their definitions to the end of its parenthesis. */
+/** Places of a WITH. Its names are not tables, from the end of their definitions to the end of the parenthesis around the WITH. */
 const noCte = 0;
 const cteAwaited = 1;
 const cteNamed = 2;
 const cteBegins = 3;
 const cteEnded = 4;
 
-/** A parenthesis is remembered as what holds again behind it: state, CTE's state, and two facts, in one number. */
+/** An open parenthesis is one number: the place, the place of a WITH, and two facts that hold again after it. */
 const cteShift = 3;
 const queryBit = 64;
 const targetBit = 128;
 
 type Cte = { readonly name: string; readonly depth: number };
-/** Whether its WITH is RECURSIVE must be known again behind it: another one may stand in it. */
+/** `isRecursive` holds again after the definition: another WITH may be in it. */
 type OpenCte = { readonly name: string; readonly isRecursive: boolean };
 
 /** Feed it every token of one statement, then ask for the names. */
 export class TableNames {
-  /** A WITH that names something stood in it. */
+  /** It has a WITH that defines a name. */
   hasCte = false;
   readonly #sql: string;
   #names: TableName[] | null = null;
   #isDoubtful = false;
   #state: number = elsewhere;
   #first = '';
-  /** The table of INSERT or REPLACE: a parenthesis behind it holds columns, and no list of tables follows. */
+  /** The table of INSERT or REPLACE: a parenthesis after it holds columns, and no list of tables follows. */
   #isTarget = false;
-  /** A SELECT or DELETE stands in this parenthesis: its FROM is followed by tables, a function's is not. */
+  /** This parenthesis holds a SELECT or DELETE: tables follow its FROM. They do not follow a function's FROM. */
   #isQuery = false;
   /** The statement's own verb has been seen. */
   #hasVerb = false;
   #deletes = false;
   #shows = false;
   #previous = '';
-  /** Those that are open; made when the first one opens, as what follows. */
+  /** The open ones; allocated when the first one opens, as the fields below. */
   #parentheses: number[] | null = null;
   #depth = 0;
   #cte: number = noCte;
@@ -62,14 +60,14 @@ export class TableNames {
   /** The definitions that are open, the innermost last. */
   #openCtes: OpenCte[] | null = null;
   #ctes: Cte[] | null = null;
-  /** How many of them have a name: a statement may have thousands. */
+  /** The number of open definitions by name: a statement may have thousands. */
   #cteCounts: Map<string, number> | null = null;
 
   constructor(sql: string) {
     this.#sql = sql;
   }
 
-  /** All names, each as often as it stands; null where the statement was not understood. To be called at its end. */
+  /** All names, each as often as the statement has it; null: the names are in doubt. Call it at the end of the statement. */
   finish(): readonly TableName[] | null {
     if (this.#state === named) this.#settle();
     const isWhole = this.#state !== awaited && this.#state !== dotted;
@@ -77,7 +75,7 @@ export class TableNames {
     return this.#names ?? noNames;
   }
 
-  /** @param word in upper case where it is one that tells where tables are, unquoted and unqualified; else '' */
+  /** @param word in upper case, if it is unquoted, unqualified, and one of those that show where tables are; otherwise '' */
   seeWord(start: number, end: number, word: string): void {
     if (this.#state === elsewhere && this.#cte === noCte) {
       // Most words.
@@ -215,7 +213,7 @@ export class TableNames {
     }
   }
 
-  /** The name is whole, and no schema stood before it. */
+  /** The name is complete, and has no schema. */
   #settle(): void {
     const name = this.#first;
     if (this.#cteCounts?.has(name)) this.#state = listed;
@@ -275,7 +273,7 @@ export class TableNames {
     this.#isTarget = false;
   }
 
-  /** Columns behind INSERT's table, else a table function: LATERAL (query), JSON_TABLE(…), or one that is not known. */
+  /** Columns after INSERT's table; otherwise a table function: LATERAL (query), JSON_TABLE(…), or an unknown one. */
   #openBehindName(): number {
     if (this.#isTarget) {
       this.#settle();
@@ -316,7 +314,7 @@ export class TableNames {
     this.#cte = cteNamed;
   }
 
-  /** Behind a CTE's name its columns stand in parentheses, behind AS its definition. */
+  /** The parenthesis after a CTE's name holds its columns, the one after AS its definition. */
   #openCte(): void {
     if (this.#cte === cteBegins) {
       this.hasCte = true;

@@ -1,5 +1,5 @@
-// What a statement does to the transaction that it stands in: which statements may stand in one of the gateway's, and which begin,
-// end or shape one in a session that lives from request to request. What a procedure does is not seen here.
+// What a statement does to its transaction: which statements the gateway's own transactions may contain, and which ones begin, end or
+// configure a transaction of a session that lives from request to request. The text does not show what a procedure does.
 import type { Analysis } from './analyse.ts';
 import type { Facts, Token } from './facts.ts';
 import { describeDoubt, doubts, tokenKinds } from './lexer.ts';
@@ -15,24 +15,24 @@ export const isolationLevels = [
 
 export type Isolation = (typeof isolationLevels)[number];
 
-/** What the names of the gateway's own savepoints begin with. */
+/** Prefix of the gateway's own savepoints. */
 export const savepointPrefix = 'dbhttpd_';
 
-/** Statements whose first word says enough: on no server, in no version, do they commit. */
+/** Statements whose first word says enough: they commit on no server, in no version. */
 const plainVerbs = words('SELECT TABLE VALUES INSERT REPLACE UPDATE DELETE CALL DO SHOW');
 
-/** They describe, or run a read or write (EXPLAIN ANALYZE) without applying it; what else follows is a syntax error. */
+/** Statements that describe, or run a read or write without applying it (EXPLAIN ANALYZE). Anything else is a syntax error. */
 const explainingVerbs = words('EXPLAIN DESCRIBE DESC');
 
-/** Variables of the session that neither end a transaction nor change how a text is read, or whose session it is. */
+/** Variables that neither end a transaction nor change how the server reads a text or whose session it is. */
 const harmlessVariables = words(
   `DIV_PRECISION_INCREMENT FOREIGN_KEY_CHECKS GROUP_CONCAT_MAX_LEN INNODB_LOCK_WAIT_TIMEOUT INSERT_ID LAST_INSERT_ID LC_TIME_NAMES
    LOCK_WAIT_TIMEOUT MAX_EXECUTION_TIME MAX_STATEMENT_TIME RAND_SEED1 RAND_SEED2 SQL_SAFE_UPDATES TIMESTAMP TIME_ZONE UNIQUE_CHECKS`,
 );
 
 /**
- * Why a statement may not stand in a transaction of the gateway's, for people and without any of its text; null: it may. In doubt it
- * may not, and it may not unless each reading of it may.
+ * Why a transaction of the gateway's may not contain a statement, for people and without any of its text; null: it may. In doubt it may
+ * not, and each reading of the text must be harmless.
  * @param isReadOnly whether the transaction is to write nothing
  */
 export function whyNotInTransaction(
@@ -65,14 +65,14 @@ function whyNot(facts: Facts, isReadOnly: boolean): string | null {
 
 const mayEnd = 'it might end the transaction; there are other ways to run it';
 
-/** Locks are no writes to a server: READ ONLY stops none of them. */
+/** Locks are not writes: READ ONLY does not stop them. */
 function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null {
   if (verb === 'CALL') return 'it only reads, and a procedure may end it, and write';
   if (lockingRead) return 'it only reads, and the statement locks the rows that it reads';
   return sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
 }
 
-/** The clauses of a SET: what stands between its commas. */
+/** The clauses of a SET, which commas separate. */
 function clausesOf([, ...tokens]: readonly Token[]): readonly (readonly Token[])[] {
   const clauses: Token[][] = [[]];
   for (const token of tokens) {
@@ -116,7 +116,7 @@ function endOfUserVariable(clause: readonly Token[]): number | null {
   return end < 0 ? null : end;
 }
 
-/** The savepoint that a statement sets, releases or goes back to; null: it is none of these. */
+/** The name of the savepoint that a statement sets, releases or rolls back to; null: it does none of these. */
 function savepointOf(tokens: readonly Token[]): Token | null {
   const name = tokens.at(-1);
   if (name === undefined) return null;
@@ -132,13 +132,13 @@ function isOurs({ text }: Token): boolean {
   return text.replaceAll('`', '').toLowerCase().startsWith(savepointPrefix);
 }
 
-/** What is asked of a transaction; null: nothing is said. */
+/** Characteristics of a transaction; null: the statement does not set it. */
 export type Characteristics = {
   readonly isolation: Isolation | null;
   readonly isReadOnly: boolean | null;
 };
 
-/** One of the statements that concern transactions; `ordinary` is any other, savepoints included. */
+/** A statement that concerns transactions; `ordinary` is any other, savepoints included. */
 export type TransactionStatement =
   | {
       readonly kind: 'begin';
@@ -172,7 +172,7 @@ const autocommitOff: TransactionStatement = {
   reason: 'autocommit cannot be switched off here: transactions begin with BEGIN',
 };
 
-/** What a server would refuse is `ordinary`. */
+/** Decodes a statement; one that a server would refuse is `ordinary`. */
 export function decodeTransactionStatement({
   classification,
   readings: [{ facts, lexer }],
@@ -224,7 +224,7 @@ function decodeSet(scope: 'next' | 'session', asked: string): TransactionStateme
   return { kind: 'set', scope, characteristics: { isolation, isReadOnly } };
 }
 
-/** Each request is its own transaction: a client that believes otherwise would find its writes committed. In doubt it does. */
+/** Each request is its own transaction: a client that expects otherwise would find its writes committed. In doubt it switches autocommit off. */
 function switchesAutocommitOff(kept: readonly Token[]): boolean {
   if (kept[0]?.word !== 'SET') return false;
   return clausesOf(kept).some((clause) => {

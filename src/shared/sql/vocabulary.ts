@@ -1,13 +1,12 @@
-// The words that tell what a statement may do to its session, and the functions known to do nothing to it.
-// Must not know how a text is read.
+// The words that decide what a statement may do to its session, and the functions that are known to do nothing to it.
 
-/** Slots by word, at least: most words of a statement are names, and should meet an empty slot. */
+/** Minimal number of slots for each word: most words of a statement are names, and should hit an empty slot. */
 const minSpace = 8;
 
-/** A hash table of ASCII words, which are found in a text in any case without cutting them out, open-addressed; every word is an entry's `text`, in upper case. */
+/** An open-addressed hash table of ASCII words: it finds them in a text, in any case, without a slice. An entry's `text` is in upper case. */
 export class WordTable<Entry extends { readonly text: string }> {
   readonly #entries: readonly Entry[];
-  /** Where an entry is, from 1; 0: no word has this hash. */
+  /** Numbers of entries, from 1; 0: the slot is empty. */
   readonly #slots: Uint16Array;
   readonly #longest: number;
 
@@ -22,7 +21,7 @@ export class WordTable<Entry extends { readonly text: string }> {
     });
   }
 
-  /** The entry of the word from `start` to `end`; null when it is none of them. */
+  /** The entry of the word from `start` to `end`; null: there is none. */
   find(text: string, start: number, end: number): Entry | null {
     if (end - start > this.#longest) return null;
     for (let slot = this.#slotOf(text, start, end); ; slot = this.#after(slot)) {
@@ -55,17 +54,17 @@ function isSameWord(word: string, text: string, start: number, end: number): boo
   return true;
 }
 
-/** For ASCII letters only: ſ and ı would turn into S and I, which are other words. */
+/** ASCII letters only: ſ and ı would turn into S and I, which make other words. */
 function upperCase(code: number): number {
   return code >= 0x61 && code <= 0x7a ? code - 0x20 : code;
 }
 
-/** Words that stand in a text with spaces between them. */
+/** A set of the words in a text, which spaces separate. */
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** What a word means; bits, since a word may mean several things. */
+/** Meanings of a word, as bits: a word may have several. */
 export const wordFlags = {
   /** May stand directly before a parenthesis without being a call: reserved words only, on both servers. */
   beforeParenthesis: 1,
@@ -75,19 +74,19 @@ export const wordFlags = {
   readingFunction: 4,
   /** A built-in that changes the session (locks, sequences), but no data. */
   sessionFunction: 8,
-  /** As a plain word, changes what the session will answer later. */
+  /** As a plain word, changes later answers of the session. */
   sessionWord: 16,
   /** As a plain word or a quoted name, may read what an earlier statement left. */
   readingWord: 32,
-  /** Has a meaning of its own to the classification, which compares it by text. */
+  /** Facts compare it by its text. */
   classified: 64,
-  /** A built-in whose answer is not the tables' alone: it asks the clock, chance, the session or a file, or takes time. */
+  /** A built-in whose answer does not depend on the tables alone: on the clock, chance, the session or a file. Or it takes time. */
   nondeterministicFunction: 128,
   /** The same, also without parentheses behind it. */
   nondeterministicWord: 256,
-  /** Tells where tables are named; all of them reserved on both servers, or looked at only where a table is due. */
+  /** Shows where tables are named. Reserved on both servers, or compared only where a table must follow. */
   tableWord: 512,
-  /** Stands in every statement that may make, replace or drop a table, a view or a trigger, or change who may see it. */
+  /** Part of every statement that may create, replace or drop a table, a view or a trigger, or change who may see it. */
   changingWord: 1024,
   /** Harmless built-ins of MariaDB, and of MySQL before 9: from then on a stored function may have the name. */
   formerFunction: 2048,
@@ -95,7 +94,7 @@ export const wordFlags = {
   mariadbFunction: 4096,
   /** Harmless built-ins of MySQL alone (8.0.21 and later). */
   mysqlFunction: 8192,
-  /** Built in only where the parenthesis touches it: else a stored function of the name is called, without IGNORE_SPACE. */
+  /** Built in only if the parenthesis touches it. Otherwise, without IGNORE_SPACE, it is a call of a stored function. */
   touchingFunction: 16384,
 } as const;
 
@@ -182,7 +181,7 @@ const lists: readonly (readonly [number, string])[] = [
   [wordFlags.changingWord, 'ALTER CALL CREATE DROP EXECUTE GRANT IMPORT INSTALL RENAME REVOKE'],
 ];
 
-/** A word that means something: in upper case, with what it means. */
+/** A known word in upper case, with its meanings. */
 export type KnownWord = { readonly text: string; readonly flags: number };
 
 const flagsByWord = new Map<string, number>();
@@ -194,12 +193,12 @@ for (const [flag, text] of lists) {
 const knownWords: readonly KnownWord[] = [...flagsByWord].map(([text, flags]) => ({ text, flags }));
 const table = new WordTable(knownWords);
 
-/** The word from `start` to `end`, in any spelling; null for one that means nothing here. */
+/** The known word from `start` to `end`, in any case; null: it is not a known word. */
 export function findWord(sql: string, start: number, end: number): KnownWord | null {
   return table.find(sql, start, end);
 }
 
-/** Upper case for ASCII words; others stay, since ſ and ı would turn into S and I, which are other words. */
+/** Upper case for ASCII words. Others remain: ſ and ı would turn into S and I, which make other words. */
 export function toUpperAscii(word: string): string {
   for (let at = 0; at < word.length; at += 1) {
     if (word.charCodeAt(at) > 0x7f) return word;
@@ -207,16 +206,16 @@ export function toUpperAscii(word: string): string {
   return word.toUpperCase();
 }
 
-/** The function flags that may be trusted on a server: a call of them reaches no stored function. */
+/** The flags of functions that are built in on a server: a call of one reaches no stored function. */
 export type BuiltIns = number;
 
-/** What is built in everywhere: all that may be trusted while the server is not known. */
+/** What is built in everywhere; used while the server is not known. */
 export const builtInEverywhere: BuiltIns = wordFlags.harmlessFunction;
 
-/** The first major version of MySQL without MD5, SHA and SHA1 (seen on 9.7; they are a component's from then on). */
+/** The first major version of MySQL without MD5, SHA and SHA1 (seen on 9.7; a component has them from then on). */
 const mysqlWithoutDigests = 9;
 
-/** What is built in on a server. `version` is its handshake's, MariaDB's with its prefix for old clients or without. */
+/** What is built in on a server. @param version the handshake's; MariaDB's may have its prefix for old clients */
 export function builtInsOf(flavour: 'mariadb' | 'mysql', version: string): BuiltIns {
   if (flavour === 'mariadb') {
     const [, major = '0', minor = '0'] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];
@@ -228,7 +227,7 @@ export function builtInsOf(flavour: 'mariadb' | 'mysql', version: string): Built
   return builtInEverywhere | former | (major >= 8 ? wordFlags.mysqlFunction : 0);
 }
 
-/** Every word that may stand before a parenthesis without being suspected on such a server, for tests against it. */
+/** Every word before a parenthesis that is not an unknown call on such a server, for tests against one. */
 export function unsuspectedNames(builtIns: BuiltIns): readonly string[] {
   const wanted = wordFlags.beforeParenthesis | wordFlags.readingFunction | builtIns;
   return knownWords.filter(({ flags }) => flags & wanted).map(({ text }) => text);
