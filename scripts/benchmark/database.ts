@@ -1,7 +1,7 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
 // Must not know who asks it.
 import mysql from 'mysql2/promise';
-import { describeCreation, parseLedgerTable } from '../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../src/shared/idempotency-table.ts';
 import { startServerProcess } from '../../test/support/database/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 
@@ -73,7 +73,7 @@ export async function startDatabase(further = ''): Promise<Database> {
       password: server.password,
     };
     const connection = await mysql.createConnection({ ...account, multipleStatements: true });
-    const keys = describeCreation(parseLedgerTable(keysTable, name));
+    const keys = describeCreation(parseIdempotencyTable(keysTable, name));
     await connection.query(
       `create database ${name} character set utf8mb4; use ${name};${tables};${keys}${further}`,
     );

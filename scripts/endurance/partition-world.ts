@@ -1,6 +1,6 @@
 // Three servers that replicate, a gateway before them, and the truth that an operator has: which server is the primary, and since when.
 // Must not know when anything fails.
-import { describeCreation, parseLedgerTable } from '../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../src/shared/idempotency-table.ts';
 import { exitCodes } from '../../src/shared/process/exit-codes.ts';
 import { type Ask, createAsk } from '../../test/support/ask.ts';
 import {
@@ -168,7 +168,7 @@ export async function openPartitionWorld(): Promise<PartitionWorld> {
       ${writtenTable};
       alter table written add column server_id int default (@@server_id),
         add column at_ms bigint default (floor(unix_timestamp(now(6)) * 1000));
-      ${describeCreation(parseLedgerTable('request_keys', set.target.name))}`);
+      ${describeCreation(parseIdempotencyTable('request_keys', set.target.name))}`);
     await set.waitForCatchUp();
     const listen = `127.0.0.1:${await freePort()}`;
     const { name: database, ...account } = set.target;

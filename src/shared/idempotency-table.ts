@@ -4,7 +4,7 @@ import { fetchRows } from './mysql/commands.ts';
 import type { Connection } from './mysql/connection.ts';
 
 /** A table by its full name: a statement may have another database as its own. */
-export type LedgerTable = {
+export type IdempotencyTable = {
   readonly schema: string;
   readonly name: string;
   /** As it stands in SQL. */
@@ -12,7 +12,7 @@ export type LedgerTable = {
 };
 
 /** The table that `idempotency_table` names. @param database where it is, unless the name says */
-export function parseLedgerTable(setting: string, database: string): LedgerTable {
+export function parseIdempotencyTable(setting: string, database: string): IdempotencyTable {
   const [first = '', second] = setting.split('.');
   const [schema, name] = second === undefined ? [database, first] : [first, second];
   return { schema, name, quoted: `${quote(schema)}.${quote(name)}` };
@@ -37,7 +37,7 @@ const definitions: readonly ColumnDefinition[] = [
 ];
 
 /** The statement that creates it, ended by a semicolon. */
-export function describeCreation({ quoted }: LedgerTable): string {
+export function describeCreation({ quoted }: IdempotencyTable): string {
   const columns = definitions.map(
     ({ name, type, isNullable }) => `  ${name} ${type}${isNullable ? '' : ' NOT NULL'}`,
   );
@@ -68,7 +68,7 @@ type Cells = readonly (string | null)[];
  */
 export async function findTableFaults(
   connection: Connection,
-  table: LedgerTable,
+  table: IdempotencyTable,
 ): Promise<readonly string[]> {
   return findDifferences(await fetchSight(connection, table));
 }
@@ -76,14 +76,14 @@ export async function findTableFaults(
 /** The engine of the table now; null: there is none, as far as the account can see. Rejects as `findTableFaults` does. */
 export async function fetchEngine(
   connection: Connection,
-  { schema, name }: LedgerTable,
+  { schema, name }: IdempotencyTable,
 ): Promise<string | null> {
   const where = `TABLE_SCHEMA = ${literal(schema)} AND TABLE_NAME = ${literal(name)}`;
   const sql = `SELECT ENGINE FROM information_schema.TABLES WHERE ${where}`;
   return (await fetchRows(connection, sql))[0]?.[0] ?? null;
 }
 
-async function fetchSight(connection: Connection, table: LedgerTable): Promise<TableSight> {
+async function fetchSight(connection: Connection, table: IdempotencyTable): Promise<TableSight> {
   const [schema, name] = [literal(table.schema), literal(table.name)];
   const where = `TABLE_SCHEMA = ${schema} AND TABLE_NAME = ${name}`;
   const ask = (what: string) => fetchRows(connection, `SELECT ${what}`);

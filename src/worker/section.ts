@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';
-import { parseLedgerTable } from '../shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../shared/idempotency-table.ts';
 import type { Sample } from '../shared/observe/metrics.ts';
 import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';
@@ -13,7 +13,7 @@ import type { RowModule } from './encode/row-module.ts';
 import type { SqlContext } from './endpoints/statement.ts';
 import type { RunContext } from './execution/execution.ts';
 import { Executor } from './execution/executor.ts';
-import { Ledger } from './execution/idempotency/ledger.ts';
+import { KeyStore } from './execution/idempotency/key-store.ts';
 import { Purge } from './execution/idempotency/purge.ts';
 import { Pipeline } from './execution/pipeline/pipeline.ts';
 import { SlowReaders } from './http/slow-readers.ts';
@@ -62,8 +62,9 @@ export class Section {
   constructor(config: Config, parts: SectionParts) {
     const { idempotencyTable, idempotencyKeepMs, database, candidates } = config;
     const { log } = parts;
-    const table = idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
-    const ledger = table === null ? null : new Ledger(table, log);
+    const table =
+      idempotencyTable === null ? null : parseIdempotencyTable(idempotencyTable, database);
+    const keys = table === null ? null : new KeyStore(table, log);
     const servers = candidates.length === 1 ? null : new Servers(config, parts);
     const all = servers?.all ?? [new Server(config, candidates[0], parts, null)];
     this.config = config;
@@ -77,7 +78,7 @@ export class Section {
       pipeline: config.pool >= minPoolForPipeline ? new Pipeline(server, log) : null,
       consistency: server.consistency,
     }));
-    this.#executor = new Executor(this.#contexts, servers, ledger, config.coalesce);
+    this.#executor = new Executor(this.#contexts, servers, keys, config.coalesce);
     this.#leading = all[0] as Server;
     const poolOf = () => (this.servers === null ? this.leading.pool : this.servers.primary?.pool);
     this.#purge = table === null ? null : new Purge(poolOf, table, idempotencyKeepMs, log);
@@ -220,9 +221,7 @@ export class Section {
     return [
       sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
       ...noPrimarySamples(section, servers.none),
-      ...all.flatMap(({ address }, at) =>
-        statusSamples(section, address, servers.statusOf(at)),
-      ),
+      ...all.flatMap(({ address }, at) => statusSamples(section, address, servers.statusOf(at))),
     ];
   }
 }

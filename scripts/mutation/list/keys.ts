@@ -21,10 +21,10 @@ export const keyMutations: readonly Mutation[] = [
   {
     name: 'predecessor-elsewhere-killed',
     promise: 'what is left of an attempt is ended on its own server alone',
-    file: 'src/worker/execution/idempotency/attempt.ts',
+    file: 'src/worker/execution/idempotency/key-store.ts',
     before: 'if (lost === null || !isSameServer(lost.identity, identity)) return;',
     after: "if (lost === null || identity.name === '') return;",
-    tests: ['test/unit/worker/execution/idempotency/attempt.test.ts'],
+    tests: ['test/unit/worker/execution/idempotency/key-store-attempt.test.ts'],
   },
   {
     name: 'keys-shared-by-sections',
@@ -43,12 +43,12 @@ export const keyMutations: readonly Mutation[] = [
     tests: ['test/unit/worker/endpoints/v1/idempotency.test.ts'],
   },
   {
-    name: 'turn-left-twice',
-    promise: 'who leaves the line of a key twice takes no other place',
-    file: 'src/worker/execution/idempotency/key-turns.ts',
+    name: 'lock-released-twice',
+    promise: 'the lock of a key that is released twice leaves the next owner in place',
+    file: 'src/worker/execution/idempotency/key-store.ts',
     before: 'if (isIn) this.#leave(id, begin);',
     after: 'if (isIn || begin.length >= 0) this.#leave(id, begin);',
-    tests: ['test/unit/worker/execution/idempotency/key-turns.test.ts'],
+    tests: ['test/unit/worker/execution/idempotency/key-store-locks.test.ts'],
   },
   {
     name: 'triggers-not-asked',

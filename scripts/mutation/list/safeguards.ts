@@ -5,7 +5,7 @@ export const safeguardMutations: readonly Mutation[] = [
   {
     name: 'key-completed-by-another',
     promise: 'an attempt completes its own row of a key, and never that of another attempt',
-    file: 'src/worker/execution/idempotency/ledger-entry.ts',
+    file: 'src/worker/execution/idempotency/key-store.ts',
     before: " AND attempt = x'",
     after: " OR attempt = x'",
     tests: ['test/behaviour/idempotency/rows.test.ts'],
@@ -13,7 +13,7 @@ export const safeguardMutations: readonly Mutation[] = [
   {
     name: 'key-looked-up-without-lock',
     promise: 'a look-up of a key tells what is committed, and nothing else',
-    file: 'src/worker/execution/idempotency/ledger-entry.ts',
+    file: 'src/worker/execution/idempotency/key-store.ts',
     before: ' LOCK IN SHARE MODE`',
     after: '`',
     tests: ['test/behaviour/idempotency/rows.test.ts'],

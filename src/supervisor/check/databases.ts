@@ -2,7 +2,7 @@
 import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
-import { type LedgerTable, parseLedgerTable } from '../../shared/idempotency-table.ts';
+import { type IdempotencyTable, parseIdempotencyTable } from '../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
@@ -61,8 +61,8 @@ type Answer = {
 };
 
 /** The table of idempotency keys of a section; null: it has none. */
-export function tableOf({ idempotencyTable, database }: Config): LedgerTable | null {
-  return idempotencyTable === null ? null : parseLedgerTable(idempotencyTable, database);
+export function tableOf({ idempotencyTable, database }: Config): IdempotencyTable | null {
+  return idempotencyTable === null ? null : parseIdempotencyTable(idempotencyTable, database);
 }
 
 /**

@@ -1,5 +1,5 @@
 // What --check wants to know of the table of idempotency keys: its faults, whether the account may use it, how durable the server is.
-import { findTableFaults, type LedgerTable } from '../../shared/idempotency-table.ts';
+import { findTableFaults, type IdempotencyTable } from '../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { quoteAccount } from './grants.ts';
@@ -18,7 +18,7 @@ export type TableFindings = {
  */
 export async function examineTable(
   connection: Connection,
-  table: LedgerTable,
+  table: IdempotencyTable,
   keepMs: number,
 ): Promise<TableFindings> {
   try {
@@ -51,7 +51,7 @@ function describe({ errno, message }: Refusal): string {
 type Attempt = { readonly right: string; readonly refusal: Refusal | null };
 
 /** EXPLAIN wants the rights of what it explains, and runs none of it. Each needs one right alone, under sql_safe_updates too. */
-function statementsOf({ quoted }: LedgerTable): readonly (readonly [string, string])[] {
+function statementsOf({ quoted }: IdempotencyTable): readonly (readonly [string, string])[] {
   return [
     ['SELECT', `EXPLAIN SELECT id, request, attempt, reply, created FROM ${quoted} LIMIT 1`],
     [
@@ -65,7 +65,7 @@ function statementsOf({ quoted }: LedgerTable): readonly (readonly [string, stri
 
 async function tryStatements(
   connection: Connection,
-  table: LedgerTable,
+  table: IdempotencyTable,
 ): Promise<readonly Attempt[]> {
   const attempts: Attempt[] = [];
   for (const [right, sql] of statementsOf(table)) {
@@ -92,7 +92,7 @@ const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836]);
  */
 export function judgeRights(
   attempts: readonly Attempt[],
-  table: LedgerTable,
+  table: IdempotencyTable,
   account: string,
   isSound: boolean,
 ): TableFindings {
@@ -117,7 +117,7 @@ const purgedWithinMs = 10 * 60_000;
 /** Keys that are older than this section keeps them: another gateway keeps them for longer, or none has run since. */
 async function fetchOverdue(
   connection: Connection,
-  { quoted }: LedgerTable,
+  { quoted }: IdempotencyTable,
   keepMs: number,
 ): Promise<readonly string[]> {
   const before = new Date(Date.now() - keepMs - purgedWithinMs).toISOString();

@@ -21,7 +21,7 @@ export type Break =
   /** Somebody has committed the key. */
   | { readonly kind: 'taken' }
   /** The table of keys is not what it must be. */
-  | { readonly kind: 'no ledger' }
+  | { readonly kind: 'no table' }
   | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
   | {
       readonly kind: 'stopped';
@@ -97,7 +97,7 @@ export function describeBreak(
       return { kind: 'batch failed', fault: broken.fault, statement: broken.step, outcome };
     case 'stopped':
       return { kind: 'batch stopped', reason: broken.reason, outcome };
-    case 'no ledger':
+    case 'no table':
       return outcome === 'rolled_back'
         ? { kind: 'key refused', reason: 'no table' }
         : { kind: 'key refused', reason: 'no table', left: outcome };

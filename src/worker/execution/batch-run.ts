@@ -14,7 +14,7 @@ import type { Session } from '../servers/pool/session.ts';
 import { type Break, describeBreak, isWorthAnotherTry, type Told } from './batch-break.ts';
 import { type BatchOwner, BatchWork, tableErrors } from './batch-work.ts';
 import type { Execution, RunContext, RunEnd, RunEvents, RunSink, StopReason } from './execution.ts';
-import type { Attempt } from './idempotency/attempt.ts';
+import type { KeyAttempt } from './idempotency/key-store.ts';
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { Activity, RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
@@ -29,7 +29,7 @@ export type BatchContext = Pick<RunContext, 'address' | 'pool' | 'control' | 'co
 export type BatchRequest = {
   readonly batch: Batch;
   /** Null: the batch has no key. */
-  readonly attempt: Attempt | null;
+  readonly attempt: KeyAttempt | null;
   /** What the client has seen before; null: it does not say. */
   readonly after: Token | null;
 };
@@ -62,7 +62,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   readonly waitLimit: WaitLimit;
   readonly #context: BatchContext;
   readonly #batch: Batch;
-  readonly #attempt: Attempt | null;
+  readonly #attempt: KeyAttempt | null;
   /** Null: positions are not tracked. */
   readonly #consistency: RequestConsistency | null;
   readonly #events: RunEvents;
@@ -110,7 +110,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   }
 
   get isRecovering(): boolean {
-    return this.#attempt?.isRecovering === true;
+    return this.#attempt?.owner.isRecovering === true;
   }
 
   /** Whether it is this run that holds the key, or did. */
@@ -190,12 +190,12 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
       const doubted = await this.#findDoubt(session);
       if (doubted !== null) return doubted;
       await attempt?.endPredecessor(session);
-      const isUsable = attempt === null || (await attempt.ledger.isUsable(session));
+      const isUsable = attempt === null || (await attempt.store.isUsable(session));
       return isUsable ? null : { kind: 'key refused', reason: 'no table' };
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       if (attempt === null) return { kind: 'not executed', reason: 'database unreachable' };
-      attempt.ledger.refused(error.errno);
+      attempt.store.refused(error.errno);
       return { kind: 'key refused', reason: 'no table' };
     }
   };
@@ -304,15 +304,14 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   /** Reports what the key was used for. Returns false if the key is free again. */
   async #lookUp(work: BatchWork, session: Session): Promise<boolean> {
     const { connection } = session;
-    const attempt = this.#attempt as Attempt;
-    const { entry } = attempt;
+    const attempt = this.#attempt as KeyAttempt;
     const undone = await work.rollBack();
     let rows: (string | null)[][] | null = null;
     try {
-      if (undone !== 'unknown') rows = await fetchRows(connection, entry.lookUp);
+      if (undone !== 'unknown') rows = await fetchRows(connection, attempt.lookUp);
     } catch (error) {
       if (error instanceof RefusedError && tableErrors.has(error.errno)) {
-        attempt.ledger.refused(error.errno);
+        attempt.store.refused(error.errno);
         this.#end({ kind: 'key refused', reason: 'no table' });
         return true;
       }
@@ -322,10 +321,10 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
       this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
       return true;
     }
-    const row = entry.parseRow(rows);
+    const row = attempt.parseRow(rows);
     if (row !== null) {
       await this.#noteSeen(session);
-      this.#conclude(true, () => attempt.keyTaken(row));
+      this.#conclude(true, () => attempt.owner.keyTaken(row));
     } else if (this.#stopReason !== null) this.#end(this.#describe({ kind: 'lost' }, 'unknown'));
     return !this.#isUnder('undoing');
   }

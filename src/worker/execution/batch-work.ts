@@ -7,7 +7,7 @@ import { type Break, isOfCall, isUndoing, outcomeWithoutTransaction } from './ba
 import { TextResults } from './batch-results.ts';
 import { type BatchText, type Piece, writeClosing, writeTexts } from './batch-texts.ts';
 import type { RunSink, StopReason } from './execution.ts';
-import type { Attempt } from './idempotency/attempt.ts';
+import type { KeyAttempt } from './idempotency/key-store.ts';
 import { type Answered, ofTransaction, type SessionLease, type Undone } from './session-lease.ts';
 import type { Batch } from './work.ts';
 
@@ -39,7 +39,7 @@ const keepingBytes = 1024;
 export class BatchWork {
   readonly #batch: Batch;
   /** Null: the batch has no key. */
-  readonly #attempt: Attempt | null;
+  readonly #attempt: KeyAttempt | null;
   readonly #lease: SessionLease;
   readonly #owner: BatchOwner;
   readonly #savepoint = savepointPrefix + randomUUID().replaceAll('-', '');
@@ -49,12 +49,12 @@ export class BatchWork {
   #hasKey = false;
   #hasSentCommit = false;
 
-  constructor(batch: Batch, attempt: Attempt | null, lease: SessionLease, owner: BatchOwner) {
+  constructor(batch: Batch, attempt: KeyAttempt | null, lease: SessionLease, owner: BatchOwner) {
     this.#batch = batch;
     this.#attempt = attempt;
     this.#lease = lease;
     this.#owner = owner;
-    const insertion = attempt?.entry.insertion ?? null;
+    const insertion = attempt?.insertion ?? null;
     this.#texts = writeTexts(batch, this.#savepoint, lease.session.maxTextBytes, insertion);
   }
 
@@ -89,12 +89,12 @@ export class BatchWork {
   }
 
   /** Writes the reply in the same transaction. */
-  #keepReply({ entry }: Attempt): Promise<Break | null> {
+  #keepReply(attempt: KeyAttempt): Promise<Break | null> {
     const { commandLimitBytes } = this.#lease.session;
     const most = Math.min(maxKeptBytes, Math.floor((commandLimitBytes - keepingBytes) / 2));
     const reply = this.#owner.sink.seal?.(most);
     if (reply === undefined) throw new Error('a batch with a key has a reply that cannot be kept');
-    return this.#workOn(writeClosing(this.#batch, this.#savepoint, entry.completion(reply)));
+    return this.#workOn(writeClosing(this.#batch, this.#savepoint, attempt.completion(reply)));
   }
 
   #judge(answered: Answered, results: TextResults): Break | null {
@@ -112,7 +112,7 @@ export class BatchWork {
     }
     if (error !== null && role === 'key') return this.#keyRefused(error);
     if (error !== null && role === 'reply' && tableErrors.has(error.errno)) {
-      return this.#ledgerRefused(error);
+      return this.#tableRefused(error);
     }
     if (error !== null) return this.#refused(error, role === 'step' ? step : null);
     return results.fault === null ? null : { kind: 'fault', ...results.fault };
@@ -127,12 +127,12 @@ export class BatchWork {
     if (!tableErrors.has(error.errno)) {
       return { kind: 'refused', error, step: null, isCall: false, isOfKey: true };
     }
-    return this.#ledgerRefused(error);
+    return this.#tableRefused(error);
   }
 
-  #ledgerRefused({ errno }: Pick<ServerError, 'errno'>): Break {
-    this.#attempt?.ledger.refused(errno);
-    return { kind: 'no ledger' };
+  #tableRefused({ errno }: Pick<ServerError, 'errno'>): Break {
+    this.#attempt?.store.refused(errno);
+    return { kind: 'no table' };
   }
 
   #isCall(step: number | null): boolean {
@@ -144,7 +144,7 @@ export class BatchWork {
     const { connection } = this.#lease.session;
     const giveUp = () => connection.destroy(new Error('COMMIT has no answer'));
     const timer =
-      this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.commitTimeoutMs);
+      this.#attempt === null ? undefined : setTimeout(giveUp, this.#attempt.owner.commitTimeoutMs);
     const answered = await this.#lease.ask('COMMIT', ofTransaction);
     clearTimeout(timer);
     return answered;

@@ -13,7 +13,7 @@ import type {
   RunEnd,
   RunEvents,
 } from './execution.ts';
-import type { Ledger } from './idempotency/ledger.ts';
+import type { KeyStore } from './idempotency/key-store.ts';
 import { KeyedRun } from './keyed-run.ts';
 import { RoutedRun } from './routed-run.ts';
 import { Run, type RunPlace } from './run.ts';
@@ -40,18 +40,18 @@ export class Executor implements Launcher {
   readonly #places = new Map<Server, RunPlace>();
   /** The place of the only server. */
   readonly #first: RunPlace;
-  readonly #ledger: Ledger | null;
+  readonly #keys: KeyStore | null;
 
   /**
    * @param contexts one for each server
    * @param servers null: there is one
-   * @param ledger null: requests have no keys
+   * @param keys null: requests have no keys
    * @param coalesces whether identical reads share one execution
    */
   constructor(
     contexts: readonly RunContext[],
     servers: Servers | null,
-    ledger: Ledger | null,
+    keys: KeyStore | null,
     coalesces: boolean,
   ) {
     for (const context of contexts) {
@@ -61,7 +61,7 @@ export class Executor implements Launcher {
     if (first === undefined) throw new Error('a section has a server');
     this.#first = this.#placeOf(first.server);
     this.#servers = servers;
-    this.#ledger = ledger;
+    this.#keys = keys;
     this.admission = servers?.admission ?? first.pool.admission;
   }
 
@@ -133,8 +133,8 @@ export class Executor implements Launcher {
   ): Execution {
     const { key, isReadOnly } = batch;
     if (key !== null) {
-      if (this.#ledger === null) throw new Error('a key came without an idempotency table');
-      return new KeyedRun(this, this.#ledger, { batch, key, after }, events, times);
+      if (this.#keys === null) throw new Error('a key came without an idempotency table');
+      return new KeyedRun(this, this.#keys, { batch, key, after }, events, times);
     }
     const wish = { isReadOnly, hasKey: false, after, needsPrimary: false };
     const create: CreateRun = (context, to) =>

@@ -1,6 +1,4 @@
-// A batch with an Idempotency-Key from being asked for to a known end: in its turn, as often as connections are lost, and once
-// where it counts.
-// Must not know HTTP or the reply's shape, nor how an attempt is run.
+// A batch with an Idempotency-Key: it waits for the lock of its key, tries again after each lost connection, and counts once.
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
@@ -17,9 +15,13 @@ import type {
   RunSink,
   StopReason,
 } from './execution.ts';
-import { Attempt, type AttemptEvents } from './idempotency/attempt.ts';
-import type { Ledger } from './idempotency/ledger.ts';
-import type { KeptRow } from './idempotency/ledger-entry.ts';
+import {
+  type KeptRow,
+  KeyAttempt,
+  type KeyLock,
+  type KeyOwner,
+  type KeyStore,
+} from './idempotency/key-store.ts';
 import type { RunTimes } from './run-times.ts';
 import type { Writes } from './undoable-tables.ts';
 import type { Batch, BatchKey } from './work.ts';
@@ -27,25 +29,26 @@ import type { Batch, BatchKey } from './work.ts';
 /**
  *     created ──> waiting ──> running ──────────────> ended
  *                               │  ^                    ^
- *                        lost   v  │ anew               │
+ *                        lost   v  │ again              │
  *                               └──┴──> proving ────────┘
  */
 type Phase = 'created' | 'waiting' | 'running' | 'proving' | 'ended';
 
-/** Connections may be lost so often while the statements run: one of them may be what ends the server. Around COMMIT nobody counts. */
-const mostLosses = 3;
+/** Lost connections while the statements run: one of these may be what ends the server. Losses around COMMIT do not count. */
+const maxLosses = 3;
 
-/** What is to be run, and what the client has seen before; null: it does not say. */
-export type KeyedWork = {
+/** What is to be run. */
+export type KeyedRequest = {
   readonly batch: Batch;
   readonly key: BatchKey;
+  /** What the client has seen before; null: it does not say. */
   readonly after: Token | null;
 };
 
-/** A batch with a key on its way. */
-export class KeyedRun implements Execution, RunEvents, AttemptEvents {
-  readonly #context: Launcher;
-  readonly #ledger: Ledger;
+/** A batch with a key. Its creator starts it, and may stop it at any time. */
+export class KeyedRun implements Execution, RunEvents, KeyOwner {
+  readonly #launcher: Launcher;
+  readonly #keys: KeyStore;
   readonly #key: BatchKey;
   readonly #after: Token | null;
   readonly #batch: Batch;
@@ -53,25 +56,26 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   readonly #times: RunTimes;
   /** When the client is answered in any case; by performance.now(). */
   readonly #until: number;
-  /** What the attempts of this run have called themselves. */
+  /** The ids of this run's attempts. */
   readonly #attempts = new Set<string>();
   #phase: Phase = 'created';
   /** The latest attempt; null: there is none, or it waits for a server. */
   #run: BatchRun | null = null;
   #execution: Execution | null = null;
-  /** Of the server of the latest attempt. */
+  /** The control connection of the latest attempt's server. */
   #control: Control | null = null;
-  #leaveTurn: (() => void) | null = null;
+  #lock: KeyLock | null = null;
   #hasPlace = false;
   /** Another request of this worker with the same key ran before. */
   #wasBehind = false;
   /** The COMMIT of one of the attempts has no answer. */
   #mayHaveCommitted = false;
   #hasLost = false;
+  /** The key is to be stored without a reply. */
   #isBarring = false;
-  /** Of those while the statements ran, or of errors that leave open what became of COMMIT. */
+  /** Losses while the statements ran, and errors after which it is unknown what became of COMMIT. */
   #losses = 0;
-  /** What the batch writes to; null: that is not known. */
+  /** What the batch writes to; null: that is unknown. */
   readonly #writes: Writes | null;
   /** The session that was lost last, which may still be at work. */
   #predecessor: LostSession | null = null;
@@ -79,14 +83,14 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   #wasSent = false;
 
   constructor(
-    context: Launcher,
-    ledger: Ledger,
-    { batch, key, after }: KeyedWork,
+    launcher: Launcher,
+    keys: KeyStore,
+    { batch, key, after }: KeyedRequest,
     events: RunEvents,
     times: RunTimes,
   ) {
-    this.#context = context;
-    this.#ledger = ledger;
+    this.#launcher = launcher;
+    this.#keys = keys;
     this.#batch = batch;
     this.#writes = findWrites(batch);
     this.#key = key;
@@ -99,16 +103,15 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   start(): void {
     this.#phase = 'waiting';
     this.#times.enter('waiting');
-    const { isFirst, leave } = this.#ledger.turns.enter(this.#key.id, () => this.#begin());
-    this.#leaveTurn = leave;
-    this.#wasBehind = !isFirst;
-    if (isFirst) this.#begin();
+    this.#lock = this.#keys.locks.acquire(this.#key.id, () => this.#begin());
+    this.#wasBehind = !this.#lock.wasFree;
+    if (this.#lock.wasFree) this.#begin();
     else this.#takePlace();
   }
 
-  /** Whoever waits for its turn waits for what another one will get from a session: it has a place like those in the queue. */
+  /** A request that waits for the lock waits for another one's session: it takes a place as those in the queue do. */
   #takePlace(): void {
-    this.#hasPlace = this.#context.admission.admit();
+    this.#hasPlace = this.#launcher.admission.admit();
     if (!this.#hasPlace) this.#end({ kind: 'not executed', reason: 'queue full' });
   }
 
@@ -120,7 +123,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     return this.#execution?.backend ?? null;
   }
 
-  /** Once a COMMIT may have been heard, only its end is worth anything. */
+  /** Once the server may have received a COMMIT, only its end counts. */
   get isRevocable(): boolean {
     return !this.#mayHaveCommitted && this.#run?.isRevocable !== false;
   }
@@ -187,34 +190,34 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     this.#attempt(this.#batch);
   }
 
-  /** After a loss only: a first attempt that finds no server has executed nothing. */
+  /** Only after a loss: a first attempt that finds no server has executed nothing. */
   #isUnreached(end: RunEnd): boolean {
     const isUnreached = end.kind === 'not executed' && end.reason === 'database unreachable';
     return isUnreached && this.#hasLost;
   }
 
   /**
-   * The key tells whether a COMMIT was heard: where it is new, nothing of the attempt before stands, if a ROLLBACK undoes all that the
-   * batch does.
+   * The key shows whether a COMMIT was received: if the key is free, nothing of the attempt before remains, provided that a ROLLBACK
+   * undoes all that the batch does.
    */
   #tryAgain(): void {
     this.#events.sink.restart();
     const mustUndo = this.#writes;
     if (this.#isBarring || mustUndo === null) this.#bar();
-    else if (this.#losses <= mostLosses) this.#attempt({ ...this.#batch, mustUndo });
+    else if (this.#losses <= maxLosses) this.#attempt({ ...this.#batch, mustUndo });
     else {
       this.#phase = 'proving';
       this.#attempt(createProof(this.#batch, mustUndo));
     }
   }
 
-  /** The server says of an attempt after a loss that not all of what the one before did is undone. */
+  /** After a loss the server reports that not all of what the attempt before did is undone. */
   #isRefusedRerun(end: RunEnd): boolean {
     const isRefused = end.kind === 'batch failed' && end.fault.kind === 'not undoable';
     return isRefused && this.#hasLost && !this.#isBarring && end.outcome === 'not_executed';
   }
 
-  /** What may stand in part is not run again, neither now nor when the request is repeated: the key is kept without a reply. */
+  /** What may remain in part is not run again, neither now nor when the request is repeated: the key is stored without a reply. */
   #bar(): void {
     this.#phase = 'proving';
     this.#isBarring = true;
@@ -222,8 +225,8 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 
   #attempt(batch: Batch): void {
-    const attempt = new Attempt(this.#ledger, this.#key, this.#predecessor, this);
-    this.#attempts.add(attempt.entry.attempt);
+    const attempt = new KeyAttempt(this.#keys, this.#key, this.#predecessor, this);
+    this.#attempts.add(attempt.id);
     this.#run = null;
     const create: CreateRun = (context, events) => {
       this.#run = new BatchRun(
@@ -236,7 +239,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
       return this.#run;
     };
     const wish = { isReadOnly: false, hasKey: true, after: this.#after, needsPrimary: false };
-    this.#execution = this.#context.launch(wish, create, this, this.#times);
+    this.#execution = this.#launcher.launch(wish, create, this, this.#times);
     this.#execution.start();
   }
 
@@ -244,7 +247,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     return this.#hasLost;
   }
 
-  /** Half of the time that is left: an answer may have got lost, and the other half is for asking. */
+  /** Half of the remaining time: if the answer is lost, the other half is for looking the key up. */
   get commitTimeoutMs(): number {
     return Math.max(0, (this.#until - performance.now()) / 2);
   }
@@ -260,7 +263,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     }
   }
 
-  /** What an attempt's end says of the whole. Without the key it says nothing of those before, one of which may have been committed. */
+  /** The end of the whole, by the end of an attempt. An attempt without the key does not know whether one before it was committed. */
   #judge(end: RunEnd, run: BatchRun | null): RunEnd {
     if (this.#phase === 'proving') {
       if (end.kind === 'batch failed') return { kind: 'lost', outcome: 'unknown' };
@@ -272,9 +275,9 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     const hasKey = run?.hasKey === true;
     if (this.#hasLost && !hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };
     if (reason === null) return end;
-    // Its turn came with its deadline: what became of the request before it was not learnt.
+    // The lock came at the deadline: what became of the request before it is unknown.
     if (this.#wasBehind && !hasKey && reason === 'deadline') return { kind: 'key unknown', reason };
-    // Whoever holds the key is the only one whose transaction can stand.
+    // Only the transaction that has the key can be committed.
     const isCertain =
       end.kind === 'batch stopped'
         ? hasKey && end.outcome !== 'unknown'
@@ -283,7 +286,7 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
   }
 
   #leavePlace(): void {
-    if (this.#hasPlace) this.#context.admission.leave();
+    if (this.#hasPlace) this.#launcher.admission.leave();
     this.#hasPlace = false;
   }
 
@@ -298,34 +301,34 @@ export class KeyedRun implements Execution, RunEvents, AttemptEvents {
     try {
       this.#events.runEnded(end);
     } finally {
-      this.#leaveTurn?.();
+      this.#lock?.release();
     }
   }
 
-  /** The session that was lost before was another server's, perhaps: what is left there is ended by who speaks with it. */
+  /** The session that was lost before may belong to another server, whose control connection ends it. */
   #succeed(lost: LostSession): void {
     this.#endLost(this.#predecessor);
     this.#predecessor = lost;
     this.#predecessorControl = this.#control;
   }
 
-  /** What an attempt has left in the server would hold the key, and nobody else knows of it. */
+  /** Ends what an attempt has left in the server: it would keep the key, and no other part knows of it. */
   #endLost(lost: LostSession | null): void {
     if (lost !== null) this.#predecessorControl?.endLost(lost);
   }
 }
 
-/** A batch that only takes the key, and gives it back: where that succeeds, nothing stands of what is known to be undone. */
+/** A batch that only takes the key and releases it. If that succeeds, all that a ROLLBACK undoes is undone. */
 function createProof(batch: Batch, mustUndo: Writes): Batch {
   return { ...batch, steps: [], mustUndo, isDryRun: true };
 }
 
-/** A batch that takes the key, and keeps it. */
+/** A batch that takes the key and keeps it. */
 function createBar(batch: Batch): Batch {
   return { ...batch, steps: [], mustUndo: null, isBarred: true };
 }
 
-/** What a batch writes to, as far as it is known before it is run; null: that is not known of all its statements. */
+/** What a batch writes to; null: that is unknown for one of its statements. */
 function findWrites({ steps }: Batch): Writes | null {
   const tables: TableName[] = [];
   const reads: TableName[] = [];

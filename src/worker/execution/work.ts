@@ -1,7 +1,7 @@
 // What a client asks for: one text of statements, or several statements that count together.
 import type { Analysis } from '../../shared/sql/analyse.ts';
 import type { Isolation } from '../../shared/sql/transactions.ts';
-import type { IdempotencyKey } from './idempotency/ledger-entry.ts';
+import type { IdempotencyKey } from './idempotency/key-store.ts';
 import type { StatementEffects } from './statement-effects.ts';
 import type { Writes } from './undoable-tables.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import { type Client, connect, sql } from '../../../src/client/client.ts';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -277,7 +277,7 @@ test('with a key what is final is final', async () => {
 });
 
 test('who has killed a request does not see it come back, also with a key, whether it ran or waited', async (t) => {
-  const ledger = describeCreation(parseLedgerTable('request_keys', database.name));
+  const ledger = describeCreation(parseIdempotencyTable('request_keys', database.name));
   await database.query(ledger);
   await createGate(database);
   const settings = { workers: 1, pool: 1, idempotency_table: 'request_keys' };

@@ -2,7 +2,7 @@
 // Must not know how keys are kept, but that the table is the operator's.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { createNumbers } from '../../support/database/numbers.ts';
@@ -28,7 +28,7 @@ const { gateway, database } = useGateway(
           insert into t (v) values ('kept');
           insert into t (id, v) values (1, 'twice'), (1, 'twice');
         end`);
-      await fresh.query(describeCreation(parseLedgerTable('request_keys', fresh.name)));
+      await fresh.query(describeCreation(parseIdempotencyTable('request_keys', fresh.name)));
       processlist = await openProcesslist(fresh);
     },
   },

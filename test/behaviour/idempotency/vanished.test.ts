@@ -2,7 +2,7 @@
 // Waits 10 s: the server ends a transaction in which nothing runs. It needs little of the processor.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';
@@ -18,7 +18,7 @@ const { gateway, database, proxy } = useProxiedGateway(
       await fresh.query(`
         create table t (id int primary key, v int) engine = innodb;
         insert into t values (1, 0), (2, 0), (3, 0);
-        ${describeCreation(parseLedgerTable('request_keys', fresh.name))}`);
+        ${describeCreation(parseIdempotencyTable('request_keys', fresh.name))}`);
     },
     ready: async () => {
       other = await startGateway({ database, settings });

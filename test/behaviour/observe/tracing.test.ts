@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import type { Options } from '../../support/ask.ts';
 import { takesAttributes } from '../../support/database/attributed.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
@@ -28,7 +28,7 @@ const { gateway, database, proxy } = useProxiedGateway(
   {
     prepare: async (prepared) => {
       await prepared.query('create table t (id int primary key, v varchar(60)) engine = innodb');
-      await prepared.query(describeCreation(parseLedgerTable('request_keys', prepared.name)));
+      await prepared.query(describeCreation(parseIdempotencyTable('request_keys', prepared.name)));
       await createGate(prepared);
     },
   },

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
@@ -29,7 +29,7 @@ before(async () => {
   for (const { text } of blocks.filter(({ language }) => language === 'sql')) {
     await database.query(text);
   }
-  await database.query(describeCreation(parseLedgerTable('request_keys', database.name)));
+  await database.query(describeCreation(parseIdempotencyTable('request_keys', database.name)));
   gateway = await startGateway({
     database,
     settings: { workers: 1, allow_origins: origin, idempotency_table: 'request_keys' },

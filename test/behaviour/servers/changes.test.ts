@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { parsePrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import { makeGhost } from '../../support/clusters/ghost.ts';
 import {
@@ -35,7 +35,9 @@ before(async () => {
   if (!canRun) return;
   set = await startReplication();
   await set.primary().query('create table written (id int, index (id)) engine = innodb');
-  await set.primary().query(describeCreation(parseLedgerTable('request_keys', set.target.name)));
+  await set
+    .primary()
+    .query(describeCreation(parseIdempotencyTable('request_keys', set.target.name)));
   await set.waitForCatchUp();
 });
 after(async () => {

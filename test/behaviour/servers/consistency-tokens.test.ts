@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect, Seen, sql } from '../../../src/client/client.ts';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { type ReplicatedSet, startReplication } from '../../support/clusters/replication.ts';
 import type { ReplicationServer } from '../../support/clusters/replication-server.ts';
@@ -49,7 +49,7 @@ describe('the consistency token', { skip }, () => {
       insert into notes values (1, 0);
       create table pages (id int primary key, text longtext not null);
       insert into pages select seq, repeat('x', 60000) from seq_1_to_20;
-      ${describeCreation(parseLedgerTable('request_keys', set.target.name))}`);
+      ${describeCreation(parseIdempotencyTable('request_keys', set.target.name))}`);
     await set.waitForCatchUp();
     writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
     gateway = await start(set.replicas(), {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { holdAnswer, timesSent } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
@@ -39,7 +39,7 @@ before(async () => {
       create table t (id int primary key, v varchar(20));
       insert into t values (1, '${name}'), (2, 'two'), (3, 'three');
       create table written (id int);
-      ${describeCreation(parseLedgerTable(keys, database.name))}`);
+      ${describeCreation(parseIdempotencyTable(keys, database.name))}`);
     await createGate(database);
   }
   const { world, shop } = databases;

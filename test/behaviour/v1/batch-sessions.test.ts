@@ -2,7 +2,7 @@
 // Must not know how that is found out.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database } = useGateway(
@@ -17,7 +17,7 @@ const { gateway, database } = useGateway(
         create function writes() returns int deterministic modifies sql data
           begin set @found = 1; return 1; end;
         create view hidden as select writes() as n;
-        ${describeCreation(parseLedgerTable('request_keys', database.name))}`);
+        ${describeCreation(parseIdempotencyTable('request_keys', database.name))}`);
     },
   },
 );

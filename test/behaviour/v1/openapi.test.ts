@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -53,7 +53,7 @@ const { gateway, database, proxy } = useProxiedGateway(
         insert into kept values (1, 1.5, '{"a":[1]}', x'00', point(1, 2));
         create procedure two() begin select 1 as a; select 2 as b; end;
         create procedure long_result() begin select repeat('x', 100000) as a; end;
-        ${describeCreation(parseLedgerTable('request_keys', database.name))}`);
+        ${describeCreation(parseIdempotencyTable('request_keys', database.name))}`);
     },
     ready: async () => {
       const reply = await gateway.get('/openapi.json', { headers: authorization });

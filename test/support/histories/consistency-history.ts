@@ -2,7 +2,7 @@
 // that showed less than its request's bearer had seen.
 // Must not know how a token is made.
 import { setTimeout as pause } from 'node:timers/promises';
-import { describeCreation, parseLedgerTable } from '../../../src/shared/idempotency-table.ts';
+import { describeCreation, parseIdempotencyTable } from '../../../src/shared/idempotency-table.ts';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 import { readerOf } from '../clusters/several-servers.ts';
@@ -110,7 +110,7 @@ async function waitUntilReadable(gateway: Gateway): Promise<void> {
 
 async function prepare(set: ReplicatedSet): Promise<void> {
   const primary = set.primary();
-  const keys = describeCreation(parseLedgerTable('request_keys', set.target.name));
+  const keys = describeCreation(parseIdempotencyTable('request_keys', set.target.name));
   await primary.query(counterTables);
   await primary.query(keys);
   const rows = Array.from({ length: writers + strangers }, (_, index) => `(${index + 1}, 0)`);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import {
   describeCreation,
   findDifferences,
-  parseLedgerTable,
+  parseIdempotencyTable,
   type TableSight,
 } from '../../../src/shared/idempotency-table.ts';
 
@@ -32,12 +32,12 @@ const withColumn = (...column: (string | null)[]) =>
   });
 
 test('a table is that of the section, unless its name says which database', () => {
-  assert.deepEqual(parseLedgerTable('keys', 'a.b`c'), {
+  assert.deepEqual(parseIdempotencyTable('keys', 'a.b`c'), {
     schema: 'a.b`c',
     name: 'keys',
     quoted: '`a.b``c`.`keys`',
   });
-  assert.deepEqual(parseLedgerTable("ops-1.it's", 'world'), {
+  assert.deepEqual(parseIdempotencyTable("ops-1.it's", 'world'), {
     schema: 'ops-1',
     name: "it's",
     quoted: "`ops-1`.`it's`",
@@ -45,7 +45,7 @@ test('a table is that of the section, unless its name says which database', () =
 });
 
 test('the statement that creates it has its full name, and ends in a semicolon', () => {
-  const statement = describeCreation(parseLedgerTable('keys', 'world'));
+  const statement = describeCreation(parseIdempotencyTable('keys', 'world'));
   assert.match(statement, /^CREATE TABLE `world`\.`keys` \(\n( {2}.+\n)+\) ENGINE=InnoDB;$/);
 });
 

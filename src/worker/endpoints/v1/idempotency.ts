@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import type { Config } from '../../../shared/config/config.ts';
 import { type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
-import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import type { IdempotencyKey } from '../../execution/idempotency/key-store.ts';
 import type { Batch } from '../../execution/work.ts';
 import { type Failure, type Refused, refusal, refuse } from '../../failure/failure.ts';
 import { type Fields, present } from './fields.ts';

@@ -7,7 +7,7 @@ import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.ts';
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import type { OpenStep, Work } from '../../execution/executor.ts';
-import type { IdempotencyKey } from '../../execution/idempotency/ledger-entry.ts';
+import type { IdempotencyKey } from '../../execution/idempotency/key-store.ts';
 import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
 import type { AnalysedStatement } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';

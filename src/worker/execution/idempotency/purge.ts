@@ -1,14 +1,14 @@
 // Removes idempotency keys that have been kept for long enough, in small pieces.
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
-import type { LedgerTable } from '../../../shared/idempotency-table.ts';
+import type { IdempotencyTable } from '../../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Log } from '../../../shared/process/log.ts';
 import type { Pool } from '../../servers/pool/pool.ts';
 import type { Waiter } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
-import { utcTime } from './ledger-entry.ts';
+import { utcTime } from './key-store.ts';
 
 /** Keys outlive their time by a tenth of it at most, and by a minute. */
 const [leastRestMs, mostRestMs] = [500, 60_000];
@@ -36,7 +36,7 @@ export class Purge implements Waiter {
   readonly #poolOf: () => Pool | undefined;
   /** Whose session it waits for, or has. */
   #pool: Pool | undefined;
-  readonly #table: LedgerTable;
+  readonly #table: IdempotencyTable;
   readonly #keepMs: number;
   readonly #log: Log;
   #phase: 'resting' | 'waiting' | 'purging' | 'closed' = 'resting';
@@ -48,7 +48,7 @@ export class Purge implements Waiter {
    * @param poolOf the pool of whoever takes writes; undefined: nobody does
    * @param keepMs how long a key is remembered
    */
-  constructor(poolOf: () => Pool | undefined, table: LedgerTable, keepMs: number, log: Log) {
+  constructor(poolOf: () => Pool | undefined, table: IdempotencyTable, keepMs: number, log: Log) {
     this.#poolOf = poolOf;
     this.#table = table;
     this.#keepMs = keepMs;

@@ -2,10 +2,10 @@
 // Must not know a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLedgerTable } from '../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../src/shared/idempotency-table.ts';
 import { findVolatility, judgeRights } from '../../../../src/supervisor/check/idempotency-table.ts';
 
-const table = parseLedgerTable('keys', 'world');
+const table = parseIdempotencyTable('keys', 'world');
 const judge = (refusals: Readonly<Record<string, number | null>>, isSound = true) => {
   const attempts = Object.entries(refusals).map(([right, errno]) => ({
     right,

@@ -2,7 +2,7 @@
 // So many losses at one place cannot be had with every kind of table: what runs is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLedgerTable } from '../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../src/shared/idempotency-table.ts';
 import type {
   CreateRun,
   Execution,
@@ -12,7 +12,7 @@ import type {
   RunEvents,
   RunSink,
 } from '../../../../src/worker/execution/execution.ts';
-import { Ledger } from '../../../../src/worker/execution/idempotency/ledger.ts';
+import { KeyStore } from '../../../../src/worker/execution/idempotency/key-store.ts';
 import { KeyedRun } from '../../../../src/worker/execution/keyed-run.ts';
 import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import type { Batch, BatchStep } from '../../../../src/worker/execution/work.ts';
@@ -54,10 +54,10 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = fa
     runEnded: (end) => told.push(end),
   };
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
-  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
-  const before = isBehind ? ledger.turns.enter(key.id, () => {}) : null;
-  new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes()).start();
-  before?.leave();
+  const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
+  const before = isBehind ? keys.locks.acquire(key.id, () => {}) : null;
+  new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes()).start();
+  before?.release();
   return { told, left: left.length };
 }
 
@@ -115,10 +115,10 @@ test('a key that is there answers with its reply only to the request that it sta
   };
   const batch = { steps: [] } as unknown as Batch;
   const key = { id: 'aa', request: 'bb', timeoutMs: 60_000 };
-  const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+  const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
   const taken = (request: string, reply: Buffer | null) => {
     const launcher = { admission: new Admission(() => 1) } as unknown as Launcher;
-    const run = new KeyedRun(launcher, ledger, { batch, key, after: null }, events, new RunTimes());
+    const run = new KeyedRun(launcher, keys, { batch, key, after: null }, events, new RunTimes());
     run.keyTaken({ request, attempt: 'cc', reply });
     return told.at(-1);
   };

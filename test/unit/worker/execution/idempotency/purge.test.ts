@@ -2,8 +2,8 @@
 // Real hours cannot be waited for: clock, pool and server are made up.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts';
-import { utcTime } from '../../../../../src/worker/execution/idempotency/ledger-entry.ts';
+import { parseIdempotencyTable } from '../../../../../src/shared/idempotency-table.ts';
+import { utcTime } from '../../../../../src/worker/execution/idempotency/key-store.ts';
 import { Purge } from '../../../../../src/worker/execution/idempotency/purge.ts';
 import type { Pool } from '../../../../../src/worker/servers/pool/pool.ts';
 import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
@@ -13,7 +13,7 @@ import {
   silentLog,
 } from '../../../support/scripted-connection.ts';
 
-const table = parseLedgerTable('request_keys', 'd');
+const table = parseIdempotencyTable('request_keys', 'd');
 const now = Date.UTC(2026, 0, 31, 12);
 const hourMs = 3_600_000;
 

@@ -2,10 +2,9 @@
 // Two servers with the same connection id are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLedgerTable } from '../../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../../src/shared/idempotency-table.ts';
 import type { LostSession, ServerIdentity } from '../../../../../src/shared/mysql/identity.ts';
-import { Attempt } from '../../../../../src/worker/execution/idempotency/attempt.ts';
-import { Ledger } from '../../../../../src/worker/execution/idempotency/ledger.ts';
+import { KeyAttempt, KeyStore } from '../../../../../src/worker/execution/idempotency/key-store.ts';
 import {
   createScriptedConnection,
   createScriptedSession,
@@ -14,13 +13,13 @@ import {
 } from '../../../support/scripted-connection.ts';
 
 const own: ServerIdentity = { name: 'db1:3306/1', startedAt: 1_000 };
-const ledger = new Ledger(parseLedgerTable('request_keys', 'd'), silentLog);
+const keys = new KeyStore(parseIdempotencyTable('request_keys', 'd'), silentLog);
 
 /** What an attempt sends to its server to end the session that the one before has lost. */
 async function sentToEnd(predecessor: LostSession | null, answer: ScriptedAnswer = 'ok') {
   const connection = createScriptedConnection(() => answer);
   const events = { commitTimeoutMs: 0, isRecovering: true, keyTaken: () => {} };
-  const attempt = new Attempt(ledger, { id: 'aa', request: 'bb' }, predecessor, events);
+  const attempt = new KeyAttempt(keys, { id: 'aa', request: 'bb' }, predecessor, events);
   await attempt.endPredecessor(createScriptedSession(connection, { identity: own }));
   return connection.sent;
 }
