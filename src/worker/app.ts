@@ -5,7 +5,6 @@ import { allAtOnce, longFrom, type Pieces } from '../shared/pieces.ts';
 import { jsonType } from './encode/head.ts';
 import type { Call, Decision, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import { type HeldRequests, passOn } from './endpoints/held-requests.ts';
-import { createRouteFinder, failureFormatOf } from './endpoints/routes.ts';
 import { type Failure, refusal } from './failure/failure.ts';
 import { readOrigin } from './http/forward.ts';
 import { endWithFault, type OutgoingReply, sendFailure, sendText } from './http/reply.ts';
@@ -24,6 +23,7 @@ import { parseBasic } from './request/credentials.ts';
 import { startExchange } from './request/exchange.ts';
 import { createAdmission, type TokenGuard } from './request/guard.ts';
 import type { LongWork } from './request/long-work.ts';
+import { createRouteFinder, failureFormatOf } from './routes.ts';
 
 /** What the path of a request is made of. */
 export type AppParts = {

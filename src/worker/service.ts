@@ -24,7 +24,6 @@ import type { Route } from './endpoints/endpoint.ts';
 import type { HeldRequests } from './endpoints/held-requests.ts';
 import { createDriverEndpoints } from './endpoints/planetscale/endpoint.ts';
 import { DriverSessions } from './endpoints/planetscale/session.ts';
-import { createRoutes } from './endpoints/routes.ts';
 import { createBatchEndpoint } from './endpoints/v1/batch.ts';
 import { createQueryEndpoint } from './endpoints/v1/query.ts';
 import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
@@ -52,6 +51,7 @@ import type { Exchange } from './request/exchange.ts';
 import { createTokenGuard, type TokenGuard } from './request/guard.ts';
 import { LiveExchanges } from './request/live-exchanges.ts';
 import { LongWork } from './request/long-work.ts';
+import { createRoutes } from './routes.ts';
 import { Section, stopping } from './section.ts';
 
 /** What the service needs from the process it lives in. */

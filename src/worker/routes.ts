@@ -1,17 +1,23 @@
 // The table of all that is served: path, methods, who may ask, who answers.
 // Must not know how any of them answers.
-import type { Caller } from '../../shared/process/calls.ts';
-import type { SupervisorCalls } from '../../shared/process/messages.ts';
-import { renderDriverFailure } from '../encode/formats/driver-error.ts';
-import { renderPlainFailure, renderProblem } from '../encode/formats/problem.ts';
-import type { RenderFailure } from '../failure/failure.ts';
-import type { Rules } from '../request/compat.ts';
-import { type ConsoleFiles, consolePaths, createConsoleFile } from './console.ts';
-import type { Handler, PlainEndpoint, Route, SqlEndpoint } from './endpoint.ts';
-import type { DriverEndpoints } from './planetscale/endpoint.ts';
-import { createKill, createTold, requestsPath, type ToldName } from './v1/inside.ts';
-import { createOpenapi } from './v1/openapi/endpoint.ts';
-import { createHealth, createMetrics, createReadyz, livez, type ReadyAnswer } from './watching.ts';
+import type { Caller } from '../shared/process/calls.ts';
+import type { SupervisorCalls } from '../shared/process/messages.ts';
+import { renderDriverFailure } from './encode/formats/driver-error.ts';
+import { renderPlainFailure, renderProblem } from './encode/formats/problem.ts';
+import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
+import type { Handler, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
+import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
+import { createKill, createTold, requestsPath, type ToldName } from './endpoints/v1/inside.ts';
+import { createOpenapi } from './endpoints/v1/openapi/endpoint.ts';
+import {
+  createHealth,
+  createMetrics,
+  createReadyz,
+  livez,
+  type ReadyAnswer,
+} from './endpoints/watching.ts';
+import type { RenderFailure } from './failure/failure.ts';
+import type { Rules } from './request/compat.ts';
 
 /** What the endpoints are made of. */
 export type Answers = {
