@@ -1,6 +1,4 @@
 // Work that is done in pieces, so that other work can run in between.
-// Must not know what does it, nor when the next piece is due.
-
 /** Each `yield` is a place at which it may be interrupted. Between two of them lies less than a millisecond, unless said otherwise. */
 export type Pieces<Result> = Generator<undefined, Result, undefined>;
 

@@ -1,5 +1,4 @@
 // A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
-// Must not know how requests are answered, nor the other workers.
 import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
 import { randomBytes } from 'node:crypto';

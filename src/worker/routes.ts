@@ -1,5 +1,4 @@
 // The table of all that is served: path, methods, who may ask, who answers.
-// Must not know how any of them answers.
 import type { Caller } from '../shared/process/calls.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { renderDriverFailure } from './encode/formats/driver-error.ts';
@@ -7,14 +6,17 @@ import { renderPlainFailure, renderProblem } from './encode/formats/problem.ts';
 import { type ConsoleFiles, consolePaths, createConsoleFile } from './endpoints/console.ts';
 import type { Handler, PlainEndpoint, Route, SqlEndpoint } from './endpoints/endpoint.ts';
 import type { DriverEndpoints } from './endpoints/planetscale/endpoint.ts';
-import { createKill, createTold, requestsPath, type ToldName } from './endpoints/v1/inside.ts';
-import { createOpenapi } from './endpoints/v1/openapi/endpoint.ts';
+import { createOpenapi } from './endpoints/v1/openapi/document.ts';
 import {
   createHealth,
+  createKill,
   createMetrics,
   createReadyz,
+  createReport,
   livez,
   type ReadyAnswer,
+  type ReportName,
+  requestsPath,
 } from './endpoints/watching.ts';
 import type { RenderFailure } from './failure/failure.ts';
 import type { Rules } from './request/compat.ts';
@@ -69,10 +71,10 @@ export function createRoutes(
     const methods = ['GET', 'HEAD'];
     return { name, methods, access, isEssential: true, endsConnection: false };
   };
-  const told = (name: ToldName) => ({
+  const report = (name: ReportName) => ({
     ...watched(`v1_${name}`, 'guarded'),
     path: `/v1/${name}`,
-    endpoint: plain(createTold(supervisor, name)),
+    endpoint: plain(createReport(supervisor, name)),
   });
   const readyz = {
     ...watched('readyz', 'open'),
@@ -107,9 +109,9 @@ export function createRoutes(
       path: '/metrics',
       endpoint: plain(createMetrics(supervisor)),
     },
-    told('stats'),
-    told('requests'),
-    told('statements'),
+    report('stats'),
+    report('requests'),
+    report('statements'),
     {
       ...watched('v1_requests', 'guarded'),
       path: `${requestsPath}/*`,

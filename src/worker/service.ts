@@ -1,5 +1,4 @@
 // One worker's service: its sections, endpoints and HTTP server put together, and how they drain.
-
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { performance } from 'node:perf_hooks';

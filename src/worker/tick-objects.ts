@@ -1,5 +1,4 @@
 // Keeps process.nextTick at the speed that its code was written for; to be imported before there is anything to collect.
-// Must not know what is done in the next tick.
 import { createHook } from 'node:async_hooks';
 
 /**

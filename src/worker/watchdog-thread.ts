@@ -1,5 +1,4 @@
 // The watchdog's thread: compares the parent's id with the supervisor's, and kills its own process when they differ.
-// Must not know anything else; it shares nothing with the main thread, which may be stuck.
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { supervisor } = workerData as { supervisor: number };

@@ -1,5 +1,4 @@
 // Ends this process when its supervisor is gone, even while its main thread spins.
-// Must not know what the process does.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 

@@ -1,6 +1,4 @@
 // /console: the page and its files, from memory.
-// Must not know what they do in the browser: they ask /v1 as any client does.
-
 import { sendText } from '../http/reply.ts';
 import type { Handler } from './endpoint.ts';
 

@@ -1,5 +1,4 @@
 // Parses a long JSON text in pieces: what JSON.parse does at once, with the event loop in between.
-// Must not know the request's keys.
 import { LosslessNumber } from 'lossless-json';
 import { type Pieces, stepsInPiece } from '../../shared/pieces.ts';
 

@@ -1,6 +1,4 @@
 // Parses a request's JSON text: bounded in depth, and able to keep the digits of its numbers.
-// Must not know the request's keys.
-
 import { parse as parseLossless } from 'lossless-json';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Pieces } from '../../shared/pieces.ts';

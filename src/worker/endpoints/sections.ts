@@ -1,5 +1,4 @@
 // The sections that an endpoint serves, and which of them a request means.
-// Must not know what an endpoint keeps for each.
 import type { Config } from '../../shared/config/config.ts';
 import type { ExchangeContext } from '../request/exchange.ts';
 import type { SqlContext } from './statement.ts';

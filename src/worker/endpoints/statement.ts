@@ -1,6 +1,4 @@
 // What is sent to MySQL for a request: bound, classified, allowed or refused. Pure.
-// Must not know the reply, nor how a statement is run.
-
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { type Analysis, analyse, analyseInPieces } from '../../shared/sql/analyse.ts';

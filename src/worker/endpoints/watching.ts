@@ -1,6 +1,4 @@
 // /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
-// Must not know how readiness or metrics are found out.
-
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
@@ -13,7 +11,7 @@ import type { Handler } from './endpoint.ts';
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** What is told where only the supervisor knows. */
-export const noAnswer: Failure = {
+const noAnswer: Failure = {
   ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
   retryAfterSeconds: 1,
 };
@@ -40,7 +38,7 @@ export type SectionAnswer = {
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));
 
 /** Nobody who watches is pinned to a worker that may hang: each reply ends its connection. */
-export function watching(
+function watching(
   answer: (request: IncomingRequest, response: OutgoingReply, requestId: string) => void,
 ): Handler {
   return (request, response, _head, { requestId }) => {
@@ -85,4 +83,36 @@ export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
       else sendText(response, text, expositionType);
     });
   });
+}
+
+/** Where requests are listed; the id of one of them follows a slash. */
+export const requestsPath = '/v1/requests';
+
+const noRequest = refusal('NOT_FOUND', 'There is no such request, or it is over.');
+
+/** What the supervisor reports under the same name. */
+export type ReportName = 'stats' | 'requests' | 'statements';
+
+/** A report of the supervisor, as JSON. */
+export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportName): Handler {
+  return watching((_request, response, requestId) => {
+    void supervisor.ask(name, null).then((report) => {
+      if (report === null) sendFailure(response, noAnswer, requestId);
+      else sendText(response, JSON.stringify(report), jsonType);
+    });
+  });
+}
+
+/** Ends the request whose id is the last part of the path, in whichever worker it runs. */
+export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
+  return (request, response, head, record) => {
+    const id = head.path.slice(requestsPath.length + 1);
+    watching((_request, reply, requestId) => {
+      void supervisor.ask('kill', id).then((answer) => {
+        if (answer === null) sendFailure(reply, noAnswer, requestId);
+        else if (!answer.isFound) sendFailure(reply, noRequest, requestId);
+        else sendText(reply, JSON.stringify({ id, killed: true }), jsonType);
+      });
+    })(request, response, head, record);
+  };
 }

@@ -1,6 +1,4 @@
 // What clients written for DBSlayer may do beyond today's rules: all of `compat = dbslayer`, decided here and nowhere else.
-// Must not know routes or SQL.
-
 import type { Config } from '../../shared/config/config.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';

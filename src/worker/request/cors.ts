@@ -1,5 +1,5 @@
 // What a browser must be told so that pages of listed origins may call, and nobody else's (Fetch, section 3.2, CORS protocol).
-// Pure. Must not know who is refused: that is the guard's.
+// Pure.
 import type { RequestHeaders } from '../http/request.ts';
 
 /** One section's answer to browsers. */

@@ -1,5 +1,4 @@
 // One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
-// Must not know how a request is decoded, how statements are run, nor what its reply looks like.
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';

@@ -1,6 +1,4 @@
 // The exchanges of a worker that are not over: told to people, and ended by them.
-// Must not know who asks.
-
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import {
   type LiveRequest,

@@ -1,5 +1,4 @@
 // The long work of a worker's requests: one piece after the other, in turns, with the event loop between them.
-// Must not know what the work is.
 import { performance } from 'node:perf_hooks';
 import type { Pieces } from '../../shared/pieces.ts';
 

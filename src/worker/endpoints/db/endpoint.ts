@@ -1,5 +1,4 @@
 // /db: decodes a request, and decides what is run for it and how its reply is written.
-
 import type { Config } from '../../../shared/config/config.ts';
 import type { Pieces } from '../../../shared/pieces.ts';
 import {

@@ -1,6 +1,4 @@
 // DBSlayer's metadata keys: what each answers, and which of them need a connection.
-// Must not know how the document around them is written.
-
 import type { Config } from '../../../shared/config/config.ts';
 import { clientInfo } from '../../../shared/mysql/open-connection.ts';
 import type { Trailer } from '../../encode/formats/db.ts';

@@ -1,5 +1,4 @@
 // Decodes the text behind `?` by the rules DBSlayer's clients were written for.
-// Must not know what the text says.
 import { isUtf8 } from 'node:buffer';
 
 /**

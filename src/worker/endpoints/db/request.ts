@@ -1,6 +1,4 @@
 // Decodes what a client asks of /db, from the URL or from a body, into one checked shape.
-// Must not know how a request is answered, nor what its SQL says.
-
 import { isUtf8 } from 'node:buffer';
 import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';

@@ -1,5 +1,5 @@
 // The session that a driver carries from request to request: opaque to it, signed, and all that there is of it outside of a transaction.
-// Pure. Must not know what is held for a transaction.
+// Pure.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import {
   type Characteristics,

@@ -1,5 +1,4 @@
 // Decodes what a client asks of /v1/batch into one checked shape.
-// Must not know how a request is answered, nor what its SQL says.
 import type { Pieces } from '../../../shared/pieces.ts';
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';

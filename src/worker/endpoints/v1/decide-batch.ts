@@ -1,5 +1,4 @@
 // What is run for a batch, and whether each of its statements may stand in one; decided before anything runs. Pure.
-// Must not know the reply, nor how a batch is run.
 import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/statement-effects.ts';

@@ -1,5 +1,4 @@
 // The fields that a request to /v1 may have, checked one by one: a field that is not known is refused by its name.
-// Must not know what they mean.
 import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';

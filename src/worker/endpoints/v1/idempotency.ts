@@ -1,5 +1,4 @@
 // The Idempotency-Key of a request: whether it may have one, and what it stands for. Pure.
-// Must not know where keys are kept.
 import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import type { Config } from '../../../shared/config/config.ts';

@@ -1,5 +1,4 @@
 // Decodes what a client asks of /v1/query into one checked shape.
-// Must not know how a request is answered, nor what its SQL says.
 import type { Parameters } from '../../../shared/sql/bind.ts';
 import type { V1Layout } from '../../encode/formats/v1-heads.ts';
 import { refuse } from '../../failure/failure.ts';

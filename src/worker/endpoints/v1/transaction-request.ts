@@ -1,5 +1,4 @@
 // Decodes what a client asks of /v1/transaction and the two below it into one checked shape each.
-// Must not know transactions.
 import { type Isolation, isolationLevels } from '../../../shared/sql/transactions.ts';
 import { refuse } from '../../failure/failure.ts';
 import type { ParsedObject } from '../json-text.ts';

@@ -1,5 +1,4 @@
 // /v1/transaction, /v1/transaction/commit and /v1/transaction/rollback: begin and end a transaction that its client holds.
-
 import type { Pieces } from '../../../shared/pieces.ts';
 import type { Ending } from '../../../shared/process/commit-endings.ts';
 import { chooseObject } from '../../encode/formats/object.ts';

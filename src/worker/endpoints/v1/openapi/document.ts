@@ -1,5 +1,4 @@
 // The OpenAPI 3.1 document of /v1: made of the tables by which requests are checked and failures told.
-// Must not know how it is served.
 import {
   type FailureCode,
   type FailureFacts,
@@ -9,6 +8,9 @@ import {
 } from '../../../../shared/failure-codes.ts';
 import { errorName } from '../../../../shared/mysql/error-names.ts';
 import { version } from '../../../../shared/process/build.ts';
+import { jsonType } from '../../../encode/head.ts';
+import { sendText } from '../../../http/reply.ts';
+import type { Handler } from '../../endpoint.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import type { MediaType } from '../headers.ts';
 import { queryFields } from '../request.ts';
@@ -207,5 +209,14 @@ function describeFailure(status: number, meanings: readonly string[]): Schema {
       'application/problem+json': { schema: refer('Problem') },
       ...(beforeItsPath.has(status) ? { 'application/json': { schema: refer('Refusal') } } : {}),
     },
+  };
+}
+
+/** The document as text, made once for each worker. */
+export function createOpenapi(): Handler {
+  const text = JSON.stringify(describeV1());
+  return (_request, response, _head, { requestId }) => {
+    response.setHeader('X-Request-ID', requestId);
+    sendText(response, text, jsonType);
   };
 }

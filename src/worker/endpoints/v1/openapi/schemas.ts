@@ -1,5 +1,4 @@
 // What stands in requests and replies of /v1, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
-// Must not know paths and statuses.
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
 import { isolationLevels } from '../../../../shared/sql/transactions.ts';
 

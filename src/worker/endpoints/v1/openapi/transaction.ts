@@ -1,5 +1,4 @@
 // Transactions that clients hold, in the OpenAPI document: /v1/transaction and the two paths below it.
-// Must not know how they are held.
 import { beginFields, endFields } from '../transaction-request.ts';
 import { describeRequest, refer, type Schema } from './schemas.ts';
 
