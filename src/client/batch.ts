@@ -1,20 +1,21 @@
-// Several statements as one request, and what each of them has answered.
+// Several statements as one request, and the result of each.
 import { type BatchOptions, checkNames, encodeFields, layoutOf } from './options.ts';
-import { type AllResults, decodeResults, type Layout, type Told } from './results.ts';
+import { type AllResults, decodeResults, type Layout } from './results.ts';
 import { encodeParameters, Fragment, type Parameters } from './sql.ts';
+import type { JsonObject } from './transport.ts';
 
-/** A number, or a range of them; what is not said has no bound. */
+/** A number, or a range; a missing end has no bound. */
 type Count =
   | number
   | { readonly min: number; readonly max?: number | undefined }
   | { readonly min?: number | undefined; readonly max: number };
 
-/** What a statement must have done, else the whole batch is undone: rows that it has changed, or rows that it has answered. */
+/** The number of rows that a statement must have changed, or returned. Otherwise the gateway undoes the whole batch. */
 export type Expectation =
   | { readonly affectedRows: Count; readonly rowCount?: undefined }
   | { readonly affectedRows?: undefined; readonly rowCount: Count };
 
-/** One of a batch's statements: a template, alone or with what is expected of it, or text with its parameters. */
+/** One statement of a batch: a template, alone or with an expectation, or text with its parameters. */
 export type BatchStatement<Row = unknown> =
   | Fragment<Row>
   | {
@@ -28,21 +29,21 @@ export type BatchStatement<Row = unknown> =
       readonly expect?: Expectation | undefined;
     };
 
-/** The type of rows of which the caller has said nothing. */
+/** The type of rows, if the caller gives none. */
 type RowOf<Row> = unknown extends Row ? Record<string, unknown> : Row;
 
-/** What `batch` resolves to, once all of it is committed. */
+/** The result of `batch`, once it is committed. */
 export type BatchResult<Rows extends readonly unknown[]> = {
   /** In the order of the statements. */
   readonly results: { readonly [Index in keyof Rows]: AllResults<RowOf<Rows[Index]>> };
-  /** How often the gateway has run it again, after a deadlock, a lock wait or a snapshot conflict. */
+  /** How often the gateway repeated the batch after a deadlock, a lock wait or a snapshot conflict. */
   readonly reruns: number;
-  /** What the gateway's log calls the request. */
+  /** The request's id in the gateway's log. */
   readonly requestId: string;
   readonly section: string;
-  /** Whether an earlier request with the same idempotency key had done it already. */
+  /** Whether an earlier request with the same idempotency key did this already. */
   readonly replayed: boolean;
-  /** Whether the gateway has not kept the rows of the reply that it repeats: they were too many. */
+  /** Whether the repeated reply lacks its rows, since they were too many to keep. */
   readonly rowsOmitted: boolean;
 };
 
@@ -58,8 +59,8 @@ const expectNames = { affectedRows: true, rowCount: true } as const;
 const rangeNames = { min: true, max: true } as const;
 
 /**
- * The request's JSON. Rows are asked for as the caller wants them, other than a query's: what makes no object is then refused
- * by the gateway, which undoes the batch. Throws a TypeError that names the place, not the value.
+ * The request's JSON. Unlike a query's, it asks for rows in the caller's layout: if rows cannot be objects, the gateway notices and undoes
+ * the batch. Throws a TypeError that names the place, not the value.
  */
 export function encodeBatch(statements: readonly BatchStatement[], options: BatchOptions): string {
   if (!Array.isArray(statements)) throw new TypeError('the statements must be an array');
@@ -100,7 +101,7 @@ function toExpect(expect: unknown, place: string): object | undefined {
   checkNames(expect, expectNames, `expectation of ${place}`);
   const { affectedRows, rowCount } = expect as Record<string, unknown>;
   if ((affectedRows === undefined) === (rowCount === undefined)) {
-    throw new TypeError(`${place}: expect takes one of affectedRows and rowCount`);
+    throw new TypeError(`${place}: expect takes either affectedRows or rowCount`);
   }
   const count = affectedRows ?? rowCount;
   if (typeof count === 'object' && count !== null) checkRange(count, place);
@@ -114,14 +115,14 @@ function checkRange(range: object, place: string): void {
   }
 }
 
-/** What a reply says; null: a gateway does not answer `count` statements so. */
+/** Decodes a reply; null if it is not a gateway's reply to `count` statements. */
 export function decodeBatch(
-  { committed, retries, results }: Told,
+  { committed, retries, results }: JsonObject,
   count: number,
   layout: Layout,
 ): Pick<BatchResult<readonly unknown[]>, 'results' | 'reruns'> | null {
   if (committed !== true || !Array.isArray(results) || results.length !== count) return null;
-  const all = (results as readonly Told[]).map((one) =>
+  const all = (results as readonly JsonObject[]).map((one) =>
     decodeResults<Record<string, unknown>>(one, layout),
   );
   if (!all.every((one) => one !== null)) return null;

@@ -61,24 +61,24 @@ export type {
 };
 export { DbhttpdError, Seen, sql };
 
-/** A gateway's section, to be asked. It holds no connection: there is nothing to close. */
+/** Sends requests to one section of a gateway. It holds no connection, so there is nothing to close. */
 export type Client = {
   readonly query: Query;
   readonly stream: Stream;
   readonly batch: Batch;
   readonly transaction: RunInTransaction;
-  /** The same client with other options where a request says nothing. */
+  /** The same client with other defaults. */
   readonly with: (options: QueryOptions) => Client;
 };
 
-/** What a gateway is reached by. */
+/** How the client reaches a gateway, and the defaults of its requests. */
 export type ConnectOptions = Omit<QueryOptions, 'idempotencyKey'> & {
-  /** `http://host:port`, also with a path before /v1 where a proxy wants one. */
+  /** `http://host:port`, with a path before /v1 if a proxy needs one. */
   readonly url: string;
   readonly token?: string | undefined;
-  /** The runtime's own where it is not given. */
+  /** The runtime's own by default. */
   readonly fetch?: typeof fetch | undefined;
-  /** A new key for each request that may write; a key by its name belongs to a single request. */
+  /** `true`: a new key for each request that may write. A given key belongs to a single request. */
   readonly idempotencyKey?: true | null | undefined;
 };
 
@@ -89,16 +89,18 @@ const connectNames: Readonly<Record<keyof ConnectOptions, true>> = {
   ...queryNames,
 };
 
-/** Creates a client; nothing is sent yet. Throws a TypeError for a URL, a token or an option that cannot be one. */
+/** Creates a client, without sending anything. Throws a TypeError for an invalid URL, token or option. */
 export function connect(asked: ConnectOptions): Client {
   const { url, token, fetch: given, ...options } = asked;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('token must be visible ASCII characters');
   }
   if (typeof options.idempotencyKey === 'string') {
-    throw new TypeError('idempotencyKey must be true here: a text is the key of one request');
+    throw new TypeError(
+      'idempotencyKey must be true here: a string is the key of a single request',
+    );
   }
-  // Some runtimes' fetch must not be called as a method of something else.
+  // In some runtimes, fetch must not be called as a method of another object.
   const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   const connection = { url: baseOf(url), token: token ?? null, fetch: send };
   checkNames(asked, connectNames, 'option');
@@ -130,13 +132,13 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
     asked: BatchOptions = {},
   ): Promise<BatchResult<readonly unknown[]>> => {
     const options = { ...defaults, ...asked };
-    // A dry run that `with` asked for would be committed, since a batch has none.
+    // Batches have no dry run: a default from `with` would be ignored, and the batch committed.
     checkNames(options, batchNames, 'option of a batch');
     return await runBatch(connection, statements, options);
   };
   const transaction: RunInTransaction = async (work, asked = {}) => {
     const { idempotencyKey, ...chosen } = { ...defaults, ...asked };
-    // Null is none. A key would promise that the whole is executed once.
+    // Null means no key. A key would promise that the whole transaction is executed once.
     const options = idempotencyKey === null ? chosen : { ...chosen, idempotencyKey };
     checkNames(options, transactionNames, 'option of a transaction');
     return await runTransaction(connection, work, options);
@@ -157,12 +159,12 @@ async function runBatch(
 ): Promise<BatchResult<readonly unknown[]>> {
   const sent = toSent('/v1/batch', encodeBatch(statements, options), options);
   const whole = await askWhole(connection, sent, options);
-  const found = decodeBatch(whole.told, statements.length, layoutOf(options));
+  const found = decodeBatch(whole.json, statements.length, layoutOf(options));
   if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
   return { ...found, ...whole.about };
 }
 
-/** Messages do not repeat the URL: a password may stand in it. */
+/** Messages do not repeat the URL, since it may contain a password. */
 function baseOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {

@@ -1,6 +1,6 @@
-// What every failed request looks like to the client's caller: one class, whoever it was that failed.
+// The error of every failed request: one class, whether the client, the gateway or MySQL failed.
 
-/** What became of the request's statements. With `unknown` they may or may not have been applied: look before you repeat. */
+/** What became of the request's statements. `unknown`: they may or may not have been applied, so look before you repeat. */
 export type Outcome = 'not_executed' | 'failed' | 'partial' | 'rolled_back' | 'unknown';
 
 /** All of them. */
@@ -12,7 +12,7 @@ export const outcomes: readonly Outcome[] = [
   'unknown',
 ];
 
-/** What an error tells beside its message. */
+/** The fields of an error beside its message. */
 export type ErrorFacts = {
   readonly code: string;
   readonly outcome: Outcome;
@@ -39,17 +39,17 @@ export class DbhttpdError extends Error {
   /** MySQL's number and state; null: the error is not MySQL's. */
   readonly errno: number | null;
   readonly sqlstate: string | null;
-  /** Of the reply; null: there was none. */
+  /** The reply's status; null: there was no reply. */
   readonly status: number | null;
-  /** What the gateway's log calls the request; null: its reply has not told. */
+  /** The request's id in the gateway's log; null: unknown. */
   readonly requestId: string | null;
-  /** Of several statements the one that failed, from 0. */
+  /** The number of the failed statement among several, from 0. */
   readonly statement: number | null;
-  /** Where in the statement it is wrong, in UTF-16 units from 0. */
+  /** The position of the mistake in the statement, in UTF-16 units from 0. */
   readonly offset: number | null;
-  /** What the request was sent with: sent with it again, it is executed once. */
+  /** The request's key. Sent again with this key, the request is executed once. */
   readonly idempotencyKey: string | null;
-  /** When the gateway wants to be asked again. */
+  /** How long the gateway wants the client to wait before it sends the request again. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, facts: ErrorFacts) {
@@ -67,7 +67,7 @@ export class DbhttpdError extends Error {
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 
-  /** The same error where more is known. */
+  /** The same error with other facts. */
   changed(facts: Partial<ErrorFacts>, message = this.message): DbhttpdError {
     return new DbhttpdError(message, { ...this, cause: this.cause, ...facts });
   }

@@ -1,23 +1,22 @@
-// What a request may choose, and as what it is sent. A choice that would be lost on its way is a TypeError, never left out.
+// The options of requests. An option that would have no effect is a TypeError.
 import type { Layout } from './results.ts';
 import type { Seen } from './seen.ts';
 
-/** How long to go on: whichever bound comes first ends it, with the last error. */
+/** The bounds of repetitions. The first bound that is reached ends them, with the last error. */
 export type RetryPolicy = {
-  /** The first one included. */
+  /** The number of attempts, including the first. */
   readonly attempts: number;
-  /** From the first attempt's start to the last one's, in ms. */
+  /** The time from the start of the first attempt to the start of the last, in ms. */
   readonly withinMs: number;
 };
 
-/** What is used where nothing else is said. */
 export const defaultRetries: RetryPolicy = { attempts: 4, withinMs: 30_000 };
 
-/** What every request may choose. */
+/** Options of every request. */
 type CommonOptions = {
-  /** The gateway's deadline, in ms; without it the section's `statement_timeout`. */
+  /** The gateway's deadline, in ms; by default the section's `statement_timeout`. */
   readonly timeoutMs?: number | undefined;
-  /** Only what reads, in a READ ONLY transaction: then an interrupted request has changed nothing. */
+  /** Allows only reads, in a READ ONLY transaction: an interrupted request has then changed nothing. */
   readonly readOnly?: boolean | undefined;
   /** `object` by default. */
   readonly rows?: Layout['rows'] | undefined;
@@ -26,52 +25,52 @@ type CommonOptions = {
   /** JSON columns as values (the default), whose numbers are JavaScript's, or as their text. */
   readonly json?: 'value' | 'string' | undefined;
   /**
-   * Of 1 to 255 visible characters, or `true` for one of the client's own, a new one for each request that may write: the
-   * gateway executes the request once, however often it is sent. Null: none.
+   * 1 to 255 visible ASCII characters, or `true` for a random key for each request that may write. The gateway executes a request with a key
+   * once, however often it is sent. Null: no key.
    */
   readonly idempotencyKey?: string | true | null | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Whose reads it is: they see at least what was seen before with the same one, and own writes. */
+  /** The reader. Its requests see at least what its earlier requests saw and wrote. */
   readonly seen?: Seen | undefined;
-  /** Bounds of what is sent again by itself; false: nothing is. */
+  /** The bounds of repetitions; false: the client repeats nothing. */
   readonly retry?: Partial<RetryPolicy> | false | undefined;
 };
 
-/** What a stream may choose. */
+/** Options of a stream. */
 export type StreamOptions = CommonOptions & {
   readonly maxRows?: number | undefined;
 };
 
-/** What a single statement may choose. */
+/** Options of a single statement. */
 export type QueryOptions = StreamOptions & {
-  /** A write that touches more rows is undone, and fails with `TOO_MANY_ROWS`. */
+  /** If a write affects more rows, the gateway undoes it, and it fails with `TOO_MANY_ROWS`. */
   readonly maxAffected?: number | undefined;
-  /** The statement runs, is answered, and is undone. */
+  /** The gateway runs the statement, answers, and undoes it. */
   readonly dryRun?: boolean | undefined;
 };
 
-/** What a transaction sees of others. */
+/** What a transaction sees of other transactions. */
 type Isolation = 'read uncommitted' | 'read committed' | 'repeatable read' | 'serializable';
 
-/** What a batch may choose. */
+/** Options of a batch. */
 export type BatchOptions = CommonOptions & {
   /** false: no transaction; each statement commits by itself. */
   readonly atomic?: boolean | undefined;
   /** The session's by default. */
   readonly isolation?: Isolation | undefined;
-  /** How often the gateway runs the batch again after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
+  /** How often the gateway repeats the batch after a deadlock, a lock wait or a snapshot conflict; 3 by default. */
   readonly reruns?: number | undefined;
 };
 
-/** What a transaction may choose, for itself and for what its statements do not choose. */
+/** Options of a transaction, which are also defaults for its statements. */
 export type TransactionOptions = Omit<StreamOptions, 'idempotencyKey'> & {
   /** The session's by default. */
   readonly isolation?: Isolation | undefined;
-  /** Where the gateway has several; its first one by default. */
+  /** The section, if the gateway has several; the first by default. */
   readonly section?: string | undefined;
 };
 
-/** What a statement in a transaction may choose; the rest is the transaction's. */
+/** Options of a statement in a transaction; the others are the transaction's. */
 export type InnerOptions = Omit<StreamOptions, 'idempotencyKey' | 'readOnly' | 'seen' | 'signal'>;
 
 /** The names of a kind of options. */
@@ -89,7 +88,7 @@ const commonNames: NamesOf<CommonOptions> = {
   retry: true,
 };
 
-/** All options of each method; the compiler names one that is missing. */
+/** All options of each method. The compiler reports a missing one. */
 export const streamNames: NamesOf<StreamOptions> = { ...commonNames, maxRows: true };
 export const queryNames: NamesOf<QueryOptions> = {
   ...streamNames,
@@ -120,7 +119,7 @@ export const transactionNames: NamesOf<TransactionOptions> = {
   section: true,
 };
 
-/** Throws a TypeError for a field that there is not: a guard that is misspelt (`readonly`) would guard nothing. */
+/** Throws a TypeError for an unknown field: a misspelt guard (`readonly`) would guard nothing. */
 export function checkNames(
   fields: object,
   known: Readonly<Record<string, true>>,
@@ -134,15 +133,15 @@ export function checkNames(
   throw new TypeError(`${JSON.stringify(unknown[0])} is no ${kind}; there are ${names}`);
 }
 
-/** The JSON of fields whose values are plain. Throws a TypeError for NaN and the infinite: as null they would bound nothing. */
+/** The JSON of plain fields. Throws a TypeError for NaN and infinite numbers, which would become null and bound nothing. */
 export function encodeFields(fields: object): string {
   return JSON.stringify(fields, (name, value: unknown) => {
     if (typeof value !== 'number' || Number.isFinite(value)) return value;
-    throw new TypeError(`${name} must be a number that is finite`);
+    throw new TypeError(`${name} must be a finite number`);
   });
 }
 
-/** How results are to look. */
+/** The layout of results. */
 export function layoutOf({ rows, bigint }: CommonOptions): Layout {
   return { rows: rows ?? 'object', bigint: bigint ?? 'string' };
 }
@@ -152,16 +151,16 @@ export function retriesOf({ retry }: CommonOptions): RetryPolicy {
   return retry === false ? { attempts: 1, withinMs: 0 } : { ...defaultRetries, ...retry };
 }
 
-/** The key of one request, for all its repetitions; null: it has none. Throws a TypeError for what can be none. */
+/** The key of one request, for all its repetitions; null: no key. Throws a TypeError for an invalid key. */
 export function keyOf({ idempotencyKey: key, readOnly, dryRun }: QueryOptions): string | null {
   if (key === undefined || key === null) return null;
-  // What leaves nothing behind may be done twice, and the gateway takes no key for it.
+  // The gateway takes no key for requests that change nothing; they may run twice.
   if (key === true) return readOnly === true || dryRun === true ? null : newKey();
   if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new TypeError('idempotencyKey must be 1 to 255 visible ASCII characters');
 }
 
-/** 128 random bits. Not randomUUID, which browsers hide from pages that came by plain HTTP. */
+/** 128 random bits. Not randomUUID, which browsers hide from pages loaded by plain HTTP. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -2,24 +2,34 @@
 
 import { DbhttpdError } from './error.ts';
 import { keyOf, type QueryOptions, type RetryPolicy, retriesOf } from './options.ts';
-import type { Told } from './results.ts';
-import { type BegunReply, type Connection, readJson, type Sent, sendRequest } from './transport.ts';
+import {
+  type BegunReply,
+  type Connection,
+  type JsonObject,
+  readJson,
+  type Sent,
+  sendRequest,
+} from './transport.ts';
 
-/** What every result says of its request. */
+/** What every result reports of its request. */
 export type About = {
-  /** What the gateway's log calls the request. */
+  /** The request's id in the gateway's log. */
   readonly requestId: string;
   readonly section: string;
-  /** Whether an earlier request with the same idempotency key had done it already. */
+  /** Whether an earlier request with the same idempotency key did this already. */
   readonly replayed: boolean;
-  /** Whether the gateway has not kept the rows of the reply that it repeats: they were too many. */
+  /** Whether the repeated reply lacks its rows, since they were too many to keep. */
   readonly rowsOmitted: boolean;
 };
 
-/** A reply that has come whole. */
-export type Whole = { readonly told: Told; readonly about: About; readonly begun: BegunReply };
+/** A complete reply. */
+export type Whole = {
+  readonly json: JsonObject;
+  readonly about: About;
+  readonly begun: BegunReply;
+};
 
-/** A request as its options want it. */
+/** Builds a request from its options. */
 export function toSent(path: string, body: string, options: QueryOptions): Sent {
   return {
     path,
@@ -32,7 +42,7 @@ export function toSent(path: string, body: string, options: QueryOptions): Sent 
   };
 }
 
-/** A reply in JSON, sent again as often as it may be. Throws a DbhttpdError. */
+/** Sends a request, again if it fails and may be repeated, and returns the reply's JSON. Throws a DbhttpdError. */
 export function askWhole(
   connection: Connection,
   sent: Sent,
@@ -40,18 +50,18 @@ export function askWhole(
 ): Promise<Whole> {
   return repeat(sent, options, async () => {
     const begun = await sendRequest(connection, sent);
-    const told = (await readJson(begun, sent)) as Told;
+    const json = await readJson(begun, sent);
     const about: About = {
-      requestId: String(told.request_id),
-      section: String(told.section),
+      requestId: String(json.request_id),
+      section: String(json.section),
       replayed: begun.response.headers.get('idempotency-replayed') === 'true',
-      rowsOmitted: told.rows_omitted === true,
+      rowsOmitted: json.rows_omitted === true,
     };
-    return { told, about, begun };
+    return { json, about, begun };
   });
 }
 
-/** Attempts, as often as the request may be sent. Rejects with the last one's error. */
+/** Attempts a request until it succeeds or may not be repeated. Rejects with the error of the last attempt. */
 export function repeat<Reply>(
   { idempotencyKey, signal }: Sent,
   options: QueryOptions,
@@ -65,17 +75,18 @@ export function repeat<Reply>(
   );
 }
 
-/** Of a wait that the gateway does not name: doubled each time. */
+/** The first wait, if the gateway names none. It doubles each time. */
 const firstDelayMs = 100;
-/** Somebody has ended the request on purpose: the caller, or whoever watches over the server. */
+/** The caller or an operator has ended the request on purpose. */
 const endedOnPurpose: ReadonlySet<string> = new Set(['ABORTED', 'KILLED']);
-const ofEarlier = 'That is true of the last attempt: an earlier one may have been executed.';
-/** Clients that were refused together do not come back together. */
+const ofEarlier = 'This is true of the last attempt: an earlier one may have been executed.';
+/** Spreads the repetitions of clients that were rejected at the same time. */
 const maxJitter = 0.25;
 
 /**
- * Whether a request may be sent again without asking anybody. Without an idempotency key that is only what the gateway itself
- * has refused with 503 and `not_executed`; with one also what may have been executed, since the gateway finds it again. Never what was ended on purpose.
+ * Whether the client may send a request again by itself. It may if the gateway rejected the request with 503 and `not_executed`. With an
+ * idempotency key it also may if the request was possibly executed, since the gateway recognises it. A request that was ended on purpose is
+ * never repeated.
  */
 export function maySendAgain(
   { code, status, outcome, retryable }: DbhttpdError,
@@ -88,9 +99,9 @@ export function maySendAgain(
 }
 
 /**
- * Whether the end of a transaction may be asked for again: the gateway tells how a transaction has ended, however often it is asked. Not
- * where it has lost its own connection in COMMIT: it knows no more the next time.
- * @param isInDoubt an earlier COMMIT may still be under way, and be known later
+ * Whether the client may ask for the end of a transaction again: the gateway reports how a transaction ended, however often it is asked.
+ * It cannot if it lost its own connection in COMMIT.
+ * @param isInDoubt an earlier COMMIT may still be running
  */
 export function mayEndAgain({ code, status, outcome }: DbhttpdError, isInDoubt: boolean): boolean {
   if (endedOnPurpose.has(code) || code === 'CONNECTION_LOST') return false;
@@ -100,9 +111,9 @@ export function mayEndAgain({ code, status, outcome }: DbhttpdError, isInDoubt: 
 }
 
 /**
- * Attempts until one succeeds, or one fails in a way that is not to be repeated. What one of several attempts may have done is not
- * forgotten: `not_executed` is said of the whole request only if it is true of each.
- * @param mayRepeat asked of each failure; `isInDoubt`: an earlier attempt may have been executed
+ * Attempts until one succeeds, or fails in a way that may not be repeated. The outcome is that of all attempts: `not_executed` only if
+ * it is true of each.
+ * @param mayRepeat called for each failure; `isInDoubt`: an earlier attempt may have been executed
  */
 export async function withRetries<Reply>(
   policy: RetryPolicy,
@@ -123,7 +134,7 @@ export async function withRetries<Reply>(
         count >= policy.attempts ||
         Date.now() - startedAt + delayMs > policy.withinMs;
       isInDoubt ||= error.outcome === 'unknown';
-      // A request that was refused says nothing of the one before it.
+      // The rejection of one attempt says nothing about the attempt before.
       const whole =
         isInDoubt && error.outcome === 'not_executed'
           ? error.changed({ outcome: 'unknown' }, `${error.message} ${ofEarlier}`)
@@ -144,7 +155,7 @@ function delayOf({ retryAfterMs }: DbhttpdError, count: number): number {
   return delayMs * (1 + maxJitter * Math.random());
 }
 
-/** Whether it was waited to the end; false: the signal came first. */
+/** Waits; resolves to false if the signal aborts first. */
 function waited(delayMs: number, signal: AbortSignal | null): Promise<boolean> {
   if (signal?.aborted === true) return Promise.resolve(false);
   return new Promise((resolve) => {

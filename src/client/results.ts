@@ -1,12 +1,19 @@
 // Results in the caller's layout: whole, or row by row from a reply in lines of JSON. A reply that is cut is an error.
 import { DbhttpdError } from './error.ts';
-import { type BegunReply, interrupted, noReplyOfOurs, problemOf, type Sent } from './transport.ts';
+import {
+  type BegunReply,
+  interrupted,
+  type JsonObject,
+  noReplyOfOurs,
+  problemOf,
+  type Sent,
+} from './transport.ts';
 
-/** How values are to look. */
+/** The caller's choice of how rows and values look. */
 export type Layout = {
   /** Objects by column names, or arrays in the order of the columns. */
   readonly rows: 'object' | 'array';
-  /** BIGINT columns and insert ids: exact either way. */
+  /** The type of BIGINT columns and insert ids; both are exact. */
   readonly bigint: 'string' | 'bigint';
 };
 
@@ -19,69 +26,66 @@ export type Column = {
   readonly unsigned?: boolean;
   readonly precision?: number;
   readonly scale?: number;
-  /** Where values are bytes. */
+  /** Set if values are bytes. */
   readonly encoding?: 'base64';
 };
 
-/** What one statement has answered: rows, or what it has changed. */
+/** The result of one statement: rows, or the numbers of a write. */
 export type StatementResult<Row> = {
   readonly columns: readonly Column[];
-  /** Empty where the statement has no columns. */
+  /** Empty if the statement has no columns. */
   readonly rows: readonly Row[];
   readonly rowCount: number;
-  /** Whether there would have been more than `maxRows`. */
+  /** Whether there are more rows than `maxRows`. */
   readonly truncated: boolean;
-  /** 0 where the statement has columns. */
+  /** 0 if the statement has columns. */
   readonly affectedRows: number;
-  /** The first AUTO_INCREMENT value that was made; null: none. */
+  /** The first AUTO_INCREMENT value that was generated; null: none. */
   readonly insertId: string | bigint | null;
   readonly warnings: number;
 };
 
-/** What one statement has answered: its first result that has rows, else the last one; of a CALL all stand in `results`. */
+/** The main result of one statement: the first with rows, or else the last. `results` has all results of a CALL. */
 export type AllResults<Row> = StatementResult<Row> & {
   readonly results: readonly StatementResult<Row>[];
 };
 
-/** An object of the gateway's JSON, before anything of it is believed. */
-export type Told = Readonly<Record<string, unknown>>;
-
 /**
- * Makes a caller's results of a statement's; null: this is not what a gateway says of one. Throws a DbhttpdError where two
- * columns of an object would have one name.
+ * Decodes the results of a statement; null if they are not a gateway's. Throws a DbhttpdError if two columns of an object have the same
+ * name.
  */
-export function decodeResults<Row>(told: Told, layout: Layout): AllResults<Row> | null {
-  const all = (told.results ?? [told]) as readonly Told[];
+export function decodeResults<Row>(json: JsonObject, layout: Layout): AllResults<Row> | null {
+  const all = (json.results ?? [json]) as readonly JsonObject[];
   if (!Array.isArray(all) || !all.every(isResult)) return null;
   const results = all.map((each) => decodeResult<Row>(each, layout));
   const main = results.find(({ columns }) => columns.length > 0) ?? results.at(-1);
   return main === undefined ? null : { ...main, results };
 }
 
-function isResult(told: Told | null): boolean {
-  return Array.isArray(told?.columns) || typeof told?.affected_rows === 'number';
+function isResult(json: JsonObject | null): boolean {
+  return Array.isArray(json?.columns) || typeof json?.affected_rows === 'number';
 }
 
-/** Rows have come as arrays, or as the caller wants them. */
-function decodeResult<Row>(told: Told, layout: Layout): StatementResult<Row> {
-  const columns = (told.columns ?? []) as readonly Column[];
-  const given = (told.rows ?? []) as readonly object[];
+/** The rows are arrays, or have the caller's layout already. */
+function decodeResult<Row>(json: JsonObject, layout: Layout): StatementResult<Row> {
+  const columns = (json.columns ?? []) as readonly Column[];
+  const given = (json.rows ?? []) as readonly object[];
   const rows = given.every(Array.isArray)
     ? given.map(createRowDecoder<Row>(columns, layout))
     : given.map(createObjectDecoder<Row>(columns, layout));
-  const insertId = (told.insert_id ?? null) as string | null;
+  const insertId = (json.insert_id ?? null) as string | null;
   return {
     columns,
     rows,
-    rowCount: (told.row_count ?? 0) as number,
-    truncated: told.truncated === true,
-    affectedRows: (told.affected_rows ?? 0) as number,
+    rowCount: (json.row_count ?? 0) as number,
+    truncated: json.truncated === true,
+    affectedRows: (json.affected_rows ?? 0) as number,
     insertId: insertId !== null && layout.bigint === 'bigint' ? BigInt(insertId) : insertId,
-    warnings: (told.warnings ?? 0) as number,
+    warnings: (json.warnings ?? 0) as number,
   };
 }
 
-/** Creates what makes a caller's row of an array. Throws as `decodeResult` does. */
+/** Creates a decoder from arrays to rows in the caller's layout. Throws as `decodeResults` does. */
 export function createRowDecoder<Row>(
   columns: readonly Column[],
   layout: Layout,
@@ -92,12 +96,12 @@ export function createRowDecoder<Row>(
     isBig[index] === true && typeof cell === 'string' ? BigInt(cell) : cell;
   if (layout.rows === 'array') return (cells) => cells.map(decodeCell) as Row;
   refuseDuplicates(names);
-  // Not by assignment: a column may be called __proto__.
+  // Not by assignment: the name of a column may be __proto__.
   return (cells) =>
     Object.fromEntries(cells.map((cell, index) => [names[index], decodeCell(cell, index)])) as Row;
 }
 
-/** The same for rows that have come as objects: their names are known to be different ones. */
+/** The same for rows that are objects already: their names are distinct. */
 function createObjectDecoder<Row>(
   columns: readonly Column[],
   { bigint }: Layout,
@@ -117,35 +121,35 @@ function refuseDuplicates(names: readonly string[]): void {
   if (twice.length === 0) return;
   const shown = [...new Set(twice)].map((name) => JSON.stringify(name)).join(', ');
   throw new DbhttpdError(
-    `Several columns are called ${shown}: give them names, or ask for rows as arrays. The statement was executed.`,
+    `Several columns have the name ${shown}: rename them with AS, or ask for rows as arrays. The statement was executed.`,
     { code: 'DUPLICATE_COLUMNS', outcome: 'unknown', retryable: false },
   );
 }
 
-/** What is known of the whole at its end. */
+/** What a stream reports at its end. */
 export type StreamEnd = { readonly rowCount: number; readonly truncated: boolean };
 
-/** A line that is no row: what comes first, or what comes last. */
+/** A line that is no row: the first or the last. */
 type Marker = {
   readonly columns?: readonly Column[];
   readonly end?: { readonly row_count: number; readonly truncated: boolean };
-  readonly error?: object & { readonly status?: number };
+  readonly error?: JsonObject & { readonly status?: number };
 };
 
-/** Whether a reply is in lines. */
+/** Whether a reply is lines of JSON. */
 export function isInLines({ response }: BegunReply): boolean {
   return response.headers.get('content-type')?.startsWith('application/x-ndjson') === true;
 }
 
-/** The rows; resolves to their end. Who leaves early ends the statement. Throws a DbhttpdError where the last line is missing. */
+/** Yields the rows, and returns their end. A caller that stops early ends the statement. Throws a DbhttpdError if the last line is missing. */
 export async function* readRows<Row>(
   begun: BegunReply,
   sent: Sent,
   layout: Layout,
 ): AsyncGenerator<Row, StreamEnd, void> {
-  const told = { status: begun.response.status, requestId: begun.requestId };
+  const known = { status: begun.response.status, requestId: begun.requestId };
   const cut = (cause: unknown) =>
-    interrupted(sent, 'REPLY_CUT', 'The reply was cut before its last line', told, cause);
+    interrupted(sent, 'REPLY_CUT', 'The reply was cut before its last line', known, cause);
   let decode: ((cells: readonly unknown[]) => Row) | null = null;
   for await (const lines of readLines(begun.response, cut)) {
     for (const line of lines) {
@@ -179,7 +183,7 @@ function failureOf(error: Marker['error'], begun: BegunReply, sent: Sent): Dbhtt
   return new DbhttpdError(message, { ...rest, status: error?.status ?? null });
 }
 
-/** The lines of a body as they come, several at once. One without its end is none. */
+/** Yields the lines of a body as they arrive, several at once. A line without its end does not count. */
 async function* readLines(
   { body }: Response,
   cut: (cause: unknown) => DbhttpdError,
@@ -194,7 +198,7 @@ async function* readLines(
         throw cut(cause);
       });
       if (read.done) return;
-      // Only what is new is searched: a row may come in thousands of pieces.
+      // Only new text is searched: a row may arrive in thousands of pieces.
       const [first = '', ...others] = decoder.decode(read.value, { stream: true }).split('\n');
       rest += first;
       if (others.length === 0) continue;

@@ -1,41 +1,41 @@
-// What a reader has seen: the gateway's consistency token, carried from reply to request.
+// One reader's consistency token, carried from each reply to the next request.
 
 const header = 'X-Consistency-Token';
 
 /**
- * One reader's token. Requests that are given it see at least what its earlier requests have seen and written, whichever server answers. Each waits
- * until the one before has its reply's head, since a token tells of those before it alone.
+ * One reader's token. A request with it sees at least what earlier requests with it saw and wrote, whichever server answers. Each request
+ * waits for the head of the reply before it, since a token covers only earlier requests.
  */
 export class Seen {
   #token: string | null;
   #isVerified = true;
   #before: Promise<unknown> = Promise.resolve();
 
-  /** @param token where another reader, or an earlier page of this one, has come to; null: nothing has been seen */
+  /** @param token the token of another reader or an earlier page; null: nothing has been seen */
   constructor(token: string | null = null) {
     if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
-      throw new TypeError('a consistency token is visible ASCII characters');
+      throw new TypeError('a consistency token must be visible ASCII characters');
     }
     this.#token = token;
   }
 
-  /** To be handed over, to a `Seen` elsewhere; null: nothing has been seen, or the gateway has one server. */
+  /** The token for a `Seen` elsewhere; null: nothing has been seen, or the gateway has one server. */
   get token(): string | null {
     return this.#token;
   }
 
-  /** False: of the latest reply it cannot be told whether it showed all that had been seen before. */
+  /** False: the gateway could not verify that the latest reply showed everything seen before. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
 
-  /** Begins anew, as after `TOKEN_LOST`. */
+  /** Starts again without a token, for example after `TOKEN_LOST`. */
   forget(): void {
     this.#token = null;
     this.#isVerified = true;
   }
 
-  /** Has a request sent in its turn, with the token among its headers. Rejects as `send` does. */
+  /** Sends a request after those before it, with the token in its headers. Rejects as `send` does. */
   carry(headers: Record<string, string>, send: () => Promise<Response>): Promise<Response> {
     const reply = this.#before.then(async () => {
       if (this.#token !== null) headers[header] = this.#token;

@@ -3,11 +3,10 @@
 declare const rowType: unique symbol;
 
 /**
- * A piece of SQL with its values, for use inside a template, or in a batch. Only `sql` makes one: nothing that was parsed can look
- * like it.
+ * A piece of SQL with its values, for use in a template or a batch. Only `sql` creates it, so parsed data can never pass for one.
  */
 export class Fragment<Row = unknown> {
-  /** What its rows are said to be; for the compiler alone. */
+  /** The type of its rows, for the compiler only. */
   declare readonly [rowType]?: Row;
   readonly #text: string;
   readonly #params: readonly ParameterOrList[];
@@ -25,7 +24,7 @@ export class Fragment<Row = unknown> {
     return this.#params;
   }
 
-  /** Whether a value was made here: an object of the same shape was not. */
+  /** Whether a value is a Fragment; an object of the same shape is not. */
   static isOne(value: unknown): value is Fragment {
     return typeof value === 'object' && value !== null && #text in value;
   }
@@ -39,12 +38,12 @@ export function sql<Row = Record<string, unknown>>(
   return renderTemplate<Row>(strings, values);
 }
 
-/** Whether a function was called as a tag: an array that somebody has parsed has no `raw`. */
+/** Whether a function was called as a tag: a parsed array has no `raw`. */
 export function isTemplate(value: unknown): value is TemplateStringsArray {
   return Array.isArray(value) && Array.isArray((value as { raw?: unknown }).raw);
 }
 
-/** The statement with `?` for each value. Throws a TypeError for an escape that JavaScript does not know. */
+/** The statement with `?` for each value. Throws a TypeError for an invalid escape. */
 export function renderTemplate<Row>(
   strings: TemplateStringsArray,
   values: readonly (ParameterOrList | Fragment)[],
@@ -66,23 +65,23 @@ export function renderTemplate<Row>(
 
 function cooked(strings: TemplateStringsArray, index: number): string {
   const text: string | undefined = strings[index];
-  if (text === undefined) throw new TypeError('the template has an escape that is none');
+  if (text === undefined) throw new TypeError('the template has an invalid escape');
   return text;
 }
 
-/** A value for a placeholder. A Date is none: MySQL's date and time types have no zone, so its text is the caller's to choose. */
+/** A value for a placeholder. Dates are not allowed: MySQL's date and time types have no zone, so the caller chooses the text. */
 export type Parameter = string | number | bigint | boolean | null | Uint8Array;
 
-/** A value for `?` or `:name`; an array stands inside `IN (?)`. */
+/** A value for `?` or `:name`; an array is for `IN (?)`. */
 export type ParameterOrList = Parameter | readonly Parameter[];
 
-/** For `?` in an array, for `:name` in an object. */
+/** An array for `?`, or an object for `:name`. */
 export type Parameters = readonly ParameterOrList[] | { readonly [name: string]: ParameterOrList };
 
-/** As many bytes become characters at once: more arguments than that are too many for some engines. */
+/** Bytes that become characters in one call: some engines do not allow more arguments. */
 const bytesAtOnce = 4096;
 
-/** The JSON text of parameters. Throws a TypeError that names the place, not the value. @param of where they stand */
+/** The JSON text of parameters. Throws a TypeError that names the place, not the value. @param of the statement that they belong to */
 export function encodeParameters(params: Parameters, of = ''): string {
   if (Array.isArray(params)) {
     const list = params as readonly ParameterOrList[];
@@ -106,7 +105,7 @@ function encodeOne(value: unknown, place: string): string {
   }
   if (typeof value === 'number' && Number.isFinite(value)) return JSON.stringify(value);
   if (value instanceof Uint8Array) return `{"$binary":"${toBase64(value)}"}`;
-  throw new TypeError(`${place} is ${describe(value)}, which is no value of SQL's`);
+  throw new TypeError(`${place} is ${describe(value)}, which is not a value for SQL`);
 }
 
 function describe(value: unknown): string {

@@ -1,14 +1,7 @@
-// One statement: as it is asked for, as it is sent, and what it has answered, at once or row by row.
+// One statement: how a caller asks for it, how it is sent, and its result, at once or row by row.
 import { encodeFields, layoutOf, type QueryOptions, type StreamOptions } from './options.ts';
 import { type About, askWhole, repeat, toSent } from './request.ts';
-import {
-  type AllResults,
-  decodeResults,
-  isInLines,
-  readRows,
-  type StreamEnd,
-  type Told,
-} from './results.ts';
+import { type AllResults, decodeResults, isInLines, readRows, type StreamEnd } from './results.ts';
 import {
   encodeParameters,
   type Fragment,
@@ -19,10 +12,10 @@ import {
 } from './sql.ts';
 import { type Connection, noReplyOfOurs, readJson, sendRequest } from './transport.ts';
 
-/** What `query` resolves to. */
+/** The result of `query`. */
 export type QueryResult<Row> = AllResults<Row> &
   About & {
-    /** Whether all that the statement did has been undone: it was a dry run. */
+    /** Whether the gateway undid the statement, since it was a dry run. */
     readonly rolledBack: boolean;
   };
 
@@ -39,7 +32,7 @@ export type Query<Options = QueryOptions> = {
   ): Promise<QueryResult<Row>>;
 };
 
-/** The same, row by row. Nothing is sent before the first row is asked for; who leaves the loop ends the statement. */
+/** The same, row by row. The client sends nothing before the caller asks for the first row. Leaving the loop ends the statement. */
 export type Stream<Options = StreamOptions> = {
   <Row = Record<string, unknown>>(
     strings: TemplateStringsArray,
@@ -52,14 +45,14 @@ export type Stream<Options = StreamOptions> = {
   ): AsyncGenerator<Row, StreamEnd, void>;
 };
 
-/** A statement that somebody asks for. */
+/** A statement with its parameters and options. */
 export type Asked = {
   readonly text: string;
   readonly params: Parameters;
   readonly options: QueryOptions;
 };
 
-/** What was called: as a tag, or with text. Throws a TypeError. */
+/** Reads the arguments of a call, as a tag or with text. Throws a TypeError. */
 export function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
   if (isTemplate(statement)) {
     const { text, params } = renderTemplate(
@@ -73,7 +66,7 @@ export function toStatement(statement: unknown, rest: readonly unknown[]): Asked
   return { text: statement, params, options };
 }
 
-/** Its results. @param transaction the token of the one that it runs in; null: in none */
+/** Runs a statement and returns its result. @param transaction the token of its transaction; null: none */
 export async function runQuery(
   connection: Connection,
   asked: Asked,
@@ -82,31 +75,31 @@ export async function runQuery(
 ): Promise<QueryResult<unknown>> {
   const sent = toSent('/v1/query', encodeQuery(asked, options, transaction), options);
   const whole = await askWhole(connection, sent, options);
-  const found = decodeResults<unknown>(whole.told, layoutOf(options));
+  const found = decodeResults<unknown>(whole.json, layoutOf(options));
   if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
-  return { ...found, ...whole.about, rolledBack: whole.told.rolled_back === true };
+  return { ...found, ...whole.about, rolledBack: whole.json.rolled_back === true };
 }
 
-/** Its rows, one by one. What is not sent in lines, as a CALL is not, comes whole. @param transaction as for `runQuery` */
+/** Yields the rows one by one. A reply that is not in lines, such as that of a CALL, arrives whole. @param transaction as for `runQuery` */
 export async function* runStream(
   connection: Connection,
   asked: Asked,
   { idempotencyKey, ...options }: StreamOptions,
   transaction: string | null = null,
 ): AsyncGenerator<unknown, StreamEnd, void> {
-  // A stream is for what reads, which has no key unless the caller gives it one.
+  // Streams are for reads, which have no key unless the caller gives one.
   const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
   const body = encodeQuery(asked, options, transaction);
   const sent = { ...toSent('/v1/query', body, keyed), accept: 'application/x-ndjson' };
   const begun = await repeat(sent, options, () => sendRequest(connection, sent));
   if (isInLines(begun)) return yield* readRows(begun, sent, layoutOf(options));
-  const found = decodeResults<unknown>((await readJson(begun, sent)) as Told, layoutOf(options));
+  const found = decodeResults<unknown>(await readJson(begun, sent), layoutOf(options));
   if (found === null) throw noReplyOfOurs(begun.response, sent);
   yield* found.rows;
   return { rowCount: found.rowCount, truncated: found.truncated };
 }
 
-/** Rows are always sent as arrays: that is the shortest, and what the gateway does fastest. */
+/** Asks for rows as arrays, which are the shortest, and the fastest for the gateway. */
 function encodeQuery(
   { text, params }: Asked,
   options: QueryOptions,

@@ -1,4 +1,4 @@
-// A transaction that the client holds while the caller's function runs: begun, used, and committed or rolled back.
+// A transaction that is open while the caller's function runs: its begin, its statements, and its commit or rollback.
 import { DbhttpdError, type ErrorFacts, type Outcome } from './error.ts';
 import {
   checkNames,
@@ -10,7 +10,6 @@ import {
   type TransactionOptions,
 } from './options.ts';
 import { mayEndAgain, repeat, toSent, withRetries } from './request.ts';
-import type { Told } from './results.ts';
 import {
   type Asked,
   type Query,
@@ -19,7 +18,13 @@ import {
   type Stream,
   toStatement,
 } from './statement.ts';
-import { type Connection, noReplyOfOurs, readJson, sendRequest } from './transport.ts';
+import {
+  type Connection,
+  type JsonObject,
+  noReplyOfOurs,
+  readJson,
+  sendRequest,
+} from './transport.ts';
 
 /** A transaction as the caller's function uses it, until that function ends. */
 export type Transaction = {
@@ -27,7 +32,7 @@ export type Transaction = {
   readonly stream: Stream<InnerOptions>;
 };
 
-/** Runs a function in a transaction, and resolves to its value once that is committed. */
+/** Runs a function in a transaction, and resolves to its value once the transaction is committed. */
 export type RunInTransaction = <Value>(
   work: (tx: Transaction) => Promise<Value>,
   options?: TransactionOptions,
@@ -39,12 +44,12 @@ type Done<Value> =
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'aborted' };
 
-/** For a rollback's reply nobody waits longer: the gateway ends by itself what lies idle. */
+/** The client waits no longer for the reply to a rollback: the gateway ends idle transactions by itself. */
 const rollbackWithinMs = 10_000;
 
 /**
- * Begins a transaction, has `work` done in it, and commits it. Whatever `work` throws is thrown again, once the transaction was rolled
- * back. Throws a DbhttpdError where the transaction cannot be begun or committed, and where the signal has ended it.
+ * Begins a transaction, runs `work` in it, and commits it. If `work` throws, the transaction is rolled back and the error thrown again.
+ * Throws a DbhttpdError if the transaction cannot begin or commit, or if the signal aborts it.
  */
 export async function runTransaction<Value>(
   connection: Connection,
@@ -67,7 +72,7 @@ export async function runTransaction<Value>(
   return done.value;
 }
 
-/** BEGIN changes nothing: where its reply is lost, the gateway ends what lies idle. */
+/** BEGIN changes nothing: if its reply is lost, the gateway ends the idle transaction. */
 async function begin(connection: Connection, options: TransactionOptions): Promise<string> {
   const body = encodeFields({
     isolation: options.isolation,
@@ -78,13 +83,13 @@ async function begin(connection: Connection, options: TransactionOptions): Promi
   const sent = toSent('/v1/transaction', body, { ...options, readOnly: true });
   return await repeat(sent, options, async () => {
     const begun = await sendRequest(connection, sent);
-    const { transaction } = (await readJson(begun, sent)) as Told;
+    const { transaction } = await readJson(begun, sent);
     if (typeof transaction !== 'string') throw noReplyOfOurs(begun.response, sent);
     return transaction;
   });
 }
 
-/** Never rejects. Who aborts does not wait for a function that waits for something else. */
+/** Never rejects. After an abort it does not wait for the function. */
 async function perform<Value>(
   work: (tx: Transaction) => Promise<Value>,
   tx: Transaction,
@@ -107,13 +112,13 @@ async function perform<Value>(
   return done;
 }
 
-/** One that was begun. Whoever has it commits it, or rolls it back. */
+/** An open transaction. Its owner commits it or rolls it back. */
 class HeldTransaction {
   readonly #connection: Connection;
   readonly #token: string;
   readonly #options: TransactionOptions;
   #isOver = false;
-  /** Settles when all statements before have been answered; never rejects. */
+  /** Settles when all earlier statements have been answered; never rejects. */
   #before: Promise<unknown> = Promise.resolve();
 
   constructor(connection: Connection, token: string, options: TransactionOptions) {
@@ -122,7 +127,7 @@ class HeldTransaction {
     this.#options = options;
   }
 
-  /** For the caller's function. Its methods may be taken from it. */
+  /** The object for the caller's function, which may destructure it. */
   get tx(): Transaction {
     const query = async (statement: unknown, ...rest: readonly unknown[]) => {
       const { asked, options } = this.#choose(statement, rest);
@@ -140,20 +145,20 @@ class HeldTransaction {
     return { query: query as Query<InnerOptions>, stream: stream as Stream<InnerOptions> };
   }
 
-  /** Nothing more is taken from the caller's function. */
+  /** Rejects further statements of the caller's function. */
   close(): void {
     this.#isOver = true;
   }
 
-  /** Resolves when the statements that were asked for have been answered, one way or the other. */
+  /** Resolves when all statements so far have succeeded or failed. */
   async answered(): Promise<void> {
     await this.#before;
   }
 
-  /** COMMIT, asked for until it is known what became of it. What was certainly not committed is rolled back. Throws a DbhttpdError. */
+  /** Asks for COMMIT until its outcome is known. Rolls back if it was certainly not committed. Throws a DbhttpdError. */
   async commit(): Promise<void> {
     try {
-      const isAnswer = ({ committed }: Told) => committed === true;
+      const isAnswer = ({ committed }: JsonObject) => committed === true;
       await this.#end('commit', this.#options, isAnswer, mayEndAgain);
     } catch (error) {
       if (error instanceof DbhttpdError && error.outcome === 'not_executed') await this.rollBack();
@@ -165,32 +170,32 @@ class HeldTransaction {
   async rollBack(): Promise<Outcome> {
     const options = { ...this.#options, signal: AbortSignal.timeout(rollbackWithinMs) };
     try {
-      const told = await this.#end('rollback', options, isRollback, mayRollBackAgain);
-      if (told.rolled_back === true) return 'rolled_back';
-      return told.outcome === 'partial' ? 'partial' : 'unknown';
+      const json = await this.#end('rollback', options, isRollback, mayRollBackAgain);
+      if (json.rolled_back === true) return 'rolled_back';
+      return json.outcome === 'partial' ? 'partial' : 'unknown';
     } catch {
       return 'unknown';
     }
   }
 
-  /** Either end may be asked for again: what is over is told how it has ended. */
+  /** Either end may be asked for again: for a transaction that is over, the gateway reports how it ended. */
   async #end(
     verb: 'commit' | 'rollback',
     options: TransactionOptions,
-    isAnswer: (told: Told) => boolean,
+    isAnswer: (json: JsonObject) => boolean,
     mayRepeat: typeof mayEndAgain,
-  ): Promise<Told> {
+  ): Promise<JsonObject> {
     const body = encodeFields({ transaction: this.#token, timeout_ms: options.timeoutMs });
     const sent = toSent(`/v1/transaction/${verb}`, body, options);
     return await withRetries(retriesOf(options), mayRepeat, sent.signal, async () => {
       const begun = await sendRequest(this.#connection, sent);
-      const told = (await readJson(begun, sent)) as Told;
-      if (!isAnswer(told)) throw noReplyOfOurs(begun.response, sent);
-      return told;
+      const json = await readJson(begun, sent);
+      if (!isAnswer(json)) throw noReplyOfOurs(begun.response, sent);
+      return json;
     });
   }
 
-  /** What a statement is, and how it is asked. Throws where the transaction is over, and a TypeError for what cannot be asked. */
+  /** Reads a statement and its options. Throws if the transaction is over, and a TypeError for an invalid call. */
   #choose(statement: unknown, rest: readonly unknown[]): { asked: Asked; options: QueryOptions } {
     if (this.#isOver) throw transactionOver();
     const asked = toStatement(statement, rest);
@@ -198,7 +203,7 @@ class HeldTransaction {
     return { asked, options: { ...this.#options, ...asked.options } };
   }
 
-  /** In the order in which they were asked for, which connections of their own would not keep. */
+  /** Sends statements in the order of the calls, which parallel connections would not keep. */
   #inTurn<Reply>(ask: () => Promise<Reply>): Promise<Reply> {
     const reply = this.#before.then(ask);
     this.#before = reply.catch(() => undefined);
@@ -206,9 +211,9 @@ class HeldTransaction {
   }
 }
 
-const isRollback = ({ rolled_back: told }: Told) => typeof told === 'boolean';
+const isRollback = ({ rolled_back: answer }: JsonObject) => typeof answer === 'boolean';
 
-/** A rollback that waits while the gateway itself ends the transaction is refused as a statement is, and answered the next time. */
+/** If the gateway is ending the transaction itself, it first rejects a rollback as it rejects a statement, and answers the next one. */
 const mayRollBackAgain = (error: DbhttpdError) => mayEndAgain(error, true);
 
 function transactionOver(): DbhttpdError {
@@ -218,7 +223,7 @@ function transactionOver(): DbhttpdError {
   );
 }
 
-/** @param outcome of the rollback */
+/** @param outcome the rollback's */
 function aborted(outcome: Outcome, cause: unknown): DbhttpdError {
   const what = outcome === 'rolled_back' ? 'rolled back' : 'not committed';
   const facts: ErrorFacts = {

@@ -1,8 +1,8 @@
-// One request to the gateway and its whole reply, by fetch; every way in which that can fail is a DbhttpdError.
+// One request to the gateway and its whole reply, by fetch. Every failure is a DbhttpdError.
 import { DbhttpdError, type ErrorFacts, type Outcome, outcomes } from './error.ts';
 import type { Seen } from './seen.ts';
 
-/** Where the gateway is, and who asks. */
+/** The address of the gateway, and the token for it. */
 export type Connection = {
   /** Without a slash at its end. */
   readonly url: string;
@@ -10,27 +10,30 @@ export type Connection = {
   readonly fetch: typeof fetch;
 };
 
-/** A request as it is sent, once. */
+/** One request. */
 export type Sent = {
   readonly path: string;
   /** JSON. */
   readonly body: string;
   readonly accept: string;
-  /** Whether it can have changed anything. */
+  /** Whether it can change nothing. */
   readonly isReadOnly: boolean;
   readonly idempotencyKey: string | null;
-  /** Null: nobody asks what was seen. */
+  /** Null: the request has no reader. */
   readonly seen: Seen | null;
   readonly signal: AbortSignal | null;
 };
 
-/** A reply that has begun well. */
+/** An object of a reply's JSON, not yet checked. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A reply with status 200 or 201, before its body. */
 export type BegunReply = {
   readonly response: Response;
   readonly requestId: string | null;
 };
 
-/** What Node says of a connection that never came to be; what other runtimes say tells nothing. */
+/** Node's codes for a connection that was never established. Other runtimes have no such codes. */
 const neverConnected = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -38,7 +41,7 @@ const neverConnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** What the gateway answers to what it has done: 201 where a transaction was begun. */
+/** The gateway's statuses of success; 201 is that of a new transaction. */
 const succeeded = new Set([200, 201]);
 
 /** Sends a request; resolves once a reply of 200 or 201 has begun. Throws a DbhttpdError. */
@@ -62,7 +65,7 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
       method: 'POST',
       headers,
       body: sent.body,
-      // What is sent to somebody else was sent twice.
+      // A request that follows a redirect would be sent twice.
       redirect: 'manual',
       signal: sent.signal,
     });
@@ -73,30 +76,30 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
   }
 }
 
-/** The rest of a reply as text. Throws a DbhttpdError when it is cut. */
+/** The rest of a reply as text. Throws a DbhttpdError if it is cut. */
 export async function readText({ response, requestId }: BegunReply, sent: Sent): Promise<string> {
   try {
     return await response.text();
   } catch (cause) {
-    const told = { status: response.status, requestId };
-    throw interrupted(sent, 'REPLY_CUT', 'The reply was cut before its end', told, cause);
+    const known = { status: response.status, requestId };
+    throw interrupted(sent, 'REPLY_CUT', 'The reply was cut before its end', known, cause);
   }
 }
 
-/** A reply that came whole, as JSON. Throws a DbhttpdError. */
-export async function readJson(begun: BegunReply, sent: Sent): Promise<object> {
+/** A whole reply as JSON. Throws a DbhttpdError. */
+export async function readJson(begun: BegunReply, sent: Sent): Promise<JsonObject> {
   const text = await readText(begun, sent);
   const parsed = parseObject(text);
   if (parsed === null) throw noReplyOfOurs(begun.response, sent);
   return parsed;
 }
 
-/** What is told of a request that may have been executed, and how its reply failed. */
+/** The error of a request whose reply failed, and which may have been executed. */
 export function interrupted(
   sent: Sent,
   code: 'FETCH_FAILED' | 'REPLY_CUT',
   what: string,
-  told: Pick<ErrorFacts, 'status' | 'requestId'> | null,
+  known: Pick<ErrorFacts, 'status' | 'requestId'> | null,
   cause: unknown,
 ): DbhttpdError {
   const isAborted = sent.signal?.aborted === true;
@@ -104,7 +107,7 @@ export function interrupted(
   const outcome: Outcome = isUnsent ? 'not_executed' : afterSending(sent);
   const why = isAborted ? 'The request was aborted' : what;
   return new DbhttpdError(`${why}. ${meanings[outcome]}`, {
-    ...told,
+    ...known,
     code: isAborted ? 'ABORTED' : code,
     outcome,
     retryable: isRepeatable(sent, outcome),
@@ -124,8 +127,8 @@ function abortedBefore({ signal, idempotencyKey }: Sent): DbhttpdError {
 }
 
 const meanings: Readonly<Record<'not_executed' | 'failed' | 'unknown', string>> = {
-  not_executed: 'Nobody could be connected to: nothing was executed.',
-  failed: 'It was to read only: nothing has changed.',
+  not_executed: 'Could not connect: nothing was executed.',
+  failed: 'It was read-only: nothing has changed.',
   unknown: 'Its statements may or may not have been applied.',
 };
 
@@ -133,7 +136,7 @@ function afterSending({ isReadOnly }: Sent): 'failed' | 'unknown' {
   return isReadOnly ? 'failed' : 'unknown';
 }
 
-/** Of a request without an answer: with a key the gateway knows it again. */
+/** Whether a request without a reply may be repeated: the gateway recognises one with a key. */
 function isRepeatable({ idempotencyKey }: Sent, outcome: Outcome): boolean {
   return outcome !== 'unknown' || idempotencyKey !== null;
 }
@@ -143,10 +146,10 @@ function codeOf(error: unknown): string {
   return String(cause?.code ?? '');
 }
 
-/** A refusal or failure that the gateway tells; what somebody between us says instead is not believed. */
+/** The failure that the gateway reports. The reply of another server, such as a proxy, is not trusted. */
 function failureOf(response: Response, text: string, sent: Sent): DbhttpdError {
-  const told = parseObject(text);
-  const facts = told === null ? null : (problemOf(told) ?? bareOf(told));
+  const reply = parseObject(text);
+  const facts = reply === null ? null : (problemOf(reply) ?? bareOf(reply));
   if (facts === null) return noReplyOfOurs(response, sent);
   const { message, ...rest } = facts;
   return new DbhttpdError(message, {
@@ -158,11 +161,10 @@ function failureOf(response: Response, text: string, sent: Sent): DbhttpdError {
   });
 }
 
-type Told = ErrorFacts & { readonly message: string };
+type Reported = ErrorFacts & { readonly message: string };
 
-/** A problem's object (RFC 9457) as the gateway fills it; null: it is another's. */
-export function problemOf(told: object): Told | null {
-  const fields = told as Readonly<Record<string, unknown>>;
+/** Reads a problem (RFC 9457) of the gateway's; null: it is another server's. */
+export function problemOf(fields: JsonObject): Reported | null {
   const { code, outcome } = fields;
   if (typeof code !== 'string' || !isOutcome(outcome)) return null;
   return {
@@ -178,41 +180,39 @@ export function problemOf(told: object): Told | null {
   };
 }
 
-/** What is answered to a request whose path was not understood: the same in fewer words. */
-function bareOf(told: object): Told | null {
-  const { ERROR, CODE, OUTCOME } = told as Readonly<Record<string, unknown>>;
+/** Reads the shorter failure of requests outside /v1. */
+function bareOf({ ERROR, CODE, OUTCOME }: JsonObject): Reported | null {
   if (typeof CODE !== 'string' || !isOutcome(OUTCOME)) return null;
   return { message: String(ERROR), code: CODE, outcome: OUTCOME, retryable: false };
 }
 
-/** A reply that the gateway does not give: whether it was asked before is not known. */
+/** The error for a reply that is not the gateway's: the gateway may have received the request. */
 export function noReplyOfOurs(response: Response, sent: Sent): DbhttpdError {
   const { status, headers } = response;
   const outcome = afterSending(sent);
-  return new DbhttpdError(
-    `The reply (status ${status}) is not one of a gateway's. ${meanings[outcome]}`,
-    {
-      code: 'BAD_REPLY',
-      outcome,
-      retryable: status >= 500 && isRepeatable(sent, outcome),
-      status,
-      requestId: headers.get('x-request-id'),
-      idempotencyKey: sent.idempotencyKey,
-      retryAfterMs: retryAfterOf(response),
-    },
-  );
+  return new DbhttpdError(`The reply (status ${status}) is not a gateway's. ${meanings[outcome]}`, {
+    code: 'BAD_REPLY',
+    outcome,
+    retryable: status >= 500 && isRepeatable(sent, outcome),
+    status,
+    requestId: headers.get('x-request-id'),
+    idempotencyKey: sent.idempotencyKey,
+    retryAfterMs: retryAfterOf(response),
+  });
 }
 
-/** Retry-After in seconds (RFC 9110 section 10.2.3): the gateway gives no dates. */
+/** Retry-After in seconds (RFC 9110 section 10.2.3): the gateway never sends dates. */
 function retryAfterOf({ headers }: Response): number | null {
   const seconds = headers.get('retry-after');
   return seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }
 
-function parseObject(text: string): object | null {
+function parseObject(text: string): JsonObject | null {
   try {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && !Array.isArray(parsed) ? parsed : null;
+    return typeof parsed === 'object' && !Array.isArray(parsed)
+      ? (parsed as JsonObject | null)
+      : null;
   } catch {
     return null;
   }

@@ -216,9 +216,9 @@ test('what would be lost on its way is a TypeError that names it, and nothing is
     [[{ sql: sql`do 1`, params: [1] }], {}, /^"params" is no field of statement 0/],
     [[{ sql: text, expects: {} }], {}, /^"expects" is no field/],
     [[{ sql: text, expect: 1 }], {}, /^statement 0: expect must be an object$/],
-    [[{ sql: text, expect: {} }], {}, /^statement 0: expect takes one of/],
-    [[{ sql: text, expect: { affectedRows: undefined } }], {}, /expect takes one of/],
-    [[{ sql: text, expect: { affectedRows: 1, rowCount: 1 } }], {}, /expect takes one of/],
+    [[{ sql: text, expect: {} }], {}, /^statement 0: expect takes either/],
+    [[{ sql: text, expect: { affectedRows: undefined } }], {}, /expect takes either/],
+    [[{ sql: text, expect: { affectedRows: 1, rowCount: 1 } }], {}, /expect takes either/],
     [[{ sql: text, expect: { affected_rows: 1 } }], {}, /^"affected_rows" is no expectation/],
     [[{ sql: text, expect: { affectedRows: {} } }], {}, /expects nothing$/],
     [[{ sql: text, expect: { affectedRows: { max: undefined } } }], {}, /expects nothing$/],
@@ -288,7 +288,7 @@ test('a write that touches more rows than maxAffected is undone', async () => {
   // As null it would bound nothing.
   await assert.rejects(db.query(text, [], { maxAffected: Number.NaN }), {
     name: 'TypeError',
-    message: 'max_affected must be a number that is finite',
+    message: 'max_affected must be a finite number',
   });
   assert.equal(await left(), 6);
 });
