@@ -1,4 +1,4 @@
-// The command line in, one command out; the only user of minimist.
+// The command line: parses it into one command. The only user of minimist.
 
 import { isAbsolute } from 'node:path';
 import minimist from 'minimist';
@@ -13,7 +13,7 @@ export type Command =
 
 type Misuse = { readonly kind: 'misuse'; readonly problem: string };
 
-/** How the command is used, for --help and after a misuse. */
+/** The text of --help, also printed after a misuse. */
 export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <section>[:<section>...] [-m <section>[:<section>...]]
        dbhttpd --check -c <path> -s ... [-m ...]
        dbhttpd --foreground -c <path> -s ... [-m ...]
@@ -21,15 +21,15 @@ export const usage = `usage: dbhttpd -c <absolute path of the INI file> -s <sect
        dbhttpd --help | -h | --version
 
   -c            the configuration file
-  -s            the section of the file to serve; those after it list more servers of the same database
+  -s            the section to serve; further sections list more servers of the same database
   -m            sections to serve beside it, each a database of its own
   --check       validate everything, connect once, print the effective settings; start nothing
   --foreground  stay in the foreground and log to stderr
-  --primary     name the server that is the primary, once: after a deliberate return to it, or a restore
+  --primary     set the server that is the primary, after a deliberate return to it or a restore
   --help, -h    this text
   --version     the version
 
-A start prints nothing: its exit status tells the result, and the log says why.
+A start prints nothing. Its exit status is the result, and the log has the reason.
   0 running   64 command line   66 file unreadable   69 cannot listen   73 pidfile or log
   75 already running   78 configuration invalid
 Stop it with kill $(cat <pidfile>).
@@ -49,7 +49,7 @@ export function parseArguments(argv: readonly string[]): Command {
       return false;
     },
   });
-  // minimist takes --no-x for x = false, and what follows -- for operands; neither is ours.
+  // minimist reads --no-x as x = false, and words after -- as operands. The command has neither.
   const foreign =
     unknown[0] ?? argv.find((argument) => argument.startsWith('--no-')) ?? parsed._[0];
   if (foreign !== undefined) return misuse(`unknown argument: ${foreign}`);

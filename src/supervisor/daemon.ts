@@ -1,4 +1,4 @@
-// The detached supervisor's process: takes over what the launcher prepared, reports once, lives on.
+// The process of a detached supervisor: takes over what the launcher prepared, reports once, and runs the instance.
 import '../shared/process/no-inspector.ts';
 import { closeSync } from 'node:fs';
 import type { ListenAddress } from '../shared/config/addresses.ts';
@@ -12,13 +12,13 @@ import { live } from './supervisor-process.ts';
 /** Descriptors of the detached supervisor, after stdio and the channel. */
 const inherited = { claim: 4, listener: 5 } as const;
 
-/** From the launcher: settings travel by this channel, never by arguments or environment. */
+/** From the launcher. Settings are sent through this channel, never in arguments or environment. */
 export type ToDaemon = {
   readonly sections: Sections;
   readonly address: ListenAddress;
-  /** The socket was itself inherited (socket activation), and stays when the instance goes. */
+  /** The socket was inherited (socket activation) and outlives the instance. */
   readonly outlives: boolean;
-  /** How long its workers may take to listen. */
+  /** The longest time until its workers listen. */
   readonly bootBoundMs: number;
 };
 
@@ -29,14 +29,14 @@ export type FromDaemon =
   | { readonly kind: 'failed'; readonly exitCode: ExitCode };
 
 process.umask(0o027);
-// A launcher that dies before it has said what to run leaves nothing to run.
+// If the launcher dies before it has sent the order, there is nothing to run.
 const giveUp = () => process.exit(1);
 process.once('disconnect', giveUp);
 process.once('message', (order: ToDaemon) => {
   process.off('disconnect', giveUp);
   void run(order);
 });
-tell({ kind: 'ready' });
+report({ kind: 'ready' });
 
 async function run({ sections, address, outlives, bootBoundMs }: ToDaemon): Promise<void> {
   const [config] = sections;
@@ -56,19 +56,19 @@ async function run({ sections, address, outlives, bootBoundMs }: ToDaemon): Prom
     bootBoundMs,
     onRunning: () => {
       process.off('disconnect', supervision.stop);
-      tell({ kind: 'running' }, () => process.disconnect());
+      report({ kind: 'running' }, () => process.disconnect());
     },
   });
-  // A start that nobody waits for any more is given up, not left half done.
+  // If the launcher is gone before the instance runs, the start is given up.
   process.once('disconnect', supervision.stop);
   const exitCode = await live(supervision, log);
   if (process.connected && exitCode !== 0) {
-    tell({ kind: 'failed', exitCode }, () => process.exit(exitCode));
+    report({ kind: 'failed', exitCode }, () => process.exit(exitCode));
   } else {
     process.exit(exitCode);
   }
 }
 
-function tell(message: FromDaemon, sent: () => void = () => {}): void {
+function report(message: FromDaemon, sent: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, sent);
 }

@@ -1,18 +1,18 @@
-// Runs an instance in this very process, for service managers and containers.
+// --foreground: runs an instance in this process, for service managers and containers.
 import type { Environment, Target } from '../shared/config/load-config.ts';
 import { type ExitCode, exitCodes } from '../shared/process/exit-codes.ts';
 import { prepare } from './prepare.ts';
 import { supervise } from './supervise.ts';
 import { live } from './supervisor-process.ts';
 
-/** Runs until it is stopped, on the socket of `activation` if there is one; the exit status of the instance, or of a start that failed. */
+/** Runs an instance until it is stopped, on the socket of `activation` if there is one. Returns its exit status. */
 export async function runInForeground(
   target: Target,
   env: Environment,
   activation: string | null,
 ): Promise<ExitCode> {
   process.umask(0o027);
-  // A signal before there is anything to drain ends the start.
+  // Before there is anything to drain, a signal ends the start.
   const abort = () => process.exit(exitCodes.ok);
   process.on('SIGTERM', abort);
   process.on('SIGINT', abort);

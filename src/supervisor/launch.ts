@@ -8,12 +8,12 @@ import type { FromDaemon, ToDaemon } from './daemon.ts';
 import { prepare, withoutSecrets } from './prepare.ts';
 import { supervisorHeapLimits } from './supervisor-process.ts';
 
-/** What is left of a start's time for the launcher, so that the supervisor tells the reason where it is known. */
+/** The supervisor gives up this long before the launcher does, because it knows the reason. */
 const reportMarginMs = 1000;
 
 /**
- * Starts the instance of the first section, on the socket of `activation` if there is one; resolves when every worker
- * listens, or the start has failed.
+ * Starts the instance of the first section, on the socket of `activation` if there is one. Resolves when every worker listens, or
+ * the start has failed.
  */
 export async function launch(
   target: Target,
@@ -30,10 +30,10 @@ export async function launch(
     env: withoutSecrets(env),
     stdio: ['ignore', 'ignore', 'ignore', 'ipc', claim.fd, listener.fd],
   });
-  // From here on the supervisor's copies count: ours must not outlive it.
+  // The supervisor has its own copies. This process's must not outlive it.
   claim.close();
   listener.close();
-  // Asked for when the supervisor is there to take it: what is left then.
+  // Computed when the supervisor is ready, because the remaining time counts.
   const order = (): ToDaemon => ({
     sections,
     address: listener.address,
@@ -49,7 +49,7 @@ export async function launch(
   return exitCode ?? exitCodes.unavailable;
 }
 
-/** The supervisor's verdict; null when none came in time. */
+/** The exit status that the supervisor reports. Null: no report came in time. */
 function report(
   child: ChildProcess,
   order: () => ToDaemon,

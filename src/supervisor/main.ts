@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command: arguments -> start, check, foreground, primary, help or version; sets the exit status.
+// The command `dbhttpd`: arguments -> start, check, foreground, primary, help or version. Sets the exit status.
 import '../shared/process/no-inspector.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
@@ -19,7 +19,7 @@ switch (command.kind) {
     process.exitCode = exitCodes.usage;
     break;
   case 'check': {
-    // Loaded only here: the MySQL client is no part of a start.
+    // Loaded only here, because a start does not need the MySQL client.
     const { check } = await import('./check/check.ts');
     process.exitCode = await check(command, process.env);
     break;
@@ -33,14 +33,14 @@ switch (command.kind) {
     const { runInForeground } = await import('./foreground.ts');
     const activation = takeActivation(process.env, process.pid);
     const env = { ...process.env };
-    // Workers inherit this process's environment, and have no need of these.
+    // Workers inherit this process's environment, and do not need these.
     delete process.env.DBHTTPD_PASSWORD;
     delete process.env.DBHTTPD_TOKEN;
     process.exit(await runInForeground(command, env, activation));
     break;
   }
   case 'start': {
-    // A start is silent: neither the runtime's warnings nor a mistake of ours may speak.
+    // A start prints nothing, neither warnings of the runtime nor exceptions.
     process.removeAllListeners('warning');
     process.on('uncaughtException', () => process.exit(exitCodes.unavailable));
     const activation = takeActivation(process.env, process.pid);

@@ -1,4 +1,4 @@
-// Everything that must be in hand before an instance can start: settings, log, claim, socket. For launch and foreground.
+// The preparation of a start: settings, log, claim, orphans, socket. For launch and foreground.
 import { dirname } from 'node:path';
 import { formatListenAddress, isLocal } from '../shared/config/addresses.ts';
 import type { Config, Sections } from '../shared/config/config.ts';
@@ -22,7 +22,7 @@ import { endOrphans } from './claim/orphans.ts';
 import { adoptListener } from './listener/activation.ts';
 import { type Bound, bindListener, type Listener } from './listener/listener.ts';
 
-/** What a start needs, or the exit status of one that cannot be; its reason is logged. */
+/** What a start needs, or the exit status of a failed one, whose reason is logged. */
 export type Prepared =
   | {
       readonly ok: true;
@@ -30,12 +30,12 @@ export type Prepared =
       readonly log: OwnedLog;
       readonly claim: Claim;
       readonly listener: Listener;
-      /** What is left of the time that a start may take once it holds the claim. */
+      /** The time that is left for the start, which is limited from the claim on. */
       readonly remainingMs: () => number;
     }
   | { readonly ok: false; readonly exitCode: ExitCode };
 
-/** The environment for those who have no need to know the secrets: they get them by message. */
+/** The environment without secrets, for processes that get them by message. */
 export function withoutSecrets(env: Environment): Record<string, string | undefined> {
   const { DBHTTPD_PASSWORD: _password, DBHTTPD_TOKEN: _token, ...rest } = env;
   return rest;
@@ -46,8 +46,8 @@ const startBoundMs = 15_000;
 const failed = (exitCode: ExitCode): Prepared => ({ ok: false, exitCode });
 
 /**
- * Reads, opens, claims and binds, in this order: of many simultaneous starts, one gets past the claim. `activation`: the
- * sockets that this process was passed, in the place of `listen`.
+ * Reads, opens, claims and binds, in this order. Of several simultaneous starts, only one gets the claim.
+ * @param activation the number of inherited sockets, which replace `listen`
  */
 export async function prepare(
   target: Target,
@@ -96,7 +96,7 @@ export async function prepare(
   return { ok: true, sections, log, claim: claimed.claim, listener, remainingMs };
 }
 
-/** Writes lines to the first log that takes them; when none does, there is nobody left to tell. */
+/** Writes lines to the first log that accepts them. If none does, the exit status is the only report. */
 function writeToFirst(targets: readonly LogTarget[], lines: readonly string[], place: Place): void {
   for (const target of targets) {
     try {
@@ -105,7 +105,7 @@ function writeToFirst(targets: readonly LogTarget[], lines: readonly string[], p
       for (const line of lines) log.error(line);
       return;
     } catch {
-      // The next one.
+      // Try the next one.
     }
   }
 }
@@ -127,7 +127,7 @@ async function claim({ pidfile }: Config, place: Place, log: Log): Promise<Claim
   }
 }
 
-/** Workers of a supervisor that was killed may still hold the address, and database connections. */
+/** Workers of a killed supervisor may still hold the address and database connections. */
 async function clearOrphans({ pidfile }: Config, log: Log): Promise<void> {
   const ended = await endOrphans(pidfile);
   if (ended.length > 0) log.warn('ended orphaned workers', { pids: ended.join(',') });
@@ -141,7 +141,7 @@ async function listen(config: Config, log: Log): Promise<Listener | ExitCode> {
   return exitCodes.unavailable;
 }
 
-/** Whoever passed the socket on chose its address; who may ask was decided for that of `listen`. */
+/** The service manager chose the socket's address, but the access rules were checked for the address in `listen`. */
 function adopt(activation: string, config: Config, log: Log): Listener | ExitCode {
   const adopted = adoptListener(activation);
   if (!adopted.ok) {

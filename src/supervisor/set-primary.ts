@@ -1,5 +1,5 @@
-// --primary: an operator names the primary once. The command tells the running instance, or else writes the file.
-// It decides nothing: it looks at the server, so that the memory has its identity, and says what it has set.
+// --primary: an operator names the primary once. The command sends it to the running instance, or else writes the file. It asks the server
+// only for its identity, decides nothing, and prints what it has set.
 import { dirname } from 'node:path';
 import { type Candidate, formatCandidate, parseHosts } from '../shared/config/addresses.ts';
 import type { Config, Sections } from '../shared/config/config.ts';
@@ -26,7 +26,7 @@ import {
   parseOrderResult,
 } from './primary/primary-order.ts';
 
-/** A section that has the server among several, and what the server says of itself. */
+/** A section that has the server among several, and the server's view of itself. */
 type Choice = { readonly config: Config; readonly address: string; readonly view: ServerView };
 
 /** Why nothing was set. */
@@ -38,8 +38,8 @@ type Done = { readonly results: readonly ChangeResult[]; readonly isRunning: boo
 const maxAttempts = 2;
 
 /**
- * Makes a server the remembered primary of each of the sections that have it among several. Prints what it has set on stdout, and
- * why it has not on stderr; the exit status.
+ * Makes a server the remembered primary of each section that has it among several. Prints the result on stdout, or the reason of a
+ * failure on stderr. Returns the exit status.
  */
 export async function setPrimary(
   target: Target & { readonly address: string },
@@ -67,7 +67,7 @@ function fail(failures: readonly Failure[]): ExitCode {
   return failures[0]?.exitCode ?? exitCodes.ok;
 }
 
-/** Replication concerns a whole server, whatever the database, so it chooses all sections that have the server. */
+/** Chooses all sections that have the server, because replication concerns a whole server and not one database. */
 async function choose(sections: Sections, address: string): Promise<readonly Choice[] | Failure> {
   const found = sections
     .filter(({ candidates }) => candidates.length > 1)
@@ -101,7 +101,7 @@ function describeServers({ section, candidates }: Config): string {
   return `[${section}] ${candidates.map(formatCandidate).join(', ')}`;
 }
 
-/** The port may be left out where the host is listed once. */
+/** The port may be left out if the host is listed once. */
 function findCandidate({ candidates }: Config, address: string): Candidate | undefined {
   const wanted = address.toLowerCase();
   const exact = candidates.find((one) => formatCandidate(one).toLowerCase() === wanted);
@@ -149,7 +149,7 @@ async function claim(pidfile: string) {
     return await claimInstance(pidfile);
   } catch (error) {
     const reason = (error as Error).message;
-    const problem = `cannot tell whether an instance of ${pidfile} runs: ${reason}`;
+    const problem = `cannot find out whether an instance of ${pidfile} runs: ${reason}`;
     return { exitCode: exitCodes.cannotCreate, problem };
   }
 }

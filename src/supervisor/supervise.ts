@@ -1,4 +1,4 @@
-// The lifecycle of one instance: starting, running, leaving, draining. Readable from top to bottom.
+// The lifecycle of one instance, from top to bottom: starting, running, leaving, draining.
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
@@ -22,14 +22,14 @@ import { openCommitMemory } from './workers/commit-memory.ts';
 import { prepareForks } from './workers/worker-process.ts';
 import { hardStopMs, Workers } from './workers/workers.ts';
 
-/** What an instance is run with; all of it is given up when it ends. */
+/** What an instance runs with. It releases all of it at its end. */
 export type Instance = {
   readonly sections: Sections;
   readonly claim: Claim;
   readonly listener: Listener;
   readonly log: OwnedLog;
   readonly logTo: LogDestination;
-  /** How long the workers may take to listen. */
+  /** The longest time until the workers listen. */
   readonly bootBoundMs: number;
   /** Called once, when every worker listens. */
   readonly onRunning: () => void;
@@ -38,8 +38,8 @@ export type Instance = {
 const drainMarginMs = 2000;
 
 /**
- * starting: not every worker listens yet. running. leaving: listeners close, and the claim is kept until all have.
- * draining: the claim is free for a successor, requests in flight finish. Only ever forward.
+ * starting: not every worker listens yet. running: every worker has listened. leaving: listeners close, and the claim is kept until
+ * all have. draining: the claim is free for a successor, and requests in flight finish. Phases only go forward.
  */
 type Phase = 'starting' | 'running' | 'leaving' | 'draining';
 
@@ -61,7 +61,7 @@ export function supervise(instance: Instance): Supervision {
     socketStays: listener.outlives,
     build: readBuild(),
     commits: openCommitMemory(pidfile, (error) =>
-      log.warn('what becomes of COMMITs is not remembered beyond this instance', {
+      log.warn('the outcome of COMMITs is not remembered beyond this instance', {
         error: error instanceof Error ? error.message : String(error),
       }),
     ),
@@ -91,7 +91,7 @@ export function supervise(instance: Instance): Supervision {
     }
     enter('running');
     log.info(`listening ${formatListenAddress(listener.address)}`);
-    // Whoever is told that it runs may look into the log at once.
+    // A caller that learns that it runs may read the log at once.
     log.flush();
     instance.onRunning();
 
@@ -119,28 +119,28 @@ export function supervise(instance: Instance): Supervision {
     run,
     stop: stopping.ask,
     renew: () => {
-      // Whoever leaves is no longer meant: the pidfile names the successor.
+      // A leaving instance ignores it, because the pidfile names the successor.
       if (phase === 'starting' || phase === 'running') sections = renew(sections, workers, log);
     },
   };
 }
 
-/** The first request to stop resolves `asked`. The second has all workers end at once, with what they run. */
+/** The first request to stop resolves `asked`. The second has all workers kill what they run and exit at once. */
 function createStop(workers: Workers): { readonly asked: Promise<void>; readonly ask: () => void } {
   let requests = 0;
-  let tell = () => {};
+  let resolveAsked = () => {};
   const asked = new Promise<void>((resolve) => {
-    tell = resolve;
+    resolveAsked = resolve;
   });
   const ask = () => {
     requests += 1;
-    tell();
+    resolveAsked();
     if (requests > 1) workers.stopNow();
   };
   return { asked, ask };
 }
 
-/** Under which others find the instance. Null, the reason logged, when they cannot be created. */
+/** Publishes the names by which other processes find the instance. Null: they cannot be created, and the reason is logged. */
 async function publishNames(
   { sections: [config], claim, listener, log }: Instance,
   phase: () => Phase,
@@ -148,17 +148,17 @@ async function publishNames(
   obey: (order: string) => Promise<string | null>,
 ): Promise<{ readonly release: () => void } | null> {
   const removeSocketName = rememberSocketName(listener);
-  const tellPhase = (): HolderPhase => {
+  const currentPhase = (): HolderPhase => {
     const kind = phase();
     return kind === 'starting' || kind === 'running' ? { kind } : { kind: 'leaving', boundMs };
   };
   let socket: PhaseSocket | null = null;
   try {
-    const answering = await openPhaseSocket(config.pidfile, tellPhase, obey);
+    const answering = await openPhaseSocket(config.pidfile, currentPhase, obey);
     socket = answering;
     const pidfile = publishPidfile(config.pidfile);
     return {
-      // In this order: whoever gets the claim finds none of our names, and we touch none of its own.
+      // In this order, a successor that gets the claim finds none of these names, and this process removes none of the successor's.
       release: () => {
         removeSocketName();
         pidfile.release();
@@ -172,14 +172,14 @@ async function publishNames(
     log.error('cannot create the pidfile', { path: config.pidfile, reason: message });
     socket?.close();
     removeSocketName();
-    // Before the failure is reported: another start may follow at once, and finds address and instance free.
+    // Released before the failure is reported, because another start may follow at once.
     listener.close();
     claim.close();
     return null;
   }
 }
 
-/** Null when every worker listens; else the exit status, its reason logged. */
+/** Null: every worker listens. Otherwise the exit status, and the reason is logged. */
 async function boot(
   { log, bootBoundMs }: Instance,
   workers: Workers,
@@ -192,7 +192,7 @@ async function boot(
   const result = await Promise.race([workers.boot(), bound, stopAsked]);
   clearTimeout(timer);
   if (result === undefined || result === 'late') {
-    const reason = result === 'late' ? 'not every worker listened in time' : 'told to stop';
+    const reason = result === 'late' ? 'not every worker listened in time' : 'stop requested';
     log.error('the start was given up', { reason });
     return exitCodes.unavailable;
   }
@@ -201,7 +201,7 @@ async function boot(
   return result.exitCode;
 }
 
-/** Resolves when no older instance drains any more. */
+/** Resolves when no older instance drains. */
 async function waitForDrainLock(
   pidfile: string,
   supervisor: string,
@@ -223,30 +223,30 @@ async function waitForDrainLock(
       },
     );
   } catch (error) {
-    // Who drains beside whom cannot be known then: the successor waits until we are gone.
+    // Without the lock, two instances could drain at once, so the successor waits for this one's end.
     log.warn('the claim is kept while draining', { reason: (error as Error).message });
     await workers.gone;
   }
 }
 
-/** The settings with what was read anew; what is faulty stays as it was. */
+/** Reopens the logs and reads credentials again. A faulty file changes nothing. Returns the new settings. */
 function renew(sections: Sections, workers: Workers, log: OwnedLog): Sections {
   log.reopen();
   workers.reopenLogs();
   const { credentials, faults, lapses } = renewCredentials(sections);
-  // Of one section alone everybody knows whose key it is.
+  // A single section needs no name.
   const place = (section: string) => (sections.length > 1 ? { section } : {});
   for (const { section, key, problem } of faults) {
     const fields = { ...place(section), key, problem };
     log.error('a file cannot be used: what it held before stays in use', fields);
   }
   for (const { section, key, problem } of lapses) {
-    log.warn('a certificate does not serve', { ...place(section), key, problem });
+    log.warn('a certificate is not valid now', { ...place(section), key, problem });
   }
   workers.renew(credentials);
   const files = sections
     .flatMap(({ credentialFiles }) => Object.values(credentialFiles))
     .filter((file) => file !== null).length;
-  log.info('log files opened anew, credentials read anew', { files, faults: faults.length });
+  log.info('log files reopened, credentials read again', { files, faults: faults.length });
   return withCredentials(sections, credentials);
 }

@@ -1,19 +1,19 @@
-// What --check wants to know of the table of idempotency keys: its faults, whether the account may use it, how durable the server is.
+// The table of idempotency keys in --check: its faults, the account's rights on it, and how durable the server's commits are.
 import { findTableFaults, type IdempotencyTable } from '../../shared/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { quoteAccount } from './grants.ts';
 
-/** In words, one line each. */
+/** One line for each finding. */
 export type TableFindings = {
-  /** What keeps requests with a key from being served. */
+  /** Requests with a key cannot be served. */
   readonly faults: readonly string[];
-  /** What is promised less than it could be. */
+  /** Requests with a key are served, but a promise is weaker than it could be. */
   readonly warnings: readonly string[];
 };
 
 /**
- * Asks all of it; writes nothing. Rejects when the connection is lost.
+ * Examines the table and writes nothing. Rejects if the connection is lost.
  * @param keepMs how long the section keeps a key
  */
 export async function examineTable(
@@ -36,7 +36,7 @@ export async function examineTable(
     };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    const fault = `the server does not tell what it is asked: ${describe(error)}`;
+    const fault = `the server refused a question: ${describe(error)}`;
     return { faults: [fault], warnings: [] };
   }
 }
@@ -47,10 +47,10 @@ function describe({ errno, message }: Refusal): string {
   return `${message} (${errno})`;
 }
 
-/** What the server said to a statement that needs one right; null: it would run. */
+/** The server's answer to a statement that needs one right. `refusal` null: it would run. */
 type Attempt = { readonly right: string; readonly refusal: Refusal | null };
 
-/** EXPLAIN wants the rights of what it explains, and runs none of it. Each needs one right alone, under sql_safe_updates too. */
+/** EXPLAIN needs the rights of the statement but does not run it. Each needs exactly one right, also under sql_safe_updates. */
 function statementsOf({ quoted }: IdempotencyTable): readonly (readonly [string, string])[] {
   return [
     ['SELECT', `EXPLAIN SELECT id, request, attempt, reply, created FROM ${quoted} LIMIT 1`],
@@ -82,13 +82,13 @@ async function tryStatements(
 
 /** ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR. */
 const denials: ReadonlySet<number> = new Set([1044, 1142, 1143]);
-/** A server, or a session, that takes no writes says so before it looks at rights. */
+/** A read-only server or session reports these before it checks rights. */
 const readOnly: ReadonlySet<number> = new Set([1290, 1792, 1836]);
 
 /**
- * The GRANT that is missing, and what else was refused.
- * @param account as CURRENT_USER() says it
- * @param isSound whether the table is as it must be: else it is the reason of other refusals, and has been told
+ * Finds the missing GRANT and other refusals.
+ * @param account as CURRENT_USER() reports it
+ * @param isSound whether the table has no fault: a fault is reported already and explains other refusals
  */
 export function judgeRights(
   attempts: readonly Attempt[],
@@ -111,10 +111,10 @@ export function judgeRights(
   return { faults, warnings: unknown.length === 0 ? [] : [warning] };
 }
 
-/** A gateway removes a key within a minute after its time. */
+/** Far more than a gateway needs: it removes a key within a minute after its time. */
 const purgedWithinMs = 10 * 60_000;
 
-/** Keys that are older than this section keeps them: another gateway keeps them for longer, or none has run since. */
+/** Warns of keys older than `idempotency_keep`: another gateway keeps them longer, or none has run since. */
 async function fetchOverdue(
   connection: Connection,
   { quoted }: IdempotencyTable,
@@ -130,7 +130,7 @@ async function fetchOverdue(
   return rows.length === 0
     ? []
     : [
-        `idempotency_table ${quoted} has keys that are older than idempotency_keep: if another gateway keeps them for longer, this one removes them all the same`,
+        `idempotency_table ${quoted} has keys that are older than idempotency_keep: if another gateway keeps them longer, this one removes them anyway`,
       ];
 }
 
@@ -147,7 +147,7 @@ async function fetchVolatility(connection: Connection): Promise<readonly string[
   }
 }
 
-/** What a crash of the server may undo though it was answered. MariaDB's 3 writes to disk more often than 1 does. */
+/** Warns of settings with which a crash may undo acknowledged commits. MariaDB's value 3 writes to disk more often than 1. */
 export function findVolatility([flush, isLogged, sync]: readonly (string | null)[]): string[] {
   const consequence =
     'a crash may undo commits that were answered, together with their idempotency keys';

@@ -1,4 +1,4 @@
-// The claim on an instance: a lock beside the pidfile that the kernel frees when its holder dies.
+// The two locks of an instance beside its pidfile, which the kernel frees when their holder dies: the claim, and the drain lock.
 import {
   closeSync,
   constants,
@@ -13,14 +13,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isStillAt, openLockFile, tryLock } from './file-lock.ts';
 import { answerBoundMs, askHolder } from './phase-socket.ts';
 
-/** A claim: of this process, or shared with the one that the descriptor was inherited from. */
+/** A claim, possibly shared with the process that the descriptor was inherited from. */
 export type Claim = {
   readonly fd: number;
-  /** Closes this process's copy; the last one frees the claim. Idempotent. */
+  /** Closes this process's copy. Closing the last copy frees the claim. Idempotent. */
   readonly close: () => void;
 };
 
-/** The claim, or why somebody else's stands. */
+/** The claim, or why another process keeps it. */
 export type Claimed =
   | { readonly kind: 'held'; readonly claim: Claim }
   | { readonly kind: 'taken'; readonly reason: string };
@@ -28,14 +28,14 @@ export type Claimed =
 const firstRetryMs = 10;
 const longestRetryMs = 160;
 
-/** The instance's identity: user and real path of the pidfile. Throws when the pidfile's directory is missing. */
+/** The instance's identity: user and real path of the pidfile. Throws if the pidfile's directory is missing. */
 export function instanceOf(pidfile: string): string {
   return `${process.getuid?.() ?? 0}:${join(realpathSync(dirname(pidfile)), basename(pidfile))}`;
 }
 
 /**
- * Claims the instance of a pidfile: waits while its holder leaves, gives up when one runs, starts or keeps silent.
- * Rejects when the lock cannot be opened or tried.
+ * Claims the instance of a pidfile. Waits while the holder leaves, and gives up if it runs, starts or does not answer.
+ * Rejects if the lock cannot be opened or tried.
  */
 export async function claimInstance(pidfile: string): Promise<Claimed> {
   let silentSince = performance.now();
@@ -51,20 +51,20 @@ export async function claimInstance(pidfile: string): Promise<Claimed> {
     } else if (performance.now() - silentSince > answerBoundMs) {
       return { kind: 'taken', reason: 'its holder does not answer' };
     } else {
-      // It has locked and does not answer yet, or is just dead: the next attempt tells.
+      // The holder does not answer yet, or has just died. The next attempt finds out.
       await delay(retryMs);
       retryMs = Math.min(2 * retryMs, longestRetryMs);
     }
   }
 }
 
-/** What an instance's holder says of itself; null when nobody answers. Waits while the holder leaves. */
+/** The phase of an instance's holder. Null: none answers. Waits while the holder leaves. */
 export async function holderOf(pidfile: string): Promise<string | null> {
   const answer = await askHolder(pidfile);
   return answer.kind === 'stands' ? answer.reason : null;
 }
 
-/** Takes over a claim whose descriptor was inherited. */
+/** The claim of an inherited descriptor. */
 export function inheritClaim(fd: number): Claim {
   let isOpen = true;
   return {
@@ -76,7 +76,7 @@ export function inheritClaim(fd: number): Claim {
   };
 }
 
-/** Null when somebody holds it. */
+/** Null: another process holds it. */
 async function tryClaim(pidfile: string): Promise<Claim | null> {
   const path = `${pidfile}.lock`;
   for (;;) {
@@ -98,45 +98,45 @@ const retryMs = 100;
 const lockPath = (pidfile: string) => `${pidfile}.drain`;
 
 /**
- * Waits until no older instance drains, and holds the turn from then on, until this process ends. `supervisor` is what
- * our workers carry; `onWaiting` is told once, if one drains, what that one's carry. False when `isOver` before that;
- * rejects when the lock cannot be opened or tried.
+ * Waits until no older instance drains, and then holds the drain lock until this process ends, or gives up if `isOver`. Rejects if the
+ * lock cannot be opened or tried.
+ * @param supervisor the mark of this supervisor's workers, which is written into the lock file
+ * @param onWaiting called once with the mark of the older instance, if one drains
  */
 export async function acquireDrainLock(
   pidfile: string,
   supervisor: string,
   isOver: () => boolean,
   onWaiting: (older: string) => void,
-): Promise<boolean> {
+): Promise<void> {
   const fd = openLockFile(lockPath(pidfile));
-  let isTold = false;
+  let isReported = false;
   try {
     while (!(await tryLock(fd))) {
-      if (!isTold) onWaiting(readFileSync(lockPath(pidfile), 'utf8').trim());
-      isTold = true;
+      if (!isReported) onWaiting(readFileSync(lockPath(pidfile), 'utf8').trim());
+      isReported = true;
       if (isOver()) {
         closeSync(fd);
-        return false;
+        return;
       }
-      // Looked at again and again: a blocking flock(1) would outlive us when we are killed.
+      // Polls, because a blocking flock(1) would outlive this process if it is killed.
       await delay(retryMs);
     }
     ftruncateSync(fd);
     writeSync(fd, `${supervisor}\n`);
-    return true;
   } catch (error) {
     closeSync(fd);
     throw error;
   }
 }
 
-/** What the workers of the instance that drains now carry; null when none does. The caller holds the claim. */
+/** The mark of the workers of the instance that drains now. Null: none drains. The caller holds the claim. */
 export async function drainingSupervisor(pidfile: string): Promise<string | null> {
   let fd: number;
   try {
     fd = openSync(lockPath(pidfile), constants.O_RDWR | constants.O_NOFOLLOW);
   } catch {
-    // None has ever drained here.
+    // No instance has ever drained here.
     return null;
   }
   try {

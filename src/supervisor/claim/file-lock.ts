@@ -1,15 +1,15 @@
-// A lock that the kernel holds for a process and frees when it dies, however it dies: flock(2), by way of flock(1).
+// A file lock that the kernel frees when its process dies, by flock(1), which calls flock(2).
 import { spawn } from 'node:child_process';
 import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync } from 'node:fs';
 
-/** Where flock(1) of util-linux is, whatever the caller's PATH. */
+/** The directories of flock(1) of util-linux, tried before the caller's PATH. */
 const usualPath = '/usr/bin:/bin:/usr/local/bin';
 const lockBoundMs = 5000;
 const mode = 0o600;
 
 /**
- * Opens a lock file, creating it where it is missing; it is never deleted. The caller closes the descriptor, which
- * processes that are spawned do not inherit by themselves. @throws when the file is not a regular one of our own
+ * Opens a lock file and creates it if it is missing. It is never deleted. The caller closes the descriptor. Spawned processes do not
+ * inherit it. @throws if the file is not a regular one, or belongs to another user
  */
 export function openLockFile(path: string): number {
   const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -18,7 +18,7 @@ export function openLockFile(path: string): number {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw new Error(`${path} is no regular file`);
     if (stats.uid !== process.getuid?.()) throw new Error(`${path} belongs to another user`);
-    // Whoever may open it may lock it.
+    // A process that can open it can lock it.
     if ((stats.mode & 0o777) !== mode) fchmodSync(fd, mode);
     return fd;
   } catch (error) {
@@ -28,8 +28,8 @@ export function openLockFile(path: string): number {
 }
 
 /**
- * Locks what the descriptor stands for, without waiting; false when somebody else has. The lock belongs to the open
- * file and so stays when flock(1) has ended, until its last descriptor is closed. Rejects when it cannot be tried.
+ * Locks an open file without waiting. False: another process holds the lock. The lock belongs to the open file, so it remains when
+ * flock(1) has ended, until the last descriptor is closed. Rejects if it cannot be tried.
  */
 export function tryLock(fd: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -50,7 +50,7 @@ export function tryLock(fd: number): Promise<boolean> {
   });
 }
 
-/** Whether the file of this path still is the one that was opened: somebody may have deleted it. */
+/** Whether the path still names the opened file, which may have been deleted. */
 export function isStillAt(path: string, fd: number): boolean {
   const [there, ours] = [lstatSync(path, { throwIfNoEntry: false }), fstatSync(fd)];
   return there?.ino === ours.ino && there.dev === ours.dev;

@@ -1,9 +1,9 @@
-// Workers of this instance whose supervisor is dead: found by what only they carry, checked twice, ended.
+// Orphans: workers of this instance whose supervisor is dead. They are found by their marks, checked twice, and killed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { drainingSupervisor, instanceOf } from './claim.ts';
 
-/** What every worker carries in its environment. */
+/** The marks of a worker, in its environment. */
 export type Marks = { readonly DBHTTPD_INSTANCE: string; readonly DBHTTPD_SUPERVISOR: string };
 
 /** The marks of workers that this process forks. */
@@ -16,15 +16,15 @@ const goneBoundMs = 2000;
 const pollMs = 10;
 
 /**
- * Ends the orphans of a pidfile's instance and waits until they, and workers that are just ending, are gone. Returns the ids of
- * those it ended. The caller holds the claim. Workers that drain beside it are known by the lock of their instance, wherever their supervisor is.
+ * Kills the orphans of a pidfile's instance, and waits until they and exiting workers are gone. Returns the ids of the killed ones.
+ * The caller holds the claim. The drain lock identifies workers that drain, even if their supervisor cannot be seen from here.
  */
 export async function endOrphans(pidfile: string): Promise<readonly number[]> {
   const instance = instanceOf(pidfile);
   const draining = await drainingSupervisor(pidfile);
   const isOrphan = (pid: number) => isOrphanOf(pid, instance, draining);
   const ended = findProcesses(isOrphan).filter(({ pid, started }) => {
-    // Looked at once more, a moment before: an id may have passed to somebody else.
+    // Checked again just before, because the id may belong to another process now.
     if (startTime(pid) !== started || !isOrphan(pid)) return false;
     return kill(pid);
   });
@@ -37,10 +37,7 @@ export async function endOrphans(pidfile: string): Promise<readonly number[]> {
 
 type Found = { readonly pid: number; readonly started: string };
 
-/**
- * Whether a worker, of any instance, is just ending by itself: the kernel has taken its memory, and with it its marks, but not yet its
- * sockets.
- */
+/** Whether a worker of any instance is exiting: the kernel has freed its memory, and with it its marks, but not yet its sockets. */
 function isLeaving(pid: number): boolean {
   return (
     commandOf(pid)?.startsWith('dbhttpd: worker') === true &&
@@ -63,7 +60,7 @@ function findProcesses(isMeant: (pid: number) => boolean): readonly Found[] {
 }
 
 function isOrphanOf(pid: number, instance: string, draining: string | null): boolean {
-  // Readable for the same user only, which is what we want; root reads all, and the instance holds the user.
+  // Only the same user can read it, which is intended. Root can read all, and the instance contains the user.
   const marks = read(`/proc/${pid}/environ`)?.split('\0') ?? [];
   if (!marks.includes(`DBHTTPD_INSTANCE=${instance}`)) return false;
   const supervisor = /^DBHTTPD_SUPERVISOR=(\d+):(\d+)$/;
@@ -71,7 +68,7 @@ function isOrphanOf(pid: number, instance: string, draining: string | null): boo
   if (match === undefined || match === null) return false;
   if (draining === `${match[1]}:${match[2]}`) return false;
   const supervisorPid = Number(match[1]);
-  // A zombie is dead: a container's first process may never reap it.
+  // A zombie is dead, even if a container's first process never reaps it.
   return startTime(supervisorPid) !== match[2] || isZombie(supervisorPid);
 }
 
@@ -83,7 +80,7 @@ function kill(pid: number): boolean {
   }
 }
 
-/** When a process started, in the kernel's ticks since boot; null when there is none of that id. */
+/** When a process started, in the kernel's ticks since boot. Null: there is no such process. */
 function startTime(pid: number): string | null {
   return statFields(pid)?.[19] ?? null;
 }
@@ -92,7 +89,7 @@ function isZombie(pid: number): boolean {
   return statFields(pid)?.[0] === 'Z';
 }
 
-/** The fields after the command's name, which may itself hold spaces and brackets: the first is the state. */
+/** The fields after the command's name, which may contain spaces and brackets. The first is the state. */
 function statFields(pid: number): readonly string[] | null {
   const stat = read(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? null;

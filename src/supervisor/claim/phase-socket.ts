@@ -1,40 +1,40 @@
-// The unix socket beside the claim's lock, at which its holder tells how far it is, and takes the orders of its own user.
+// The unix socket beside the claim, at which its holder reports its phase, and accepts orders of its own user.
 import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { shortenPath } from '../../shared/process/socket-paths.ts';
 
-/** How far the holder of a claim is; `boundMs`: how long it may keep the claim while it leaves. */
+/** The phase of a claim's holder. `boundMs`: the longest time that it keeps the claim while it leaves. */
 export type Phase =
   | { readonly kind: 'starting' | 'running' }
   | { readonly kind: 'leaving'; readonly boundMs: number };
 
-/** What asking came to. `gone`: nobody answers there. `released`: it was leaving, and has let the claim go. */
+/** The holder's answer. `gone`: there is none. `released`: it was leaving, and has released the claim. */
 export type Answer =
   | { readonly kind: 'gone' | 'released' }
   | { readonly kind: 'stands'; readonly reason: string };
 
 /** A socket that answers. */
 export type PhaseSocket = {
-  /** Takes the name away and answers nobody any more; who waits for the claim stays connected. */
+  /** Removes the name and answers no longer. Processes that wait for the claim remain connected. */
   readonly close: () => void;
-  /** Tells those who wait that the claim is free. */
+  /** Ends the connections of waiting processes: the claim is free. */
   readonly dismiss: () => void;
 };
 
-/** A holder that does not answer for so long counts as running. */
+/** A holder that does not answer for this time counts as running. */
 export const answerBoundMs = 5000;
 const leavingMarginMs = 5000;
-// The asker may have sent a TERM just before: one further turn of the loop, and its handler has run.
+// The caller may have sent a TERM just before. Its handler runs in the next turn of the event loop.
 const furtherTurnMs = 5;
-const mostAsking = 256;
+const maxCallers = 256;
 const maxOrderCharacters = 64 * 1024;
-const mostNameBytes = 80;
+const maxNameBytes = 80;
 
 /**
- * Answers at the socket of this pidfile's instance. Only the holder of the claim may; a dead one's socket is replaced.
- * @param obey carries out an order, which is one line, and resolves with a line that answers it; null: the connection just ends
+ * Answers at the socket of this pidfile's instance, and replaces the socket of a dead holder. Only the holder of the claim may call it.
+ * @param obey carries out an order, which is one line, and resolves with the answer, one line. Null: the connection ends
  */
 export async function openPhaseSocket(
   pidfile: string,
@@ -55,7 +55,7 @@ export async function openPhaseSocket(
       takeOrder(socket, obey);
       return;
     }
-    // The connection stays: its end tells that the claim is free.
+    // The connection remains open. Its end means that the claim is free.
     waiting.add(socket);
     socket.write(`leaving ${now.boundMs}\n`);
   };
@@ -65,9 +65,9 @@ export async function openPhaseSocket(
     socket.resume();
     setTimeout(() => answer(socket), furtherTurnMs);
   });
-  server.maxConnections = mostAsking;
+  server.maxConnections = maxCallers;
   const reached = shortenPath(socketPath(pidfile));
-  // The umask of 027 leaves the right to connect to the owner alone.
+  // With the umask of 027, only the owner can connect.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: reached.path }, resolve);
@@ -108,8 +108,8 @@ function takeOrder(socket: Socket, obey: (order: string) => Promise<string | nul
 }
 
 /**
- * Has the holder carry out an order, which is one line; its answer. Null: none came within 10 s. The holder is gone, leaves, hangs, or is of a
- * version that takes no orders.
+ * Has the holder carry out an order, which is one line, and returns its answer. Null: none came within 10 s, because the holder is
+ * gone, leaves, hangs, or has a version that accepts no orders.
  */
 export function orderHolder(pidfile: string, order: string): Promise<string | null> {
   if (!isOurs(pidfile)) return Promise.resolve(null);
@@ -168,21 +168,21 @@ export function askHolder(pidfile: string): Promise<Answer> {
       const boundMs = Number(said[2]) + leavingMarginMs;
       timer = setTimeout(giveUp('its holder does not let the claim go'), boundMs);
     });
-    // An end without an answer: it died while it was asked.
+    // If the connection ends without an answer, the holder died.
     socket.on('close', () => conclude({ kind: isLeaving ? 'released' : 'gone' }));
   });
 }
 
-/** The answer of another user's process about our instance is not trusted. */
+/** Only a process of the same user, or of root, is trusted to answer. */
 function isOurs(pidfile: string): boolean {
   const stats = lstatSync(socketPath(pidfile), { throwIfNoEntry: false });
   return stats?.isSocket() === true && [0, process.getuid?.()].includes(stats.uid);
 }
 
-/** Beside the pidfile; under a name of bounded length where the pidfile's own is long. */
+/** The socket beside the pidfile. If the pidfile's name is long, the socket's is a hash of it. */
 function socketPath(pidfile: string): string {
   const name = `${basename(pidfile)}.sock`;
-  if (Buffer.byteLength(name) <= mostNameBytes) return join(dirname(pidfile), name);
+  if (Buffer.byteLength(name) <= maxNameBytes) return join(dirname(pidfile), name);
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 16);
   return join(dirname(pidfile), `dbhttpd-${hash}.sock`);
 }

@@ -1,4 +1,4 @@
-// The pidfile: published whole, removed last and only by the process that wrote it.
+// The pidfile: published atomically, and removed last, only by the process that wrote it.
 import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 
 /** A published pidfile. */
@@ -7,11 +7,11 @@ export type Pidfile = {
   readonly release: () => void;
 };
 
-/** Writes this process's id and a newline, mode 0644, by way of a temporary file. Throws the system's error. */
+/** Writes this process's id and a newline, mode 0644, through a temporary file. Throws the system's error. */
 export function publishPidfile(path: string): Pidfile {
   const content = `${process.pid}\n`;
   const temporary = `${path}.${process.pid}`;
-  // A leftover of a dead process that had our id; `wx` below follows no link that somebody put there.
+  // A leftover of a dead process with the same id. `wx` below does not follow a link.
   removeQuietly(temporary);
   const umask = process.umask(0o022);
   try {
@@ -35,7 +35,7 @@ function release(path: string, content: string): void {
   try {
     if (readFileSync(path, 'utf8') === content) unlinkSync(path);
   } catch {
-    // Gone already, or not ours to judge any more.
+    // It is gone already, or cannot be read any more.
   }
 }
 
@@ -43,6 +43,6 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It was not there.
+    // There was none.
   }
 }

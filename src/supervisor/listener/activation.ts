@@ -1,4 +1,4 @@
-// Systemd's socket activation: a listening socket that was handed to this process, in the place of one of its own.
+// Systemd's socket activation: this process serves an inherited listening socket in place of its own.
 import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
 import type { ListenAddress } from '../../shared/config/addresses.ts';
@@ -7,8 +7,8 @@ import type { Bound } from './listener.ts';
 const firstDescriptor = 3;
 
 /**
- * Takes what sd_listen_fds(3) describes out of the environment, so that nothing that is forked takes it for its own:
- * the number of descriptors as it stands there. Null: none were passed, or to another process than this one.
+ * Removes the variables of sd_listen_fds(3) from the environment, so that no forked process uses them, and returns the number of
+ * descriptors as it is written there. Null: none were passed to this process.
  */
 export function takeActivation(env: NodeJS.ProcessEnv, pid: number): string | null {
   const { LISTEN_PID: meant, LISTEN_FDS: count } = env;
@@ -18,7 +18,7 @@ export function takeActivation(env: NodeJS.ProcessEnv, pid: number): string | nu
   return meant !== `${pid}` || count === undefined || count === '0' ? null : count;
 }
 
-/** The socket that was passed as the first descriptor, or why it cannot be served. The caller closes this process's copy. */
+/** The socket of the first descriptor, or why it cannot be served. The caller closes this process's copy. */
 export function adoptListener(count: string): Bound {
   if (count !== '1') {
     return { ok: false, reason: `LISTEN_FDS is ${count}: one socket can be served` };
@@ -35,14 +35,14 @@ export function adoptListener(count: string): Bound {
   return { ok: true, listener: { fd: firstDescriptor, address, outlives: true, close } };
 }
 
-/** Where a descriptor listens, by the kernel's tables: asking by listen(2) would make a listener of what is none. */
+/** The address at which a descriptor listens, by the kernel's tables: calling listen(2) to find out would make any socket listen. */
 function addressOf(fd: number): ListenAddress | null {
   const inode = inodeOf(fd);
   if (inode === null) return null;
   const table = (name: string) => readFileSync(`/proc/self/net/${name}`, 'utf8');
   return (
     findTcp(table('tcp'), inode) ??
-    // Missing where the kernel has no IPv6.
+    // A kernel without IPv6 has no such table.
     findTcp(orNothing(() => table('tcp6')) ?? '', inode) ??
     findUnix(table('unix'), inode)
   );
@@ -63,7 +63,7 @@ function orNothing<Value>(get: () => Value): Value | null {
 
 const tcpListen = '0A';
 
-/** Finds a listening socket in /proc/net/tcp or tcp6 (proc(5)); exported for its test. */
+/** Finds a listening socket in /proc/net/tcp or tcp6 (proc(5)). Exported for its test. */
 export function findTcp(table: string, inode: string): ListenAddress | null {
   for (const line of table.split('\n')) {
     const [, local = '', , state, , , , , , own] = line.trim().split(/\s+/);
@@ -74,7 +74,7 @@ export function findTcp(table: string, inode: string): ListenAddress | null {
   return null;
 }
 
-/** Words of 32 bits in the order of this machine's bytes; null: every address. */
+/** Decodes words of 32 bits in this machine's byte order. Null: every address. */
 function decodeHost(hex: string): string | null {
   const bytes = Buffer.from(hex, 'hex');
   if (endianness() === 'LE') bytes.swap32();
@@ -87,7 +87,7 @@ function decodeHost(hex: string): string | null {
 const acceptsConnections = 0x10000;
 const streamType = '0001';
 
-/** Finds a listening stream socket in /proc/net/unix (proc(5)); exported for its test. */
+/** Finds a listening stream socket in /proc/net/unix (proc(5)). Exported for its test. */
 export function findUnix(table: string, inode: string): ListenAddress | null {
   for (const line of table.split('\n')) {
     const found = /^\w+: \w+ \w+ (\w+) (\w+) \w+ +(\d+) ?(.*)$/.exec(line);

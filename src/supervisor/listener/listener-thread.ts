@@ -13,8 +13,8 @@ server.once('error', (error: NodeJS.ErrnoException) => {
 });
 
 if (address.kind === 'unix') {
-  // Bound under another name, then moved into place with its mode set. The move replaces a dead socket at once, and
-  // libuv, which unlinks the name it bound when it closes, finds nothing to unlink.
+  // Binds under another name, sets the mode, and moves the socket into place. The move replaces a dead socket atomically, and
+  // libuv, which unlinks the name that it bound, finds nothing to unlink.
   const temporary = `${address.path}.${process.pid}`;
   server.listen({ path: temporary, backlog }, () => {
     try {

@@ -1,14 +1,14 @@
-// Binds the HTTP socket so that this process holds it and accepts nothing from it.
+// The HTTP socket: this process binds and holds it, but accepts no connection.
 import { lstatSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import type { ListenAddress } from '../../shared/config/addresses.ts';
 
-/** A bound, listening descriptor; `address` is what the system chose. */
+/** A bound, listening descriptor. `address` has the port that the system chose. */
 export type Listener = {
   readonly fd: number;
   readonly address: ListenAddress;
-  /** It belongs to whoever passed it on (socket activation): it stays, with its name, when the instance goes. */
+  /** It is inherited (socket activation), and remains with its name when the instance ends. */
   readonly outlives: boolean;
   /** Closes this process's copy before it returns. Idempotent. */
   readonly close: () => void;
@@ -19,31 +19,31 @@ export type Bound =
   | { readonly ok: true; readonly listener: Listener }
   | { readonly ok: false; readonly reason: string };
 
-/** What the thread answers. */
+/** The thread's answer. */
 export type ThreadReport =
   | { readonly ok: true; readonly fd: number; readonly port: number | null }
   | { readonly ok: false; readonly reason: string };
 
-/** What the thread is told. */
+/** The thread's order. */
 export type ThreadOrder = {
   readonly address: ListenAddress;
   readonly mode: number;
   readonly gate: SharedArrayBuffer;
 };
 
-/** What stands in the thread's gate. */
+/** The values of the thread's gate. */
 export const gateStates = { held: 0, toBeClosed: 1, closed: 2 } as const;
 
 const closeBoundMs = 1000;
 
-/** Binds and listens; the reason is the system's (EADDRINUSE, EADDRNOTAVAIL, EACCES). */
+/** Binds and listens. The reason of a failure is the system's (EADDRINUSE, EADDRNOTAVAIL, EACCES). */
 export async function bindListener(address: ListenAddress, mode: number): Promise<Bound> {
   if (address.kind === 'unix' && (await isTaken(address.path)))
     return { ok: false, reason: 'EADDRINUSE' };
   const gate = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const order: ThreadOrder = { address, mode, gate };
-  // A server's loop would accept. This one's thread sleeps from the moment it listens, in the same turn, so that its
-  // loop never polls; descriptors belong to the whole process.
+  // An event loop with a server would accept connections. This thread sleeps from the moment that it listens, so its loop never polls.
+  // Descriptors belong to the whole process.
   const thread = new Worker(new URL('./listener-thread.js', import.meta.url), {
     workerData: order,
   });
@@ -60,7 +60,7 @@ export async function bindListener(address: ListenAddress, mode: number): Promis
     )
       return;
     Atomics.notify(state, 0);
-    // Who closes last takes what nobody has accepted with it: the workers must, who look for that.
+    // The last process to close the socket loses the queued connections. That must be a worker, because workers accept them first.
     Atomics.wait(state, 0, gateStates.toBeClosed, closeBoundMs);
   };
   const bound =
@@ -68,7 +68,7 @@ export async function bindListener(address: ListenAddress, mode: number): Promis
   return { ok: true, listener: { fd: report.fd, address: bound, outlives: false, close } };
 }
 
-/** True when somebody answers on the path, or when it is no socket; a dead socket's name is free. */
+/** Whether the path is in use: a process answers there, or it is no socket. The name of a dead socket is free. */
 export async function isTaken(path: string): Promise<boolean> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return false;
@@ -84,8 +84,8 @@ export async function isTaken(path: string): Promise<boolean> {
 }
 
 /**
- * Remembers the name of a unix socket that the instance has just bound itself. What is returned takes it away, so that a client is
- * refused and not left waiting, but never the name that another has put in its place.
+ * Remembers the name of a unix socket that the instance has just bound. The returned function removes it, so that a client is refused
+ * and does not wait. It never removes a name that another process has put in its place.
  */
 export function rememberSocketName({ address, outlives }: Listener): () => void {
   if (address.kind === 'tcp' || outlives) return () => {};
@@ -95,7 +95,7 @@ export function rememberSocketName({ address, outlives }: Listener): () => void 
     try {
       if (inode !== null && inodeOf(path) === inode) unlinkSync(path);
     } catch {
-      // Somebody else took it away: that is what was wanted.
+      // Another process has removed it already.
     }
   };
 }

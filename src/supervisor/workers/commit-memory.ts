@@ -1,4 +1,4 @@
-// What must be known of COMMITs beyond the life of an instance: how they ended, and the key that signs its tokens, in a file beside the claim.
+// The memory of COMMITs beyond the life of an instance: how they ended, and the key that signs its tokens, in a file beside the pidfile.
 import { randomBytes } from 'node:crypto';
 import {
   appendFileSync,
@@ -19,11 +19,11 @@ import {
 } from '../../shared/process/commit-endings.ts';
 import { openLockFile } from '../claim/file-lock.ts';
 
-/** The memory of all instances of one pidfile: of one that drains and its successor, and of those that were killed. */
+/** The memory that all instances of one pidfile share: a draining one, its successor, and killed ones. */
 export type CommitMemory = {
-  /** Signs the tokens of transactions that clients hold, in base64. All instances have the same. */
+  /** The key in base64 that signs the tokens of transactions that clients hold. All instances have the same. */
   readonly key: string;
-  /** What is noted is there when this returns, however the process ends. */
+  /** The ending is in the file when this returns, so it survives a crash of the process. */
   readonly note: (name: EndedName, ending: Ending) => void;
   readonly of: (name: EndedName) => Ending;
 };
@@ -31,20 +31,20 @@ export type CommitMemory = {
 const keyBytes = 32;
 const keyLine = /^key ([\w+/]{43}=)$/m;
 const endingLine = /^([0-9a-f]{16}) (\d+) (committed|unknown|partial|unproven|over|forgotten)$/;
-/** After so many notes, or where it is so long at a start, the file is written anew with what is still remembered. */
-const mostNotes = 15_000;
-const mostBytes = 2 * 1024 * 1024;
+/** After this many notes, or at a start with a file of this size, the file is rewritten with what is still remembered. */
+const maxNotes = 15_000;
+const maxBytes = 2 * 1024 * 1024;
 
 /**
- * Opens the memory of a pidfile, and makes it where there is none.
- * @param onFault told why nothing more outlives this instance, once: the file cannot be used
+ * Opens the memory of a pidfile, and creates it if there is none.
+ * @param onFault called once if the file cannot be used: nothing more outlives this instance
  */
 export function openCommitMemory(pidfile: string, onFault: (error: unknown) => void): CommitMemory {
   const path = `${pidfile}.commits`;
   const endings = new CommitEndings();
   let key: string | null = null;
   let isUsable = true;
-  /** How far the file has been read, and which one it was. */
+  /** The file that was read, and how far. */
   let read = { inode: 0, bytes: 0 };
   let notes = 0;
 
@@ -57,7 +57,7 @@ export function openCommitMemory(pidfile: string, onFault: (error: unknown) => v
       onFault(error);
     }
   };
-  /** Others may have noted something since, or written it anew. False: its last line is not whole. */
+  /** Reads what other instances have added, or the whole file if one has rewritten it. False: the last line is incomplete. */
   const readOn = (): boolean => {
     const { inode, text } = readFile(path, read);
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
@@ -69,7 +69,7 @@ export function openCommitMemory(pidfile: string, onFault: (error: unknown) => v
     }
     return whole.length === text.length;
   };
-  const writeAnew = (ownKey: string) => {
+  const rewrite = (ownKey: string) => {
     const temporary = `${path}.${process.pid}`;
     const lines = [`key ${ownKey}\n`, ...endings.remembered().map(formatEnding)];
     rmSync(temporary, { force: true });
@@ -79,12 +79,12 @@ export function openCommitMemory(pidfile: string, onFault: (error: unknown) => v
 
   let isWhole = false;
   attempt(() => {
-    // Whoever may write to it says what became of COMMITs.
+    // Only the owner may write to it, because it decides what clients learn of their COMMITs.
     closeSync(openLockFile(path));
     isWhole = readOn() && key !== null;
   });
   const ownKey = key ?? randomBytes(keyBytes).toString('base64');
-  if (!isWhole || read.bytes > mostBytes) attempt(() => writeAnew(ownKey));
+  if (!isWhole || read.bytes > maxBytes) attempt(() => rewrite(ownKey));
 
   return {
     key: ownKey,
@@ -93,10 +93,10 @@ export function openCommitMemory(pidfile: string, onFault: (error: unknown) => v
       attempt(() => {
         appendFileSync(path, formatEnding({ ...name, ending }), { mode: 0o600 });
         notes += 1;
-        if (notes < mostNotes) return;
+        if (notes < maxNotes) return;
         notes = 0;
         readOn();
-        writeAnew(ownKey);
+        rewrite(ownKey);
       });
     },
     of: (name) => {
@@ -106,7 +106,7 @@ export function openCommitMemory(pidfile: string, onFault: (error: unknown) => v
   };
 }
 
-/** What stands behind what was read; all, where it is another file. */
+/** The text after what was read, or all of it if it is another file. */
 function readFile(
   path: string,
   read: { readonly inode: number; readonly bytes: number },

@@ -1,11 +1,11 @@
-// One worker process as the supervisor sees it: forked, told, pinged, ended. The only user of node:cluster.
+// One worker process as the supervisor sees it, from fork to exit. The only user of node:cluster.
 import cluster from 'node:cluster';
 import type { Readable } from 'node:stream';
 import type { Log } from '../../shared/process/log.ts';
 import type { LogDestination, ToSupervisor, ToWorker } from '../../shared/process/messages.ts';
 import type { Marks } from '../claim/orphans.ts';
 
-/** What a worker process tells its slot. `onExit` is called once, whatever came before. */
+/** The events of a worker process. `onExit` is called exactly once. */
 export type WorkerProcessEvents = {
   readonly onMessage: (message: ToSupervisor) => void;
   readonly onExit: (reason: string) => void;
@@ -14,14 +14,14 @@ export type WorkerProcessEvents = {
 /** A worker process, from its fork to its end. */
 export type WorkerProcess = {
   readonly pid: number | undefined;
-  /** Never throws: to a process that is gone, nothing is sent. */
+  /** Sends nothing to a process that is gone, and never throws. */
   readonly send: (message: ToWorker) => void;
   readonly kill: () => void;
 };
 
 /**
- * Flags of a worker. V8's own limit of the young generation is 3 × 16 MiB, which memory under load reaches and keeps:
- * most of what eight downloads of 25 MB at once add. Too small, and requests in flight survive collections: on one
+ * Flags of a worker. V8's own limit of the young generation is 3 × 16 MiB. Memory under load reaches that limit and remains there, which
+ * is most of what eight simultaneous downloads of 25 MB add. If the limit is too small, requests in flight survive collections: on one
  * worker a point query cost 30 µs at 2 MiB and 20 at 8 with 64 clients, 33 and 25 with 256.
  */
 const workerHeapLimits: readonly string[] = ['--max-semi-space-size=8'];
@@ -37,9 +37,9 @@ export function prepareForks(
   logTo: LogDestination,
   ownFlags: readonly string[],
 ): void {
-  // What the runtime itself says when it dies (out of memory) goes to stderr: read into the log.
+  // The runtime writes its last message (out of memory) to stderr, which goes to the log.
   const stderr = logTo === 'stderr' ? 'inherit' : 'pipe';
-  // The access log's place when there is no file.
+  // The access log goes to stdout if there is no file.
   const stdout = logTo === 'stderr' ? 'inherit' : 'ignore';
   cluster.setupPrimary({
     exec: workerEntry.pathname,
@@ -49,7 +49,7 @@ export function prepareForks(
   });
 }
 
-/** Forks one worker. A fork that the system refuses is reported by `onExit`, later. */
+/** Forks one worker. If the system refuses the fork, it calls `onExit` later. */
 export function forkWorkerProcess(
   marks: Marks,
   log: Log,
@@ -64,13 +64,13 @@ export function forkWorkerProcess(
     events.onExit(reason);
   };
   child.on('message', (message) => events.onMessage(message as ToSupervisor));
-  // What it said last may be read after its exit was noticed: it has ended when both are over.
+  // Its last messages may arrive after its exit, so it has ended when both exit and channel are over.
   child.once('exit', (code, signal) => {
     const reason = signal ?? `exit status ${code}`;
     if (child.connected) child.once('disconnect', () => end(reason));
     else end(reason);
   });
-  // Two ways to hear of errors, both also used for messages that a dying worker no longer takes.
+  // Both events also report messages that a dying worker no longer accepts.
   child.on('error', (error) => {
     if (child.pid === undefined) end(`cannot be forked: ${error.message}`);
   });
@@ -79,7 +79,7 @@ export function forkWorkerProcess(
   return {
     pid: child.pid,
     send: (message) => {
-      // Without a callback a failed send would be an error event; with one it is this worker's exit that counts.
+      // The callback keeps a failed send from being an error event. The worker's exit is what counts.
       if (child.connected) child.send(message, () => {});
     },
     kill: () => {
@@ -88,10 +88,10 @@ export function forkWorkerProcess(
   };
 }
 
-const mostLines = 40;
+const maxLines = 40;
 
 function logLines(stream: Readable, pid: number | undefined, log: Log): void {
-  let linesLeft = mostLines;
+  let linesLeft = maxLines;
   stream.setEncoding('utf8');
   stream.on('error', () => {});
   stream.on('data', (text: string) => {

@@ -431,9 +431,7 @@ test('a server that tells only a part is told of, and one that falls silent is u
   assert.match(finished.stdout, /^warning: how durable .*: no word of it \(1193\)$/m);
   const faults = faultsBySection(finished);
   assert.deepEqual(faults.get('undecided'), [isMissing]);
-  assert.deepEqual(faults.get('refused'), [
-    'the server does not tell what it is asked: no word of it (1193)',
-  ]);
+  assert.deepEqual(faults.get('refused'), ['the server refused a question: no word of it (1193)']);
   assert.match(
     finished.stderr,
     /^dbhttpd: \[silent\] .*database unreachable: .*no answer in time/m,

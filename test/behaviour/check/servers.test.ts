@@ -177,9 +177,13 @@ test('an instance of several sections is named by the first, and SIGHUP reads th
   assert.ok(daemon.pid() > 0);
   const seen = () => daemon.readLog();
   process.kill(daemon.pid(), 'SIGHUP');
-  await eventually('it is read anew', () => /read anew files=1 faults=0/.test(seen()));
+  await eventually('it is read again', () =>
+    /credentials read again files=1 faults=0/.test(seen()),
+  );
   chmodSync(secret, 0o644);
   process.kill(daemon.pid(), 'SIGHUP');
-  await eventually('the fault is told', () => /read anew files=1 faults=1/.test(seen()));
+  await eventually('the fault is told', () =>
+    /credentials read again files=1 faults=1/.test(seen()),
+  );
   assert.match(seen(), /cannot be used.* section=city key=password_file problem="is open to/);
 });

@@ -101,7 +101,7 @@ async function handOver(daemon: Daemon, id: number): Promise<void> {
   assert.equal(await countWritten(id), 1);
   assert.equal(await ask(daemon, 'select 1'), 200);
   assert.ok(isAlive(daemon.pid()));
-  assert.ok(!daemon.readLog().includes('credentials read anew'));
+  assert.ok(!daemon.readLog().includes('credentials read again'));
   assert.match(
     lastWords(daemon, old),
     new RegExp(`stopped pid=${old} requests=(\\d+) failures=0 ok=\\1`),

@@ -1,4 +1,4 @@
-// SIGHUP alone has certificates, keys, tokens and password read anew, for all workers; nothing else ever does.
+// SIGHUP alone has certificates, keys, tokens and password read again, for all workers; nothing else ever does.
 // Must not know how workers are told.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -42,10 +42,10 @@ async function start(t: TestContext, settings: Settings): Promise<Daemon> {
 
 /** Sends HUP and waits until the supervisor has read everything. */
 async function renew(daemon: Daemon): Promise<void> {
-  const count = () => daemon.readLog().match(/credentials read anew/g)?.length ?? 0;
+  const count = () => daemon.readLog().match(/credentials read again/g)?.length ?? 0;
   const before = count();
   process.kill(daemon.pid(), 'SIGHUP');
-  await eventually('it is read anew', () => count() > before);
+  await eventually('it is read again', () => count() > before);
 }
 
 /** From then on one worker of the two is new. */
@@ -172,7 +172,7 @@ const testWithDaemon = useRunningDaemon(async () => {
 });
 
 testWithDaemon(
-  'tokens and password are read anew at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody',
+  'tokens and password are read again at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody',
   async (daemon, t) => {
     await install('one');
     await renew(daemon);

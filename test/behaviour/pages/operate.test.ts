@@ -351,8 +351,8 @@ test('a new certificate, a new token, a new password: taken at HUP, while it ser
   await database.query(password.sql());
   await password.run();
   await eventually(
-    'it is read anew',
-    () => daemon.readLog().match(/ credentials read anew /g)?.length === 4,
+    'it is read again',
+    () => daemon.readLog().match(/ credentials read again /g)?.length === 4,
   );
   await database.query('kill user app');
   await password.watch();
