@@ -157,7 +157,7 @@ export class Section {
 
   /** All workers remember this of its primary from now on. */
   rememberPrimary(memory: PrimaryMemory): void {
-    this.servers?.rememberPrimary(memory);
+    this.servers?.topology.remember(memory);
   }
 
   renew(credentials: Credentials): void {
@@ -207,7 +207,7 @@ export class Section {
     const { servers, config, all } = this;
     if (servers === null) return [];
     return all.map(({ address }, at) => {
-      const { role, reason } = servers.statusOf(at);
+      const { role, reason } = servers.topology.statusOf(at);
       return { section: config.section, backend: address, role, reason };
     });
   }
@@ -219,8 +219,10 @@ export class Section {
     if (servers === null) return [];
     return [
       sample('dbhttpd_two_primaries', servers.isContested ? 1 : 0, { section }),
-      ...noPrimarySamples(section, servers.none),
-      ...all.flatMap(({ address }, at) => statusSamples(section, address, servers.statusOf(at))),
+      ...noPrimarySamples(section, servers.topology.none),
+      ...all.flatMap(({ address }, at) =>
+        statusSamples(section, address, servers.topology.statusOf(at)),
+      ),
     ];
   }
 }

@@ -396,11 +396,11 @@ async function askSections(sections: readonly Section[]): Promise<ReadyAnswer> {
   if (isPlain) return answer;
   const entries = sections.map(({ servers: group, config }, at) => {
     const ready = answers[at]?.isReady === true;
-    const statuses = group?.statuses;
+    const statuses = group?.topology.statuses;
     const servers = statuses && {
       roles: statuses.map(({ role }) => role),
       reasons: statuses.map(({ reason }) => reason),
-      no_primary: group?.none ?? undefined,
+      no_primary: group?.topology.none ?? undefined,
     };
     return [config.section, { ready, ...servers }] as const;
   });

@@ -1,8 +1,8 @@
 // Creates the runs of a section: the one place that decides how a request's statements are run, and on which server.
 import type { Token } from '../servers/consistency/token.ts';
 import type { Admission } from '../servers/pool/queue.ts';
-import type { Server } from '../servers/server.ts';
-import type { Routed, Servers } from '../servers/servers.ts';
+import type { Routed, Server } from '../servers/server.ts';
+import type { Servers } from '../servers/servers.ts';
 import { BatchRun } from './batch-run.ts';
 import type {
   CreateRun,

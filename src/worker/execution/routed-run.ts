@@ -1,7 +1,7 @@
 // A run among several servers: it begins where it may run, and begins again at another server if that is safe.
 import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
-import type { Server } from '../servers/server.ts';
-import type { Routed, Servers } from '../servers/servers.ts';
+import type { Routed, Server } from '../servers/server.ts';
+import type { Servers } from '../servers/servers.ts';
 import type {
   Execution,
   RouteWish,

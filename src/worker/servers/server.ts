@@ -5,6 +5,7 @@ import { type Candidate, formatCandidate } from '../../shared/config/addresses.t
 import type { Config } from '../../shared/config/config.ts';
 import type { Credentials } from '../../shared/config/credentials.ts';
 import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
+import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { waysToSendPassword } from '../../shared/mysql/handshake.ts';
 import type { ServerIdentity } from '../../shared/mysql/identity.ts';
@@ -30,20 +31,25 @@ export type ServerSurroundings = {
   readonly log: Log;
 };
 
-/** Whether a server that was reached is the one that was probed: a name may lead to another one by now. */
-export type Accepts = {
-  /** Called with a session that has just been opened. */
-  readonly opened: (identity: ServerIdentity) => boolean;
-  /** Called with a session before it is lent again. */
-  readonly kept: (identity: ServerIdentity) => boolean;
-};
-
 /** What is known of a server that is one of several. */
 export type Membership = {
-  readonly accepts: Accepts;
+  /** Whether a new session is to the server that was probed: a name may lead to another one by now. If not, the server is probed again. */
+  readonly confirms: (identity: ServerIdentity) => boolean;
+  /** Whether an open session is to the server that was probed. */
+  readonly isKnown: (identity: ServerIdentity) => boolean;
   /** Null: it was never reached. */
   readonly state: () => ServerState | null;
 };
+
+/** A request that runs on a server, or waits for one. */
+export interface Routed extends Indexed {
+  /** Whether it was declared so. */
+  readonly isReadOnly: boolean;
+  /** Roles may have changed: there may be a server for it now. */
+  reconsider(): void;
+  /** The server that it runs on must not be used any more. */
+  leaveServer(): void;
+}
 
 /** What a worker holds of a server now, and what it has done so far. */
 export type ServerObservations = {
@@ -63,6 +69,8 @@ export class Server {
   readonly address: string;
   readonly pool: Pool;
   readonly reserved: ReservedSessions;
+  /** The requests that run on it, or wait in its queue, if it is one of several servers. */
+  readonly running = new IndexedSet<Routed>();
   readonly control: Control;
   readonly catalogue: Catalogue;
   readonly readiness: Readiness;
@@ -70,7 +78,7 @@ export class Server {
   readonly consistency: Consistency | null;
   readonly #config: Config;
   readonly #candidate: Candidate;
-  readonly #accepts: Accepts | null;
+  readonly #membership: Membership | null;
   readonly #arena: Buffer;
   readonly #reachability: Reachability;
   #maxTextBytes = usualTextBytes;
@@ -88,7 +96,7 @@ export class Server {
   ) {
     this.#config = config;
     this.#candidate = candidate;
-    this.#accepts = membership?.accepts ?? null;
+    this.#membership = membership;
     this.consistency = membership === null ? null : new Consistency(membership.state);
     this.#arena = arena;
     this.#log = log;
@@ -102,7 +110,7 @@ export class Server {
         maxWaitMs: config.maxWaitMs,
         open: (signal) => this.#openSession(signal),
         onOpened: (session) => this.catalogue.sessionOpened(session),
-        mayLend: membership === null ? null : ({ identity }) => membership.accepts.kept(identity),
+        mayLend: membership === null ? null : ({ identity }) => membership.isKnown(identity),
         onRelease: () => this.#drainRate.note(performance.now()),
         log,
       },
@@ -175,7 +183,7 @@ export class Server {
     const settings = { database, initStatements: initStatements(this.#config) };
     const session = await prepareSession(await this.connect(signal), settings, signal);
     session.connection.columns.maxColumns = maxColumns;
-    if (this.#accepts?.opened(session.identity) === false) {
+    if (this.#membership?.confirms(session.identity) === false) {
       const error = new Error('its name leads to another server than the one that was probed');
       session.connection.destroy(error);
       throw error;

@@ -1,13 +1,11 @@
 // The servers of a section that has several: chooses the one that a request runs on, and reports changes to the requests that run there.
 import type { Config } from '../../shared/config/config.ts';
-import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
-import type { NoPrimary } from '../../shared/servers/judge.ts';
+import { IndexedSet } from '../../shared/indexed-set.ts';
 import type { PrimaryMemory } from '../../shared/servers/primary-memory.ts';
-import type { ServerStatus } from './candidate.ts';
 import { covers, type Token } from './consistency/token.ts';
 import { Admission } from './pool/queue.ts';
 import type { ReadyAnswer } from './pool/readiness.ts';
-import { type Accepts, Server, type ServerSurroundings } from './server.ts';
+import { type Routed, Server, type ServerSurroundings } from './server.ts';
 import type { ProposePrimary } from './shared-memory.ts';
 import { Topology } from './topology.ts';
 
@@ -28,19 +26,6 @@ export type Requirements = {
   readonly needsPrimary: boolean;
 };
 
-/** A request that runs on a server, or waits for one. */
-export interface Routed extends Indexed {
-  /** Whether it was declared so. */
-  readonly isReadOnly: boolean;
-  /** Roles may have changed: there may be a server for it now. */
-  reconsider(): void;
-  /** The server that it runs on must not be used any more. */
-  leaveServer(): void;
-}
-
-/** A server, and the requests that run on it or wait in its queue. */
-type Place = { readonly server: Server; readonly running: IndexedSet<Routed> };
-
 /** The servers of one section. Its owner starts and closes them. */
 export class Servers {
   /** The requests that wait for a server, besides those in the queues of pools. */
@@ -50,8 +35,7 @@ export class Servers {
   /** In the order of `host`. */
   readonly all: readonly Server[];
   readonly #readsReplicas: boolean;
-  readonly #places: readonly Place[];
-  readonly #topology: Topology;
+  readonly topology: Topology;
   /** The primary, or the last one. */
   #lastPrimary: Server | null = null;
   readonly #waiting = new IndexedSet<Routed>();
@@ -63,14 +47,15 @@ export class Servers {
     this.all = config.candidates.map(
       (candidate, at) =>
         new Server(config, candidate, surroundings, {
-          accepts: this.#acceptsOf(at),
-          state: () => this.#topology.stateOf(at),
+          confirms: (identity) => this.topology.confirms(at, identity),
+          isKnown: (identity) => this.topology.isKnown(at, identity),
+          state: () => this.topology.stateOf(at),
         }),
     );
     this.admission = new Admission(() => config.queue);
     this.maxWaitMs = config.failoverWaitMs;
     this.#readsReplicas = config.reads === 'replicas';
-    this.#topology = new Topology({
+    this.topology = new Topology({
       candidates: this.all.map((server) => ({
         address: server.address,
         connect: (signal) => server.connect(signal),
@@ -82,58 +67,30 @@ export class Servers {
       onJudged: () => this.#judged(),
       log,
     });
-    this.#places = this.all.map((server) => ({ server, running: new IndexedSet<Routed>() }));
   }
 
   start(): void {
-    this.#topology.start();
-  }
-
-  rememberPrimary(memory: PrimaryMemory): void {
-    this.#topology.remember(memory);
+    this.topology.start();
   }
 
   close(): void {
-    this.#topology.close();
-  }
-
-  /** Whether a server that was reached is the one that was probed. */
-  #acceptsOf(at: number): Accepts {
-    return {
-      opened: (identity) => this.#topology.confirms(at, identity),
-      kept: (identity) => this.#topology.isKnown(at, identity),
-    };
+    this.topology.close();
   }
 
   /** Several servers could take writes, and it is not known which one should. */
   get isContested(): boolean {
-    return this.#topology.isContested;
-  }
-
-  /** Why no server takes writes; null: one does, or that is not known yet. */
-  get none(): NoPrimary | null {
-    return this.#topology.none;
-  }
-
-  /** @param at a place in the order of `host` */
-  statusOf(at: number): ServerStatus {
-    return this.#topology.statusOf(at);
+    return this.topology.isContested;
   }
 
   get primary(): Server | null {
-    const at = this.#topology.primary;
+    const at = this.topology.primary;
     return at === null ? null : (this.all[at] as Server);
-  }
-
-  /** In the order of `host`. */
-  get statuses(): readonly ServerStatus[] {
-    return this.all.map((_server, at) => this.statusOf(at));
   }
 
   /** Whether any server can serve. */
   get readiness(): ReadyAnswer {
-    if (this.statuses.some(({ role }) => role !== 'unusable')) return { isReady: true };
-    const code = this.#topology.isDecided ? 'NO_SERVER' : 'STARTING';
+    if (this.topology.statuses.some(({ role }) => role !== 'unusable')) return { isReady: true };
+    const code = this.topology.isDecided ? 'NO_SERVER' : 'STARTING';
     return { isReady: false, code, errno: null };
   }
 
@@ -151,24 +108,24 @@ export class Servers {
 
   /** How often a server has been probed: more than before means that there may be news of it. */
   probesOf(server: Server): number {
-    return this.#topology.probesOf(this.all.indexOf(server));
+    return this.topology.probesOf(this.all.indexOf(server));
   }
 
   /** From here on a request is called when roles change; `forget` ends that. @param server null: it waits for one */
   remember(routed: Routed, server: Server | null): void {
     this.forget(routed);
     if (server === null) this.#waiting.add(routed);
-    else this.#places[this.all.indexOf(server)]?.running.add(routed);
+    else server.running.add(routed);
   }
 
   forget(routed: Routed): void {
     if (this.#waiting.delete(routed)) return;
-    for (const { running } of this.#places) if (running.delete(routed)) return;
+    for (const { running } of this.all) if (running.delete(routed)) return;
   }
 
   /** A request on a server has ended in a way that may tell of another role: the server is probed now. */
   suspect(server: Server): void {
-    this.#topology.suspect(this.all.indexOf(server));
+    this.topology.suspect(this.all.indexOf(server));
   }
 
   /** Null: the primary serves. @param after what the client has seen; null: it does not say */
@@ -176,7 +133,7 @@ export class Servers {
     this.#next = (this.#next + 1) % this.all.length;
     if (after === null) return this.#chooseReplica(() => true, isAvoided);
     const hasSeen = (at: number) =>
-      covers(this.#topology.stateOf(at)?.position ?? null, after.position);
+      covers(this.topology.stateOf(at)?.position ?? null, after.position);
     const arrived = this.#chooseReplica(hasSeen, isAvoided);
     if (arrived !== null) return arrived;
     const seenOn = this.#chooseSeen(after);
@@ -187,8 +144,8 @@ export class Servers {
 
   /** The server that the client has read from, if it may be read from: it still shows what it showed, so the client need not wait. */
   #chooseSeen({ server }: Token): Server | null {
-    const at = this.all.findIndex((_one, index) => this.#topology.stateOf(index)?.name === server);
-    const mayServe = at >= 0 && (at === this.#topology.primary || this.#topology.isReadable(at));
+    const at = this.all.findIndex((_one, index) => this.topology.stateOf(index)?.name === server);
+    const mayServe = at >= 0 && (at === this.topology.primary || this.topology.isReadable(at));
     return mayServe ? (this.all[at] as Server) : null;
   }
 
@@ -201,7 +158,7 @@ export class Servers {
     for (let step = 0; step < count; step += 1) {
       const at = (this.#next + step) % count;
       const server = this.all[at] as Server;
-      if (!this.#topology.isReadable(at) || isAvoided(server) || !maySee(at)) continue;
+      if (!this.topology.isReadable(at) || isAvoided(server) || !maySee(at)) continue;
       if (best === null || loadOf(server) < loadOf(best)) best = server;
     }
     return best;
@@ -210,8 +167,8 @@ export class Servers {
   /** Waiting requests may go on now. Requests on a server that cannot be used any more leave it. */
   #judged(): void {
     this.#noteSuccession();
-    for (const [at, { running }] of this.#places.entries()) {
-      const { role } = this.statusOf(at);
+    for (const [at, { running }] of this.all.entries()) {
+      const { role } = this.topology.statusOf(at);
       if (role === 'primary') continue;
       for (const routed of running) {
         if (role === 'unusable' || !this.#mayStay(routed, at)) routed.leaveServer();
@@ -234,15 +191,15 @@ export class Servers {
    * sent, and get a COMMIT. A cluster node that still answers may finish its writes, because the cluster decides on each.
    */
   #severWrites(at: number): void {
-    const { server, running } = this.#places[at] as Place;
+    const { pool, running } = this.all[at] as Server;
     const hasWrites = [...running].some(({ isReadOnly }) => !isReadOnly);
-    if (!this.#topology.hasSuccessor(at) || !hasWrites || this.#topology.isLivingNode(at)) return;
-    server.pool.sever(new Error('another server has become the primary'));
+    if (!this.topology.hasSuccessor(at) || !hasWrites || this.topology.isLivingNode(at)) return;
+    pool.sever(new Error('another server has become the primary'));
   }
 
   /** Only a request that was declared read-only may stay on a replica, and only if that does not lag. */
   #mayStay(routed: Routed, at: number): boolean {
-    return routed.isReadOnly && this.#topology.isReadable(at);
+    return routed.isReadOnly && this.topology.isReadable(at);
   }
 }
 

@@ -87,6 +87,11 @@ export class Topology {
     return (this.#candidates[at] as Candidate).probes;
   }
 
+  /** In the order of `host`. */
+  get statuses(): readonly ServerStatus[] {
+    return this.#candidates.map(({ status }) => status);
+  }
+
   statusOf(at: number): ServerStatus {
     return (this.#candidates[at] as Candidate).status;
   }

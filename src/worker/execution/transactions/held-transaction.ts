@@ -5,7 +5,7 @@ import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { TokenResult } from '../../servers/consistency/consistency.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { pingEveryMs } from '../../servers/pool/session.ts';
-import type { Routed } from '../../servers/servers.ts';
+import type { Routed } from '../../servers/server.ts';
 import type { RunContext, RunEnd } from '../execution.ts';
 import { SessionLease, type Undone } from '../session-lease.ts';
 import { areUndoable, type Writes } from '../undoable-tables.ts';
