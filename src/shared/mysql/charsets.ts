@@ -1,5 +1,5 @@
-// MySQL's character sets: their numbers and names, and their text as strings, as the server itself would convert it. Not hot: text comes
-// as UTF-8 unless a request changes its session's character set.
+// MySQL's character sets: their numbers and names, and their text as strings, converted as the server does it. Not hot: servers send UTF-8
+// unless a request changes its session's character set.
 
 import { isAscii } from 'node:buffer';
 import iconv from 'iconv-lite';
@@ -50,9 +50,9 @@ const collations: Readonly<Record<string, readonly number[]>> = {
 const byNumber = new Map(
   Object.entries(collations).flatMap(([name, numbers]) => numbers.map((id) => [id, name] as const)),
 );
-/** MariaDB's collations that do not pad have the number of the one that does, and this. */
+/** MariaDB adds this to the number of a collation for the one that does not pad. */
 const noPad = 1024;
-/** MariaDB numbers its UCA 14.0.0 collations from here on: the high byte tells the character set. */
+/** MariaDB numbers its UCA 14.0.0 collations from here on: the high byte is the character set. */
 const firstUca14 = 2048;
 const wideUca14: Readonly<Record<number, string>> = { 10: 'ucs2', 11: 'utf16', 12: 'utf32' };
 const wide = new Set(['ucs2', 'utf16', 'utf16le', 'utf32']);
@@ -62,14 +62,14 @@ export function isBinaryCharset(charset: number): boolean {
   return charset === binaryCharset;
 }
 
-/** Whether ASCII has two or four bytes a character in it, zeros among them. */
+/** Whether an ASCII character has two or four bytes in it. */
 export function isWide(name: string): boolean {
   return wide.has(name);
 }
 
 /**
- * The character set of a column's text by MySQL's name; null where its bytes are UTF-8 already (ASCII
- * included), as they are in every session whose character set the request did not change.
+ * The character set of a column's text, by MySQL's name; null: its bytes are UTF-8 already (ASCII included), as in every session whose
+ * character set the request did not change.
  */
 export function foreignCharset(charset: number): string | null {
   if (charset >= firstUca14) return wideUca14[charset >> 8] ?? null;
@@ -95,8 +95,8 @@ const upperHalf = 0x80;
 const maxCodePoint = 0x10ffff;
 
 /**
- * Converts text; what is no character becomes U+FFFD, halves of surrogate pairs included.
- * @param charset by MySQL's name; one that is not known is read as UTF-8
+ * Converts text; bytes that are not a character become U+FFFD, halves of surrogate pairs included.
+ * @param charset MySQL's name; an unknown one is read as UTF-8
  */
 export function decode(bytes: Buffer, charset: string): string {
   switch (charset) {
@@ -135,14 +135,14 @@ function decodeSwe7(bytes: Buffer): string {
   return text;
 }
 
-/** A byte too many is no character. */
+/** An odd last byte is not a character. */
 function decodeUtf16(bytes: Buffer): string {
   const even = bytes.length & ~1;
   const text = wellFormed(bytes.toString('utf16le', 0, even));
   return even < bytes.length ? text + noCharacter : text;
 }
 
-/** Going through UTF-8 puts U+FFFD in the place of lone surrogates. */
+/** Encoding as UTF-8 replaces lone surrogates by U+FFFD. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -165,12 +165,12 @@ function decodeUtf32(bytes: Buffer): string {
   return at < bytes.length ? text + noCharacter : text;
 }
 
-/** Characters of one or several bytes. What iconv-lite was asked once is remembered. */
+/** Decodes characters of one or several bytes. It keeps the answers of iconv-lite. */
 class MultiByteDecoder {
   readonly #encoding: string;
-  /** For each first byte how many bytes its characters have. */
+  /** Length of a character by its first byte. */
   readonly #lengths = new Uint8Array(256).fill(1);
-  /** By the number that a character's bytes make. There are some ten thousand of them. */
+  /** Characters by their bytes as one number; about ten thousand. */
   readonly #known = new Map<number, string>();
 
   constructor({ encoding, leads, runs }: MultiByteSet) {

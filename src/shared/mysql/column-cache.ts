@@ -1,50 +1,49 @@
 // Column definitions that a connection has seen, found again by their bytes: most results repeat.
-// Must not know queries. Hot: a result whose columns are among those that were seen last costs one comparison or a
-// few, whatever their number.
+// Hot: a result whose columns are among the latest costs one comparison or a few, whatever their number.
 import { type Flavour, guessBits, hasDoubtfulBits, withGuesses } from './doubtful-bits.ts';
 import { headerBytes, type PacketsAhead } from './framing.ts';
 import { type Column, parseColumn } from './packets.ts';
 
-/** Definitions as they came, and what they say. */
+/** Definitions as bytes, and decoded. */
 type Known = {
   /** One payload after another. */
   readonly bytes: Buffer;
-  /** The same with their headers, as they stand in an answer whose first result they belong to. */
+  /** The same with their headers, as in an answer whose first result has them. */
   readonly packets: Buffer;
   readonly columns: readonly Column[];
-  /** The same with guesses of how their BITs are to be read, by the guesses; null: there is no doubt. */
+  /** The columns with guesses about their BITs, by the guesses; null: there is no doubt. */
   readonly guessed: Map<string, readonly Column[]> | null;
 };
 
 const noneKnown: Known[] = [];
 const noBytes = Buffer.alloc(0);
-/** What one connection's definitions may come to; then all are forgotten. */
+/** Maximal memory of one connection's definitions; beyond it the cache forgets all. */
 const maxKnownBytes = 256 * 1024;
-/** Sets of as many definitions among which one is looked for. */
+/** Maximal number of sets with the same number of columns. */
 const maxAlike = 64;
-/** These are a thousand columns' definitions; longer ones are parsed each time. */
+/** A thousand columns' definitions; longer ones are parsed each time. */
 const maxBytes = 64 * 1024;
 const usualBytes = 4096;
-/** The most that is taken: definitions of 4,096 columns with the longest names in ASCII take a third of it. */
+/** Maximal length of one set: 4,096 columns with the longest names in ASCII take a third of it. */
 const maxGatheredBytes = 4 * 1024 * 1024;
 /** MySQL's own limit for a table. */
 export const usualMaxColumns = 4096;
-/** The number of the first definition's packet in an answer: behind the command's, and the header of the result. */
+/** The number of the first definition's packet in an answer: after the command and the header of the result. */
 const firstSequence = 2;
 
 /**
  * Gathers the definitions of one result set at a time: `begin`, `takeKnown` or `add` for each packet, `finish`.
- * Equal definitions give the same array, so that what was made from it can be found by it.
+ * Equal definitions give the same array, so that callers can use it as a key.
  */
 export class ColumnCache {
   /** A result with more columns is too wide: its definitions are not added. */
   maxColumns = usualMaxColumns;
   readonly #extended: boolean;
   readonly #flavour: Flavour;
-  /** By number of columns; what was seen last, or is found again and again, comes first. */
+  /** By number of columns; recent and frequent ones come first. */
   readonly #known = new Map<number, Known[]>();
   #knownBytes = 0;
-  /** What was taken of the current result. */
+  /** The current result's definitions, if `takeKnown` found them. */
   #taken: Known | null = null;
   #bytes = Buffer.allocUnsafe(usualBytes);
   #length = 0;
@@ -67,13 +66,13 @@ export class ColumnCache {
     return this.#ends.length === 0;
   }
 
-  /** Moves past all `count` definitions at once; false when they are not all there, or were not seen before. */
+  /** Moves past all `count` definitions at once; returns false if some have not arrived, or they are new. */
   takeKnown(ahead: PacketsAhead, count: number): boolean {
     if (ahead.sequence !== firstSequence) return false;
     const known = this.#known.get(count) ?? noneKnown;
     for (let index = 0; index < known.length; index += 1) {
       const { packets } = known[index] as Known;
-      // The first one's length tells most of them apart without a native call.
+      // The length of the first definition rules out most sets without a native call.
       if (packets[0] !== ahead.bytes[ahead.position]) continue;
       const end = ahead.position + packets.length;
       if (end > ahead.end || packets.compare(ahead.bytes, ahead.position, end) !== 0) continue;
@@ -86,12 +85,12 @@ export class ColumnCache {
     return false;
   }
 
-  /** Whether there is room for a definition of so many bytes. */
+  /** Whether there is room for a definition of this length. */
   admits(bytes: number): boolean {
     return this.#length + bytes <= maxGatheredBytes;
   }
 
-  /** Forgets what was added, its memory included; returns how many definitions that were. */
+  /** Forgets the added definitions and frees their memory; returns their number. */
   forget(): number {
     const count = this.#ends.length;
     this.begin();
@@ -99,7 +98,7 @@ export class ColumnCache {
     return count;
   }
 
-  /** Adds a definition's payload, which must have been admitted; returns how many there are now. */
+  /** Adds a definition's payload, which `admits` must have accepted; returns the number of definitions. */
   add(bytes: Buffer, start: number, end: number): number {
     const wanted = this.#length + end - start;
     if (wanted > this.#bytes.length) this.#grow(wanted);
@@ -109,8 +108,8 @@ export class ColumnCache {
   }
 
   /**
-   * @param sql the statement, for what the definitions leave open
-   * @throws RangeError where a definition ends early
+   * @param sql the statement, for guesses about BITs
+   * @throws RangeError if a definition ends early
    */
   finish(sql: string): readonly Column[] {
     const known = this.#taken ?? this.#findOrLearn();
@@ -193,7 +192,7 @@ export class ColumnCache {
   }
 }
 
-/** Half of the way: what is asked for often stays before what comes by once, and nothing is allocated for it. */
+/** Moves an entry half of the way to the front: frequent entries stay before rare ones. Allocates nothing. */
 function bringForward(list: Known[], index: number): void {
   if (index === 0) return;
   const found = list[index] as Known;

@@ -12,14 +12,14 @@ export const commandCodes = {
 } as const;
 
 /**
- * A command with its argument as the packets to write; arguments of 16 MiB and more are continued.
- * The text is sent as UTF-8, whatever the session's character set is.
+ * Encodes a command with its argument; arguments of 16 MiB and more take several packets. The text is UTF-8, whatever the session's
+ * character set is.
  */
 export function encodeCommand(code: number, argument: string): Buffer {
   return encodeWithHead(Buffer.from([code]), argument);
 }
 
-/** The same, with all that stands before the argument: the code, and what else a command may have there. */
+/** The same with a head: the code, and anything else before the argument. */
 export function encodeWithHead(head: Buffer, argument: string): Buffer {
   const payloadLength = head.length + Buffer.byteLength(argument);
   if (payloadLength >= maxPayloadBytes) return encodeLong(head, argument);
@@ -31,7 +31,7 @@ export function encodeWithHead(head: Buffer, argument: string): Buffer {
   return packet;
 }
 
-/** How long a command is without the headers of its packets. */
+/** Length of a command without the headers of its packets. */
 export function commandBytes(packet: Buffer): number {
   return packet.length - headerBytes * countPackets(packet);
 }
@@ -58,7 +58,7 @@ function encodeLong(head: Buffer, argument: string): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** One attribute, not NULL: name and text. What stands before the statement (COM_QUERY, "if CLIENT_QUERY_ATTRIBUTES is set"). */
+/** The part before the statement with one attribute, not NULL: name and text (COM_QUERY, "if CLIENT_QUERY_ATTRIBUTES is set"). */
 const traceparentHead = Buffer.concat([
   Buffer.from([commandCodes.query]),
   // parameter_count, parameter_set_count, null_bitmap, new_params_bind_flag
@@ -68,23 +68,23 @@ const traceparentHead = Buffer.concat([
   Buffer.from([11]),
   Buffer.from('traceparent'),
 ]);
-/** Where they were not negotiated. */
+/** Without query attributes. */
 const bareHead = Buffer.from([commandCodes.query]);
 /** No attribute: parameter_count 0, parameter_set_count 1. */
 const emptyHead = Buffer.from([commandCodes.query, 0, 1]);
 /** From here on a length takes more than a byte. */
 const maxAttributeBytes = 250;
 
-/** How many bytes a statement's command has beside its text. @param traceparent null: it carries none */
+/** Length of a statement's command without its text. @param traceparent null: it has none */
 export function queryHeadBytes(hasQueryAttributes: boolean, traceparent: string | null): number {
   if (!hasQueryAttributes) return bareHead.length;
   return traceparent === null ? emptyHead.length : traceparentHead.length + 1 + traceparent.length;
 }
 
 /**
- * A statement as the packets to write.
- * @param hasQueryAttributes whether they were negotiated: then each statement says which it has
- * @param traceparent ASCII, up to 250 characters: the attribute of that name; not sent where they were not negotiated
+ * Encodes a statement as packets.
+ * @param hasQueryAttributes whether they were negotiated: then each statement lists its attributes
+ * @param traceparent ASCII, up to 250 characters: the attribute of that name; not sent without `hasQueryAttributes`
  */
 export function encodeQuery(
   sql: string,

@@ -1,15 +1,14 @@
-// The small commands: those whose answer is one packet, and statements whose rows are not wanted.
-// Must not know the pool or who asks.
+// Small commands: those whose answer is one packet, and the gateway's own statements.
 import { commandCodes, encodeCommand } from './command-packets.ts';
 import { ServerFault } from './connect-failure.ts';
 import type { Command, Connection } from './connection.ts';
 import { type Column, packetMarkers, parseError, parseOk, type ServerError } from './packets.ts';
 import { discardResults, QueryCommand, type QueryEvents, type ResultSink } from './query.ts';
 
-/** The answers to the gateway's own questions are small; a catalogue's are the longest. */
+/** Maximal answer to one of the gateway's own statements; the catalogue's are the longest. */
 const maxCollectedBytes = 64 * 1024 * 1024;
 
-/** MySQL's refusal as an Error, for where a refusal is not an expected answer. */
+/** MySQL's refusal as an Error, for callers that do not expect one. */
 export class RefusedError extends Error {
   readonly errno: number;
 
@@ -58,7 +57,7 @@ export function fetchStatistics(connection: Connection): Promise<string> {
   });
 }
 
-/** Runs a statement and resolves with its rows' cells as text. Small results only: what is endless ends the connection. */
+/** Runs a statement and resolves with its rows' cells as text. A result that is too long ends the connection. */
 export async function fetchRows(connection: Connection, sql: string): Promise<(string | null)[][]> {
   const rows: (string | null)[][] = [];
   await readRows(connection, sql, maxCollectedBytes, (cells) => rows.push(cells));
@@ -88,8 +87,8 @@ export async function fetchTable(connection: Connection, sql: string): Promise<T
 }
 
 /**
- * Runs a statement and hands out its rows' cells as text, as they come.
- * @param maxBytes a result that is larger than expected ends the connection
+ * Runs a statement and passes on its rows' cells as text, as they come.
+ * @param maxBytes a longer result ends the connection
  */
 export function readRows(
   connection: Connection,
@@ -105,7 +104,7 @@ export function readRows(
       if (readBytes > maxBytes) {
         throw new ServerFault(
           'PROTOCOL_VIOLATION',
-          'the server answered a small question without end',
+          "the server's answer to an internal statement is too long",
         );
       }
       take(cellsOf(bytes, start, end));
@@ -115,15 +114,15 @@ export function readRows(
   });
 }
 
-/** Creates a command without rows of interest; `send` or `sendTogether` it. */
+/** Creates a command whose rows do not matter; `send` or `sendTogether` it. */
 export type CommandFactory = (done: () => void, failed: (error: Error) => void) => Command;
 
-/** A command whose answer is one packet, OK or not. */
+/** A command whose answer is one packet. */
 export function onePacketCommand(code: number, argument: string): CommandFactory {
   return (done, failed) => new OnePacketCommand(encodeCommand(code, argument), done, failed);
 }
 
-/** A statement of which only success or failure matters. */
+/** A statement whose rows do not matter. */
 export function statementCommand(sql: string, connection: Connection): CommandFactory {
   return (done, failed) => new QueryCommand(sql, connection, discardResults, settle(done, failed));
 }
@@ -135,7 +134,7 @@ function settle(done: () => void, failed: (error: Error) => void): QueryEvents {
   };
 }
 
-/** A statement of which the first row is wanted, to be sent with others. @param answered called once; null: there is none, for whatever reason */
+/** A statement whose first row is wanted, to be sent with others. @param answered called once; null: there is no row, or the statement failed */
 export function firstRowCommand(
   sql: string,
   connection: Connection,
@@ -171,7 +170,7 @@ export function runTogether(
   });
 }
 
-/** Asks whether the server is there (COM_PING). */
+/** Checks that the server answers (COM_PING). */
 export function ping(connection: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     const packet = encodeCommand(commandCodes.ping, '');
@@ -180,8 +179,7 @@ export function ping(connection: Connection): Promise<void> {
 }
 
 /**
- * The server's status flags as they are now. COM_PING's OK carries them and, unlike a statement's, leaves warnings and counts as they
- * were.
+ * The server's current status flags. The OK of COM_PING has them and, unlike a statement's, does not change warnings and counts.
  */
 export function fetchStatus(connection: Connection): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -190,7 +188,7 @@ export function fetchStatus(connection: Connection): Promise<number> {
   });
 }
 
-/** Says goodbye (COM_QUIT) and closes. */
+/** Sends COM_QUIT; the server closes the connection. */
 export function quit(connection: Connection): void {
   const ignore = () => {};
   connection.send(new OnePacketCommand(encodeCommand(commandCodes.quit, ''), ignore, ignore));
@@ -206,7 +204,7 @@ function cellsOf(bytes: Buffer, start: number, end: number): (string | null)[] {
       cells.push(null);
       continue;
     }
-    // A length of its own up to 250, else in so many bytes behind the marker.
+    // The first byte is the length up to 250; otherwise it says how many bytes the length has.
     const width = first < 0xfb ? 0 : first === 0xfc ? 2 : first === 0xfd ? 3 : 6;
     const size = width === 0 ? first : bytes.readUIntLE(position, width);
     position += first === 0xfe ? 8 : width;

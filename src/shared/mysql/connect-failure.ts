@@ -1,6 +1,6 @@
-// Why a connection to MySQL could not be made or cannot go on: the server, TLS, the system or the gateway itself refuses.
+// Why a connection to MySQL failed: the server refused it, TLS or the system failed, or the gateway does not accept the server.
 
-/** A server that broke the protocol, or asked for what it does not get. */
+/** The server broke the protocol, or asked for something that the gateway does not give it. The message may be logged. */
 export class ServerFault extends Error {
   readonly code: 'PROTOCOL_VIOLATION' | 'INSECURE_PASSWORD';
 
@@ -10,16 +10,16 @@ export class ServerFault extends Error {
   }
 }
 
-/** `refused`: the server is there and will not have us; `unusable`: we will not have it; `silent`: no answer in time. */
+/** `refused`: by the server; `unusable`: the gateway does not accept the server; `silent`: no answer in time. */
 export type ConnectFailure = {
   readonly kind: 'refused' | 'unusable' | 'tls' | 'silent' | 'unreachable';
-  /** The server's own number; null: it was not the server that said no. */
+  /** The server's error number; null: the server did not report an error. */
   readonly errno: number | null;
-  /** For logs and people, not for HTTP: names hosts and accounts. Control characters are left to the log. */
+  /** For logs and operators, not for HTTP: it names hosts and accounts. The log escapes control characters. */
   readonly reason: string;
 };
 
-/** What mysql2's and Node's errors may carry. */
+/** Fields that mysql2's and Node's errors may have. */
 type Raw = {
   readonly code?: unknown;
   readonly errno?: unknown;
@@ -32,14 +32,14 @@ const maxCharacters = 300;
 const timeOuts: ReadonlySet<unknown> = new Set(['ETIMEDOUT', 'TimeoutError']);
 
 /**
- * Describes what a failed attempt was rejected with. The names that mysql2 gives to errors are not used: its table is of
- * all servers together, and one's number is another's error.
+ * Describes the error of a failed attempt, without mysql2's names of errors: its table mixes all servers, which use some numbers
+ * differently.
  */
 export function describeConnectFailure(error: unknown): ConnectFailure {
   if (!(error instanceof Error)) return unreachable(String(error));
   const { code, errno, sqlMessage } = error as Raw;
   if (typeof errno === 'number' && errno > 0) {
-    // The message of a statement's error quotes the statement: only the login's is the server's own.
+    // The message of a statement's error may quote the statement; the login's does not.
     const reason =
       typeof sqlMessage === 'string' ? sqlMessage : 'a setting of the session was refused';
     return { kind: 'refused', errno, reason: shorten(reason) };
@@ -56,7 +56,7 @@ export function describeConnectFailure(error: unknown): ConnectFailure {
   return unreachable(typeof code === 'string' ? code : error.message);
 }
 
-/** OpenSSL's messages hold its file names and lines; its reason is what matters. Node's own are sentences. */
+/** OpenSSL's messages contain file names and lines, so its reason is used. Node's own messages are sentences. */
 function tlsReason(error: Error): string {
   const { library, reason } = error as Raw;
   return typeof library === 'string' && typeof reason === 'string' ? reason : error.message;
@@ -74,7 +74,7 @@ const meanings: Readonly<Record<ConnectFailure['kind'], string>> = {
   unreachable: 'the server cannot be reached',
 };
 
-/** The same for HTTP: no hosts, no accounts, no words of the server's; the log has those. */
+/** The same for HTTP, without hosts, accounts and the server's own words. */
 export function publicReason({ kind, errno }: ConnectFailure): string {
   return errno === null ? meanings[kind] : `${meanings[kind]} (errno ${errno})`;
 }

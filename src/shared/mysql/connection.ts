@@ -1,31 +1,30 @@
 // One authenticated MySQL connection: commands out, their answers in, in order, until it is lost.
-// Must not know how it was opened, nor what a command is for.
 import type { Socket } from 'node:net';
 import { ColumnCache } from './column-cache.ts';
 import { answerSequence } from './command-packets.ts';
 import { ServerFault } from './connect-failure.ts';
 import { Framing, type PacketsAhead } from './framing.ts';
 
-/** A command in flight: what to write, and who takes the answer. */
+/** A command: the bytes to write, and the handlers of the answer. */
 export interface Command {
   /** The bytes to write, headers included. */
   readonly packet: Buffer;
-  /** Takes one packet of the answer; returns true when it was the last. */
+  /** Takes one packet of the answer; returns true if it is the last. */
   handlePacket(bytes: Buffer, start: number, end: number): boolean;
-  /** How many cells a row of the answer has; nothing, or 0: its packets are no rows. */
+  /** Number of cells in a row of the answer; missing or 0: its packets are not rows. */
   readonly rowCells?: number;
-  /** From so many bytes on the packets ahead may be taken several at once; Infinity, or nothing: they may not. */
+  /** With at least this many bytes ahead, `takeAhead` may take several packets at once; missing or Infinity: it may not. */
   readonly aheadFrom?: number;
-  /** Takes packets of the answer before they are handed out singly, but not the last one. */
+  /** Takes packets of the answer before they are delivered one by one, but not the last one. */
   takeAhead?(ahead: PacketsAhead): void;
-  /** The connection is gone before the answer was complete. */
+  /** The connection was lost before the answer was complete. */
   lost(reason: Error): void;
 }
 
-/** Who takes what was read into the arena: the bytes from `start` to `end`, valid during the call only. */
+/** Takes bytes that were read into the arena, from `start` to `end`, which are valid during the call only. */
 export type ArenaReader = { receive: (arena: Buffer, start: number, end: number) => void };
 
-/** A socket on which hands were shaken, and what that found out. */
+/** A socket after the handshake, and the results of the handshake. */
 export type Established = {
   readonly socket: Socket;
   readonly threadId: number;
@@ -34,43 +33,43 @@ export type Established = {
   readonly extendedMetadata: boolean;
   /** Whether query attributes were negotiated. */
   readonly hasQueryAttributes: boolean;
-  /** Whether the server let us in only because it remembers the password. */
+  /** Whether the login succeeded only because the server remembers the password. */
   readonly isRemembered: boolean;
-  /** Where the socket's bytes arrive; null: as its events. */
+  /** Receives the socket's bytes; null: they come as events. */
   readonly arenaReader: ArenaReader | null;
-  /** Ends what shook hands. */
+  /** Frees what the handshake has opened. */
   readonly end: () => void;
 };
 
 const singly = Number.POSITIVE_INFINITY;
-/** What any packet may have that is no row: definitions, errors. */
+/** Limit of packets that are not rows: definitions, errors. */
 const minPacketBytes = 64 * 1024;
-/** While nothing is known of a server: a cell in one packet. */
+/** Longest cell while the server's max_allowed_packet is not known: one packet. */
 const usualCellBytes = 16 * 1024 * 1024;
-/** A row of several cells may have so much, or as much as one cell: it is held in memory as a whole. */
+/** Limit of a row of several cells, unless one cell may be longer: memory holds the whole row. */
 const wideRowBytes = 64 * 1024 * 1024;
 /**
- * After this number of packets that were handled one by one, a microsecond or two each, others have their turn. One read after the other
- * brings up to 2 MiB in a turn: 190,000 answers to `do 1`.
+ * After this number of packets, which take a microsecond or two each, the event loop runs other work. Successive reads can bring up to
+ * 2 MiB at a time: 190,000 answers to `do 1`.
  */
 const maxPacketsInTurn = 8192;
-/** The most that stands before a cell to tell its length. */
+/** Longest length field before a cell. */
 const cellHeaderBytes = 9;
 
-/** Told that a connection is gone; `wasAsked`: commands were in flight on it. */
+/** Called when a connection is lost. @param wasAsked commands were in flight on it */
 type OnLost = (reason: Error, wasAsked: boolean) => void;
 
 /** An authenticated connection. Commands are answered in the order in which they were sent. */
 export class Connection {
   readonly threadId: number;
   readonly serverVersion: string;
-  /** Whether statements are sent with query attributes, if only to say that they have none. */
+  /** Whether each statement must list its query attributes, even if it has none. */
   readonly hasQueryAttributes: boolean;
-  /** Whether the server let us in only because it remembers the password: if it does not, the gateway sends it no password. */
+  /** Whether the login succeeded only because the server remembers the password: otherwise the gateway would not send it. */
   readonly isRemembered: boolean;
   /** The column definitions of this connection's results. */
   readonly columns: ColumnCache;
-  /** The longest cell that the server can send: its max_allowed_packet, once that is known. */
+  /** The longest cell that the server can send: its max_allowed_packet, if known. */
   longestCellBytes = usualCellBytes;
   readonly #socket: Socket;
   readonly #endHandshake: () => void;
@@ -78,7 +77,7 @@ export class Connection {
   readonly #pending: Command[] = [];
   /** Whether a caller has paused reading. */
   #isPaused = false;
-  /** Whether nothing is read until others have had their turn. */
+  /** Whether reading is paused until the event loop has run other work. */
   #isResting = false;
   #packetsInTurn = 0;
   #lostReason: Error | null = null;
@@ -111,7 +110,7 @@ export class Connection {
     this.#socket.on('close', () => this.#lose(new Error('the connection was closed')));
   }
 
-  /** MariaDB or MySQL (and what calls itself neither is treated as MySQL). */
+  /** MariaDB or MySQL; a server that claims to be neither is treated as MySQL. */
   get flavour(): 'mariadb' | 'mysql' {
     return /mariadb/i.test(this.serverVersion) ? 'mariadb' : 'mysql';
   }
@@ -120,7 +119,7 @@ export class Connection {
     return this.#lostReason !== null;
   }
 
-  /** Sets who is told, once, that the connection is gone: before the commands that were in flight on it are. */
+  /** Sets the handler that is called once when the connection is lost, before the `lost` of its commands. */
   watch(onLost: OnLost): void {
     this.#onLost = onLost;
   }
@@ -149,7 +148,7 @@ export class Connection {
     this.#socket.write(Buffer.concat(commands.map(({ packet }) => packet)));
   }
 
-  /** Stops reading; what one read has brought is still handed out. */
+  /** Stops reading; packets of the latest read are still delivered. */
   pause(): void {
     this.#isPaused = true;
     this.#socket.pause();
@@ -160,7 +159,7 @@ export class Connection {
     if (!this.#isResting) this.#socket.resume();
   }
 
-  /** Ends the connection at once, socket included; commands in flight are told that it is lost. */
+  /** Ends the connection at once, socket included, and calls `lost` of the commands in flight. */
   destroy(reason: Error): void {
     this.#lose(reason);
   }
@@ -170,7 +169,7 @@ export class Connection {
     if (this.#packetsInTurn >= maxPacketsInTurn) this.#rest();
   }
 
-  /** Nothing is read until the event loop has gone round. */
+  /** Pauses reading for one round of the event loop. */
   #rest(): void {
     this.#packetsInTurn = 0;
     if (this.#isResting || this.isLost) return;
@@ -186,7 +185,7 @@ export class Connection {
     this.#packetsInTurn += 1;
     const command = this.#pending[0];
     if (command === undefined) {
-      const message = 'the server spoke without having been asked';
+      const message = 'the server sent a packet though no command is in flight';
       this.#lose(new ServerFault('PROTOCOL_VIOLATION', message));
       return;
     }
@@ -204,7 +203,7 @@ export class Connection {
     this.#framing.expectedSequence = next === undefined ? 0 : answerSequence(next.packet);
   }
 
-  /** The server sends a row whatever its length: only its cells are bounded by max_allowed_packet. */
+  /** The server sends rows of any length: max_allowed_packet bounds only the cells. */
   #maxPacketBytes(): number {
     const cell = this.longestCellBytes + cellHeaderBytes;
     const row = (this.#pending[0]?.rowCells ?? 0) * cell;
@@ -227,13 +226,13 @@ export class Connection {
     this.#endHandshake();
     this.#socket.destroy();
     const commands = this.#pending.splice(0);
-    // Whoever keeps the connection hears of it while it is still lent: its commands give it back.
+    // The owner hears of it while the connection is still acquired: the commands release it.
     this.#onLost(reason, commands.length > 0);
     for (const command of commands) command.lost(reason);
   }
 }
 
-/** What was thrown while an answer was read ends its connection, and what waits for answers on it: nothing else. */
+/** An exception while an answer is read ends only its connection. */
 function unreadable(cause: unknown): Error {
   return cause instanceof ServerFault
     ? cause

@@ -13,13 +13,13 @@ const textFunctions = /\b(?:any_value|coalesce|greatest|ifnull|least)\b/i;
 /** The expressions whose BITs MariaDB sends as bytes (seen on 10.11 and 11.8); it sends all others as decimal digits. */
 const byteFunctions = /\b(?:over|last_value)\b/i;
 
-/** What is read from a UNION is read from a temporary table. */
+/** A UNION is read from a temporary table. */
 const union = /\bunion\b/i;
 
 /**
- * Whether the cells of a column may be the decimal digits of a BIT. What is read from a table, also a temporary one, always comes as
- * bytes. MariaDB marks everything else as binary. MySQL names the database of a table's columns; a temporary table's have a name
- * but no table.
+ * Whether the cells of a column may be the decimal digits of a BIT. Columns of a table, also of a temporary one, always come as bytes.
+ * MariaDB marks all others as binary. MySQL names the database of a table's columns; a temporary table's columns have a name but no
+ * table.
  */
 function isDoubtful({ type, flags, origin }: Column, flavour: Flavour): boolean {
   if (type !== bitType) return false;
@@ -34,8 +34,8 @@ export function hasDoubtfulBits(columns: readonly Column[], flavour: Flavour): b
 }
 
 /**
- * For each column how a cell is read that could be both, as one letter: `t`ext, `b`ytes, or `-` where there is no doubt. A column
- * without alias has its expression for a name; else the statement must do.
+ * One letter for each column says how to read a cell that could be both: `t`ext, `b`ytes, or `-` if there is no doubt. The name of a column
+ * without an alias is its expression; for others the guess uses the statement.
  */
 export function guessBits(columns: readonly Column[], flavour: Flavour, sql: string): string {
   let guesses = '';
@@ -57,7 +57,7 @@ function isRatherText(column: Column, flavour: Flavour, sql: string): boolean {
   return !isMaterialised && textFunctions.test(text);
 }
 
-/** The columns with what was guessed of them. */
+/** The columns with their guesses. */
 export function withGuesses(columns: readonly Column[], guesses: string): readonly Column[] {
   return columns.map((column, at) => {
     const guess = guesses[at];
@@ -80,10 +80,10 @@ const digitZero = 0x30;
 const digitNine = 0x39;
 
 /**
- * The value of a cell; null where it is none.
+ * The value of a cell; null: it is not a BIT's.
  *
  * The bytes of a BIT(n) are exactly ⌈n/8⌉, and less than 2^n. So are the digits only where n mod 8 is 6, 7 or 0, and there are ⌈n/8⌉ of
- * them: such a cell is taken for what `rather` says. MySQL's IF, CASE, NULLIF, LAG and LEAD take the bytes for latin1 and send them as
+ * them: then `rather` decides. MySQL's IF, CASE, NULLIF, LAG and LEAD take the bytes for latin1 and send them as
  * UTF-8 (seen on 9.7).
  */
 export function readBits(cell: Buffer, { bits, rather }: BitConversion): bigint | null {

@@ -1,10 +1,10 @@
 // An error's name by its number, as programs compare it (ER_DUP_ENTRY).
 
-// MySQL's and MariaDB's names for the numbers of their errors, where a number means the same on both or on one alone.
-// Facts of the servers: MySQL 9.7's perror, MariaDB 10.11's mysqld_error.h, MariaDB 11.8's messages. MySQL's name stands
-// where both have one; MariaDB's own are 1901 to 1982. Left out are 1076, 1487, 1726 and all from 4000 on, which the
-// servers use differently, and what they have never used.
-// The names stand in the order of their numbers; a number before a name is that name's own.
+// MySQL's and MariaDB's names of errors whose number means the same on both, or exists on one only.
+// Facts of the servers: MySQL 9.7's perror, MariaDB 10.11's mysqld_error.h, MariaDB 11.8's messages. If both
+// have a name, it is MySQL's; MariaDB's own are 1901 to 1982. The table leaves out 1076, 1487, 1726 and all from 4000 on, which the
+// servers use differently, and numbers that they have never used.
+// Each name has the number after the previous one's, unless a number precedes it.
 const nameTable = `
   1000 ER_HASHCHK ER_NISAMCHK ER_NO ER_YES ER_CANT_CREATE_FILE ER_CANT_CREATE_TABLE ER_CANT_CREATE_DB ER_DB_CREATE_EXISTS
   ER_DB_DROP_EXISTS ER_DB_DROP_DELETE ER_DB_DROP_RMDIR ER_CANT_DELETE_FILE ER_CANT_FIND_SYSTEM_REC ER_CANT_GET_STAT ER_CANT_GET_WD
@@ -418,8 +418,8 @@ const nameTable = `
 const names = parseNames(nameTable);
 
 /**
- * MySQL's name of an error. Where none is known, or MySQL and MariaDB call different errors by this number, it is
- * `ER_` and the number, so that there always is one, and never another error's.
+ * MySQL's name of an error. If the number has no known name, or means different errors on MySQL and MariaDB, it is `ER_` and the number: an
+ * error always has a name, and never another error's.
  */
 export function errorName(errno: number): string {
   return names.get(errno) ?? `ER_${errno}`;

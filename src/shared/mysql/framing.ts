@@ -1,5 +1,4 @@
 // Bytes from the MySQL socket in, whole packets out, however the bytes are cut.
-// Must not know what a packet means.
 
 /** Length and sequence number. */
 export const headerBytes = 4;
@@ -12,8 +11,8 @@ export const maxPayloadBytes = 0xffffff;
 export type PacketHandler = (bytes: Buffer, start: number, end: number) => void;
 
 /**
- * What stands in a chunk from `position` to `end`, the next packet first, its header included. Whoever can take
- * several packets at once moves `position` and `sequence` past them. Valid during the call only.
+ * The rest of a chunk from `position` to `end`: the next packet first, its header included. A handler that takes several packets at once
+ * moves `position` and `sequence` past them. Valid during the call only.
  */
 export type PacketsAhead = {
   bytes: Buffer;
@@ -29,20 +28,20 @@ export type AheadHandler = (ahead: PacketsAhead) => void;
 const noBytes = Buffer.alloc(0);
 
 /**
- * Cuts a byte stream into packets. Packets that lie whole in a chunk are handed out in place, and so are those
- * whose beginning, from the chunk before, finds room in front of the chunk:
+ * Cuts a byte stream into packets. Packets that are complete in a chunk are delivered in place, and so are those whose beginning, from the
+ * chunk before, fits in front of the chunk:
  *
  *     |......free......|.tail.|......chunk.......|.tail.|
  *                             start                     end
  *
- * Others are gathered once, into a buffer of their exact size.
+ * Others are copied once, into a buffer of their exact size.
  */
 export class Framing {
-  /** The sequence number that the next packet must carry; whoever reads sets it before each answer. */
+  /** The sequence number that the next packet must have; the connection sets it before each answer. */
   expectedSequence = 0;
   /**
-   * From so many bytes on what is ahead is offered before it is cut into packets; whoever reads sets it after each packet
-   * and each offer. Infinity: it is not.
+   * With at least this many bytes ahead, `onAhead` gets them before they are cut into packets. The connection sets it after each packet and
+   * each offer. Infinity: never.
    */
   aheadFrom = Number.POSITIVE_INFINITY;
   readonly #onPacket: PacketHandler;
@@ -55,7 +54,7 @@ export class Framing {
   /** Header bytes of a packet whose header is not complete yet. */
   readonly #header = Buffer.alloc(headerBytes);
   #headerFill = 0;
-  /** Payload of a packet that is not complete yet, and how much of it is there. */
+  /** Payload of a packet that is not complete yet, and the number of its bytes so far. */
   #payload: Buffer | null = null;
   #payloadFill = 0;
   /** Full-length packets that are to be continued. */
@@ -64,7 +63,7 @@ export class Framing {
   #violated = false;
   readonly #maxBytes: () => number;
 
-  /** @param maxBytes how long a packet may be that has to be gathered, asked for before it is */
+  /** @param maxBytes current limit of a packet that must be copied */
   constructor(
     onPacket: PacketHandler,
     onViolation: (reason: string) => void,
@@ -78,8 +77,8 @@ export class Framing {
   }
 
   /**
-   * Takes the next chunk, from `start` to `end`; what is before `start` may be overwritten. A packet out of
-   * sequence, or too long, is reported once; everything after it is dropped.
+   * Takes the next chunk, from `start` to `end`, and may overwrite bytes before `start`. It reports a packet that is out of sequence or too
+   * long once, and drops everything after it.
    */
   feed(chunk: Buffer, start: number, end: number): void {
     if (this.#violated) return;
@@ -105,7 +104,7 @@ export class Framing {
     else this.#complete(chunk, position, end);
   }
 
-  /** Joins the chunk to what is there of a packet; returns where the next one begins. */
+  /** Continues the packet that the last chunk began; returns where the next one begins. */
   #continue(chunk: Buffer, start: number, end: number): number {
     const fill = this.#tailFill;
     this.#tailFill = 0;
@@ -122,7 +121,7 @@ export class Framing {
     this.#tailFill = chunk.copy(this.#tail, 0, position, end);
   }
 
-  /** Offers what is ahead for as long as some of it is taken; returns where the rest begins. */
+  /** Offers the bytes ahead for as long as the handler takes some; returns where the rest begins. */
   #offer(chunk: Buffer, position: number, end: number): number {
     if (this.#parts.length > 0) return position;
     const ahead = this.#ahead;
@@ -164,7 +163,7 @@ export class Framing {
     return at;
   }
 
-  /** Whether so many bytes may be gathered beside what there is of their packet. */
+  /** Whether a packet may grow by this length. */
   #admits(length: number): boolean {
     if (this.#partsBytes + length <= this.#maxBytes()) return true;
     this.#violate(`a packet is longer than ${this.#maxBytes()} bytes`);
@@ -178,7 +177,7 @@ export class Framing {
 
   #deliver(bytes: Buffer, start: number, end: number, sequence: number): void {
     if (sequence !== this.expectedSequence) {
-      this.#violate(`packet ${sequence} arrived where ${this.expectedSequence} was due`);
+      this.#violate(`packet ${sequence} arrived instead of packet ${this.expectedSequence}`);
       return;
     }
     this.expectedSequence = (sequence + 1) & 0xff;
@@ -207,14 +206,14 @@ function readLength(bytes: Buffer, position: number): number {
 }
 
 /**
- * Moves past whole packets of less than 16 MiB that are no errors, in sequence, at most `most` of them.
- * @returns how many
+ * Moves past whole packets of less than 16 MiB that are not errors, in sequence.
+ * @returns their number
  */
-export function skipPackets(ahead: PacketsAhead, most: number): number {
+export function skipPackets(ahead: PacketsAhead, maxPackets: number): number {
   const { bytes, end } = ahead;
   let count = 0;
   let at = ahead.position;
-  while (count < most && at + headerBytes < end) {
+  while (count < maxPackets && at + headerBytes < end) {
     const length = readLength(bytes, at);
     const next = at + headerBytes + length;
     const isPlain =

@@ -1,18 +1,18 @@
-// What mysql2 may not do while it shakes hands: read without bound, throw, ask for query attributes that a server does not offer, or give
-// the password to a server that sends a key of its own for it.
+// Guards of mysql2's handshake. Without them mysql2 reads without limit, throws, asks for query attributes that a server does not offer, and
+// gives the password to a server that sends an unknown key for it.
 import mysql from 'mysql2';
 import { findKey } from '../server-keys.ts';
 import { ServerFault } from './connect-failure.ts';
 
-/** A greeting, a switch of the method, a key, a refusal: far less than this in all. */
+/** A greeting, a switch of the method, a key and a refusal are far shorter together. */
 const maxHandshakeBytes = 64 * 1024;
 
 /** mysql2's parser, which assembles packets of any announced length. */
 export type HandshakeParser = { execute(chunk: Buffer): void };
 
 /**
- * Puts a guard before the parser of a connection that is being opened.
- * @param fail told, at most once for each read, why the connection must end
+ * Limits the bytes that mysql2 reads during the handshake, and catches the exceptions of its parser.
+ * @param fail called at most once for each read, with the reason to end the connection
  */
 export function guardHandshake(
   connection: { packetParser: HandshakeParser },
@@ -24,14 +24,14 @@ export function guardHandshake(
     execute: (chunk) => {
       bytes += chunk.length;
       if (bytes > maxHandshakeBytes) {
-        const message = 'the server sent more than 64 KiB before it had let us in';
+        const message = 'the server sent more than 64 KiB before the login was complete';
         fail(new ServerFault('PROTOCOL_VIOLATION', message));
         return;
       }
       try {
         parser.execute(chunk);
       } catch (cause) {
-        const message = 'what the server sent before it had let us in could not be read';
+        const message = 'the packets of the login could not be read';
         fail(new ServerFault('PROTOCOL_VIOLATION', message, { cause }));
       }
     },
@@ -41,7 +41,7 @@ export function guardHandshake(
 /** CLIENT_QUERY_ATTRIBUTES */
 const queryAttributes = 1 << 27;
 
-/** What mysql2 keeps to itself, and a test pins: the handshake under way, and where it notes what the server offers. */
+/** Internals of mysql2, which a test pins: the handshake in progress, and the server's capabilities. */
 export type HandshakingConnection = {
   readonly _command: {
     clientFlags: number;
@@ -52,10 +52,10 @@ export type HandshakingConnection = {
 };
 
 /**
- * mysql2 asks for them whatever the server offers, before TLS as behind it. A proxy may take our word for it, and read each
- * statement with two bytes before it; MariaDB knows none, whatever its bit says one day. So the wish is taken back while
- * mysql2 notes the offer, which is before it answers the greeting.
- * @returns whether they were negotiated, once the handshake is over
+ * mysql2 asks for query attributes whatever the server offers, before TLS and after it. A proxy may trust the flag and expect two bytes
+ * before each statement. MariaDB has no query attributes, even if it uses the bit one day. So this clears the flag when mysql2 stores
+ * the server's capabilities, which is before it answers the greeting.
+ * @returns whether they were negotiated; valid after the handshake
  */
 export function keepToOffer(connection: HandshakingConnection): () => boolean {
   const handshake = connection._command;
@@ -71,12 +71,12 @@ export function keepToOffer(connection: HandshakingConnection): () => boolean {
   return () => (offered & handshake.clientFlags & queryAttributes) !== 0;
 }
 
-/** What asks for the RSA key: MySQL's documentation of the plugins, "request_public_key". */
+/** Answers that ask for the RSA key: MySQL's documentation of the plugins, "request_public_key". */
 const keyRequests = { caching_sha2_password: 0x02, sha256_password: 0x01 } as const;
-/** caching_sha2_password, "fast_auth_success": the server remembers the password's hash, and asks for no more. */
+/** caching_sha2_password, "fast_auth_success": the server remembers the password's hash. */
 const isRemembered = Buffer.from([0x03]);
 
-/** What an operator can do about it. */
+/** The settings that allow the password, for messages. */
 export const waysToSendPassword =
   "set server_public_key (a file with the server's key), tls, or socket";
 const noKey = `the server wants the password under a key of its own, which another process could have sent: ${waysToSendPassword}`;
@@ -85,18 +85,18 @@ const otherKey = 'the server wants the password under a key that server_public_k
 type Plugins = NonNullable<mysql.ConnectionOptions['authPlugins']>;
 type Plugin = Plugins[string];
 
-/** What decides about the password on a plain connection over TCP. */
+/** Settings of the password's guard on a plain connection over TCP. */
 export type PasswordGuard = {
   /** PEM texts: the keys that the server may have. */
   readonly serverKeys: readonly string[];
-  /** The server let us in only because it remembers the password, and there is no key for when it does not. */
+  /** Called if the login succeeds only because the server remembers the password, and there is no key otherwise. */
   readonly onRemembered: () => void;
 };
 
 /**
- * The methods of authentication for connections without TLS over TCP. The exchange of an RSA key ends with a ServerFault unless the
- * server's key is one of `serverKeys`. That holds for loopback too: any process of the machine may have taken MySQL's port. A login
- * that the server remembers needs no key, and works.
+ * The methods of authentication for connections without TLS over TCP. If the server's RSA key is not one of `serverKeys`, the login ends
+ * with a ServerFault. That includes loopback: any process of the machine may have taken MySQL's port. A login that the server remembers
+ * needs no key.
  */
 export function plainTcpPlugins(guard: PasswordGuard): Plugins {
   const plugins = mysql.authPlugins;
@@ -128,7 +128,7 @@ function guarded(
   };
 }
 
-/** Our own copy of the key: nothing that the server has sent is used. */
+/** The gateway's own copy of the key, not the server's bytes. */
 function pinned(sent: Buffer, serverKeys: readonly string[]): Buffer {
   const key = findKey(sent.toString('latin1'), serverKeys);
   if (key === null) throw new ServerFault('INSECURE_PASSWORD', otherKey);

@@ -1,5 +1,5 @@
-// Opens a connection: mysql2 shakes hands, authenticates and starts TLS; then the socket is ours. The only file that has mysql2 talk to a
-// server.
+// Opens a connection: mysql2 does the handshake, the login and TLS; then the gateway takes the socket over. No other file lets mysql2 talk to
+// a server.
 
 import { createRequire } from 'node:module';
 import { connect, isIP, type Socket } from 'node:net';
@@ -19,19 +19,19 @@ const { version } = createRequire(import.meta.url)('mysql2/package.json') as { v
 export const clientInfo: string = version;
 
 const keepAliveDelayMs = 10_000;
-/** Room in the arena before what is read, for the beginning of a packet that the read before has cut. */
+/** Room in the arena before the bytes of a read, for the beginning of a packet that the previous read has cut. */
 const arenaHeadroomBytes = 16 * 1024;
-/** What one read may bring, and that. */
+/** That room, and 64 KiB for one read. */
 export const minArenaBytes = arenaHeadroomBytes + 64 * 1024;
-/** utf8mb4_general_ci: known to every MySQL and MariaDB; `SET NAMES` follows before any statement. */
+/** utf8mb4_general_ci: every MySQL and MariaDB has it. `SET NAMES` follows before any statement. */
 const handshakeCharset = 'UTF8MB4_GENERAL_CI';
 /**
- * The flags that make mysql2 differ from the C client: affected rows would be matched rows,
- * IGNORE_SPACE changes sql_mode, and LOCAL_FILES lets a statement read files of this machine.
+ * The flags in which mysql2 differs from the C client: FOUND_ROWS reports matched rows as affected, IGNORE_SPACE changes sql_mode, and
+ * LOCAL_FILES lets a statement read files of this machine.
  */
 const unwantedFlags = ['-FOUND_ROWS', '-IGNORE_SPACE', '-LOCAL_FILES', '-ODBC'];
 
-/** Where and as whom to connect. */
+/** Address, account and options of a connection. */
 export type ConnectionSettings = {
   readonly host: string;
   readonly port: number;
@@ -44,7 +44,7 @@ export type ConnectionSettings = {
   /** PEM texts: the RSA keys that the server may have, for a password over TCP without TLS. */
   readonly serverKeys: readonly string[];
   readonly connectTimeoutMs: number;
-  /** Where all connections of a process read into, one after the other, `minArenaBytes` or more; not used with TLS. */
+  /** Buffer of at least `minArenaBytes` into which all connections of a process read, one after another; not used with TLS. */
   readonly arena: Buffer;
 };
 
@@ -56,7 +56,7 @@ export type TlsSettings = {
   readonly key: string | null;
 };
 
-/** What mysql2 keeps to itself, and a test pins: socket, parser, and what the handshake found out. */
+/** Internals of mysql2, which a test pins: socket, parser, and results of the handshake. */
 type Mysql2Connection = HandshakingConnection & {
   readonly stream: Socket;
   packetParser: HandshakeParser;
@@ -114,8 +114,8 @@ export function openConnection(
 }
 
 /**
- * A socket that reads into the arena instead of allocating 64 KiB for each read. During the handshake
- * mysql2 gets copies, as events. Otherwise each read leaves its buffer to the garbage collector.
+ * Opens a socket that reads into the arena: otherwise each read allocates 64 KiB for the garbage collector. During the handshake mysql2 gets
+ * copies, as events.
  */
 function openSocket(settings: ConnectionSettings, arenaReader: ArenaReader): Socket {
   const { host, port, socket: path, arena } = settings;
@@ -138,7 +138,7 @@ function openSocket(settings: ConnectionSettings, arenaReader: ArenaReader): Soc
   return socket;
 }
 
-/** Where mysql2's own socket will not do: without TLS it is read into the arena, with TLS it must know its address. */
+/** Replaces mysql2's own socket: without TLS it must read into the arena, with TLS it must know its address. */
 function streamOf(
   settings: ConnectionSettings,
   arenaReader: ArenaReader | null,
@@ -186,12 +186,12 @@ function mysql2Options(
   };
 }
 
-/** What Node's TLS asks a socket for when nobody names the server (`_tls_wrap`, Node 20 to 24). */
+/** The name that Node's TLS takes from a socket if the caller gives none (`_tls_wrap`, Node 20 to 24). */
 type Named = { _host?: string };
 
 /**
- * Connects. Node itself remembers names only, and mysql2 hands the address on to nobody: a certificate for `localhost`
- * would do for every server that is configured by its address, and one for the address for none.
+ * Connects with the address as the name for TLS. Node keeps only names, and mysql2 does not pass the address on: without this, a certificate
+ * for `localhost` would be valid for every server that is configured by its address, and one for the address for none.
  */
 function connectNamed(host: string, port: number): Socket {
   const socket = connect({

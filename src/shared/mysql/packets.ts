@@ -1,5 +1,4 @@
-// What MySQL's packets say: OK, EOF, ERR and column definitions as values.
-// Must not know sockets, nor what becomes of a result.
+// MySQL's packets as values: OK, EOF, ERR and column definitions.
 import { decode, foreignName, isWide } from './charsets.ts';
 
 /** Status flags of OK and EOF packets (MySQL's SERVER_STATUS_flags_enum). */
@@ -13,7 +12,7 @@ export const serverStatus = {
 /** SESSION_TRACK_SYSTEM_VARIABLES. */
 const systemVariable = 0;
 
-/** Flags of a column definition (MySQL's column definition flags), those that tell what the column is. */
+/** Flags of a column definition (MySQL's column definition flags) that describe its type. */
 export const columnFlags = {
   notNull: 0x0001,
   unsigned: 0x0020,
@@ -22,23 +21,23 @@ export const columnFlags = {
   set: 0x0800,
 } as const;
 
-/** Every definition begins with `def`, in the character set of the result (ucs2's is that of utf16). */
+/** Every definition begins with `def`, in the character set of the result (`def` is the same in ucs2 and utf16). */
 const wideCatalogs: ReadonlyMap<string, string> = new Map([
   ['\0d\0e\0f', 'utf16'],
   ['d\0e\0f\0', 'utf16le'],
   ['\0\0\0d\0\0\0e\0\0\0f', 'utf32'],
 ]);
 
-/** First bytes that tell packets apart. */
+/** First bytes of packets, by kind. */
 export const packetMarkers = { ok: 0x00, localInfile: 0xfb, eof: 0xfe, error: 0xff } as const;
 
-/** A write's answer; counts are exact up to 2^64-1, bigint past what a number holds. */
+/** A write's answer. Counts are exact up to 2^64-1: bigint if a number cannot hold them. */
 export type OkPacket = {
   readonly affectedRows: number | bigint;
   readonly insertId: number | bigint;
   readonly status: number;
   readonly warnings: number;
-  /** What the server says in words, and its language: `Rows matched: 1  Changed: 0  Warnings: 0`; '' where it says nothing. */
+  /** The server's message, in its language: `Rows matched: 1  Changed: 0  Warnings: 0`; '' if there is none. */
   readonly info: string;
 };
 
@@ -49,10 +48,10 @@ export type ServerError = {
   readonly message: string;
 };
 
-/** Where a column of a result comes from; what an expression gives has no table. In bytes, as on the wire. */
+/** The origin of a column; an expression has no table. Bytes as on the wire. */
 export type ColumnOrigin = {
   readonly database: Buffer;
-  /** As the statement calls it. */
+  /** The statement's name for it. */
   readonly table: Buffer;
   readonly originalTable: Buffer;
   readonly originalName: Buffer;
@@ -67,11 +66,11 @@ export type Column = {
   readonly flags: number;
   readonly length: number;
   readonly decimals: number;
-  /** What MariaDB calls a type that has no number of its own: `json`, `uuid`, `inet6`, `point`; null: none. */
+  /** MariaDB's name of a type without a number: `json`, `uuid`, `inet6`, `point`; null: there is none. */
   readonly extendedType: string | null;
-  /** The character set, by MySQL's name, of its name and of what bears no number of its own; null: UTF-8. */
+  /** MySQL's name of the character set of its name, and of text without a character set number; null: UTF-8. */
   readonly resultCharset: string | null;
-  /** Of a BIT whose cells may be decimal text in the place of its bytes: what a cell is taken for that could be both. */
+  /** How to read the cells of a BIT that could be decimal text or bytes. */
   readonly doubtfulBits?: 'text' | 'bytes';
 };
 
@@ -102,7 +101,7 @@ class FieldReader {
     return this.#bytes.readUIntLE(this.#take(size), size);
   }
 
-  /** A length-encoded integer; bigint where it does not fit into a number exactly. */
+  /** A length-encoded integer; bigint if a number cannot hold it exactly. */
   lengthEncoded(): number | bigint {
     const first = this.integer(1);
     if (first < 0xfb) return first;
@@ -125,7 +124,7 @@ class FieldReader {
     return new FieldReader(this.#bytes, start, start + length);
   }
 
-  /** Counted text at the end of a packet; '' where its count is wrong: a server without session tracking may leave it out. */
+  /** Text at the end of a packet, with its length; '' if the length is wrong: a server without session tracking may omit it. */
   info(): string {
     const start = this.#position + 1;
     const end = start + this.integer(1);
@@ -162,15 +161,14 @@ export function parseOk(bytes: Buffer, start: number, end: number): OkPacket {
 /** The status flags of an EOF packet (marker 0xfe, shorter than 9 bytes). */
 export function parseEofStatus(bytes: Buffer, start: number, end: number): number {
   if (end - start < 5 || bytes[start] !== packetMarkers.eof) {
-    throw new RangeError('no end where one was due');
+    throw new RangeError('expected an EOF packet');
   }
   return (bytes[start + 3] as number) | ((bytes[start + 4] as number) << 8);
 }
 
 /**
- * What an OK packet says of character_set_results, if it was set (CLIENT_SESSION_TRACK, MySQL protocol, "session
- * state information"): MySQL's name of a character set that must be converted from, null for all others.
- * Undefined where it says nothing, or nothing that can be read.
+ * The character_set_results that an OK packet reports (CLIENT_SESSION_TRACK, MySQL protocol, "session state information"): MySQL's name if
+ * text in it must be converted, otherwise null. Undefined: the packet does not report it, or cannot be read.
  */
 export function parseResultCharset(
   bytes: Buffer,
@@ -226,7 +224,7 @@ export function parseError(
   };
 }
 
-/** Servers end a message at its first zero byte: of a wide one there is only the beginning, half a unit maybe. */
+/** Servers end a message at its first zero byte. Only the beginning of a wide one arrives, perhaps with half a unit at its end. */
 function decodeMessage(text: Buffer, charset: string | null): string {
   if (charset === null) return text.toString();
   const isCut = isWide(charset) && text.length % 2 === 1;
@@ -238,7 +236,7 @@ function decodeMessage(text: Buffer, charset: string | null): string {
  * @param extended whether MariaDB's extended metadata was negotiated: one more field in each definition
  */
 export function parseColumn(bytes: Buffer, start: number, end: number, extended: boolean): Column {
-  // One copy, of which the names are parts: what was read into is read into again.
+  // One copy, of which the names are slices: the next read overwrites the original.
   const definition = Buffer.from(bytes.subarray(start, end));
   const reader = new FieldReader(definition, 0, definition.length);
   const resultCharset = wideCatalogs.get(reader.lengthEncodedBytes().toString('latin1')) ?? null;
@@ -259,8 +257,7 @@ export function parseColumn(bytes: Buffer, start: number, end: number, extended:
 }
 
 /**
- * The one name in MariaDB's extended metadata: of the type (0), or of the format of its text (1); kinds to come are
- * passed over (MariaDB protocol, "Result Set Packets", extended metadata).
+ * The name in MariaDB's extended metadata: of the type (0), or of the format of its text (1). Other kinds are skipped (MariaDB protocol, "Result Set Packets", extended metadata).
  */
 function findExtendedType(metadata: FieldReader): string | null {
   let found: string | null = null;
@@ -283,8 +280,7 @@ export function identifierText({ resultCharset }: Column, name: Buffer): string 
 }
 
 /**
- * The columns of a result that the server sends in this character set, which their definitions cannot tell where
- * ASCII looks the same in it as in UTF-8.
+ * The columns of a result in this character set. Their definitions do not show it if ASCII is the same in it as in UTF-8.
  */
 export function inCharset(columns: readonly Column[], charset: string): readonly Column[] {
   return columns.map((column) =>

@@ -1,5 +1,4 @@
-// COM_QUERY's answer, packet by packet, handed to a sink: bytes of rows are not looked at here.
-// Must not know HTTP, JSON or the pool. Handlers are named after the packets they take.
+// The answer to COM_QUERY, packet by packet. The sink gets the bytes of rows. Handlers are named after the packets that they take.
 import type { ColumnCache } from './column-cache.ts';
 import { encodeQuery } from './command-packets.ts';
 import { ServerFault } from './connect-failure.ts';
@@ -23,13 +22,13 @@ import {
 export interface ResultSink {
   /** A result set begins. `more`: further results follow it. */
   columns(columns: readonly Column[], more: boolean): void;
-  /** The result set that begins has more columns than the limit: `columns` has none of them, and its rows are to be ignored. */
+  /** The next result set has too many columns: `columns` gets none of them, and the sink must ignore its rows. */
   tooWide(): void;
   /** One row in the text protocol's form; the bytes are valid during the call only. */
   row(bytes: Buffer, start: number, end: number): void;
-  /** Takes as many rows as it can at once; what it leaves comes by `row`. */
+  /** Takes as many rows as it can at once; `row` gets the others. */
   rows?(ahead: PacketsAhead): void;
-  /** The result set that was begun is complete; `status` are the server's flags after it. */
+  /** The result set is complete. @param status the server's flags after it */
   endOfRows(status: number): void;
   /** A statement without result set succeeded. `more`: further results follow. */
   ok(ok: OkPacket, more: boolean): void;
@@ -44,30 +43,30 @@ export const discardResults: ResultSink = {
   ok: () => {},
 };
 
-/** What is remembered of a complete result. */
+/** A complete result, for decisions after an error. */
 export type ResultNote = {
   readonly isResultSet: boolean;
   /** Whether a transaction was open after it. */
   readonly inTransaction: boolean;
 };
 
-/** Whoever sent the query; exactly one is called, once. */
+/** Handlers of a query's end; exactly one is called, once. */
 export interface QueryEvents {
   /**
    * The answer is complete.
-   * @param flagsClean whether the server's flags say that the session is as it was: no statement changed
-   *   its state, no transaction is open, autocommit is on. An error carries no flags: never clean.
+   * @param flagsClean whether the server's flags say that the session is clean: no statement changed its state, no transaction is open,
+   *   autocommit is on. An error has no flags: it is never clean.
    */
   answered(flagsClean: boolean, error: ServerError | null): void;
   /** The connection was lost before. */
   lost(reason: Error): void;
 }
 
-/** With less ahead, taking several rows at once costs as much as it saves. */
+/** With fewer bytes ahead, taking several rows at once costs as much as it saves. */
 const minRowsBytes = 512;
 /** No set of column definitions is shorter. */
 const minColumnsBytes = 24;
-/** Two million definitions. No statement of the usual length asks for so many. */
+/** Two million definitions, more than any statement of usual length can ask for. */
 const maxSkippedBytes = 64 * 1024 * 1024;
 const noColumns: readonly Column[] = [];
 
@@ -84,21 +83,21 @@ export class QueryCommand implements Command {
   readonly #events: QueryEvents;
   #stage: Stage = 'header';
   #columnCount = 0;
-  /** Whether the current result has more definitions than are taken: they are passed over. */
+  /** Whether the current result has too many definitions, which are skipped. */
   #isTooWide = false;
-  /** How many of the current result's definitions have come, where they are passed over, and their bytes. */
+  /** Number of skipped definitions of the current result, and their bytes. */
   #skipped = 0;
   #skippedBytes = 0;
   #stateChanged = false;
   #lastStatus = 0;
-  /** What a statement before has set character_set_results to, where that must be converted from. */
+  /** The character_set_results that an earlier statement has set, if its text must be converted. */
   #charset: string | null = null;
   #isOver = false;
   #onOver: (() => void) | null = null;
 
   /**
-   * @param connection that it is to be sent on
-   * @param traceparent what the server is told of the trace that the statement is part of, where it can be told; null: nothing
+   * @param connection the one that will send it
+   * @param traceparent the statement's trace, for servers with query attributes; null: there is none
    */
   constructor(
     sql: string,
@@ -120,7 +119,7 @@ export class QueryCommand implements Command {
     this.#onOver?.();
   }
 
-  /** From here on results are forgotten. Resolves when the answer has ended or the connection is lost. */
+  /** Drops all further results. Resolves when the answer has ended or the connection is lost. */
   discardResults(): Promise<void> {
     this.#sink = discardResults;
     if (this.#isOver) return Promise.resolve();
@@ -146,7 +145,7 @@ export class QueryCommand implements Command {
     else if (this.#columns.takeKnown(ahead, this.#columnCount)) this.#stage = 'end of columns';
   }
 
-  /** @returns true when this packet was the last of the answer */
+  /** @returns true if this packet is the last of the answer */
   handlePacket(bytes: Buffer, start: number, end: number): boolean {
     if (this.#stage === 'row') return this.#rowPacket(bytes, start, end);
     if (bytes[start] === packetMarkers.error) return this.#errorPacket(bytes, start, end);
@@ -163,7 +162,7 @@ export class QueryCommand implements Command {
     }
   }
 
-  /** Whether the last answer has said that no transaction is open, and autocommit on. */
+  /** Whether, by the last status flags, no transaction is open and autocommit is on. */
   get isSettled(): boolean {
     const settled = this.#lastStatus & (serverStatus.inTransaction | serverStatus.autocommit);
     return settled === serverStatus.autocommit;
@@ -202,7 +201,7 @@ export class QueryCommand implements Command {
     return false;
   }
 
-  /** Tells the sink at once, since it may have the statement stopped, and forgets the definitions that were taken before. */
+  /** Informs the sink at once, since it may stop the statement, and forgets the earlier definitions. */
   #beginSkipping(): void {
     this.#isTooWide = true;
     this.#skipped = this.#columns.forget();
@@ -210,7 +209,7 @@ export class QueryCommand implements Command {
     this.#sink.tooWide();
   }
 
-  /** Half a million definitions cost a few milliseconds so, and half a second as packets that are handed out singly. */
+  /** This way half a million definitions cost a few milliseconds; delivered one by one, they cost half a second. */
   #skipAhead(ahead: PacketsAhead): void {
     const from = ahead.position;
     const count = skipPackets(ahead, this.#columnCount - this.#skipped);
@@ -221,12 +220,12 @@ export class QueryCommand implements Command {
     this.#skipped += count;
     this.#skippedBytes += bytes;
     if (this.#skippedBytes > maxSkippedBytes) {
-      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent definitions without end');
+      throw new ServerFault('PROTOCOL_VIOLATION', 'the server sent too many column definitions');
     }
     if (this.#skipped >= this.#columnCount) this.#stage = 'end of columns';
   }
 
-  /** Says already here whether more results follow, so that an array of results can be opened in time. */
+  /** The flags already say whether more results follow, so that the reply can open an array of results in time. */
   #endOfColumnsPacket(bytes: Buffer, start: number, end: number): boolean {
     const more = (parseEofStatus(bytes, start, end) & serverStatus.moreResults) !== 0;
     this.#stage = 'row';
@@ -264,7 +263,7 @@ export class QueryCommand implements Command {
     return true;
   }
 
-  /** A change of state taints the whole answer; of the transaction the last word counts. */
+  /** A state change counts for the whole answer; for the transaction the last flags count. */
   #noteStatus(status: number, isResultSet: boolean): void {
     const inTransaction = (status & serverStatus.inTransaction) !== 0;
     this.results.push({ isResultSet, inTransaction });

@@ -146,7 +146,7 @@ test('what breaks the protocol is told by its name in the log, without what was 
   for (const [bytes, said] of [
     [toBytes([Buffer.from('\u00fbsecret', 'latin1')]), 'the server asked for a local file'],
     [toBytes([Buffer.from([0xfc, 0, 0])]), 'the server announced a result without columns'],
-    [toBytes([okPacket()], 9), 'packet 9 arrived where 1 was due'],
+    [toBytes([okPacket()], 9), 'packet 9 arrived instead of packet 1'],
     [
       toBytes([Buffer.from('\u0001'), Buffer.from('\u00f0secret', 'latin1'), eofPacket()]),
       'RangeError',
