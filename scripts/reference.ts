@@ -92,7 +92,7 @@ const repetitions: Readonly<Record<FailureFacts['repeat'], string>> = {
   changed: 'after mending it: nothing was executed',
   outcome: 'read `OUTCOME`',
   pointless: 'after mending it; read `OUTCOME`',
-  untold: 'nobody is told',
+  unreported: 'no client is left',
 };
 
 /** A Markdown table of every metric: name, type, labels, meaning. */

@@ -3,15 +3,15 @@
 /**
  * When a request may be repeated. `yes`: nothing was executed, after Retry-After. `changed`: nothing was executed, and the
  * same request would be refused again. `outcome`: the reply's OUTCOME says. `pointless`: it says whether something was
- * executed, and the same request would end in the same way. `untold`: nobody is there to be told.
+ * executed, and the same request would end in the same way. `unreported`: no client is left that could repeat it.
  */
-export type Repetition = 'yes' | 'changed' | 'outcome' | 'pointless' | 'untold';
+export type Repetition = 'yes' | 'changed' | 'outcome' | 'pointless' | 'unreported';
 
 /** What is promised of a code. `meaning` is for people: a clause. */
 export type FailureFacts = {
-  /** What it is answered with; where it is not told to anybody, what the access log has. */
+  /** The status of the reply; if there is none, that of the access log. */
   readonly status: number;
-  /** What it is answered with once statements were sent, where that differs. */
+  /** The status once statements were sent, if that differs. */
   readonly sentStatus?: number;
   readonly meaning: string;
   readonly repeat: Repetition;
@@ -21,13 +21,13 @@ export type FailureFacts = {
 export const failures = {
   TOO_MANY_CONNECTIONS: {
     status: 503,
-    meaning: 'as many clients are connected as the worker takes; health and metrics still answer',
+    meaning: 'as many clients are connected as the worker accepts; health and metrics still answer',
     repeat: 'yes',
   },
   TOO_MANY_BYTES: {
     status: 503,
     meaning:
-      'requests that are only half there hold as much memory as they may; this was the longest',
+      'requests that have not arrived in full use all the memory that they may; this was the longest',
     repeat: 'yes',
   },
   REQUEST_TIMEOUT: {
@@ -48,7 +48,7 @@ export const failures = {
   BAD_REQUEST: {
     status: 400,
     meaning:
-      'no well-formed HTTP/1.0 or 1.1: request line, Host, a header, the framing of the body; a GET with a body',
+      'not well-formed HTTP/1.0 or 1.1: request line, Host, a header, the framing of the body; a GET with a body',
     repeat: 'changed',
   },
   UNKNOWN_EXPECTATION: {
@@ -145,7 +145,7 @@ export const failures = {
   NOT_IN_TRANSACTION: {
     status: 400,
     meaning:
-      'a statement that is not known to leave its transaction open, or a text that servers read differently; `statement` says which',
+      'a statement that may end its transaction, or a text that servers read differently; `statement` says which',
     repeat: 'changed',
   },
   NOT_UNDOABLE: {
@@ -197,7 +197,7 @@ export const failures = {
   QUEUE_FULL: {
     status: 503,
     sentStatus: 502,
-    meaning: 'as many requests as `queue` allows wait for a connection',
+    meaning: 'as many requests as `queue` allows are waiting for a connection',
     repeat: 'yes',
   },
   WAITED_TOO_LONG: {
@@ -243,7 +243,7 @@ export const failures = {
   TOKEN_LOST: {
     status: 409,
     meaning:
-      'what `X-Consistency-Token` stands for was lost in a failover; without the token the request is answered',
+      'what an earlier reply showed (`X-Consistency-Token`) was lost in a failover; without the token the request is answered',
     repeat: 'changed',
   },
   CONSISTENCY_TOKEN: {
@@ -263,7 +263,7 @@ export const failures = {
   },
   KILLED: {
     status: 504,
-    meaning: 'somebody ended the request, by `DELETE /v1/requests/{id}` or the console',
+    meaning: 'an operator ended the request, by `DELETE /v1/requests/{id}` or the console',
     repeat: 'outcome',
   },
   CONNECTION_LOST: {
@@ -274,7 +274,7 @@ export const failures = {
   COMMIT_RUNNING: {
     status: 502,
     meaning:
-      'the client asked to commit or roll back a held transaction while a COMMIT of it runs; asking again tells what became of it',
+      'the client asked to commit or roll back a held transaction while a COMMIT of it runs; asking again tells the outcome',
     repeat: 'outcome',
   },
   DUPLICATE_COLUMNS: {
@@ -321,12 +321,12 @@ export const failures = {
     status: 499,
     meaning:
       'the client took nothing of the reply for too long, or too little while requests waited; the worker resets the connection',
-    repeat: 'untold',
+    repeat: 'unreported',
   },
   CLIENT_GONE: {
     status: 499,
     meaning: 'the client went away before its reply was whole',
-    repeat: 'untold',
+    repeat: 'unreported',
   },
   STOPPING: {
     status: 503,
@@ -336,7 +336,7 @@ export const failures = {
   },
   INTERNAL: {
     status: 500,
-    meaning: 'the gateway made a mistake, and its log says where; other requests are not concerned',
+    meaning: 'the gateway made a mistake, and its log says where; other requests are not affected',
     repeat: 'outcome',
   },
   NO_METRICS: {
@@ -367,7 +367,7 @@ export type MysqlFailureFacts = {
   readonly repeat: MysqlRepetition;
 };
 
-/** A number stands for several errors where it has `when`: the first line counts whose condition holds. */
+/** A number with `when` has several lines: the first whose condition holds counts. */
 export type MysqlFailure = MysqlFailureFacts & {
   readonly errno: number;
   readonly when?:
@@ -436,7 +436,12 @@ export const mysqlFailures: readonly MysqlFailure[] = [
       'a member that leaves its replication group, or a transaction that is too large for the group; it has been undone',
     repeat: 'yes',
   },
-  { errno: 1317, status: 504, meaning: 'somebody else interrupted the statement', repeat: 'read' },
+  {
+    errno: 1317,
+    status: 504,
+    meaning: 'another session interrupted the statement',
+    repeat: 'read',
+  },
   {
     errno: 3024,
     status: 504,
@@ -446,12 +451,12 @@ export const mysqlFailures: readonly MysqlFailure[] = [
   { errno: 1969, status: 504, meaning: "the server's `max_statement_time`", repeat: 'read' },
   { errno: 1053, status: 422, meaning: 'the server is shutting down', repeat: 'read' },
   { errno: 1412, status: 422, meaning: 'the table has changed since the snapshot', repeat: 'yes' },
-  { errno: 1927, status: 422, meaning: 'somebody else killed the connection', repeat: 'read' },
+  { errno: 1927, status: 422, meaning: 'another session killed the connection', repeat: 'read' },
   { errno: 3101, status: 422, meaning: 'a conflict in a replication group', repeat: 'yes' },
   {
     errno: 1180,
     status: 422,
-    meaning: 'COMMIT failed, and the statement may stand all the same: `unknown`',
+    meaning: 'COMMIT failed, and the statement may have been applied all the same: `unknown`',
     repeat: 'no',
   },
   { errno: 3572, status: 422, meaning: 'a row is locked, under NOWAIT', repeat: 'yes' },
@@ -464,11 +469,11 @@ export const otherMysqlFailure: MysqlFailureFacts = {
   repeat: 'no',
 };
 
-/** Why a worker's database does not serve, as /readyz and a gauge tell it, and what that means. */
+/** Why a worker's database is not ready, as /readyz and a gauge report it, and what that means. */
 export const unready = {
   STARTING: 'the worker has not asked yet',
   STOPPING: 'the gateway is stopping',
-  DATABASE_UNREACHABLE: 'the server cannot be reached: no name, no route, nobody listens',
+  DATABASE_UNREACHABLE: 'the server cannot be reached: no name, no route, no listener',
   DATABASE_REFUSES:
     'the server will not have this account, connection or session setting; `errno` is its own number',
   DATABASE_UNUSABLE:
@@ -496,13 +501,13 @@ export const outcomes = [
 
 export type RequestOutcome = (typeof outcomes)[number];
 
-/** What a reply's OUTCOME tells of the data. */
+/** What a reply's OUTCOME says of the data. */
 export const outcomeMeanings: Readonly<Record<Exclude<RequestOutcome, 'ok' | 'error'>, string>> = {
   not_executed: 'the statement never reached MySQL',
   failed:
-    'MySQL refused the statement (on `/v1`), or a read was stopped, or could not be run again after its first run was cut short: nothing has changed, but for what tables without transactions keep of a refused write',
+    'MySQL refused the statement (on `/v1`), or a read was stopped, or could not be run again after its first run was cut short: nothing has changed, except what tables without transactions keep of a refused write',
   partial:
-    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. Of a CALL, a block or a DROP that failed: what it had done before may stand. Of a transaction: it is over, and something of it stands',
+    'several statements: those before `STATEMENT` were executed; what a transaction left open had done is undone. If a CALL, a block or a DROP failed: what it had done before may remain. For a transaction: it is over, and a part of it remains',
   rolled_back: 'an error, and everything before it was undone',
   unknown: 'it may or may not have been applied',
 };

@@ -1,4 +1,4 @@
-// Work that is done in pieces, so that other work can run in between.
+// Work in pieces, so that other work can run in between.
 /** Each `yield` is a place at which it may be interrupted. Between two of them lies less than a millisecond, unless said otherwise. */
 export type Pieces<Result> = Generator<undefined, Result, undefined>;
 

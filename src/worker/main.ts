@@ -1,4 +1,4 @@
-// A worker process: booted by its supervisor, serves on the inherited socket, drains when told to, ends when alone.
+// A worker process: its supervisor boots it, it serves on the inherited socket, drains on command, and ends if it is left alone.
 import '../shared/process/no-inspector.ts';
 import './tick-objects.ts';
 import { randomBytes } from 'node:crypto';
@@ -37,21 +37,21 @@ type Running = {
 
 const crashStatus = 70;
 const reportMs = 1000;
-/** Beyond it whoever scrapes is told that there are no metrics: he waits for a second at most. */
+/** A scrape waits for at most a second. If the supervisor takes longer than this, the reply is that there are no metrics. */
 const answerBoundMs = 950;
-const supervisor = new Caller<SupervisorCalls>(tell, answerBoundMs);
+const supervisor = new Caller<SupervisorCalls>(send, answerBoundMs);
 const answerers: Answerers<WorkerCalls> = {
   report: async (): Promise<true> => {
     await running?.service.settle();
     report();
     return true;
   },
-  requests: () => running?.service.live.tell(performance.now()) ?? { requests: [], omitted: 0 },
+  requests: () => running?.service.live.list(performance.now()) ?? { requests: [], omitted: 0 },
   kill: (id) => {
     const killed = running?.service.live.kill(id) ?? null;
     if (killed !== null) {
       const { requestId, traceId } = killed;
-      running?.log.info('a request is ended by somebody', {
+      running?.log.info('an operator ended a request', {
         request: requestId,
         ...traceField(traceId),
       });
@@ -68,17 +68,17 @@ process.on('exit', () => {
 process.on('uncaughtException', (error) => crash('uncaught exception', error));
 process.on('unhandledRejection', (error) => crash('unhandled rejection', error));
 process.on('disconnect', () => process.exit(crashStatus));
-// Sent to the whole group by a terminal or a service manager: the same as the supervisor's word. Sent to this worker alone:
-// the socket stays with the others.
+// A terminal or a service manager sends it to the whole group, where it means the same as the supervisor's command. If it is sent to this
+// worker alone, the others keep the socket.
 process.on('SIGTERM', () => drain(true));
 process.on('SIGINT', () => drain(true));
-// A hangup of the whole group: what it asks for is read by the supervisor alone, which then tells.
+// A hangup goes to the whole group. The supervisor alone reads what it asks for, and then sends a message.
 process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));
-// Before anything else: no worker may be left behind that nobody watches.
+// Before anything else: no worker may outlive its supervisor.
 await startWatchdog((reason) => crash('the watchdog failed', new Error(reason)));
 const { internals, replaced } = await checkNodeInternals();
-tell({ kind: 'ready', build: readBuild() });
+send({ kind: 'ready', build: readBuild() });
 
 function receive(message: ToWorker): void {
   switch (message.kind) {
@@ -104,10 +104,10 @@ function receive(message: ToWorker): void {
       running?.service.rememberPrimary(message.section, message.memory);
       return;
     case 'ping':
-      tell({ kind: 'pong', sequence: message.sequence });
+      send({ kind: 'pong', sequence: message.sequence });
       return;
     case 'call':
-      void answerCall(answerers, message, tell, (name, cause) =>
+      void answerCall(answerers, message, send, (name, cause) =>
         running?.log.error('a question was not answered', { name, thrown: whereThrown(cause) }),
       );
       return;
@@ -147,7 +147,7 @@ function boot({ sections, slot, logTo, transactionKey, primaries }: Boot): void 
         incarnation: randomBytes(8).toString('hex'),
         key: Buffer.from(transactionKey, 'base64'),
       },
-      tellTablesChanged: () => tell({ kind: 'tables changed' }),
+      tellTablesChanged: () => send({ kind: 'tables changed' }),
       primaries,
     });
     running = { service, log, accessLog, lag: measureEventLoopLag(), isDraining: false };
@@ -174,25 +174,25 @@ function reopenLogs(): void {
 }
 
 function attach({ server }: Service, log: OwnedLog, kind: 'tcp' | 'unix'): void {
-  let lastTold = Number.NEGATIVE_INFINITY;
+  let lastLogged = Number.NEGATIVE_INFINITY;
   server.once('error', fail);
   server.once('listening', () => {
     server.off('error', fail);
-    // From here on an error is one connection that could not be accepted (no descriptor left): service goes on.
+    // From here on an error is one connection that could not be accepted (no descriptor is left): the worker goes on.
     server.on('error', (error) => {
-      if (performance.now() - lastTold < reportMs) return;
-      lastTold = performance.now();
+      if (performance.now() - lastLogged < reportMs) return;
+      lastLogged = performance.now();
       log.warn('cannot accept connections', { reason: error.message });
     });
-    tell({ kind: 'listening' });
+    send({ kind: 'listening' });
   });
   listenOn(server, inheritedSocket, kind);
 }
 
-/** A start that cannot succeed, however often it is tried. */
+/** Reports a start that would fail again. */
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  tell({ kind: 'failed', exitCode: exitCodes.unavailable, reason }, () =>
+  send({ kind: 'failed', exitCode: exitCodes.unavailable, reason }, () =>
     end(exitCodes.unavailable),
   );
 }
@@ -201,8 +201,8 @@ function drain(socketStays: boolean): void {
   if (running === null) end(exitCodes.ok);
   if (running.isDraining) return;
   running.isDraining = true;
-  // Once it is closed a successor may bind the address.
-  const drained = running.service.drain(socketStays, () => tell({ kind: 'closed' }));
+  // Once the listener is closed a successor may bind the address.
+  const drained = running.service.drain(socketStays, () => send({ kind: 'closed' }));
   drained.then(
     () => report(() => end(exitCodes.ok)),
     (error: unknown) => crash('draining failed', error),
@@ -244,11 +244,11 @@ function report(sent?: () => void): void {
   const errors = running.service.takeErrors();
   const verdicts = running.service.verdicts();
   const statements = running.service.takeStatements();
-  tell({ kind: 'report', report: { snapshot, errors, verdicts, statements } }, sent);
+  send({ kind: 'report', report: { snapshot, errors, verdicts, statements } }, sent);
 }
 
-function tell(message: ToSupervisor, sent: () => void = () => {}): void {
-  // A channel that is gone has its own event, which ends this process.
+function send(message: ToSupervisor, sent: () => void = () => {}): void {
+  // A lost channel has its own event, which ends this process.
   if (process.connected) process.send?.(message, undefined, undefined, sent);
   else sent();
 }
@@ -256,7 +256,7 @@ function tell(message: ToSupervisor, sent: () => void = () => {}): void {
 function crash(what: string, error: unknown): void {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   running?.log.error(what, { stack });
-  // Without a log yet, stderr is read by the supervisor into its own.
+  // Before there is a log, the supervisor copies stderr into its own.
   if (running === null) process.stderr.write(`${what}: ${stack}\n`);
   process.exit(crashStatus);
 }

@@ -1,4 +1,4 @@
-// The table of all that is served: path, methods, who may ask, who answers.
+// The table of routes: path, methods, access, endpoint.
 import type { Caller } from '../shared/process/calls.ts';
 import type { SupervisorCalls } from '../shared/process/messages.ts';
 import { renderDriverFailure } from './encode/formats/driver-error.ts';
@@ -162,7 +162,7 @@ export function createRouteFinder(routes: readonly Route[]): (path: string) => R
   return (path) => whole.get(path) ?? families.find((route) => isOf(path, route.path));
 }
 
-/** How failures are told on a path, whether or not there is anything. */
+/** The format of failures on a path, also on one that does not exist. */
 export function failureFormatOf(path: string): RenderFailure {
   if (path.startsWith(driverPath)) return renderDriverFailure;
   return path === '/v1' || path.startsWith('/v1/') ? renderProblem : renderPlainFailure;

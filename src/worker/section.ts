@@ -164,7 +164,7 @@ export class Section {
     for (const server of this.all) server.renew(credentials);
   }
 
-  /** From now on idle connections are closed. */
+  /** Closes idle connections from now on. */
   keepNothingIdle(): void {
     this.#purge?.close();
     for (const { server, pipeline } of this.#contexts) {
@@ -185,7 +185,7 @@ export class Section {
     await Promise.all(this.all.map((server) => server.close()));
   }
 
-  /** Its metrics. @param isStopping it serves nothing new, whatever its servers say */
+  /** Its metrics. @param isStopping the worker stops, so that the section is not ready */
   snapshot(isStopping: boolean) {
     const readiness = isStopping ? stopping : this.#readiness;
     const name = this.config.section;

@@ -55,7 +55,7 @@ import { Section, stopping } from './section.ts';
 
 /** What the service needs from the process it lives in. */
 export type Surroundings = {
-  /** The first is the instance's: where to listen, who may ask and what is logged stands in it. */
+  /** The first is the instance's: it says where to listen, who may ask and what is logged. */
   readonly sections: readonly [Config, ...Config[]];
   readonly log: Log;
   readonly internals: NodeInternals;
@@ -63,9 +63,9 @@ export type Surroundings = {
   readonly accessLog: AccessLog | null;
   /** Asks what only the supervisor knows. */
   readonly supervisor: Caller<SupervisorCalls>;
-  /** Who this worker is, for the tokens of transactions that clients hold in it. */
+  /** This worker's identity, for the tokens of transactions that clients hold in it. */
   readonly owner: TransactionOwner;
-  /** Tells the other workers that tables may have changed. */
+  /** Reports to the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
   /** What is remembered of the primary, by section; a section without a memory is missing. */
   readonly primaries: Readonly<Record<string, PrimaryMemory>>;
@@ -388,7 +388,7 @@ function driverSecret({ sessionKey }: Config, tokens: readonly string[]): string
   return sessionKey ?? tokens.join('\n');
 }
 
-/** Ready while any of the sections can be served: the others' clients are told by their own replies. */
+/** Ready while any of the sections can be served: clients of the others learn it from their replies. */
 async function askSections(sections: readonly Section[]): Promise<ReadyAnswer> {
   const answers = await Promise.all(sections.map((section) => section.askReady()));
   const answer = answers.find(({ isReady }) => isReady) ?? (answers[0] as ReadyAnswer);

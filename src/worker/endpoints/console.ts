@@ -1,4 +1,4 @@
-// /console: the page and its files, from memory.
+// /console: serves the page and its files from memory.
 import { sendText } from '../http/reply.ts';
 import type { Handler } from './endpoint.ts';
 
@@ -13,7 +13,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
 };
 
-/** Whatever the page loads or asks is of its own origin, and it can be put into nobody's frame. */
+/** The page loads and calls its own origin alone, and no other page may frame it. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +30,7 @@ export function isConsoleFile(name: string): boolean {
   return extensionOf(name) in contentTypes;
 }
 
-/** A path, who may ask for it, and what stands there. */
+/** A path, its access, and its file. */
 type ConsolePath = {
   readonly path: string;
   readonly access: 'page' | 'file';

@@ -13,7 +13,7 @@ import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 
 /** A line of the table of routes. */
 export type Route = {
-  /** With a `*` at its end it stands for one more segment, whatever that is. */
+  /** A `*` at its end matches any one segment. */
   readonly path: string;
   /** What metrics call it. */
   readonly name: Exclude<EndpointName, 'other'>;

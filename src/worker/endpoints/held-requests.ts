@@ -1,4 +1,4 @@
-// Requests that name a transaction: where it is, how a request is passed on to the worker that has it, and what a lost one is answered.
+// Requests that name a transaction: finds it, passes requests on to the worker that has it, and says what became of a lost one.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { Found, HeldTransactions } from '../execution/transactions/held-transactions.ts';
@@ -119,12 +119,12 @@ const ownerIsBusy: Failure = {
   retryAfterSeconds: 1,
 };
 
-/** What is told where a transaction is over, of a statement that was to run in it. */
+/** The failure of a statement whose transaction is over. */
 export function statementOver(wasSent: boolean): Failure {
   return wasSent ? connectionLost : transactionEnded('not_executed');
 }
 
-/** The same of a COMMIT, but where it is known to be done. */
+/** The failure of a COMMIT or ROLLBACK whose transaction is over, unless the COMMIT is known to be done. */
 export function commitOver(ending: Exclude<Ending, 'committed'>, wasSent: boolean): Failure {
   if (ending === 'unknown') return connectionLost;
   return transactionEnded(wasSent ? undoneOutcomes[ending] : 'not_executed');

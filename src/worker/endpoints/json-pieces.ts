@@ -1,11 +1,11 @@
-// Parses a long JSON text in pieces: what JSON.parse does at once, with the event loop in between.
+// Parses a long JSON text in pieces, as JSON.parse does at once.
 import { LosslessNumber } from 'lossless-json';
 import { type Pieces, stepsInPiece } from '../../shared/pieces.ts';
 
-/** The most members that an object may have. With more, the engine stops for long to find room for the next one. */
-export const mostMembers = 65_535;
+/** With more members in an object, the engine stops for long to make room for the next one. */
+export const maxMembers = 65_535;
 
-/** Why a text is no JSON that is taken. */
+/** Why a text is refused. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'depth' | 'members';
   /** Where in the text, in UTF-16 code units. */
@@ -49,15 +49,15 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y.source;
 
 /**
  * Parses a text as JSON.parse does: of a repeated key the last value counts, and `__proto__` is a key like any other.
- * @param isExact tells of a number, by its digits, that a JavaScript number has all of them; null: each may be one
+ * @param isExact whether a JavaScript number keeps all of these digits; null: numbers may lose digits
  * @throws JsonFault
  */
 export function* parseInPieces(
   text: string,
-  mostLevels: number,
+  maxLevels: number,
   isExact: ((digits: string) => boolean) | null,
 ): Pieces<unknown> {
-  const parsing = new Parsing(text, mostLevels, isExact);
+  const parsing = new Parsing(text, maxLevels, isExact);
   while (parsing.readOn(stepsInPiece)) yield;
   return parsing.root;
 }
@@ -65,7 +65,7 @@ export function* parseInPieces(
 class Parsing {
   root: unknown;
   readonly #text: string;
-  readonly #mostLevels: number;
+  readonly #maxLevels: number;
   readonly #isExact: ((digits: string) => boolean) | null;
   readonly #open: Open[] = [];
   readonly #number = new RegExp(number, 'y');
@@ -73,15 +73,15 @@ class Parsing {
   /** What may come next: a value, or the end of an empty container; a value; a comma or the end; nothing. */
   #state: 'first' | 'value' | 'next' | 'end' = 'value';
 
-  constructor(text: string, mostLevels: number, isExact: ((digits: string) => boolean) | null) {
+  constructor(text: string, maxLevels: number, isExact: ((digits: string) => boolean) | null) {
     this.#text = text;
-    this.#mostLevels = mostLevels;
+    this.#maxLevels = maxLevels;
     this.#isExact = isExact;
   }
 
   /** Reads on by so many values at most; returns whether there are more. */
-  readOn(mostSteps: number): boolean {
-    for (let left = mostSteps; left > 0; left -= 1) {
+  readOn(maxSteps: number): boolean {
+    for (let left = maxSteps; left > 0; left -= 1) {
       this.#skipSpace();
       if (this.#state === 'end') {
         if (this.#at < this.#text.length) this.#fail();
@@ -116,7 +116,7 @@ class Parsing {
     if (this.#text.charCodeAt(this.#at) !== codes.quote) this.#fail();
     open.key = this.#readString();
     open.count += 1;
-    if (open.count > mostMembers) throw new JsonFault('members', this.#at);
+    if (open.count > maxMembers) throw new JsonFault('members', this.#at);
     this.#skipSpace();
     if (this.#text.charCodeAt(this.#at) !== codes.colon) this.#fail();
     this.#at += 1;
@@ -136,7 +136,7 @@ class Parsing {
   }
 
   #begin(open: Open): void {
-    if (this.#open.length === this.#mostLevels) throw new JsonFault('depth', this.#at);
+    if (this.#open.length === this.#maxLevels) throw new JsonFault('depth', this.#at);
     this.#put(open.array ?? open.object);
     this.#open.push(open);
     this.#at += 1;
@@ -179,7 +179,7 @@ class Parsing {
       : new LosslessNumber(digits);
   }
 
-  /** At the quote that begins it. The engine itself judges what has escapes or control characters in it. */
+  /** Reads from the opening quote. JSON.parse decodes escapes and refuses control characters. */
   #readString(): string {
     const from = this.#at;
     for (let at = from; ; ) {

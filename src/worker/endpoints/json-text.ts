@@ -1,15 +1,15 @@
-// Parses a request's JSON text: bounded in depth, and able to keep the digits of its numbers.
+// Parses a request's JSON text, within a depth, and keeps the digits of its numbers on demand.
 import { parse as parseLossless } from 'lossless-json';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Pieces } from '../../shared/pieces.ts';
-import { JsonFault, mostMembers, parseInPieces } from './json-pieces.ts';
+import { JsonFault, maxMembers, parseInPieces } from './json-pieces.ts';
 
 /** Deeper than any request needs, far from the stack's end. */
-const mostLevels = 64;
+const maxLevels = 64;
 /** Integers of up to 15 digits are the same in a JavaScript number. */
 const exactDigits = 15;
 
-/** A parsed object and, lazily and once, the same with every number as a LosslessNumber; or why there is none. */
+/** A parsed object and, lazily and once, the same with every number as a LosslessNumber; or a failure. */
 export type ParsedObject =
   | {
       readonly ok: true;
@@ -24,7 +24,7 @@ export type ParsedObject =
  */
 export function parseObject(text: string): ParsedObject {
   const shape = inspect(text);
-  if (shape.depth > mostLevels) return tooDeep;
+  if (shape.depth > maxLevels) return tooDeep;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -55,9 +55,9 @@ export function* parseObjectInPieces(text: string): Pieces<ParsedObject> {
     return isKept;
   };
   try {
-    const exact = yield* parseInPieces(text, mostLevels, isExactNumber);
+    const exact = yield* parseInPieces(text, maxLevels, isExactNumber);
     if (typeof exact !== 'object' || exact === null || Array.isArray(exact)) return noObject;
-    const object = isLossy ? yield* parseInPieces(text, mostLevels, null) : exact;
+    const object = isLossy ? yield* parseInPieces(text, maxLevels, null) : exact;
     return { ok: true, object: object as Members, exact: () => exact as Members };
   } catch (cause) {
     if (cause instanceof JsonFault) return faultOf(cause);
@@ -76,7 +76,7 @@ function faultOf({ kind, position }: JsonFault): ParsedObject & { readonly ok: f
     case 'members':
       return failed(
         'TOO_MANY_PARAMETERS',
-        `an object of the request has more than ${mostMembers} members`,
+        `an object of the request has more than ${maxMembers} members`,
       );
     default:
       return kind satisfies never;
@@ -87,10 +87,10 @@ function failed(code: FailureCode, message: string): ParsedObject & { readonly o
   return { ok: false, code, message };
 }
 
-const tooDeep = failed('BAD_JSON', `the request is nested deeper than ${mostLevels} levels`);
+const tooDeep = failed('BAD_JSON', `the request is nested deeper than ${maxLevels} levels`);
 const noObject = failed('BAD_JSON', 'the request is not a JSON object');
 
-/** Only for text that JSON.parse has accepted: both know the same grammar. */
+/** Only for text that JSON.parse has accepted: both have the same grammar. */
 function parseExact(text: string): Readonly<Record<string, unknown>> {
   const options = { onDuplicateKey: ({ newValue }: { newValue: unknown }) => newValue };
   return parseLossless(text, undefined, options) as Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-// The sections that an endpoint serves, and which of them a request means.
+// The sections that an endpoint serves, and how it finds the one that a request names.
 import type { Config } from '../../shared/config/config.ts';
 import type { ExchangeContext } from '../request/exchange.ts';
 import type { SqlContext } from './statement.ts';
@@ -9,7 +9,7 @@ export type SqlSection = {
   readonly context: SqlContext & ExchangeContext;
 };
 
-/** All of them; the first is the instance's: what is no section's own stands in its settings. */
+/** All of them. The first is the instance's: its settings are also those of the instance. */
 export type AllSections = readonly [SqlSection, ...SqlSection[]];
 
 /** Whether any of them takes idempotency keys. */
@@ -37,7 +37,7 @@ export class Sections<Kept> {
   }
 }
 
-/** What a request is told that names another one. */
+/** The message for a request that names another section. */
 export function describeUnknown(key: string, names: readonly string[]): string {
   const verb = names.length === 1 ? 'is' : 'are';
   return `${key} is not served here; there ${verb} ${names.map((name) => JSON.stringify(name)).join(', ')}`;

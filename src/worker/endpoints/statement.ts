@@ -1,4 +1,4 @@
-// What is sent to MySQL for a request: bound, classified, allowed or refused. Pure.
+// Decides how a text runs: binds its values, analyses it, and allows or refuses it. Pure.
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { type Analysis, analyse, analyseInPieces } from '../../shared/sql/analyse.ts';
@@ -11,17 +11,17 @@ import type { Home } from '../execution/transactions/held-transactions.ts';
 import type { AnalysedStatement, Statement } from '../execution/work.ts';
 import { type Failure, type Refused, refusal, refuse } from '../failure/failure.ts';
 
-/** What of a section's settings decides about statements. */
+/** The settings of a section that decide about statements. */
 export type StatementSettings = Pick<
   Config,
   'multiStatements' | 'readOnly' | 'sessionReset' | 'coalesce'
 >;
 
-/** What endpoints that run SQL need of their worker, beside what an exchange does. */
+/** What endpoints that run SQL need of a section, beside what an exchange needs. */
 export type SqlContext = {
   /** Null: rows are written one by one. */
   readonly rowModule: RowModule | null;
-  /** The section's name as JSON in ASCII, as it stands in replies. */
+  /** The section's name as JSON in ASCII, as replies have it. */
   readonly sectionJson: string;
   /** How long a statement may become by its parameters. */
   readonly maxStatementBytes: () => number;
@@ -42,18 +42,18 @@ export type StatementWish = RunWish & {
 /** How a request wants a text to be run. */
 export type RunWish = {
   readonly readOnly: boolean;
-  /** Whether several statements are refused whatever the settings say. */
+  /** Whether several statements are refused even if the settings allow them. */
   readonly isSingle: boolean;
   readonly rollbackOnError: boolean;
   readonly asksServer: boolean;
-  /** All that decides what a reply's body is beside the statement and the settings; null: nobody else may have it. */
+  /** All that the body of the reply depends on, beside the statement and the settings; null: the reply is not shared. */
   readonly format: string | null;
 };
 
 /** A statement to run, or why nothing is run. */
 export type Decided = { readonly ok: true; readonly statement: AnalysedStatement } | Refused;
 
-/** What is run where a request has no SQL, and only asks the server. */
+/** For a request without SQL that only asks the server. */
 export const nothingToRun: Statement = {
   kind: 'statement',
   sql: null,
@@ -70,7 +70,7 @@ export const nothingToRun: Statement = {
   analysis: null,
 };
 
-/** Functions whose answer does not tell that they were ended early. */
+/** Functions whose answer does not show that they were ended early. */
 const takesTime = /sleep|benchmark/i;
 
 const severalOff = refusal(
@@ -80,16 +80,16 @@ const severalOff = refusal(
 
 const onlyReads = refusal(
   'READ_ONLY',
-  'Only a single statement that reads, and does nothing else, is allowed here.',
+  'This request or section is read-only, and the statement may write, or there are several.',
 );
 
 const notRecognised = refusal(
   'READ_ONLY',
-  'The gateway does not recognise the statement. Only a single statement that is known to read, and to do nothing else, is allowed here.',
+  'This request or section is read-only, and the gateway does not recognise the statement: it may write.',
 );
 
 /**
- * What is sent to MySQL for a request, and how; or why nothing is.
+ * Decides how a text runs.
  * @param mostBytes how long the statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */

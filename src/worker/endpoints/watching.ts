@@ -1,4 +1,4 @@
-// /livez, /readyz, /health and /metrics: what a person, a balancer and a Prometheus ask.
+// Endpoints for people, balancers and Prometheus: /livez, /readyz, /health, /metrics, and the supervisor's reports under /v1.
 import type { Caller } from '../../shared/process/calls.ts';
 import type { SupervisorCalls } from '../../shared/process/messages.ts';
 import type { NoPrimary } from '../../shared/servers/judge.ts';
@@ -10,34 +10,34 @@ import type { Handler } from './endpoint.ts';
 
 const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What is told where only the supervisor knows. */
+/** The reply if the supervisor, which alone knows, does not answer. */
 const noAnswer: Failure = {
   ...refusal('NO_METRICS', 'The supervisor did not answer in time.'),
   retryAfterSeconds: 1,
 };
 
-/** Whether this worker can serve what a client needs, and if not, why, in a word and MySQL's number. */
+/** Whether this worker can serve requests; if not, why, as a code and MySQL's number. */
 export type ReadyAnswer = (
   | { readonly isReady: true }
   | { readonly isReady: false; readonly code: string; readonly errno: number | null }
 ) & {
-  /** Where there are several sections, or a section has several servers: each section by its name. */
+  /** Each section by its name, if there are several or one has several servers. */
   readonly sections?: Readonly<Record<string, SectionAnswer>>;
 };
 
-/** What is told of one section: the roles of its servers in the order of `host`, and why; no names; missing where it has one. */
+/** One section: the roles of its servers in the order of `host`, and the reasons, without names; missing if it has one server. */
 export type SectionAnswer = {
   readonly ready: boolean;
   readonly roles?: readonly string[];
   readonly reasons?: readonly string[];
-  /** Why writes go nowhere; missing where they go somewhere. */
+  /** Why no server takes writes; missing if one does. */
   readonly no_primary?: NoPrimary | undefined;
 };
 
-/** The process answers: that is all this says. */
+/** The process answers; nothing else is checked. */
 export const livez = watching((_request, response) => sendText(response, 'ok\n'));
 
-/** Nobody who watches is pinned to a worker that may hang: each reply ends its connection. */
+/** Ends the connection with each reply, so that the next probe may reach another worker. */
 function watching(
   answer: (request: IncomingRequest, response: OutgoingReply, requestId: string) => void,
 ): Handler {
@@ -48,7 +48,7 @@ function watching(
   };
 }
 
-/** @param ask whether this worker can serve what a client needs. The server's words stay here: nothing guards this path */
+/** The server's own message is not in the reply, because this path is open. @param ask whether this worker can serve requests */
 export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((_request, response) => {
     void ask().then((answer) => {

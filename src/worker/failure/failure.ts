@@ -12,7 +12,7 @@ export type Failure = Reported & { readonly code: FailureCode };
 export type ServerFailure = Reported & {
   readonly code: null;
   readonly error: ServerError;
-  /** It was the first statement, and no batch's: logs and metrics count it as `error`, whatever its outcome. */
+  /** It was the first statement, and no batch's: logs and metrics count it as `error`. */
   readonly isAlone: boolean;
 };
 

@@ -1,11 +1,11 @@
-// What clients written for DBSlayer may do beyond today's rules: all of `compat = dbslayer`, decided here and nowhere else.
+// The rules that `compat = dbslayer` relaxes for clients written for DBSlayer.
 import type { Config } from '../../shared/config/config.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 
-/** What is let pass. Each was needed by a client that was seen (docs/from-dbslayer.md). */
+/** What is allowed. Each was needed by a real client (docs/from-dbslayer.md). */
 export type Rules = {
-  /** HTTP/1.1 without Host: node 0.2 sends none. No browser leaves it out, so that there is no page to guard against. */
+  /** HTTP/1.1 without Host: node 0.2 sends none. Every browser sends it, so that there is no page to guard against. */
   readonly hostMayBeMissing: boolean;
   /** Replies of /db end with their connection, and are never chunked: see `endWithConnection`. */
   readonly repliesEndConnection: boolean;
@@ -46,13 +46,13 @@ export function endWithConnection(request: IncomingRequest, response: OutgoingRe
   }
 }
 
-/** A flag in other words: what it means, or itself when that cannot be told. */
+/** A flag in other words: what it means, or itself if that is unclear. */
 function plainFlag(value: unknown): unknown {
   if (value === 1 || value === 'true') return true;
   return value === 0 || value === 'false' ? false : value;
 }
 
-/** The same object with null as absent, and 1, 0, "true" and "false" in `flags` as what they stand for. */
+/** The same object with null as absent, and 1, 0, "true" and "false" in `flags` as booleans. */
 export function plainKeys(
   object: Readonly<Record<string, unknown>>,
   flags: ReadonlySet<string>,
@@ -66,7 +66,7 @@ export function plainKeys(
 
 /**
  * JSON text whose strings hold control characters as they are, with the escapes that RFC 8259 section 7 asks for. One
- * behind a backslash stays: it has no meaning, and the parser refuses it.
+ * after a backslash stays: it has no meaning, and the parser refuses it.
  */
 export function escapeControls(text: string): string {
   let escaped = '';

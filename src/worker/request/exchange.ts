@@ -1,4 +1,4 @@
-// One request that runs SQL: its run, its reply in the format that was chosen, its deadline, its client.
+// One request that runs SQL: starts its run, writes its reply in the chosen format, and watches its deadline and its client.
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../../shared/config/config.ts';
 import { type FailureCode, failures, type RequestOutcome } from '../../shared/failure-codes.ts';
@@ -40,7 +40,7 @@ export type ExchangeContext = {
   readonly executor: Executor;
   readonly buffers: BufferPool;
   readonly holdBytes: number;
-  /** When those who wait for a connection will have had one. */
+  /** When the requests that wait for a connection will have had one. */
   readonly retryAfterSeconds: () => number;
   readonly slowReaders: SlowReaders;
   /** Of all sockets of the worker. */
@@ -106,7 +106,7 @@ export function startExchange(
   new Exchange(context, request, response).start();
 }
 
-/** Runs a request's SQL and answers it; the context's `observe` is told when it is over. */
+/** Runs a request's SQL and answers it. Reports to the context's `observe` when it is over. */
 export class Exchange
   implements RunEvents, GzipEvents, Attended, ReaderEvents, FormatEvents, LiveExchange
 {
@@ -127,11 +127,11 @@ export class Exchange
   /** Why there can be no reply of the results. */
   #refusal: Failure | null = null;
   #over = false;
-  #isTold = false;
+  #isReported = false;
   /** Null: nothing has been seen. */
   #seen: TokenResult | null = null;
-  #isSeenTold = false;
-  /** How often the reply was full: when it was begun anew, what the first rows have seen is nobody's. */
+  #hasTokenHeaders = false;
+  /** How often the reply was full. If it began again meanwhile, an answer about the rows before counts no more. */
   #timesFull = 0;
 
   constructor(context: ExchangeContext, request: ExchangeRequest, response: OutgoingReply) {
@@ -148,7 +148,7 @@ export class Exchange
     this.#writer = new ReplyWriter(context.buffers, holdBytes, transport, format.head, onFull);
     this.sink = format.create(this.#writer, this);
     this.#run = context.executor.create(work, request.after, this, this.#times);
-    // A held transaction has its session whether or not somebody reads: it is counted there.
+    // A held transaction keeps its session whether or not its client reads, and is counted elsewhere.
     const others = work.kind === 'open step' ? null : context.slowReaders;
     this.#reader = new SlowReader(response, this, others, context.peers);
     const leftMs = Math.max(timeoutMs - record.workedMs, 0);
@@ -174,17 +174,17 @@ export class Exchange
     }
   }
 
-  /** The time for a stop in peace is over: reads and streams end, writes have their own deadline. */
+  /** The worker drains, and its time for that is over: reads and streams end, writes have their own deadline. */
   endForStop(): void {
     if (this.#isRead || this.#writer.committed) this.#stop('stopping');
   }
 
-  /** The worker ends: everything that runs is stopped, writes too. */
+  /** The worker stops at once: all that runs is stopped, writes too. */
   endNow(): void {
     this.#stop('stopping');
   }
 
-  /** The worker ends before what was stopped has: of what was sent nothing is known. */
+  /** The worker ends before the run does: the outcome of what was sent is unknown. */
   giveUp(): void {
     const kind = this.#run.isSent ? 'stopped' : 'not executed';
     this.runEnded({ kind, reason: 'stopping' });
@@ -214,7 +214,7 @@ export class Exchange
     return this.#times.activity === 'waiting' ? 'waiting' : 'running';
   }
 
-  /** A deadline is the moment by which a reply must have begun: what streams may go on. */
+  /** A reply must have begun by its deadline: one that streams may go on. */
   #deadlinePassed(): void {
     if (!this.#writer.committed || this.#clientGone) this.#stop('deadline');
   }
@@ -247,7 +247,7 @@ export class Exchange
     this.#stop('stalled');
   }
 
-  /** A read without its client is stopped, and what can be undone; anything else runs on, to its end or its deadline. */
+  /** The client is gone: a read is stopped, and so is what can be undone. Anything else runs on, to its end or its deadline. */
   closed(): void {
     try {
       this.#reader.stop();
@@ -283,7 +283,7 @@ export class Exchange
     }
   }
 
-  /** What reads is stopped, and what can be undone, which changes nothing; anything else runs to its end, so that it is not left half done. */
+  /** A read is stopped, and so is what can be undone. Anything else runs to its end, so that it is not left half done. */
   replyRefused(failure: Failure): void {
     this.#refusal = failure;
     if (this.#isRead || (this.#request.work.kind === 'batch' && this.#run.isRevocable)) {
@@ -295,7 +295,7 @@ export class Exchange
     this.#seen = seen;
   }
 
-  /** What its rows have seen stands in the head: it is asked for before the first of them leaves. */
+  /** The head reports what the rows have seen, so the run asks for that before the first of them leaves. */
   #replyIsFull(): void {
     this.#timesFull += 1;
     const time = this.#timesFull;
@@ -312,19 +312,19 @@ export class Exchange
 
   #beginWith(seen: TokenResult): void {
     if (seen.missing === 'lost') this.replyRefused(tokenLost);
-    // It has not begun: whoever runs it has it begun elsewhere.
+    // It has not begun: the run begins it on another server.
     if (seen.missing !== 'nothing') return;
     this.#seen = seen;
-    this.#tellSeen();
+    this.#addTokenHeaders();
     this.#writer.open();
     if (!this.#isCompressing && !this.#reader.isWaiting) this.#run.resume();
   }
 
   /** Once, and before the head leaves. */
-  #tellSeen(): void {
+  #addTokenHeaders(): void {
     const { tokens } = this.#context;
-    if (tokens === null || this.#isSeenTold || this.#response.headersSent) return;
-    this.#isSeenTold = true;
+    if (tokens === null || this.#hasTokenHeaders || this.#response.headersSent) return;
+    this.#hasTokenHeaders = true;
     this.#response.addHeaders(tokens.headers(this.#seen, this.#request.after));
   }
 
@@ -351,14 +351,14 @@ export class Exchange
     clearTimeout(this.#deadline);
   }
 
-  /** What was thrown ends this request alone. Its buffer may be on its way already, and is left to the garbage collector. */
+  /** An exception ends this request alone. Its buffer may be in use by the socket, and is left to the garbage collector. */
   #faulted(cause: unknown): void {
     this.#noteException(cause);
     this.#leave();
     this.#reader.stop();
     const outcome = faultedOutcome(this.#run.isSent, this.#isRead);
     endWithFault(this.#response, this.requestId, outcome);
-    if (!this.#isTold) this.#tell(500, outcome, 'INTERNAL', this.#writer.committed);
+    if (!this.#isReported) this.#report(500, outcome, 'INTERNAL', this.#writer.committed);
   }
 
   #noteException(cause: unknown): void {
@@ -369,13 +369,13 @@ export class Exchange
   #conclude(end: RunEnd): void {
     this.#leave();
     if (end.kind === 'faulted') this.#noteException(end.cause);
-    if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#tellSeen();
+    if (end.kind !== 'token lost' && this.#refusal !== tokenLost) this.#addTokenHeaders();
     if (this.#refusal !== null && mayBeRefused(end)) this.#refuse(this.#refusal, end);
     else if (end.kind === 'answered') this.#answer(end);
     else this.#fail(runFailure(end, this.#isRead, this.#context.retryAfterSeconds));
   }
 
-  /** What was executed all the same is never told as `failed`. */
+  /** What was executed all the same is never reported as `failed`. */
   #refuse(failure: Failure, end: RunEnd): void {
     if (end.kind === 'batch stopped') {
       this.#fail({ ...failure, outcome: end.outcome });
@@ -393,14 +393,14 @@ export class Exchange
     const wasCut = !isEnded && !this.#clientGone;
     if (wasCut) resetConnection(this.#response.socket);
     const errno = answer.failure?.error.errno ?? null;
-    this.#tell(this.#writer.head.status, outcomeOf(answer), null, wasCut, errno);
+    this.#report(this.#writer.head.status, outcomeOf(answer), null, wasCut, errno);
   }
 
-  /** Answers with a failure; a reply that has begun says so in its own way, or is reset, so that no reader takes it for whole. */
+  /** Answers with a failure. A reply that has begun reports it in its own format, or is reset, so that no client takes it for whole. */
   #fail(failure: Failure): void {
     const hasBegun = this.#writer.committed;
     const isEnded =
-      hasBegun && this.#mayTell(failure) && this.sink.finishFailed?.(failure) === true;
+      hasBegun && this.#canReport(failure) && this.sink.finishFailed?.(failure) === true;
     const wasCut = hasBegun && !isEnded && !this.#clientGone;
     this.#response.failureCode = failure.code;
     if (isEnded) this.#reader.finish();
@@ -410,18 +410,18 @@ export class Exchange
       if (hasBegun) resetConnection(this.#response.socket);
       else sendFailure(this.#response, failure, this.requestId, timing);
     }
-    this.#tell(failure.status, failure.outcome, failure.code, wasCut);
+    this.#report(failure.status, failure.outcome, failure.code, wasCut);
   }
 
-  /** Whether the client can hear it at the end of what has left: it is there, and takes what it is sent. */
-  #mayTell({ code }: Failure): boolean {
+  /** Whether the client can still receive the failure at the end of what has left. */
+  #canReport({ code }: Failure): boolean {
     const isSlow = code === 'STOPPING' && this.#reader.isWaiting;
-    return !isSlow && code !== 'INTERNAL' && failures[code].repeat !== 'untold';
+    return !isSlow && code !== 'INTERNAL' && failures[code].repeat !== 'unreported';
   }
 
   /**
-   * Whether stopping the statements cannot leave anything half done, as far as is known now. What a statement names
-   * cannot become something else while it runs.
+   * Whether stopping the statements cannot leave anything half done, as far as is known now. The tables that a statement
+   * names cannot become something else while it runs.
    */
   get #isRead(): boolean {
     const { work } = this.#request;
@@ -433,7 +433,7 @@ export class Exchange
     return this.#request.record.requestId;
   }
 
-  #tell(
+  #report(
     status: number,
     outcome: RequestOutcome,
     code: FailureCode | null,
@@ -460,7 +460,7 @@ export class Exchange
       durationMs: performance.now() - this.startedAt,
       sql: sqlOf(this.#request.work),
     };
-    this.#isTold = true;
+    this.#isReported = true;
     this.#context.observe({ kind: 'statements over', summary });
     this.#request.record.statementsEnded(summary);
   }
@@ -468,7 +468,7 @@ export class Exchange
 
 const wasExecuted = 'The statement was executed all the same.';
 
-/** Whether an end is one after which nothing else is to be told than that there is no reply. */
+/** Whether nothing is to be reported after this end except that there is no reply. */
 function mayBeRefused(end: RunEnd): boolean {
   if (end.kind === 'answered') return end.failure === null;
   return 'reason' in end && end.reason === 'too large';

@@ -8,14 +8,14 @@ import { bearerToken, parseBasic } from './credentials.ts';
 
 type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
 
-/** What a request's head says of where it was sent to. */
-export type Visitor = {
+/** The host that a request's head names. */
+export type Target = {
   readonly host: string | null;
   readonly authority: string | null;
 };
 
-/** Refuses or lets pass (null). */
-export type Guard = (visitor: Visitor, headers: RequestHeaders) => Failure | null;
+/** Refuses a request; null: lets it pass. */
+export type Guard = (target: Target, headers: RequestHeaders) => Failure | null;
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
@@ -60,15 +60,15 @@ export function createBrowserGuard(settings: GuardSettings): Guard {
 }
 
 /**
- * The same for a page that a link of another site may open. What opens it is the browser's own window: no page can put it
+ * The same for a page that a link of another site may open. It opens in the browser's own window: no page can put it
  * into a frame, load it as anything else, or read it.
  */
 export function createPageGuard(settings: GuardSettings): Guard {
   const check = createBrowserGuard(settings);
-  return (visitor, headers) => (isFollowedLink(headers) ? null : check(visitor, headers));
+  return (target, headers) => (isFollowedLink(headers) ? null : check(target, headers));
 }
 
-/** Forms that are sent name the origin that they come from; links do not. */
+/** Forms name the origin that they come from; links do not. */
 function isFollowedLink(headers: RequestHeaders): boolean {
   return (
     headers['sec-fetch-mode'] === 'navigate' &&
@@ -84,7 +84,7 @@ function isWebSocket(headers: RequestHeaders): boolean {
   return /websocket/i.test(headers.upgrade);
 }
 
-/** Browsers tell mode and destination where the connection is one that they trust. */
+/** Browsers send mode and destination only on connections that they trust. */
 function isFetch(headers: RequestHeaders): boolean {
   return (
     (headers['sec-fetch-mode'] ?? 'cors') === 'cors' &&
@@ -107,7 +107,7 @@ const noPassword = refusal(
   'Basic authentication is needed, with a valid token as the password.',
 );
 
-/** Checks tokens in constant time, sent as such (RFC 6750) or as a password; without tokens everybody passes. */
+/** Checks tokens in constant time, sent as such (RFC 6750) or as a password; without tokens every request passes. */
 export function createTokenGuard(tokens: readonly string[]): TokenGuard {
   let digests = tokens.map(digest);
   const isKnown = (given: string): boolean => {
@@ -117,11 +117,11 @@ export function createTokenGuard(tokens: readonly string[]): TokenGuard {
     return given !== '' && known;
   };
   return {
-    check: (_visitor, headers) => {
+    check: (_target, headers) => {
       if (digests.length === 0) return null;
       return isKnown(bearerToken(headers)) ? null : noBearer;
     },
-    checkBasic: (_visitor, { authorization }) => {
+    checkBasic: (_target, { authorization }) => {
       if (digests.length === 0) return null;
       return isKnown(parseBasic(authorization)?.password ?? '') ? null : noPassword;
     },
@@ -142,7 +142,7 @@ function isOwnOrigin(origin: string, authority: string | null): boolean {
 }
 
 /**
- * What a path asks of whoever requests it. `guarded`: everything. `open`: nothing, for balancers and orchestrators, which name the gateway
+ * The checks that a path asks for. `guarded`: all of them. `open`: none, for balancers and orchestrators, which name the gateway
  * by address and have no token. `page`, which a link of another site may open, and its `file`s hold no data: host and browser are
  * checked, and no token is needed. `driver`: the token is the password of Basic authentication.
  */
@@ -163,7 +163,7 @@ const basicChallenge = 'Basic realm="dbhttpd", charset="UTF-8"';
 export function createAdmission(
   config: GuardSettings,
   tokens: Pick<TokenGuard, 'check' | 'checkBasic'>,
-): (visitor: Visitor, request: IncomingRequest, access: Access) => Admission {
+): (target: Target, request: IncomingRequest, access: Access) => Admission {
   const checkHost = createHostGuard(config);
   const checkBrowser = createBrowserGuard(config);
   const checkPage = createPageGuard(config);
@@ -175,16 +175,16 @@ export function createAdmission(
     page: null,
     file: null,
   } as const satisfies Record<Access, Guard | null>;
-  return (visitor, { method, headers }, access) => {
+  return (target, { method, headers }, access) => {
     if (access !== 'open') {
       const checkOrigin = access === 'page' ? checkPage : checkBrowser;
-      const failure = checkHost(visitor, headers) ?? checkOrigin(visitor, headers);
+      const failure = checkHost(target, headers) ?? checkOrigin(target, headers);
       if (failure !== null) return { kind: 'refused', failure, headers: [] };
     }
     // Before the token: a browser asks first whether it may send one.
     const leave = cors?.preflight(method, headers) ?? null;
     if (leave !== null) return { kind: 'preflight', headers: leave };
-    const failure = tokenChecks[access]?.(visitor, headers) ?? null;
+    const failure = tokenChecks[access]?.(target, headers) ?? null;
     if (failure === null) return admitted;
     const challenge = access === 'driver' ? basicChallenge : 'Bearer';
     return { kind: 'refused', failure, headers: ['WWW-Authenticate', challenge] };

@@ -1,4 +1,4 @@
-// The exchanges of a worker that are not over: told to people, and ended by them.
+// The exchanges of a worker that are not over, so that people can list and end them.
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import {
   type LiveRequest,
@@ -6,9 +6,9 @@ import {
   mostToldRequests,
 } from '../../shared/observe/stats.ts';
 
-/** An exchange, as far as it is told. */
+/** An exchange, as it is listed. */
 export interface LiveExchange extends Indexed {
-  /** Its number in this worker; 0: nobody has asked for it yet. Written here alone. */
+  /** Its number in this worker; 0: it has not been listed yet. Written here alone. */
   liveId: number;
   /** When it began, by performance.now(). */
   readonly startedAt: number;
@@ -17,7 +17,7 @@ export interface LiveExchange extends Indexed {
   /** The trace that it is part of; null: of none. */
   readonly traceId: string | null;
   describe(now: number): Omit<LiveRequest, 'id'>;
-  /** Ends its statements for somebody who asked for that. */
+  /** Ends its statements at an operator's request. */
   kill(): void;
 }
 
@@ -38,13 +38,13 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     return this.#all[Symbol.iterator]();
   }
 
-  /** The oldest, with numbers by which they can be ended. @param now performance.now() */
-  tell(now: number): LiveRequests {
+  /** Lists the oldest, with numbers by which they can be ended. @param now performance.now() */
+  list(now: number): LiveRequests {
     const all = [...this.#all].sort((left, right) => left.startedAt - right.startedAt);
-    const told = all.slice(0, mostToldRequests);
+    const listed = all.slice(0, mostToldRequests);
     return {
-      requests: told.map((exchange) => ({ id: this.#idOf(exchange), ...exchange.describe(now) })),
-      omitted: all.length - told.length,
+      requests: listed.map((exchange) => ({ id: this.#idOf(exchange), ...exchange.describe(now) })),
+      omitted: all.length - listed.length,
     };
   }
 
@@ -58,7 +58,7 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
     return null;
   }
 
-  /** Most are over before anybody looks: only who is told of has a number. */
+  /** Most are over before they are listed, and have no number. */
   #idOf(exchange: Exchange): number {
     if (exchange.liveId === 0) {
       this.#lastId += 1;

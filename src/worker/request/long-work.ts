@@ -1,14 +1,14 @@
-// The long work of a worker's requests: one piece after the other, in turns, with the event loop between them.
+// Runs the long work of a worker's requests in pieces, one request after the other, and gives the event loop time in between.
 import { performance } from 'node:perf_hooks';
 import type { Pieces } from '../../shared/pieces.ts';
 
-/** All requests together have the processor for so long at a time; their pieces are shorter. */
+/** How long one request's work may hold the event loop; its pieces are shorter. */
 const turnMs = 8;
 
-/** The clock, and how others get their turn before ours. */
+/** The clock, and how the event loop runs other work first. */
 export type Turns = {
   readonly now: () => number;
-  /** Calls back once all others have had theirs. */
+  /** Calls back once all other work that is due has run. */
   readonly afterOthers: (callback: () => void) => void;
 };
 
@@ -17,7 +17,7 @@ const turnsOfEventLoop: Turns = {
   afterOthers: (callback) => void setImmediate(callback),
 };
 
-/** One of them: does a piece, and returns whether it was the last. */
+/** Does a piece, and returns whether it was the last. */
 type Job = () => boolean;
 
 /** One for each worker. */
@@ -31,7 +31,7 @@ export class LongWork {
     this.#turns = turns;
   }
 
-  /** Does all of it, and resolves with what it comes to; rejects with what it throws. The first piece is done in a later turn. */
+  /** Does all of it. Resolves with its result; rejects with what it throws. The first piece runs after other work that is due. */
   do<Result>(work: Pieces<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#jobs.push(() => {
@@ -54,7 +54,7 @@ export class LongWork {
     this.#turns.afterOthers(() => this.#takeTurn());
   }
 
-  /** The job that had this turn goes behind the others. */
+  /** A job that is not done goes behind the others. */
   #takeTurn(): void {
     this.#isDue = false;
     const until = this.#turns.now() + turnMs;

@@ -1,4 +1,4 @@
-// How a run ended without an answer, as a failure: one table of reasons, and what became of the statements. Pure.
+// How a run ended without an answer, as a failure: one table of reasons, and the outcome of the statements. Pure.
 import { type FailureCode, failures } from '../../shared/failure-codes.ts';
 import type { RunEnd } from '../execution/execution.ts';
 import type { ReadOnlyDoubt } from '../execution/read-only-proof.ts';
@@ -220,11 +220,11 @@ function describeExpectation({ of, least, most }: Expectation): string {
   return least === 0 ? `${of} of at most ${most}` : `${of} from ${least} to ${most}`;
 }
 
-/** A repetition with the same key is safe, whatever became of the first. */
+/** A repetition with the same key is safe, whatever the outcome of the first. */
 function keyUnknown(reason: End<'key unknown'>['reason']): Failure {
   const [code, sentence] =
     reason === 'lost' ? (['CONNECTION_LOST', lostAfter] as const) : onceSent(reason);
-  const message = `${sentence} What became of the request with this key is not known yet: repeat it with the same key, and it answers.`;
+  const message = `${sentence} The outcome of the request with this key is not known yet: repeat it with the same key to learn it.`;
   return { ...failureOnceSent(code, '', 'unknown'), message, outcome: 'unknown', mayRepeat: true };
 }
 

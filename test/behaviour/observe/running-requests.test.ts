@@ -117,7 +117,7 @@ test('all that runs is told, by whichever worker, and one of it can be ended: it
     assert.equal(reply?.status, 504);
     assert.equal(reply?.json<{ code: string }>().code, 'KILLED');
     assert.equal((await kill(victim.id)).status, 404);
-    const line = new RegExp(`ended by somebody.*${victim.request_id}`);
+    const line = new RegExp(`an operator ended a request.*${victim.request_id}`);
     await eventually('the log tells of it', () => line.test(gateway.log()));
   }
   const left = listed.length - victims.length;

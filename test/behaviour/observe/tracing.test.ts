@@ -135,7 +135,7 @@ test('it stands beside what runs now, and in the line of who ended it', async (t
     200,
   );
   assert.equal((await reply).status, 504);
-  const line = await logLine('a request is ended by somebody', traceId);
+  const line = await logLine('an operator ended a request', traceId);
   assert.match(line, new RegExp(`request=of-${traceId} trace_id=${traceId}$`));
 });
 

@@ -110,7 +110,7 @@ function runOf(kept: Kept, request: DbRequest, work: RunDecision['work']): RunDe
   return { ok: true, kind: 'run', section: kept, work, timeoutMs: request.timeoutMs, format };
 }
 
-/** What a request to /db wants to have run. Replies with more than the results are nobody else's. */
+/** How a request to /db wants its text to be run. A reply with more than the results is not shared. */
 export function wishOf(request: DbRequest, sql: string): StatementWish {
   const { params, readOnly, rollbackOnError, metadata, exactNumbersAsStrings } = request;
   const isAlone = rollbackOnError || metadata.length > 0;

@@ -56,7 +56,7 @@ export type FoundRows = (counts: WriteCounts) => number | bigint;
 /**
  * How the rows that a statement has found are counted: those that an UPDATE has matched, and for INSERT … ON DUPLICATE KEY UPDATE
  * also a row that is set to what it was, as 1 (MySQL Reference Manual, mysql_affected_rows()). Of every other statement it is the rows
- * affected, as it is of an INSERT IGNORE with ON DUPLICATE KEY UPDATE: from outside it cannot be told.
+ * affected, as it is of an INSERT IGNORE with ON DUPLICATE KEY UPDATE: the server does not report more.
  */
 export function chooseFoundRows({ readings: [{ facts }] }: Analysis): FoundRows {
   if (!facts.beginsWithVerb) return affectedRows;

@@ -1,5 +1,4 @@
-// The session that a driver carries from request to request: opaque to it, signed, and all that there is of it outside of a transaction.
-// Pure.
+// The session that a driver carries from request to request: an opaque signed token, which is all of it outside of a transaction. Pure.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import {
   type Characteristics,
@@ -27,7 +26,7 @@ export const freshSession: DriverSession = Object.freeze({
 });
 
 const version = 1;
-const mostCharacters = 8192;
+const maxCharacters = 8192;
 const macBytes = 16;
 const tokenSyntax = /^([\w-]+)\.([\w-]+)$/;
 
@@ -60,7 +59,7 @@ export function withCharacteristics(
 export class DriverSessions {
   #key: Buffer;
 
-  /** @param secret what nobody but the gateways and, at most, their clients know */
+  /** @param secret known to the gateways alone, or to them and their clients */
   constructor(secret: string) {
     this.#key = keyOf(secret);
   }
@@ -91,7 +90,7 @@ export class DriverSessions {
   decode(value: unknown): DriverSession | null {
     if (value === undefined || value === null) return freshSession;
     const { token } = value as { token?: unknown };
-    if (typeof token !== 'string' || token.length > mostCharacters) return null;
+    if (typeof token !== 'string' || token.length > maxCharacters) return null;
     const [, payload = '', mac = ''] = tokenSyntax.exec(token) ?? [];
     const session = parsePayload(payload);
     if (session === null || this.#isSigned(payload, mac)) return session;

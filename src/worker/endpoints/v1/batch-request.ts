@@ -45,9 +45,9 @@ export type BatchRequest = {
   readonly layout: V1Layout;
 };
 
-/** They take a microsecond or two each. */
+/** Each takes a microsecond or two. */
 const statementsInPiece = 256;
-/** How often a batch is begun anew, where it does not say. */
+/** How often a batch runs again, if the request does not say. */
 const usualRetry = 3;
 
 const isObject: FieldCheck = (value) =>

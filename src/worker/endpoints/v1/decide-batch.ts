@@ -1,4 +1,4 @@
-// What is run for a batch, and whether each of its statements may stand in one; decided before anything runs. Pure.
+// Decides how a batch runs, and whether each of its statements may be part of one, before anything runs. Pure.
 import { longFrom, type Pieces, stepsInPiece } from '../../../shared/pieces.ts';
 import { whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Known } from '../../execution/statement-effects.ts';
@@ -16,7 +16,7 @@ import type { AskedStatement, BatchRequest } from './batch-request.ts';
 export type DecidedBatch = { readonly ok: true; readonly batch: Batch } | Refused;
 
 /**
- * What is run for a request to /v1/batch; the first statement that may not be refuses all of them.
+ * Decides how a request to /v1/batch runs. The first statement that may not run refuses all of them.
  * @param mostBytes how long a statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */
@@ -47,7 +47,7 @@ export function* decideBatch(
     batch: {
       kind: 'batch',
       steps,
-      // That nothing is written is the server's promise in a READ ONLY transaction only.
+      // Only in a READ ONLY transaction does the server promise that nothing is written.
       isAtomic: request.isAtomic || isReadOnly,
       isolation: request.isolation,
       isReadOnly,
@@ -59,10 +59,10 @@ export function* decideBatch(
   };
 }
 
-/** To decide one takes a few microseconds. */
+/** One takes a few microseconds. */
 const statementsInPiece = 64;
 
-/** Whether its text, or its list of values, is long; a list within the list is found by the length of the whole. */
+/** Whether its text, its list of values, or a list in that one, is long. */
 function isLong({ sql, params }: AskedStatement): boolean {
   if (sql.length > longFrom) return true;
   const values = Array.isArray(params) ? params : Object.values(params);
@@ -129,7 +129,7 @@ function batchOfOne(
   return { ok: true, batch };
 }
 
-/** What is wanted of a statement that may have to be undone. */
+/** Why a statement may have to be undone. */
 export type Undoable = { readonly maxAffected: number | null; readonly isDryRun: boolean };
 
 /**

@@ -1,4 +1,4 @@
-// The fields that a request to /v1 may have, checked one by one: a field that is not known is refused by its name.
+// Checks the fields of a request to /v1 one by one: a message names an unknown field.
 import { isUtf8 } from 'node:buffer';
 import type { FailureCode } from '../../../shared/failure-codes.ts';
 import { isWellFormed } from '../../../shared/sql/literal.ts';
@@ -33,7 +33,7 @@ export type DecodedFields =
 /**
  * Decodes a body: UTF-8 and nothing else, an object whose every field is known and has the right type. Never throws.
  * @param sections what the field `section` may say
- * @param known what the body says, where that is known already
+ * @param known what the body says, if that is known already
  */
 export function decodeFields(
   body: Buffer,
@@ -55,7 +55,7 @@ export function decodeFields(
   return { ok: true, fields, exact: parsed.exact };
 }
 
-/** The first fault of an object; null: none. A field that is null is as good as absent. */
+/** The first fault of an object; null: none. A field that is null counts as absent. */
 export function findFault(
   object: Fields,
   checks: ReadonlyMap<string, FieldCheck>,
@@ -77,7 +77,7 @@ function unknownField(name: string, checks: ReadonlyMap<string, FieldCheck>): Fi
   };
 }
 
-/** A text that is one in Unicode, too. */
+/** A string of well-formed Unicode. */
 export const isText: FieldCheck = (value) =>
   typeof value === 'string' && isWellFormed(value)
     ? null

@@ -14,7 +14,7 @@ export type MediaType = (typeof mediaTypes)[number];
 const notAcceptable = refusal('NOT_ACCEPTABLE', `The reply is one of ${mediaTypes.join(', ')}.`);
 
 /**
- * What is wrong with a request's headers, whatever its body may be; null: nothing.
+ * What is wrong with a request's headers, before its body is read; null: nothing.
  * @param takesKeys whether any section does
  */
 export function checkHeaders({ headers }: IncomingRequest, takesKeys: boolean): Failure | null {

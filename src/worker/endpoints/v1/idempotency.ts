@@ -1,4 +1,4 @@
-// The Idempotency-Key of a request: whether it may have one, and what it stands for. Pure.
+// The Idempotency-Key of a request: whether it may have one, and the hash of the request that it identifies. Pure.
 import { createHash } from 'node:crypto';
 import { isLosslessNumber } from 'lossless-json';
 import type { Config } from '../../../shared/config/config.ts';
@@ -24,7 +24,7 @@ const unfit = (reason: string): Refused =>
 const visible = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * What is wrong with a request's key, whatever its body may be; null: nothing. Node joins several by a comma and a blank, which
+ * What is wrong with a request's key, before its body is read; null: nothing. Node joins several keys by a comma and a blank, and a blank
  * is no visible character.
  * @param isTaken whether any section takes keys
  */
@@ -40,10 +40,10 @@ export type KeyedCall = {
   readonly head: { readonly path: string };
 };
 
-/** How long a request may take, and how often it is begun anew, is not what it asks for. */
+/** Fields that do not make another request. */
 const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 
-/** The key of a request, with what it stands for. Null: it has none. */
+/** The key of a request and the hash of the request. Null: it has no key. */
 export type DecidedKey = { readonly ok: true; readonly key: IdempotencyKey | null } | Refused;
 
 /** Of a request without the header. */
@@ -88,7 +88,7 @@ function presentIn(expect: Fields): Fields {
   return Object.fromEntries(bounds);
 }
 
-/** Nothing can end within a text and begin the next: each is told with its length. */
+/** The length of each text is hashed with it, so that no two lists of texts have the same hash. */
 function hash(texts: readonly string[]): string {
   const sum = createHash('sha256');
   for (const text of texts) sum.update(`${Buffer.byteLength(text)}:${text}`);
@@ -122,12 +122,12 @@ function leafText(value: unknown): string {
   return isLosslessNumber(value) ? value.toString() : JSON.stringify(value);
 }
 
-/** Why a batch is none that a key may stand for; null: it is one. */
+/** Why a batch may not have a key; null: it may. */
 export function whyUnfit({ isAtomic, isReadOnly, isDryRun }: Batch): Refused | null {
   if (!isAtomic) return unfit('atomic is false');
   if (isReadOnly) return unfit('the request only reads');
   return isDryRun ? unfit('a dry run leaves nothing') : null;
 }
 
-/** What a request with a key that only reads is told. */
+/** The failure of a request that has a key and only reads. */
 export const onlyReads = unfit('the request only reads');

@@ -9,21 +9,21 @@ import type { ResultHeads } from '../../encode/result-rows.ts';
 import { type FieldCheck, isOneOf } from './fields.ts';
 import { type MediaType, mediaTypes } from './headers.ts';
 
-/** How rows and values are to look. */
+/** The fields that choose a layout. */
 export const layoutChecks: readonly (readonly [string, FieldCheck])[] = [
   ['rows', isOneOf('array', 'object')],
   ['numbers', isOneOf('exact', 'raw')],
   ['json', isOneOf('value', 'string')],
 ];
 
-/** All that there are, each once: whoever remembers something for one finds it by identity. */
+/** All layouts, each once, so that it can be a key of a Map. */
 const layouts: readonly V1Layout[] = (['array', 'object'] as const).flatMap((rows) =>
   (['exact', 'raw'] as const).flatMap((numbers) =>
     (['value', 'string'] as const).map((json) => Object.freeze({ rows, numbers, json })),
   ),
 );
 
-/** How rows and values are to look, by fields that have been checked. */
+/** The layout that a request asks for, by fields that have been checked. */
 export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknown>>): V1Layout {
   const at =
     (rows === 'object' ? 4 : 0) + (numbers === 'raw' ? 2 : 0) + (json === 'string' ? 1 : 0);
@@ -33,7 +33,7 @@ export function layoutOf({ rows, numbers, json }: Readonly<Record<string, unknow
 /** Finds the heads of a kind of reply. */
 export type HeadsOf = (type: MediaType, layout: V1Layout) => ResultHeads;
 
-/** Creates what remembers them: one for each endpoint of a worker. Layouts are those of `layoutOf`, of which there are few. */
+/** Creates a memory of heads, one for each endpoint of a worker. Layouts are those of `layoutOf`. */
 export function rememberHeads(): HeadsOf {
   const all = new Map<MediaType, Map<V1Layout, ResultHeads>>(
     mediaTypes.map((type) => [type, new Map()]),
@@ -62,7 +62,7 @@ function createHeads(type: MediaType, layout: V1Layout): ResultHeads {
   }
 }
 
-/** Tells one layout from another. */
+/** A name for each layout. */
 export function nameLayout({ rows, numbers, json }: V1Layout): string {
   return `${rows} ${numbers} ${json}`;
 }

@@ -217,7 +217,7 @@ const withoutColumns: ReadonlySet<string> = new Set([
 /** A word of MariaDB's that gives a write columns, unless it is in a literal. */
 const returning = /\breturning\b/i;
 
-/** Whether the reply to one statement can be nothing but JSON, as far as its text tells. */
+/** Whether the reply to one statement can be nothing but JSON, as far as its text shows. */
 function hasJsonOnly({ sql, statements: [statement] }: Analysis): boolean {
   if (statement === undefined) return false;
   if (statement.isCall) return true;

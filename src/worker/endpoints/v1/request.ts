@@ -30,7 +30,7 @@ export type QueryRequest = {
   readonly layout: V1Layout;
   /** How many rows a write may touch; null: all. */
   readonly maxAffected: number | null;
-  /** Whether all is undone in the end. */
+  /** Whether all is undone at the end. */
   readonly isDryRun: boolean;
   /** The token of the transaction that it runs in; null: in none. */
   readonly transaction: string | null;
@@ -52,7 +52,7 @@ const checks: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
 /** The names of the fields that are taken. */
 export const queryFields: readonly string[] = [...checks.keys()];
 
-/** `sections` is what the field `section` may say, `known` what the body says, where that is known already. Never throws. */
+/** `sections` is what the field `section` may say, `known` what the body says, if that is known already. Never throws. */
 export function decodeQuery(
   body: Buffer,
   sections: readonly string[],

@@ -91,7 +91,7 @@ const undoneReplies: Readonly<Record<RolledBack, object>> = {
   /** Tables without transactions were changed, or a statement had ended the transaction before. */
   'a part': { rolled_back: false, outcome: 'partial' },
   nothing: { rolled_back: false, committed: true },
-  /** It was not committed; what it may have left cannot be told, since its connection was lost. */
+  /** It was not committed. Its connection was lost, so that it is not known what it left. */
   unknown: { rolled_back: false, outcome: 'unknown' },
 };
 

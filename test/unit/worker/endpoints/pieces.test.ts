@@ -6,7 +6,7 @@ import { allAtOnce, type Pieces, stepsInPiece } from '../../../../src/shared/pie
 import { analyse, analyseInPieces } from '../../../../src/shared/sql/analyse.ts';
 import { bind, bindInPieces, type Parameters } from '../../../../src/shared/sql/bind.ts';
 import { whyNotInTransaction } from '../../../../src/shared/sql/transactions.ts';
-import { mostMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
+import { maxMembers } from '../../../../src/worker/endpoints/json-pieces.ts';
 import { parseObject, parseObjectInPieces } from '../../../../src/worker/endpoints/json-text.ts';
 import { cases, fc } from '../../../support/property.ts';
 
@@ -145,8 +145,8 @@ test('JSON says the same in pieces, and what is none is refused', () => {
 test('an object has at most 65,535 members where it is parsed in pieces', () => {
   const text = (count: number) =>
     `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`;
-  assert.equal(allAtOnce(parseObjectInPieces(text(mostMembers))).ok, true);
-  const refused = allAtOnce(parseObjectInPieces(text(mostMembers + 1)));
+  assert.equal(allAtOnce(parseObjectInPieces(text(maxMembers))).ok, true);
+  const refused = allAtOnce(parseObjectInPieces(text(maxMembers + 1)));
   assert.equal(refused.ok || refused.code, 'TOO_MANY_PARAMETERS');
 });
 

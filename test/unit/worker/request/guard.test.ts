@@ -8,13 +8,13 @@ import {
   createHostGuard,
   createPageGuard,
   createTokenGuard,
-  type Visitor,
+  type Target,
 } from '../../../../src/worker/request/guard.ts';
 
 const visitor = (
   headers: IncomingHttpHeaders = {},
   authority: string | null = 'here:9090',
-): [Visitor, IncomingHttpHeaders] => [
+): [Target, IncomingHttpHeaders] => [
   { host: authority?.split(':')[0] ?? null, authority },
   headers,
 ];

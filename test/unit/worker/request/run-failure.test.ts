@@ -46,7 +46,7 @@ test('tells of a key whose request is not known to have ended that the same key 
   const told = reasons.map((reason) => {
     const failure = runFailure({ kind: 'key unknown', reason }, false, () => 7);
     assert.deepEqual([failure.outcome, failure.mayRepeat], ['unknown', true]);
-    assert.match(failure.message, /^[^.]+\. What became of .* repeat it with the same key/);
+    assert.match(failure.message, /^[^.]+\. The outcome of .* repeat it with the same key/);
     return [failure.status, failure.code];
   });
   assert.deepEqual(told, [

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document of /v1: made of the tables by which requests are checked and failures told.
+// The OpenAPI 3.1 document of /v1, made of the tables by which requests are checked and failures reported.
 import {
   type FailureCode,
   type FailureFacts,
@@ -18,7 +18,7 @@ import { insidePaths, insideSchemas } from './inside.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
 import { describeTransactions, transactionSchemas } from './transaction.ts';
 
-/** What is never told to a request that has found its path on /v1. */
+/** Codes that no request to a path of /v1 gets. */
 const neverHere: ReadonlySet<FailureCode> = new Set([
   'NOT_FOUND',
   'METHOD_NOT_ALLOWED',
@@ -27,14 +27,14 @@ const neverHere: ReadonlySet<FailureCode> = new Set([
   'NO_METRICS',
 ]);
 
-/** What is told before a request's path is known, and so in the words of /db. */
+/** Statuses of replies that leave before a request's path is known, in the format of /db. */
 const beforeItsPath: ReadonlySet<number> = new Set([400, 408, 414, 431, 503]);
 
 const requestIdHeader = {
   'X-Request-ID': {
     required: true,
     schema: { type: 'string' },
-    description: 'What the log calls the request.',
+    description: 'The id of the request, as in the log.',
   },
 };
 const retryAfterHeader = {
@@ -69,7 +69,7 @@ const seenHeaders = {
   },
   'X-Consistency': {
     schema: { const: 'unverified' },
-    description: 'It cannot be told whether the reply shows all that had been seen before.',
+    description: 'It is not known whether the reply shows all that had been seen before.',
   },
 };
 const replayedHeader = {
@@ -79,7 +79,7 @@ const replayedHeader = {
   },
 };
 
-/** What rows can be beside JSON. */
+/** The formats of rows beside JSON. */
 const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema>> = {
   'application/x-ndjson': {
     schema: {
@@ -94,7 +94,7 @@ const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema
 };
 
 /** The document, as an object for JSON. */
-export function describeV1(): Schema {
+function describeV1(): Schema {
   return {
     openapi: '3.1.1',
     info: {
@@ -182,7 +182,7 @@ function describeFailures(): Schema {
   const add = (status: number, meaning: string) =>
     meanings.set(status, [...(meanings.get(status) ?? []), meaning]);
   for (const [code, facts] of Object.entries(failures) as [FailureCode, FailureFacts][]) {
-    if (neverHere.has(code) || facts.repeat === 'untold') continue;
+    if (neverHere.has(code) || facts.repeat === 'unreported') continue;
     add(facts.status, `\`${code}\`: ${facts.meaning}.`);
     if (facts.sentStatus !== undefined) add(facts.sentStatus, `\`${code}\`: ${facts.meaning}.`);
   }

@@ -1,4 +1,4 @@
-// What looks inside an instance, in the OpenAPI document: /v1/stats, /v1/requests and /v1/statements.
+// /v1/stats, /v1/requests and /v1/statements in the OpenAPI document.
 import { outcomes } from '../../../../shared/failure-codes.ts';
 import { mostToldStatements } from '../../../../shared/observe/statement-sums.ts';
 import { mostRecentErrors, mostToldRequests } from '../../../../shared/observe/stats.ts';

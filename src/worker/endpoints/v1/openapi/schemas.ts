@@ -1,4 +1,4 @@
-// What stands in requests and replies of /v1, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
+// Requests and replies of /v1 as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 import { outcomeMeanings } from '../../../../shared/failure-codes.ts';
 import { isolationLevels } from '../../../../shared/sql/transactions.ts';
 
@@ -16,8 +16,7 @@ const count = { type: 'integer', minimum: 0 };
 const fields: Readonly<Record<string, Schema>> = {
   sql: { ...text, minLength: 1, description: 'One statement.' },
   params: {
-    description:
-      'Values for `?` in an array, for `:name` in an object. An array stands inside `IN (?)`.',
+    description: 'Values for `?` in an array, for `:name` in an object. An array is for `IN (?)`.',
     anyOf: [
       { type: 'array', items: refer('Parameter') },
       { type: 'object', additionalProperties: refer('Parameter') },
@@ -53,7 +52,7 @@ const fields: Readonly<Record<string, Schema>> = {
   retry: {
     ...count,
     default: 3,
-    description: 'How often all is run anew after a deadlock, a lock wait or a lost snapshot.',
+    description: 'How often all is run again after a deadlock, a lock wait or a lost snapshot.',
   },
   rows: { enum: ['array', 'object'], default: 'array', description: 'How a row looks.' },
   numbers: {
@@ -88,7 +87,6 @@ export function describeRequest(names: readonly string[], required: readonly str
   };
 }
 
-/** An object of a reply: nothing else stands in it. */
 /** An object with these properties and no others. */
 export function closed(properties: Schema, optional: readonly string[] = []): Schema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
