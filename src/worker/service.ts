@@ -29,9 +29,9 @@ import { createBegin, createEnd } from './endpoints/v1/transaction.ts';
 import type { ReadyAnswer } from './endpoints/watching.ts';
 import {
   type CommitKeeper,
-  HeldTransactions,
+  OpenTransactions,
   type TransactionOwner,
-} from './execution/transactions/held-transactions.ts';
+} from './execution/transactions/open-transactions.ts';
 import { acceptForwarded, type ForwardedConnections } from './http/forward.ts';
 import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
 import type { NodeInternals } from './http/node-internals.ts';
@@ -116,7 +116,7 @@ export class Service {
     const observe: Observe = (observation) => this.#observers.observe(observation);
     const peers = new Peers(clientTimeouts);
     this.#sections = this.#openSections(peers, observe);
-    const transactions = new HeldTransactions(owner, keepCommits(supervisor));
+    const transactions = new OpenTransactions(owner, keepCommits(supervisor));
     const socketOf = (pid: number) => workerSocketPath(config.pidfile, pid);
     this.#held = { transactions, socketOf, peers };
     this.#tokens = createTokenGuard(config.tokens);

@@ -13,27 +13,27 @@ export const outcomeMutations: readonly Mutation[] = [
   {
     name: 'rollback-without-proof',
     promise: 'a ROLLBACK says that all is undone only where the transaction was there to its end',
-    file: 'src/worker/execution/transactions/ending-jobs.ts',
+    file: 'src/worker/execution/transactions/jobs.ts',
     before: "undoneBut[left === 'unknown' && !isDoubted ? 'nothing' : left]",
     after: "undoneBut['nothing']",
-    tests: ['test/unit/worker/execution/transactions/ending-jobs.test.ts'],
+    tests: ['test/unit/worker/execution/transactions/jobs-endings.test.ts'],
   },
   {
     name: 'lost-commit-noted-undone',
     promise: 'a COMMIT without an answer stays unknown beyond the life of its worker',
-    file: 'src/worker/execution/transactions/ending-jobs.ts',
+    file: 'src/worker/execution/transactions/jobs.ts',
     before: "if (answered.kind === 'lost') return { end: unknown, ended: 'unknown' };",
     after:
       "if (answered.kind === 'lost') { await this.#notes.settled(false); return { end: unknown, ended: 'unknown' }; }",
-    tests: ['test/unit/worker/execution/transactions/ending-jobs.test.ts'],
+    tests: ['test/unit/worker/execution/transactions/jobs-endings.test.ts'],
   },
   {
     name: 'refused-commit-noted-undone',
     promise: 'a COMMIT whose error says nothing of it stays unknown beyond the life of its worker',
-    file: 'src/worker/execution/transactions/ending-jobs.ts',
+    file: 'src/worker/execution/transactions/jobs.ts',
     before: "if (outcome !== 'unknown') await this.#notes.settled(false);",
     after: 'await this.#notes.settled(false);',
-    tests: ['test/unit/worker/execution/transactions/ending-jobs.test.ts'],
+    tests: ['test/unit/worker/execution/transactions/jobs-endings.test.ts'],
   },
   {
     name: 'kill-not-confirmed',

@@ -37,10 +37,10 @@ export const safeguardMutations: readonly Mutation[] = [
   {
     name: 'held-session-clean',
     promise: 'a session is reset after a transaction that was held on it',
-    file: 'src/worker/execution/transactions/held-transaction.ts',
+    file: 'src/worker/execution/transactions/open-transaction.ts',
     before: "this.#session.connection.isLost ? 'broken' : 'unclean'",
     after: "this.#session.connection.isLost ? 'broken' : 'clean'",
-    tests: ['test/unit/worker/execution/transactions/held-transaction.test.ts'],
+    tests: ['test/unit/worker/execution/transactions/open-transaction.test.ts'],
   },
   {
     name: 'token-signs-four-characters',

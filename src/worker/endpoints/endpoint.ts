@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Pieces } from '../../shared/pieces.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
-import type { Found } from '../execution/transactions/held-transactions.ts';
+import type { Found } from '../execution/transactions/open-transactions.ts';
 import type { Failure, Refused } from '../failure/failure.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest, RequestHead } from '../http/request.ts';

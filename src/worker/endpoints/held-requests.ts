@@ -1,7 +1,7 @@
 // Requests that name a transaction: finds it, passes requests on to the worker that has it, and says what became of a lost one.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Ending } from '../../shared/process/commit-endings.ts';
-import type { Found, HeldTransactions } from '../execution/transactions/held-transactions.ts';
+import type { Found, OpenTransactions } from '../execution/transactions/open-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
@@ -19,7 +19,7 @@ const answerMarginMs = 2000;
 
 /** What endpoints need to find transactions. */
 export type HeldRequests = {
-  readonly transactions: HeldTransactions;
+  readonly transactions: OpenTransactions;
   /** Where the worker with that process id takes requests that are passed on. */
   readonly socketOf: (pid: number) => string;
   readonly peers: Peers;
@@ -44,7 +44,7 @@ export type FoundHere =
   | { readonly isHere: false; readonly decision: Decision };
 
 /** Finds a request's transaction. */
-export function findTransaction(transactions: HeldTransactions, request: HeldRequest): FoundHere {
+export function findTransaction(transactions: OpenTransactions, request: HeldRequest): FoundHere {
   const { token, sections, headers, timeoutMs, asksForEnd, over } = request;
   const credential = credentialOf(headers);
   let ending: Ending = 'over';

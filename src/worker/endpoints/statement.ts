@@ -7,7 +7,7 @@ import { shapeOf } from '../../shared/sql/digest-key.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import { type Known, noEffects, StatementEffects } from '../execution/statement-effects.ts';
-import type { Home } from '../execution/transactions/held-transactions.ts';
+import type { Home } from '../execution/transactions/open-transactions.ts';
 import type { AnalysedStatement, Statement } from '../execution/work.ts';
 import { type Failure, type Refused, refusal, refuse } from '../failure/failure.ts';
 

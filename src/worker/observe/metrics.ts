@@ -18,7 +18,7 @@ import type { PipelineObservations } from '../execution/pipeline/pipeline.ts';
 import {
   type TransactionEnd,
   transactionEnds,
-} from '../execution/transactions/held-transaction.ts';
+} from '../execution/transactions/open-transaction.ts';
 import type { ServerStatus } from '../servers/candidate.ts';
 import type { ReadyAnswer } from '../servers/pool/readiness.ts';
 import type { ServerObservations } from '../servers/server.ts';

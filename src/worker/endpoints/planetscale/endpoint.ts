@@ -6,7 +6,7 @@ import {
   decodeTransactionStatement,
   type TransactionStatement,
 } from '../../../shared/sql/transactions.ts';
-import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { type Decision, parseLongBody, type SqlEndpoint } from '../endpoint.ts';
 import { type ParsedObject, parseObject } from '../json-text.ts';
@@ -41,7 +41,7 @@ const alreadyOpen = refuse(
 export function createDriverEndpoints(
   served: SqlSection,
   sessions: DriverSessions,
-  transactions: HeldTransactions,
+  transactions: OpenTransactions,
 ): DriverEndpoints {
   const replies = new DriverReplies(sessions, served.config);
   const statements = new DriverStatements(served, transactions, replies);

@@ -2,7 +2,7 @@
 import type { Analysis } from '../../../shared/sql/analyse.ts';
 import { type Isolation, whyNotInTransaction } from '../../../shared/sql/transactions.ts';
 import type { Work } from '../../execution/executor.ts';
-import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { credentialOf } from '../../request/credentials.ts';
 import type { RunDecision } from '../../request/exchange.ts';
 import type { Call, Decision, WhenOver } from '../endpoint.ts';
@@ -33,10 +33,10 @@ export type BeginStatement = {
 /** Decides what is done with the statements of drivers. All in the second half are called with sessions that are in a transaction. */
 export class DriverStatements {
   readonly #served: SqlSection;
-  readonly #transactions: HeldTransactions;
+  readonly #transactions: OpenTransactions;
   readonly #replies: DriverReplies;
 
-  constructor(served: SqlSection, transactions: HeldTransactions, replies: DriverReplies) {
+  constructor(served: SqlSection, transactions: OpenTransactions, replies: DriverReplies) {
     this.#served = served;
     this.#transactions = transactions;
     this.#replies = replies;

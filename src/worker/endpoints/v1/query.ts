@@ -8,7 +8,7 @@ import { chooseV1Json, type V1ReplyOptions } from '../../encode/formats/v1-json.
 import { chooseCsv, chooseNdjson } from '../../encode/formats/v1-stream.ts';
 import type { OpenStep, Work } from '../../execution/executor.ts';
 import type { IdempotencyKey } from '../../execution/idempotency/key-store.ts';
-import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import type { AnalysedStatement } from '../../execution/work.ts';
 import { type Refused, refuse } from '../../failure/failure.ts';
 import { timeoutOf } from '../../request/exchange.ts';
@@ -62,7 +62,7 @@ type Query = {
 };
 
 /** Creates the endpoint of one worker, for POST and QUERY (RFC 10008: the same, and it only reads). */
-export function createQueryEndpoint(all: AllSections, transactions: HeldTransactions): SqlEndpoint {
+export function createQueryEndpoint(all: AllSections, transactions: OpenTransactions): SqlEndpoint {
   const [{ config }] = all;
   const sections = new Sections(all, (served) => served);
   const mayHaveKeys = takesKeys(all);

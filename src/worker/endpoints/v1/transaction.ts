@@ -3,8 +3,8 @@ import type { Pieces } from '../../../shared/pieces.ts';
 import type { Ending } from '../../../shared/process/commit-endings.ts';
 import { chooseObject } from '../../encode/formats/object.ts';
 import type { OpenStep } from '../../execution/executor.ts';
-import type { RolledBack } from '../../execution/transactions/ending-jobs.ts';
-import type { HeldTransactions } from '../../execution/transactions/held-transactions.ts';
+import type { RolledBack } from '../../execution/transactions/jobs.ts';
+import type { OpenTransactions } from '../../execution/transactions/open-transactions.ts';
 import { refusal } from '../../failure/failure.ts';
 import { credentialOf } from '../../request/credentials.ts';
 import { timeoutOf } from '../../request/exchange.ts';
@@ -22,7 +22,7 @@ const onlyJson = refusal('NOT_ACCEPTABLE', 'The reply is application/json.');
 const created = 201;
 
 /** Begins a transaction. */
-export function createBegin(all: AllSections, transactions: HeldTransactions): SqlEndpoint {
+export function createBegin(all: AllSections, transactions: OpenTransactions): SqlEndpoint {
   const sections = new Sections(all, (served) => served);
   return endpointOf(sections.names, decodeBegin, (call, request) => {
     const { isolation, readOnly, timeoutMs } = request;
@@ -39,7 +39,7 @@ export function createBegin(all: AllSections, transactions: HeldTransactions): S
 /** Ends a transaction: by COMMIT, or by ROLLBACK. */
 export function createEnd(
   all: AllSections,
-  transactions: HeldTransactions,
+  transactions: OpenTransactions,
   verb: Verb,
 ): SqlEndpoint {
   const [{ config }] = all;
@@ -63,8 +63,8 @@ export function createEnd(
 type Step = { readonly step: OpenStep; readonly status: number; readonly describe: () => object };
 
 function stepOf(
-  transactions: HeldTransactions,
-  held: Parameters<HeldTransactions['commit']>[0],
+  transactions: OpenTransactions,
+  held: Parameters<OpenTransactions['commit']>[0],
   verb: Verb,
 ): Step {
   if (verb === 'commit') {

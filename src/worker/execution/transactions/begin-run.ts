@@ -19,7 +19,7 @@ import type { RunTimes } from '../run-times.ts';
 import { SessionAcquisition, type SessionUser } from '../session-acquisition.ts';
 import { ofTransaction, SessionLease } from '../session-lease.ts';
 import { statementFailure } from '../statement-failure.ts';
-import type { Begun } from './held-transaction.ts';
+import type { Begun } from './open-transaction.ts';
 
 /** What a transaction is to be. */
 export type TransactionCharacteristics = {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type CommitKeeper,
-  HeldTransactions,
-} from '../../../../../src/worker/execution/transactions/held-transactions.ts';
+  OpenTransactions,
+} from '../../../../../src/worker/execution/transactions/open-transactions.ts';
 import { encodeTransactionToken } from '../../../../../src/worker/execution/transactions/transaction-token.ts';
 
 const owner = { pid: 4711, incarnation: '00112233aabbccdd', key: Buffer.alloc(32, 1) };
@@ -18,7 +18,7 @@ const keeper: CommitKeeper = {
 };
 
 test('a token of another life of the same process id leads elsewhere: its number means nothing here', () => {
-  const held = new HeldTransactions(owner, keeper);
+  const held = new OpenTransactions(owner, keeper);
   const kindOf = (name: { pid: number; incarnation: string }) => {
     const token = encodeTransactionToken({ ...name, serial: 1 }, bearer, owner.key);
     return held.find(token, bearer).kind;

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunContext, RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import {
-  HeldTransaction,
   type Left,
+  OpenTransaction,
   type TransactionEnd,
-} from '../../../../../src/worker/execution/transactions/held-transaction.ts';
+} from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import { pingEveryMs } from '../../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
@@ -21,7 +21,7 @@ const times = { idleMs: 60_000, totalMs: 60_000 };
 
 /** How the session comes back, and how the transaction has ended, when something was done to it. */
 async function givenBack(
-  act: (transaction: HeldTransaction, connection: ScriptedConnection) => void,
+  act: (transaction: OpenTransaction, connection: ScriptedConnection) => void,
 ): Promise<[string, TransactionEnd]> {
   const connection = createScriptedConnection();
   const session = createScriptedSession(connection);
@@ -34,8 +34,8 @@ async function givenBack(
   } as unknown as RunContext;
   const end = await new Promise<TransactionEnd>((resolve) => {
     const begun = { session, context, savepoint: 's', isReadOnly: false };
-    const transaction = new HeldTransaction(begun, times, {
-      turnEnded: () => {},
+    const transaction = new OpenTransaction(begun, times, {
+      stepEnded: () => {},
       doubted: async () => {},
       ended: resolve,
     });
@@ -80,8 +80,8 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
   } as unknown as RunContext;
   await new Promise<void>((resolve) => {
     const begun = { session, context, savepoint: 's', isReadOnly: false };
-    const transaction = new HeldTransaction(begun, times, {
-      turnEnded: () => {},
+    const transaction = new OpenTransaction(begun, times, {
+      stepEnded: () => {},
       doubted: async () => {},
       ended: () => resolve(),
     });
@@ -109,8 +109,8 @@ test('a transaction that ends by itself tells whether something of it stands', a
     } as unknown as RunContext;
     const found = await new Promise((resolve) => {
       const begun = { session, context, savepoint: 's', isReadOnly: false };
-      const transaction = new HeldTransaction(begun, times, {
-        turnEnded: () => {},
+      const transaction = new OpenTransaction(begun, times, {
+        stepEnded: () => {},
         doubted: async () => {},
         ended: (_end, left) => resolve(left),
       });
@@ -136,8 +136,8 @@ test('a transaction that is lost leaves nothing, unless what ran in it may have 
     const noted: string[] = [];
     const ended: Left[] = [];
     const begun = { session, context, savepoint: 's', isReadOnly: false };
-    const transaction = new HeldTransaction(begun, times, {
-      turnEnded: () => {},
+    const transaction = new OpenTransaction(begun, times, {
+      stepEnded: () => {},
       doubted: async () => void noted.push('doubted'),
       ended: (_end, left) => void ended.push(left),
     });
@@ -163,8 +163,8 @@ test('while somebody has its turn, the server is kept from taking the transactio
     pool: { release: () => {} },
   } as unknown as RunContext;
   const begun = { session, context, savepoint: 's', isReadOnly: false };
-  const transaction = new HeldTransaction(begun, times, {
-    turnEnded: () => {},
+  const transaction = new OpenTransaction(begun, times, {
+    stepEnded: () => {},
     doubted: async () => {},
     ended: () => {},
   });

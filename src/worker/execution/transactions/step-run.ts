@@ -1,5 +1,4 @@
-// One request's turn in a transaction that its client holds: it waits for those before it, has its job done, and tells the end.
-// Must not know what the job is, nor HTTP.
+// One step of an open transaction: waits for the steps before it, does its job, and reports the end.
 import { performance } from 'node:perf_hooks';
 import { fetchStatus } from '../../../shared/mysql/commands.ts';
 import { serverStatus } from '../../../shared/mysql/packets.ts';
@@ -13,60 +12,18 @@ import type { Token } from '../../servers/consistency/token.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
 import type { Execution, RunEnd, RunEvents, RunSink, StopReason } from '../execution.ts';
 import type { RunTimes } from '../run-times.ts';
-import { SessionLease, type Undone } from '../session-lease.ts';
-import type { Doubt, HeldTransaction, Left, TransactionEnd, Turn } from './held-transaction.ts';
-
-/** What a job has come to. */
-export type Done = {
-  readonly end: RunEnd;
-  /** How the transaction has ended by it; null: it is open. */
-  readonly ended: TransactionEnd | null;
-  /** What stands of a transaction that has ended otherwise than by COMMIT; missing: `end` says. */
-  readonly left?: Left;
-};
-
-/** What a job has to do with. */
-export interface JobTools {
-  readonly lease: SessionLease;
-  readonly sink: RunSink;
-  readonly times: RunTimes;
-  readonly savepoint: string;
-  /** Why it is to stop; null: it is not. Asked behind every wait. */
-  readonly stopReason: StopReason | null;
-  /** Whether something of the transaction may stand unless the server says otherwise. */
-  readonly isDoubted: boolean;
-  /** Whether a procedure may have committed it, and begun another one. */
-  readonly mayBeAnother: boolean;
-  /** To be called before something is sent that a ROLLBACK may not undo, as far as the catalogue knows. Resolves when it may be sent. */
-  doubt(doubt: Doubt): Promise<void>;
-  /** From here on a stop is told, and stops nothing: what was sent may have been done. */
-  commitIsSent(): void;
-  /** Ends the transaction after a stop, and tells what that came to. */
-  undoAfterStop(reason: StopReason): Promise<Done>;
-}
-
-/** What is done in a turn. */
-export interface Job {
-  readonly kind: 'statement' | 'commit' | 'rollback';
-  /** Whether all that it answers is of one moment: then what it has seen can be bounded. */
-  readonly seesOneMoment: boolean;
-  /** Never stops halfway: whoever calls it waits for its end. */
-  perform(tools: JobTools): Promise<Done>;
-  /** What it comes to where the transaction had ended so before its turn. */
-  afterEnd(end: TransactionEnd, left: Left): RunEnd;
-}
-
-/** It was over before anything was sent. */
-export const transactionOver: RunEnd = { kind: 'transaction ended', outcome: 'not_executed' };
+import { SessionLease } from '../session-lease.ts';
+import { type Done, type Job, type JobTools, outcomeOf } from './jobs.ts';
+import type { Doubt, Left, OpenTransaction, Step, TransactionEnd } from './open-transaction.ts';
 
 /**
  *     created ──> waiting ──> working ──> committing ──> ended
  */
 type Phase = 'created' | 'waiting' | 'working' | 'committing' | 'ended';
 
-/** A turn. Whoever created it starts it, and may stop it at any time. */
-export class HeldTurn implements Execution, Turn, JobTools {
-  readonly #transaction: HeldTransaction;
+/** A step. Its creator starts it, and may stop it at any time. */
+export class StepRun implements Execution, Step, JobTools {
+  readonly #transaction: OpenTransaction;
   readonly #job: Job;
   readonly #after: Token | null;
   readonly #events: RunEvents;
@@ -79,7 +36,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
 
   /** @param after what the client has seen before; null: it does not say */
   constructor(
-    transaction: HeldTransaction,
+    transaction: OpenTransaction,
     job: Job,
     after: Token | null,
     events: RunEvents,
@@ -126,7 +83,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     this.#lease?.session.connection.resume();
   }
 
-  /** The transaction is undone when its client leaves: nothing is wanted to run on. */
+  /** The transaction is undone when its client leaves: nothing goes on. */
   abandonResults(): void {}
 
   async seeNow(): Promise<TokenResult> {
@@ -145,7 +102,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     return this.#transaction.context.address;
   }
 
-  // What the transaction says.
+  // What the transaction reports.
 
   granted(session: Session): void {
     this.#phase = 'working';
@@ -171,7 +128,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     this.#end(this.#job.afterEnd(end, left));
   }
 
-  /** No time that is over ends a COMMIT that was sent. */
+  /** A COMMIT that was sent is not stopped by the transaction's age. */
   expire(): void {
     if (this.#phase === 'working') this.stop('deadline');
   }
@@ -222,7 +179,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     this.#end(end);
   }
 
-  /** A client that asks for the end of its transaction again must not conclude from the reply that nothing was committed. */
+  /** A client that repeats the end of its transaction must not conclude from the reply that nothing was committed. */
   #notRun(reason: StopReason | 'queue full'): RunEnd {
     const asksForEnd = this.#job.kind !== 'statement' && reason !== 'client gone';
     return asksForEnd && this.#transaction.hasCommitBefore(this)
@@ -230,7 +187,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
       : { kind: 'not executed', reason };
   }
 
-  /** The session is granted while somebody else's answer is handled, perhaps: what is thrown stays here. */
+  /** An exception ends this step alone: the session may be granted while another request's answer is handled. */
   async #serve(lease: SessionLease): Promise<void> {
     const { session } = lease;
     let done: Done;
@@ -238,21 +195,23 @@ export class HeldTurn implements Execution, Turn, JobTools {
       done = (await this.#isThere(session)) ? await this.#job.perform(this) : this.#gone();
       await this.#tellSeen();
     } catch (cause) {
-      session.connection.destroy(new Error('a turn ended in an exception', { cause }));
+      session.connection.destroy(
+        new Error('a step of a transaction ended in an exception', { cause }),
+      );
       const ended = this.#hasSentCommit ? 'unknown' : 'lost';
       done = { end: { kind: 'faulted', isSent: this.#isSent, cause }, ended };
     }
     lease.end();
     session.connection.resume();
     session.aliveAt = performance.now();
-    // Before the end is told: whoever is told finds it as it is then.
+    // Before the end is reported: the next request of the client finds the transaction as it is then.
     this.#transaction.release(done.ended, done.end, done.left ?? leftOf(done.end));
     this.#end(done.end);
   }
 
   /**
-   * Nothing is sent on a connection of which it is not known that it is there, with its transaction: what is found out now is no
-   * loss of anything. A server that is slow is waited for, up to a stop.
+   * Nothing is sent before the connection and its transaction are known to be there: a loss that is found now has cost nothing. The
+   * wait for a slow server is ended by a stop only.
    */
   async #isThere({ connection, aliveAt }: Session): Promise<boolean> {
     if (connection.isLost) return false;
@@ -261,7 +220,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     return (status & serverStatus.inTransaction) !== 0;
   }
 
-  /** It was stopped before anything was sent, or is over. */
+  /** The end of a step of which nothing was sent: it was stopped, or the transaction is over. */
   #gone(): Done {
     const reason = this.#stopReason;
     const left = this.#transaction.isDoubted ? 'unknown' : 'nothing';
@@ -276,7 +235,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
     if (seen !== null) this.#events.seen(seen);
   }
 
-  /** In a snapshot that may be older than what its client has seen elsewhere, nothing can be waited for. */
+  /** A snapshot may be older than what its client has seen elsewhere, and cannot be waited for. */
   async #look(): Promise<TokenResult | null> {
     if (this.#transaction.context.consistency === null) return null;
     const seen = (await this.#transaction.seenNow()) ?? unknownToken;
@@ -292,7 +251,7 @@ export class HeldTurn implements Execution, Turn, JobTools {
   }
 }
 
-/** What stands of a transaction that has ended so. */
+/** What remains of a transaction whose last step ended so. */
 function leftOf(end: RunEnd): Left {
   switch (end.kind) {
     case 'answered':
@@ -308,19 +267,4 @@ function leftOf(end: RunEnd): Left {
 function leftWith(outcome: Outcome | null): Left {
   if (outcome === 'partial') return 'something';
   return outcome === 'rolled_back' ? 'nothing' : 'unknown';
-}
-
-/** What became of a transaction that was undone. */
-export function outcomeOf(undone: Undone): Outcome {
-  switch (undone) {
-    case 'rolled_back':
-      return 'rolled_back';
-    case 'no proof':
-    case 'partial':
-      return 'partial';
-    case 'unknown':
-      return 'unknown';
-    default:
-      return undone satisfies never;
-  }
 }

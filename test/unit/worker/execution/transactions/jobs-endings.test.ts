@@ -7,12 +7,12 @@ import type {
   SessionLease,
   Undone,
 } from '../../../../../src/worker/execution/session-lease.ts';
+import type { Done, JobTools } from '../../../../../src/worker/execution/transactions/jobs.ts';
 import {
   CommitJob,
   RollbackJob,
   type RolledBack,
-} from '../../../../../src/worker/execution/transactions/ending-jobs.ts';
-import type { Done, JobTools } from '../../../../../src/worker/execution/transactions/held-turn.ts';
+} from '../../../../../src/worker/execution/transactions/jobs.ts';
 
 const answered: Answered = { kind: 'answered', error: null };
 const lost: Answered = { kind: 'lost' };

@@ -1,5 +1,4 @@
-// One transaction that its client holds: its session, whose turn it is on it, how long it may lie idle, how it ends.
-// Must not know what is run in it, nor how its client names it.
+// One open transaction: it runs the steps of its client one at a time on its session, and ends when it is idle or too old.
 import { ping } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { TokenResult } from '../../servers/consistency/consistency.ts';
@@ -12,7 +11,7 @@ import { areUndoable, type Writes } from '../undoable-tables.ts';
 
 /**
  * How a transaction has ended. `ended`: by a statement in it, or by an error that undid it; `stopped`: a statement of it was
- * stopped; `moved`: its server is not to be used any more; `unknown`: COMMIT has no answer.
+ * stopped; `moved`: its server must not be used any more; `unknown`: COMMIT has no answer.
  */
 export const transactionEnds = [
   'committed',
@@ -29,81 +28,81 @@ export const transactionEnds = [
 
 export type TransactionEnd = (typeof transactionEnds)[number];
 
-/** What stands of a transaction that has ended otherwise than by COMMIT. */
+/** What remains of a transaction that did not end by COMMIT. */
 export type Left = 'nothing' | 'something' | 'unknown';
 
-/** Somebody who wants the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
-export interface Turn {
+/** A request that needs the session for a while. Exactly one of the first three is called, once, unless withdrawn. */
+export interface Step {
   granted(session: Session): void;
   refused(reason: 'queue full'): void;
   /** The transaction is over, and this is how it ended. */
   isTooLate(end: TransactionEnd, left: Left): void;
-  /** The transaction is too old: what goes on is to end, unless it is a COMMIT. */
+  /** The transaction is too old: the step must end, unless it is a COMMIT. */
   expire(): void;
   /** Whether it is a COMMIT. */
   readonly isCommit: boolean;
 }
 
-/** How long it may be held. */
-export type HoldingTimes = { readonly idleMs: number; readonly totalMs: number };
+/** How long it may be idle, and how long it may be open. */
+export type TransactionLimits = { readonly idleMs: number; readonly totalMs: number };
 
-/** What it was begun as. */
+/** A transaction as it was begun. */
 export type Begun = {
   readonly session: Session;
   readonly context: RunContext;
-  /** That was set first of all: when it is there no more, neither is what was begun. */
+  /** Set before anything else: if it is gone, so is the transaction that was begun. */
   readonly savepoint: string;
   readonly isReadOnly: boolean;
 };
 
-/** What may stay behind. */
+/** A statement that may leave something behind. */
 export type Doubt = {
-  /** All that is written to and read; null: that is not known. */
+  /** All that it writes to and reads; null: that is unknown. */
   readonly writes: Writes | null;
   readonly isCall: boolean;
 };
 
-/** Told of a transaction. */
-export type HeldEvents = {
-  /** Somebody's turn is over, and this is what was done in it. */
-  readonly turnEnded: (end: RunEnd) => void;
-  /** What runs next may leave something behind that no ROLLBACK undoes. Resolves when that is remembered, or cannot be. Called once. */
+/** What a transaction reports. */
+export type TransactionEvents = {
+  /** A step is over, and this is its end. */
+  readonly stepEnded: (end: RunEnd) => void;
+  /** The next statement may leave something behind that no ROLLBACK undoes. Resolves when that is recorded, or cannot be. Called once. */
   readonly doubted: () => Promise<void>;
   /** The transaction is over. Called once. */
   readonly ended: (end: TransactionEnd, left: Left) => void;
 };
 
-/** A transaction. It gives its session back by itself, when it ends. */
-export class HeldTransaction implements Routed {
+/** A transaction. It releases its session by itself, when it ends. */
+export class OpenTransaction implements Routed {
   index = -1;
   readonly context: RunContext;
   readonly savepoint: string;
   readonly isReadOnly: boolean;
   readonly #session: Session;
-  readonly #times: HoldingTimes;
-  readonly #events: HeldEvents;
-  readonly #waiting: Turn[] = [];
-  /** Whose turn it is; null: it lies idle. */
-  #turn: Turn | null = null;
-  /** Why it is to end as soon as nobody has its turn; null: it is not. */
+  readonly #times: TransactionLimits;
+  readonly #events: TransactionEvents;
+  readonly #waiting: Step[] = [];
+  /** The step that runs; null: it is idle. */
+  #current: Step | null = null;
+  /** Why it ends as soon as no step runs; null: it stays open. */
   #dueEnd: TransactionEnd | null = null;
   #isClosing = false;
-  /** How it has ended; null: it has not. */
+  /** How it has ended; null: it is open. */
   #end: TransactionEnd | null = null;
   #left: Left = 'nothing';
-  /** A procedure may have committed in it, or something was done outside of transactions: without the server's word it may stand. */
+  /** A procedure may have committed in it, or something was done outside of transactions: unless the server says otherwise, it may remain. */
   #isDoubted = false;
   /** A procedure may have committed in it, and begun another one. */
   #mayBeAnother = false;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** While somebody has its turn. */
+  /** While a step runs. */
   #pings: NodeJS.Timeout | undefined;
   readonly #totalTimer: NodeJS.Timeout;
 
   constructor(
     { session, context, savepoint, isReadOnly }: Begun,
-    times: HoldingTimes,
-    events: HeldEvents,
+    times: TransactionLimits,
+    events: TransactionEvents,
   ) {
     this.#session = session;
     this.context = context;
@@ -112,46 +111,46 @@ export class HeldTransaction implements Routed {
     this.#times = times;
     this.#events = events;
     this.#totalTimer = setTimeout(() => this.#expire(), times.totalMs);
-    this.#lieIdle();
+    this.#beIdle();
   }
 
   get session(): Session {
     return this.#session;
   }
 
-  /** Asks for the session: granted at once, or behind those who came before; whoever comes while it ends waits to be told how. */
-  request(turn: Turn): void {
-    if (this.#end !== null) turn.isTooLate(this.#end, this.#left);
-    else if (this.#turn === null && this.#dueEnd === null) this.#grant(turn);
-    else if (this.context.pool.admission.admit()) this.#waiting.push(turn);
-    else turn.refused('queue full');
+  /** Asks for the session: granted at once, or behind earlier steps. A step that comes while the transaction ends waits for that end. */
+  request(step: Step): void {
+    if (this.#end !== null) step.isTooLate(this.#end, this.#left);
+    else if (this.#current === null && this.#dueEnd === null) this.#grant(step);
+    else if (this.context.pool.admission.admit()) this.#waiting.push(step);
+    else step.refused('queue full');
   }
 
   /** Gives up waiting. Nothing is called afterwards. */
-  withdraw(turn: Turn): void {
-    const at = this.#waiting.indexOf(turn);
+  withdraw(step: Step): void {
+    const at = this.#waiting.indexOf(step);
     if (at < 0) return;
     this.#waiting.splice(at, 1);
     this.context.pool.admission.leave();
   }
 
-  /** Whether a COMMIT has its turn, or waits before this one. @param turn one that waits, or was refused */
-  hasCommitBefore(turn: Turn): boolean {
-    const at = this.#waiting.indexOf(turn);
+  /** Whether a COMMIT runs, or waits before this step. @param step one that waits, or was refused */
+  hasCommitBefore(step: Step): boolean {
+    const at = this.#waiting.indexOf(step);
     const before = at < 0 ? this.#waiting : this.#waiting.slice(0, at);
-    return this.#turn?.isCommit === true || before.some(({ isCommit }) => isCommit);
+    return this.#current?.isCommit === true || before.some(({ isCommit }) => isCommit);
   }
 
   /**
-   * The turn is over.
+   * Ends the step that runs.
    * @param end how the transaction has ended under it; null: it is open
-   * @param done what was done in it
-   * @param left of a transaction that has ended; `unknown`: the server has not said so
+   * @param done the end of the step
+   * @param left what remains of a transaction that has ended; `unknown`: the server has not said
    */
   release(end: TransactionEnd | null, done: RunEnd, left: Left): void {
     clearInterval(this.#pings);
-    this.#turn = null;
-    this.#events.turnEnded(done);
+    this.#current = null;
+    this.#events.stepEnded(done);
     if (end !== null) {
       this.#finish(end, left);
       return;
@@ -162,7 +161,7 @@ export class HeldTransaction implements Routed {
     }
     const next = this.#waiting.shift();
     if (next === undefined) {
-      this.#lieIdle();
+      this.#beIdle();
       return;
     }
     this.context.pool.admission.leave();
@@ -177,7 +176,7 @@ export class HeldTransaction implements Routed {
     return this.#mayBeAnother;
   }
 
-  /** To be called before something is sent that a ROLLBACK may not undo, as far as the catalogue knows. Resolves when it may be sent. */
+  /** Must be called before a statement that a ROLLBACK may not undo, as far as the catalogue knows. Resolves when it may be sent. */
   async doubt({ writes, isCall }: Doubt): Promise<void> {
     this.#mayBeAnother ||= isCall;
     if (this.#isDoubted || this.isReadOnly) return;
@@ -186,19 +185,19 @@ export class HeldTransaction implements Routed {
     await this.#events.doubted();
   }
 
-  /** Asks the server beside the session, so that the next statement reads what the client's last one left. */
+  /** Asks the server on another connection, so that the next statement reads what the client's last one left. */
   async #isUndone(writes: Writes): Promise<boolean> {
     const ask = (connection: Connection) => areUndoable(connection, writes).catch(() => false);
     return (await this.context.control.ask(this.#session.identity, ask)) === true;
   }
 
-  /** The gateway stops: what is asked for already is done, and then it ends. */
+  /** The gateway stops: the steps that are waiting run, and then the transaction ends. */
   close(): void {
     this.#isClosing = true;
-    if (this.#turn === null) this.#endSoon('stopping');
+    if (this.#current === null) this.#endSoon('stopping');
   }
 
-  /** Its server is not to be used any more. */
+  /** Its server must not be used any more. */
   leaveServer(): void {
     this.#endSoon('moved');
   }
@@ -215,23 +214,23 @@ export class HeldTransaction implements Routed {
     );
   }
 
-  #grant(turn: Turn): void {
+  #grant(step: Step): void {
     this.#stopIdling();
-    this.#turn = turn;
+    this.#current = step;
     this.#pings = setInterval(() => this.#stayAwake(), pingEveryMs).unref();
-    turn.granted(this.#session);
+    step.granted(this.#session);
   }
 
   /**
    * A server that has sent a whole result waits for the next statement, and would end the transaction while its client still reads.
-   * A ping is answered behind what runs, and changes nothing that a statement could ask for.
+   * The server answers a ping after the statement that runs, and it changes nothing that a statement could read.
    */
   #stayAwake(): void {
-    // The connection is lost by then, and whoever has the turn has been told.
+    // If the connection is lost, the step knows it already.
     ping(this.#session.connection).catch(() => {});
   }
 
-  #lieIdle(): void {
+  #beIdle(): void {
     if (this.#isClosing) {
       this.#endSoon('stopping');
       return;
@@ -241,7 +240,7 @@ export class HeldTransaction implements Routed {
       return;
     }
     this.#idleTimer = setTimeout(() => this.#endSoon('idle'), this.#times.idleMs);
-    // While it keeps its place, the pool takes the server for one that can be reached.
+    // While it has its session, the pool assumes that the server can be reached.
     this.#session.onLost = () => this.#finish('lost', 'unknown');
   }
 
@@ -252,17 +251,17 @@ export class HeldTransaction implements Routed {
 
   #expire(): void {
     this.#endSoon('too_old');
-    this.#turn?.expire();
+    this.#current?.expire();
   }
 
-  /** At once, or when the turn that somebody has is over; nobody has one after that. */
+  /** Ends at once, or after the step that runs; no further step is granted. */
   #endSoon(end: TransactionEnd): void {
     if (this.#end !== null || this.#dueEnd !== null) return;
     this.#dueEnd = end;
-    if (this.#turn === null) void this.#rollBack(end);
+    if (this.#current === null) void this.#rollBack(end);
   }
 
-  /** Never rejects. A session that does not answer is lost within a second, and the server undoes what was done. */
+  /** Never rejects. A session that does not answer is destroyed within a second, and the server undoes what was done. */
   async #rollBack(end: TransactionEnd): Promise<void> {
     this.#stopIdling();
     const { control } = this.context;
@@ -273,7 +272,7 @@ export class HeldTransaction implements Routed {
     this.#finish(lease.isLost ? 'lost' : end, leftBy(undone));
   }
 
-  /** @param left `unknown`: what was lost is undone by the server, as far as it can be */
+  /** @param left `unknown`: the connection was lost, and the server undoes as much as it can */
   #finish(end: TransactionEnd, left: Left): void {
     if (this.#end !== null) return;
     this.#end = end;
@@ -284,14 +283,14 @@ export class HeldTransaction implements Routed {
     pool.release(this.#session, this.#session.connection.isLost ? 'broken' : 'unclean');
     reserved.release();
     this.#events.ended(end, this.#left);
-    for (const turn of this.#waiting.splice(0)) {
+    for (const step of this.#waiting.splice(0)) {
       pool.admission.leave();
-      turn.isTooLate(end, this.#left);
+      step.isTooLate(end, this.#left);
     }
   }
 }
 
-/** What stands after a ROLLBACK. */
+/** What remains after a ROLLBACK. */
 export function leftBy(undone: Undone): Left {
   switch (undone) {
     case 'rolled_back':

@@ -6,9 +6,9 @@ import { analyse } from '../../../../../src/shared/sql/analyse.ts';
 import type { RunEnd } from '../../../../../src/worker/execution/execution.ts';
 import type { SessionLease } from '../../../../../src/worker/execution/session-lease.ts';
 import { noEffects } from '../../../../../src/worker/execution/statement-effects.ts';
-import type { Doubt } from '../../../../../src/worker/execution/transactions/held-transaction.ts';
-import type { JobTools } from '../../../../../src/worker/execution/transactions/held-turn.ts';
-import { StatementJob } from '../../../../../src/worker/execution/transactions/statement-job.ts';
+import type { JobTools } from '../../../../../src/worker/execution/transactions/jobs.ts';
+import { StatementJob } from '../../../../../src/worker/execution/transactions/jobs.ts';
+import type { Doubt } from '../../../../../src/worker/execution/transactions/open-transaction.ts';
 import type { Statement } from '../../../../../src/worker/execution/work.ts';
 import {
   createScriptedConnection,

@@ -1,5 +1,4 @@
-// The transactions that clients hold in one worker: begun, found by their tokens, continued, ended; and how those ended that are over.
-// Must not know HTTP, nor the other workers.
+// The open transactions of one worker: begins them, finds them by their tokens, runs steps in them, and remembers how they ended.
 import { CommitEndings, type Ending } from '../../../shared/process/commit-endings.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { RunEnd } from '../execution.ts';
@@ -7,16 +6,15 @@ import type { Executor, OpenStep } from '../executor.ts';
 import { noEffects } from '../statement-effects.ts';
 import type { Statement } from '../work.ts';
 import { BeginRun, type TransactionCharacteristics } from './begin-run.ts';
-import { CommitJob, RollbackJob } from './ending-jobs.ts';
+import { CommitJob, type Job, RollbackJob, StatementJob } from './jobs.ts';
 import {
   type Begun,
-  HeldTransaction,
-  type HoldingTimes,
   type Left,
+  OpenTransaction,
   type TransactionEnd,
-} from './held-transaction.ts';
-import { HeldTurn, type Job } from './held-turn.ts';
-import { StatementJob } from './statement-job.ts';
+  type TransactionLimits,
+} from './open-transaction.ts';
+import { StepRun } from './step-run.ts';
 import {
   decodeTransactionToken,
   encodeTransactionToken,
@@ -24,7 +22,7 @@ import {
   type TransactionName,
 } from './transaction-token.ts';
 
-/** Who a worker is, for its tokens. */
+/** The identity of a worker in its tokens. */
 export type TransactionOwner = {
   readonly pid: number;
   readonly incarnation: string;
@@ -32,32 +30,32 @@ export type TransactionOwner = {
   readonly key: Buffer;
 };
 
-/** Whoever remembers, beyond a worker's life, that a COMMIT was sent, and what became of it. */
+/** Records, beyond a worker's life, that a COMMIT was sent, and what became of it. */
 export type CommitKeeper = {
-  /** Resolves when that is remembered, or cannot be. */
+  /** Resolves when that is recorded, or cannot be. */
   readonly begun: (name: TransactionName) => Promise<void>;
   readonly settled: (name: TransactionName, isCommitted: boolean) => Promise<void>;
-  /** A transaction is over that was not committed, and something of it stands. */
+  /** A transaction is over that was not committed, and something of it remains. */
   readonly left: (name: TransactionName) => Promise<void>;
-  /** The same, and it is not known whether something of it stands; also of one that is not over, in case its worker is gone then. */
+  /** The same, but it is unknown whether something of it remains. Also called while it is open, in case its worker dies. */
   readonly doubted: (name: TransactionName) => Promise<void>;
-  /** How a transaction has ended whose worker is gone. */
+  /** How a transaction of a worker that is gone has ended. */
   readonly endingOf: (name: TransactionName) => Promise<Ending>;
 };
 
-/** Where transactions of one section are held. */
+/** The section in which a transaction is open. */
 export type Home = {
   readonly section: string;
   readonly executor: Executor;
-  readonly times: HoldingTimes;
-  /** Told of each transaction when it ends. */
+  readonly times: TransactionLimits;
+  /** Called when a transaction ends. */
   readonly onEnd: (end: TransactionEnd) => void;
 };
 
-/** One of this worker's that is not over. */
-export type Held = { readonly name: TransactionName; readonly transaction: HeldTransaction };
+/** An open transaction of this worker. */
+export type Held = { readonly name: TransactionName; readonly transaction: OpenTransaction };
 
-/** Where a token leads. */
+/** The transaction that a token names. */
 export type Found =
   | { readonly kind: 'held'; readonly held: Held }
   | { readonly kind: 'elsewhere'; readonly name: TransactionName }
@@ -66,20 +64,20 @@ export type Found =
 /** A step that begins a transaction, and the token that it then has. */
 export type BeginStep = OpenStep & { readonly token: string };
 
-/** Its connection was lost, whether or not anybody had a turn. */
+/** Its connection was lost, whether or not a step ran. */
 const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
 const plain = { kind: 'open step', isRead: true, isReadOnly: false, effects: noEffects } as const;
 
-/** All of one worker. */
-export class HeldTransactions {
+/** The open transactions of one worker. */
+export class OpenTransactions {
   readonly #owner: TransactionOwner;
   readonly #keeper: CommitKeeper;
-  readonly #living = new Map<number, HeldTransaction>();
-  /** Of those that are over. */
+  readonly #living = new Map<number, OpenTransaction>();
+  /** How transactions that are over have ended. */
   readonly #endings = new CommitEndings();
   #lastSerial = 0;
   #isClosed = false;
-  /** Told when the last one has ended. */
+  /** Called when the last one has ended. */
   #onLast: () => void = () => {};
 
   constructor(owner: TransactionOwner, keeper: CommitKeeper) {
@@ -87,7 +85,7 @@ export class HeldTransactions {
     this.#keeper = keeper;
   }
 
-  /** Where a token leads that somebody has brought. */
+  /** Finds the transaction of a token that a request has brought. */
   find(token: string, bearer: TransactionBearer): Found {
     const { pid, incarnation, key } = this.#owner;
     const name = decodeTransactionToken(token, bearer, key);
@@ -98,7 +96,7 @@ export class HeldTransactions {
     return { kind: 'over', ending: this.#endings.of(name) };
   }
 
-  /** How one has ended whose worker cannot be reached. */
+  /** How a transaction of a worker that cannot be reached has ended. */
   endingOf(name: TransactionName): Promise<Ending> {
     return this.#keeper.endingOf(name);
   }
@@ -146,13 +144,13 @@ export class HeldTransactions {
     return { ...plain, isRead: false, sql: 'COMMIT', launch: launchIn(transaction, job) };
   }
 
-  /** The job tells afterwards whether all was undone. */
+  /** The job says afterwards whether all was undone. */
   rollback({ transaction }: Held): OpenStep & { readonly job: RollbackJob } {
     const job = new RollbackJob();
     return { ...plain, sql: 'ROLLBACK', job, launch: launchIn(transaction, job) };
   }
 
-  /** Each ends as soon as what has been asked of it is done; none is begun any more. Resolves when the last one has ended. */
+  /** Each ends once the steps that wait for it have run; no further one begins. Resolves when the last one has ended. */
   close(): Promise<void> {
     this.#isClosed = true;
     const lastEnded = new Promise<void>((resolve) => {
@@ -167,8 +165,8 @@ export class HeldTransactions {
     const { serial } = name;
     const { context } = begun;
     const { executor } = home;
-    const transaction = new HeldTransaction(begun, home.times, {
-      turnEnded: (end) => executor.ended(context, end, begun.isReadOnly),
+    const transaction = new OpenTransaction(begun, home.times, {
+      stepEnded: (end) => executor.ended(context, end, begun.isReadOnly),
       doubted: () => this.#keeper.doubted(name),
       ended: (end, left) => {
         this.#living.delete(serial);
@@ -186,7 +184,7 @@ export class HeldTransactions {
     if (this.#isClosed) transaction.close();
   }
 
-  /** What was noted before, of a doubt or of a COMMIT, counts no more. */
+  /** Replaces what was recorded before, of a doubt or of a COMMIT. */
   #remember(name: TransactionName, ending: Ending, wasDoubted: boolean): void {
     if (ending === 'partial') void this.#keeper.left(name);
     else if (ending === 'unproven') void this.#keeper.doubted(name);
@@ -205,7 +203,7 @@ const leftEndings: Readonly<Record<Left, Ending>> = {
   unknown: 'unproven',
 };
 
-function launchIn(transaction: HeldTransaction, job: Job): OpenStep['launch'] {
+function launchIn(transaction: OpenTransaction, job: Job): OpenStep['launch'] {
   return (after: Token | null, events, times) =>
-    new HeldTurn(transaction, job, after, events, times);
+    new StepRun(transaction, job, after, events, times);
 }

@@ -3,16 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
 import { RunTimes } from '../../../../../src/worker/execution/run-times.ts';
+import type { Job, JobTools } from '../../../../../src/worker/execution/transactions/jobs.ts';
 import type {
-  HeldTransaction,
+  OpenTransaction,
+  Step,
   TransactionEnd,
-  Turn,
-} from '../../../../../src/worker/execution/transactions/held-transaction.ts';
-import {
-  HeldTurn,
-  type Job,
-  type JobTools,
-} from '../../../../../src/worker/execution/transactions/held-turn.ts';
+} from '../../../../../src/worker/execution/transactions/open-transaction.ts';
+import { StepRun } from '../../../../../src/worker/execution/transactions/step-run.ts';
 import {
   createScriptedConnection,
   createScriptedSession,
@@ -29,9 +26,9 @@ function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null
   return new Promise((resolve) => {
     const transaction = {
       context: { consistency: null, control: null },
-      request: (turn: Turn) => turn.granted(session as never),
+      request: (turn: Step) => turn.granted(session as never),
       release: resolve,
-    } as unknown as HeldTransaction;
+    } as unknown as OpenTransaction;
     const job: Job = {
       kind: 'statement',
       seesOneMoment: true,
@@ -41,7 +38,7 @@ function endOf(before: (tools: JobTools) => void): Promise<TransactionEnd | null
       },
       afterEnd: () => ({ kind: 'lost', outcome: 'unknown' }),
     };
-    new HeldTurn(transaction, job, null, events, new RunTimes()).start();
+    new StepRun(transaction, job, null, events, new RunTimes()).start();
   });
 }
 
@@ -58,9 +55,9 @@ function turnAfterIdling(answer: ScriptedAnswer) {
     let hasRun = false;
     const transaction = {
       context: { consistency: null, control: null },
-      request: (turn: Turn) => turn.granted(session),
+      request: (turn: Step) => turn.granted(session),
       release: (ended: TransactionEnd | null) => resolve([hasRun, ended]),
-    } as unknown as HeldTransaction;
+    } as unknown as OpenTransaction;
     const job: Job = {
       kind: 'statement',
       seesOneMoment: true,
@@ -71,7 +68,7 @@ function turnAfterIdling(answer: ScriptedAnswer) {
       afterEnd: () => ({ kind: 'transaction ended', outcome: 'not_executed' }),
     };
     const events = { traceparent: null, runEnded: () => {} } as unknown as RunEvents;
-    new HeldTurn(transaction, job, null, events, new RunTimes()).start();
+    new StepRun(transaction, job, null, events, new RunTimes()).start();
   });
 }
 
@@ -93,9 +90,9 @@ test('the age of a transaction ends what runs in it, but not a COMMIT that was s
       const connection = { isLost: false, destroy: () => {}, resume: () => {} };
       const transaction = {
         context: { consistency: null, control: null },
-        request: (turn: Turn) => turn.granted({ connection, aliveAt: performance.now() } as never),
+        request: (turn: Step) => turn.granted({ connection, aliveAt: performance.now() } as never),
         release: () => {},
-      } as unknown as HeldTransaction;
+      } as unknown as OpenTransaction;
       const ends: RunEnd[] = [];
       const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
       const job: Job = {
@@ -109,7 +106,7 @@ test('the age of a transaction ends what runs in it, but not a COMMIT that was s
         },
         afterEnd: () => ({ kind: 'lost', outcome: 'unknown' }),
       };
-      const turn = new HeldTurn(
+      const turn = new StepRun(
         transaction,
         job,
         null,
@@ -131,12 +128,12 @@ test('where there is no room behind a COMMIT, a further one is unknown, and a st
   ] as const) {
     const ends: RunEnd[] = [];
     const transaction = {
-      request: (turn: Turn) => turn.refused('queue full'),
+      request: (turn: Step) => turn.refused('queue full'),
       hasCommitBefore: () => isBehind,
-    } as unknown as HeldTransaction;
+    } as unknown as OpenTransaction;
     const events = { traceparent: null, runEnded: (end: RunEnd) => ends.push(end) };
     const job = { kind, seesOneMoment: true } as Job;
-    const turn = new HeldTurn(
+    const turn = new StepRun(
       transaction,
       job,
       null,
