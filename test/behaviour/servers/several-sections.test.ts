@@ -371,14 +371,14 @@ test('one database that is down takes nothing from the other, and /readyz says o
   });
 });
 
-test('SIGHUP has the password of a further section read anew', async () => {
+test('SIGHUP reloads the password of a further section', async () => {
   await withSharedGateway(async (gateway) => {
     const ask = () => gateway.dbPost({ SQL: valueSql, SERVER: 'renewed' });
     await eventually('it serves', async () => (await ask()).status === 200);
     await databases.shop.query(`alter user '${renewedUser}'@'%' identified by 'two'`);
     writeFileSync(passwordFile, 'two\n');
     process.kill(gateway.pid, 'SIGHUP');
-    await eventually('it is read anew', () => gateway.log().includes('credentials read anew'));
+    await eventually('it is read again', () => gateway.log().includes('credentials read again'));
     proxies.shop.cutAll();
     await eventually('it serves by the new one', async () => (await ask()).status === 200);
     assert.equal(cellOf(await gateway.dbPost({ SQL: valueSql })), 'world');
