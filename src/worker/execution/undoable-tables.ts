@@ -1,5 +1,4 @@
-// Whether a ROLLBACK undoes writes to tables, as the server itself says: base tables of an engine with transactions, with nothing behind them.
-// Must not know what is written.
+// Whether a ROLLBACK undoes writes to tables. It asks the server: they must be base tables of an engine with transactions, without triggers.
 import { fetchRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { encodeLiteral } from '../../shared/sql/literal.ts';
@@ -7,21 +6,21 @@ import { readProcedureBody } from '../../shared/sql/routines.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
 import { builtInsOf } from '../../shared/sql/vocabulary.ts';
 
-/** Longer than a name may be. */
+/** More than a name may have. */
 const maxLiteralBytes = 1024;
 
-/** What is written to. */
+/** Tables and procedures that a statement uses. */
 export type Writes = {
   readonly tables: readonly TableName[];
-  /** Tables that are only read: what is no view changes nothing. Missing: none. */
+  /** Tables that are only read: unless one is a view, they change nothing. Missing: none. */
   readonly reads?: readonly TableName[];
   /** Procedures that are called; missing: none. */
   readonly procedures?: readonly TableName[];
-  /** Whether the catalogue has shown that views and triggers of the tables lead to nothing else. Missing: not, and there must be none. */
+  /** Whether, by the catalogue, the tables' views and triggers lead to nothing else. Missing or false: there must be no views or triggers. */
   readonly isVouched?: boolean;
 };
 
-/** Asks on a session, outside of any transaction. Rejects when the connection is lost or the server refuses. */
+/** Asks on a session, outside of any transaction. Rejects if the connection is lost or the server refuses. */
 export async function areUndoable(
   connection: Connection,
   { tables, reads = [], procedures = [], isVouched = false }: Writes,
@@ -53,7 +52,7 @@ function isUndoable({ found, good, triggers, views }: Counts, isVouched: boolean
   return isVouched ? good + views === found : good === found && triggers === 0;
 }
 
-/** Names that differ in their case only are counted together. Null: there is none. */
+/** Counts the tables with this name, in any case. Null: there is none. */
 async function countTables(connection: Connection, table: TableName): Promise<Counts | null> {
   const [home, name] = literals(table);
   if (home === null || name === null) return null;

@@ -1,6 +1,5 @@
-// What a worker knows of the tables, views and triggers of its database: read when it connects, every minute, and anew
-// when a statement may have changed them. While that is not done, nothing is known.
-// Must not know requests.
+// A worker's knowledge of the tables, views and triggers of its database. The worker reads them when it connects, every minute, and again
+// after a statement that may have changed them. Until then it knows nothing about them.
 import { performance } from 'node:perf_hooks';
 import { fetchRows, RefusedError, readRows } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
@@ -14,30 +13,30 @@ import { StoredObjects } from './stored-objects.ts';
 
 const everyMs = 60_000;
 const retryMs = 1_000;
-/** What has been read counts for so long at most, though it cannot be read anew. */
+/** Maximal age of the catalogue if it cannot be read again. */
 const maxAgeMs = 2 * everyMs;
-/** A name that is not there may be a new one: looked for so often at most, besides the rest that each reading is followed by. */
+/** Minimal time between readings for a missing name, which may be a new table; the rest after each reading applies too. */
 const missMs = 1_000;
-/** A reading that takes longer is given up, with its connection. */
+/** A reading that takes longer ends with its connection. */
 const readingTimeoutMs = 10_000;
-/** The other workers are told so often at most. */
+/** Minimal time between two reports to the other workers. */
 const reportMs = 20;
-/** Longer than a killed statement may take to end. */
+/** More than a killed statement may take to end. */
 const uncertainMs = 2_000;
 /**
- * Where tables change all the time each reading is followed by a longer rest, in times of what it took: in the end it
- * takes 3 % of a session. After a while without changes the next one is read at once again.
+ * If tables change all the time, a rest follows each reading: a multiple of the reading's time, which doubles until readings take 3 % of a
+ * session. After a while without changes the next reading follows at once.
  */
 const restFactors = { first: 1, max: 32 } as const;
 const quietMs = 10_000;
 
 /**
- * One worker's catalogue. Readings borrow a session of the pool's for their milliseconds, in their turn: the control
- * connection must be free to kill, the probe's to answer in time, and a connection of its own would cost each server
- * one for each worker. Whoever creates it must close it.
+ * One worker's catalogue. A reading waits in the pool's queue for a session, which it needs for milliseconds: the control connection must be
+ * free to kill, the probe's must answer in time, and a connection of its own would cost each server one for each worker. The owner must
+ * close it.
  */
 export class Catalogue {
-  /** What may be trusted to be built in on this server. */
+  /** What is built in on this server. */
   builtIns: BuiltIns = builtInEverywhere;
   readonly isOwn = true;
   readonly #pool: Pool;
@@ -49,26 +48,26 @@ export class Catalogue {
   #readAt = Number.NEGATIVE_INFINITY;
   #identity: ServerIdentity | null = null;
   #reading: Connection | null = null;
-  /** Changes since the present reading began make it worthless. */
+  /** Tables may have changed since the current reading began. */
   #isOutdated = false;
-  /** Statements at work that may change tables. */
+  /** Number of running statements that may change tables. */
   #changing = 0;
   #notBefore = 0;
   #restFactor: number = restFactors.first;
   #failures = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** The others have just been told, and are told again only after a moment. */
+  /** Runs after a report, until the next one is allowed. */
   #reporting: NodeJS.Timeout | null = null;
   #isUnreported = false;
 
-  /** @param reportChange tells the instance's other workers that tables may have changed */
+  /** @param reportChange reports to the instance's other workers that tables may have changed */
   constructor(pool: Pool, reportChange: () => void, log: Log) {
     this.#pool = pool;
     this.#reportChange = reportChange;
     this.#log = log;
   }
 
-  /** Begins to read, as soon as there is a session for it. */
+  /** Reads as soon as there is a session. */
   start(): void {
     this.#ask();
   }
@@ -80,12 +79,12 @@ export class Catalogue {
     this.#reading?.destroy(new Error('the catalogue is closing'));
   }
 
-  /** What the names of tables mean; null: that is not known now. */
+  /** What the names of tables mean; null: that is not known at present. */
   get objects(): StoredObjects | null {
     return this.#objects;
   }
 
-  /** To be told before a statement is sent that may change tables: until its end nothing is known. */
+  /** To be called before a statement that may change tables: until its end nothing is known. */
   changeBegins(): void {
     this.#changing += 1;
     this.#objects = null;
@@ -93,8 +92,8 @@ export class Catalogue {
   }
 
   /**
-   * To be told when such a statement has ended.
-   * @param isCertain it was answered; else it may still come to its end, for as long as a KILL takes
+   * To be called when such a statement has ended.
+   * @param isCertain it was answered; otherwise it may go on for as long as a KILL takes
    */
   changeEnds(isCertain: boolean): void {
     this.#changing -= 1;
@@ -117,7 +116,7 @@ export class Catalogue {
     }, reportMs).unref();
   }
 
-  /** Somebody has, or may have, changed tables: all is read anew. */
+  /** Tables may have changed: reads all of them again. */
   outdate(): void {
     this.#objects = null;
     this.#isOutdated = true;
@@ -125,13 +124,13 @@ export class Catalogue {
     this.#askInTime();
   }
 
-  /** To be told when a statement names a table that is not there: somebody else may have created it. What is known stays. */
+  /** To be called if a statement names an unknown table: another client may have created it. The catalogue remains valid. */
   missed(): void {
     const isDue = performance.now() - this.#readAt > missMs;
     if (isDue && this.#phase === 'resting' && this.#failures === 0) this.#askInTime();
   }
 
-  /** To be told of each session that the pool has opened: it may have reached another server, or the same after a restart. */
+  /** To be called for each session that the pool opens: it may have reached another server, or the same one after a restart. */
   sessionOpened({ connection, identity }: Session): void {
     if (this.#identity !== null && isSameServer(this.#identity, identity)) {
       if (this.#timer === null) this.#askInTime();
@@ -152,7 +151,7 @@ export class Catalogue {
     void this.#read(session);
   }
 
-  /** Without a database the next session that is opened is the time to ask again. */
+  /** Without a database the next opened session is the time to ask again. */
   refused(reason: Refusal): void {
     if (this.#phase !== 'waiting') return;
     this.#phase = 'resting';
@@ -208,7 +207,7 @@ export class Catalogue {
   #failed(error: unknown): void {
     this.#failures += 1;
     this.#forgetIfOld();
-    // A refusal's words may quote names; its number says enough.
+    // The server's message may quote names; the number says enough.
     const reason = error instanceof RefusedError ? `errno ${error.errno}` : String(error);
     this.#log.debug?.('the tables could not be read', { attempt: this.#failures, reason });
     if (this.#failures !== 1 || this.#phase === 'closed') return;
@@ -245,11 +244,11 @@ export class Catalogue {
   }
 }
 
-/** More than what is remembered of any database: beyond it the server is no server. */
+/** More than the catalogue keeps of any database: a longer answer is a fault of the server. */
 const maxBytes = 256 * 1024 * 1024;
 
 const rulesSql = 'SELECT DATABASE(), @@lower_case_table_names';
-/** Of these schemas nothing is believed, or nothing needs to be looked up. */
+/** Schemas that the catalogue does not trust, or does not need. */
 const exceptSystem = "NOT IN ('information_schema', 'performance_schema', 'sys')";
 const enginesSql = "SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'";
 const tablesSql = `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES
@@ -260,8 +259,8 @@ const triggersSql = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, ACTION_STAT
   FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA ${exceptSystem}`;
 
 /**
- * Asks for all of them in one go, and leaves the session as it was: neither a count of rows nor a warning stays.
- * Rejects when the connection is lost or the server refuses: then the session must be reset.
+ * Reads all objects at once, and leaves no row count and no warning in the session. Rejects if the connection is lost or the server refuses:
+ * then the session must be reset.
  */
 async function readObjects(connection: Connection): Promise<StoredObjects> {
   const [rules] = await fetchRows(connection, rulesSql);

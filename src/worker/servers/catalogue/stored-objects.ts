@@ -1,22 +1,21 @@
 // What the names of tables mean on a server: base tables, views with their definitions, triggers; and whether that is harmless.
-// Pure but for what it remembers of its own answers. Must not know how it was read.
 import { analyse } from '../../../shared/sql/analyse.ts';
 import { readTriggerBody } from '../../../shared/sql/routines.ts';
 import type { TableName } from '../../../shared/sql/table-names.ts';
 import type { BuiltIns } from '../../../shared/sql/vocabulary.ts';
 
-/** How a server reads names, and what is built into it. */
+/** A server's rules for names, and its built-in functions. */
 export type NameRules = {
-  /** The schema that is meant where none is named. */
+  /** The schema of names without one. */
   readonly ownSchema: string;
-  /** lower_case_table_names is not 0: names that differ in case only are the same. */
+  /** lower_case_table_names is not 0: the case of names does not matter. */
   readonly ignoresCase: boolean;
   readonly builtIns: BuiltIns;
 };
 
-/** What reading or writing a table may do beside that. */
+/** What a read or write of a table may do besides. */
 export type Effects = {
-  /** It changes nothing else, and neither leaves something in the session nor reads what was left there. */
+  /** It changes nothing else, leaves nothing in the session, and reads nothing that was left there. */
   readonly isHarmless: boolean;
   /** The same rows give the same answer. */
   readonly isRepeatable: boolean;
@@ -24,25 +23,25 @@ export type Effects = {
 
 const unknown: Effects = { isHarmless: false, isRepeatable: false };
 const plain: Effects = { isHarmless: true, isRepeatable: true };
-/** The server's own tables: what they tell is the server's, and may be another the next moment. */
+/** The server's own tables: their contents may be different the next moment. */
 const serverOwned: Effects = { isHarmless: true, isRepeatable: false };
 const serverSchemas = new Set(['information_schema', 'performance_schema']);
-/** TABLE_TYPE of what holds rows of its own. */
+/** TABLE_TYPE of tables that hold rows. */
 const baseTypes = new Set(['BASE TABLE', 'SYSTEM VERSIONED']);
-/** So much is remembered; what is beyond is not known. */
+/** Limits of the catalogue; objects beyond them are not known. */
 const maxObjects = 200_000;
 const maxCharacters = 32 * 1024 * 1024;
 
 type StoredObject = {
-  /** Where its definition and its triggers look for what they name without a schema: not in the session's. */
+  /** The schema of names without one in its definition and its triggers. */
   readonly schema: string;
   readonly isBase: boolean;
   /** Its engine has transactions. */
   readonly isTransactional: boolean;
-  /** A view's definition; null: none, or not to be seen. */
+  /** A view's definition; null: there is none, or the account may not see it. */
   definition: string | null;
   triggers: string[] | null;
-  /** What has been found out; null: nothing yet. */
+  /** Earlier answers; null: there is none yet. */
   read: Effects | null;
   write: Effects | null;
   undoes: boolean | null;
@@ -61,7 +60,7 @@ export class StoredObjects {
     this.#own = this.#schemaOf(this.#fold(rules.ownSchema));
   }
 
-  /** Tables and views that are remembered. */
+  /** Number of tables and views. */
   get count(): number {
     return this.#count;
   }
@@ -82,7 +81,7 @@ export class StoredObjects {
     });
   }
 
-  /** @param definition empty where the account may not see it */
+  /** @param definition empty: the account may not see it */
   addView(schema: string, name: string, definition: string): void {
     const view = this.#find(schema, name);
     if (view !== undefined && !view.isBase && this.#admits(definition))
@@ -93,11 +92,11 @@ export class StoredObjects {
     const found = this.#find(schema, table);
     if (found === undefined) return;
     found.triggers ??= [];
-    // An empty body is none that is known to be harmless.
+    // An empty body is not known to be harmless.
     found.triggers.push(this.#admits(body) ? body : '');
   }
 
-  /** Whether all of them were there when it was read. */
+  /** Whether it knows all of them. */
   holds(tables: readonly TableName[]): boolean {
     return tables.every(
       ({ schema, name }) =>
@@ -105,22 +104,22 @@ export class StoredObjects {
     );
   }
 
-  /** What a read of these tables may do beside reading. */
+  /** What a read of these tables may do besides. */
   effectsOfReading(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, false);
   }
 
-  /** What a write may do that names these tables, by their triggers or views. */
+  /** What a write to these tables may do through their triggers and views. */
   effectsOfWriting(tables: readonly TableName[]): Effects {
     return this.#effectsOfAll(tables, null, true);
   }
 
-  /** Whether a ROLLBACK undoes all that a write does that names these tables, by their triggers or views too. */
+  /** Whether a ROLLBACK undoes all that a write to these tables does, through their triggers and views too. */
   undoesWrites(tables: readonly TableName[]): boolean {
     return this.effectsOfWriting(tables).isHarmless && this.#undoesAll(tables, null);
   }
 
-  /** Of writes that are known to be harmless: neither views nor triggers lead in circles there. */
+  /** For writes that are known to be harmless: their views and triggers have no cycles. */
   #undoesAll(tables: readonly TableName[], home: string | null): boolean {
     return tables.every(({ schema, name }) => {
       const from = schema ?? home;
@@ -157,7 +156,7 @@ export class StoredObjects {
     if (found === undefined) return isServerOwned(schema) && !writes ? serverOwned : unknown;
     const known = writes ? found.write : found.read;
     if (known !== null) return known;
-    // Views and triggers may lead in circles: on the way back nothing is known.
+    // Views and triggers may have cycles: in a cycle the answer is `unknown`.
     if (writes) found.write = unknown;
     else found.read = unknown;
     const effects = this.#findOut(found, writes);
