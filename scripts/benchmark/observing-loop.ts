@@ -35,7 +35,7 @@ const sectionMetrics = new SectionMetrics('world', 1000);
 const statements = new StatementTable();
 const noteInLog = createRequestLog(log, 1000);
 const count: Observe = (observation) => {
-  if (observation.kind === 'statements over') sectionMetrics.count(observation.summary);
+  if (observation.kind === 'statements finished') sectionMetrics.count(observation.summary);
   metrics.observe(observation);
   statements.observe(observation);
 };
@@ -103,7 +103,7 @@ function observeRequest(observe: Observe): void {
     durationMs: performance.now() - record.startedAt + (requests % 100) / 10,
     sql: texts[requests % texts.length] as string,
   };
-  observe({ kind: 'statements over', summary });
+  observe({ kind: 'statements finished', summary });
   record.statementsEnded(summary);
   record.closed();
 }

@@ -114,7 +114,7 @@ export class Section {
       maxStatementBytes: () => this.leading.maxStatementBytes,
       slowReaders: createSlowReaders(this.all, onGivenUp, log),
       observe: (observation) => {
-        if (observation.kind === 'statements over') {
+        if (observation.kind === 'statements finished') {
           this.#metrics.count(observation.summary);
           this.#overload.observe(observation.summary.code, performance.now());
         }

@@ -197,7 +197,7 @@ export class Service {
         headers: varyHeaders(allowOrigins),
         observe: (client, { status, code, message }, bytes, requestId) => {
           const refused = { client, status, code, reason: message, bytes, requestId };
-          observe({ kind: 'no request', refused });
+          observe({ kind: 'malformed request', refused });
         },
       },
     );

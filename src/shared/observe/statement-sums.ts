@@ -48,16 +48,16 @@ function within(bucket: number, part: number, longestMs: number): number {
 }
 
 /** What has come to one statement since it was last told; times in ms. */
-export type StatementPart = {
+export type StatementReport = {
   readonly section: string;
   readonly digest: string;
-  readonly sums: SumsPart;
+  readonly sums: SumsReport;
 };
 
 /** What a worker tells of its statements; `other`: of those that it did not keep apart. Null: nothing has come. */
 export type StatementsReport = {
-  readonly statements: readonly StatementPart[];
-  readonly other: SumsPart | null;
+  readonly statements: readonly StatementReport[];
+  readonly other: SumsReport | null;
 };
 
 type Numbers = {
@@ -71,14 +71,14 @@ type Numbers = {
 };
 
 /** Sums as they travel. */
-export type SumsPart = Numbers & {
+export type SumsReport = Numbers & {
   readonly errors: Readonly<Record<string, number>>;
   /** Pairs: a latency's bucket, and how many there were. */
   readonly latencies: readonly number[];
 };
 
 /** What is told of a statement; `digest` is `other`, without a section, for all that are not told by themselves. */
-export type ToldStatement = {
+export type ListedStatement = {
   readonly digest: string;
   readonly section?: string;
   readonly count: number;
@@ -100,27 +100,27 @@ export type ToldStatement = {
   readonly history: StatementHistory | null;
 };
 
-/** By the points of `ToldStatements.history`. */
+/** By the points of `StatementList.history`. */
 export type StatementHistory = {
   readonly count: readonly number[];
   readonly total_ms: readonly number[];
 };
 
 /** The longest first, `other` last. */
-export type ToldStatements = {
+export type StatementList = {
   /** The last ten minutes; the last point is under way. */
   readonly history: {
     readonly interval_seconds: number;
     /** When each point began, in seconds since 1970. */
     readonly at: readonly number[];
   };
-  readonly statements: readonly ToldStatement[];
+  readonly statements: readonly ListedStatement[];
 };
 
 /** More are not told by themselves. */
-export const mostToldStatements = 500;
+export const maxListedStatements = 500;
 /** Of more the last ten minutes are not told. */
-export const mostToldHistories = 30;
+export const maxListedHistories = 30;
 
 /** One request's share of a statement's sums. */
 export type StatementRun = {
@@ -167,7 +167,7 @@ export class StatementSums {
   }
 
   /** Adds what has travelled. */
-  add(part: SumsPart): void {
+  add(part: SumsReport): void {
     this.#addNumbers(part);
     const { latencies } = part;
     for (let at = 0; at + 1 < latencies.length; at += 2) {
@@ -198,7 +198,7 @@ export class StatementSums {
   }
 
   /** All of it, as it travels. */
-  part(): SumsPart {
+  part(): SumsReport {
     const { count, rows, totalMs, longestMs, lastSeenMs, exampleId } = this;
     const latencies: number[] = [];
     for (let bucket = 0; bucket < latencyBuckets; bucket += 1) {

@@ -121,14 +121,14 @@ export type LiveRequest = {
 
 /** What a worker tells of them. */
 export type LiveRequests = {
-  /** The oldest first, at most `mostToldRequests`. */
+  /** The oldest first, at most `maxListedRequests`. */
   readonly requests: readonly LiveRequest[];
   /** How many more there are. */
   readonly omitted: number;
 };
 
 /** A request as it is told to people. */
-export type ToldRequest = Omit<LiveRequest, 'id'> & {
+export type ListedRequest = Omit<LiveRequest, 'id'> & {
   /** Unique in the instance. */
   readonly id: string;
   /** The number of its worker. */
@@ -136,15 +136,15 @@ export type ToldRequest = Omit<LiveRequest, 'id'> & {
 };
 
 /** All requests of an instance, the oldest first. */
-export type ToldRequests = {
-  readonly requests: readonly ToldRequest[];
+export type RequestList = {
+  readonly requests: readonly ListedRequest[];
   readonly omitted: number;
   /** The numbers of workers that did not answer in time. */
   readonly silent_workers: readonly number[];
 };
 
 /** So many a worker are told: more is nothing that somebody reads. */
-export const mostToldRequests = 500;
+export const maxListedRequests = 500;
 
 /** One of them. */
 export type RecentError = {
@@ -164,4 +164,4 @@ export type RecentError = {
 };
 
 /** So many are kept and told, the latest. */
-export const mostRecentErrors = 50;
+export const maxRecentErrors = 50;

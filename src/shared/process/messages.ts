@@ -2,13 +2,13 @@
 import type { Sections } from '../config/config.ts';
 import type { SectionCredentials } from '../config/credentials.ts';
 import type { Snapshot } from '../observe/metrics.ts';
-import type { StatementsReport, ToldStatements } from '../observe/statement-sums.ts';
+import type { StatementList, StatementsReport } from '../observe/statement-sums.ts';
 import type {
   LiveRequests,
   RecentError,
+  RequestList,
   ServerVerdict,
   Stats,
-  ToldRequests,
 } from '../observe/stats.ts';
 import type { PrimaryMemory } from '../servers/primary-memory.ts';
 import type { Answer, Call } from './calls.ts';
@@ -37,9 +37,9 @@ export type SupervisorCalls = {
   readonly metrics: { readonly asked: null; readonly answer: string };
   readonly stats: { readonly asked: null; readonly answer: Stats };
   /** The requests that all workers are answering now. */
-  readonly requests: { readonly asked: null; readonly answer: ToldRequests };
+  readonly requests: { readonly asked: null; readonly answer: RequestList };
   /** The cost of the statements of all workers. */
-  readonly statements: { readonly asked: null; readonly answer: ToldStatements };
+  readonly statements: { readonly asked: null; readonly answer: StatementList };
   /** Ends a request, by its number in the instance. */
   readonly kill: { readonly asked: string; readonly answer: { readonly isFound: boolean } };
   /** Remembers that COMMIT was sent for a transaction, and then how it ended, even if the worker dies. */

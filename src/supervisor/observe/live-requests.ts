@@ -1,9 +1,9 @@
 // The requests that are being answered now, over all workers, under numbers that are unique in the instance.
 // Must not know how workers are asked.
-import type { LiveRequests, ToldRequest, ToldRequests } from '../../shared/observe/stats.ts';
+import type { ListedRequest, LiveRequests, RequestList } from '../../shared/observe/stats.ts';
 
 /** What a worker has told; null: it has not answered in time. */
-export type WorkersAnswer = {
+export type WorkerAnswer = {
   readonly slot: number;
   readonly pid: number;
   readonly told: LiveRequests | null;
@@ -13,10 +13,10 @@ export type WorkersAnswer = {
 export type RequestName = { readonly slot: number; readonly pid: number; readonly id: number };
 
 /** One list of all, the oldest first. */
-export function joinRequests(answers: readonly WorkersAnswer[]): ToldRequests {
+export function joinRequests(answers: readonly WorkerAnswer[]): RequestList {
   const requests = answers.flatMap(({ slot, pid, told }) =>
     (told?.requests ?? []).map(
-      (one): ToldRequest => ({
+      (one): ListedRequest => ({
         ...one,
         id: `${slot}-${pid}-${one.id}`,
         worker: slot,

@@ -2,13 +2,13 @@
 // Must not know processes or messages.
 import {
   latencyPercentile,
-  mostToldHistories,
-  mostToldStatements,
+  maxListedHistories,
+  maxListedStatements,
   type StatementHistory,
+  type StatementList,
   StatementSums,
   type StatementsReport,
-  type SumsPart,
-  type ToldStatements,
+  type SumsReport,
 } from '../../shared/observe/statement-sums.ts';
 
 /** How far apart the points are. */
@@ -17,7 +17,7 @@ export const statementIntervalMs = 10_000;
 export const statementPoints = 60;
 
 /** One statement's, in a ring: some KiB, however long it is kept. */
-export class StatementPast {
+export class RecentPoints {
   readonly #counts = new Float32Array(statementPoints);
   readonly #totalMs = new Float32Array(statementPoints);
 
@@ -61,7 +61,7 @@ type Statement = {
   readonly section: string;
   readonly digest: string;
   readonly sums: StatementSums;
-  readonly past: StatementPast;
+  readonly past: RecentPoints;
   recentMs: number;
 };
 
@@ -93,12 +93,12 @@ export class StatementTotals {
     if (other !== null) this.#other.add(other);
   }
 
-  #add(section: string, digest: string, part: SumsPart): void {
+  #add(section: string, digest: string, part: SumsReport): void {
     const name = `${section}\n${digest}`;
     let statement = this.#byName.get(name);
     if (statement === undefined) {
       if (this.#byName.size >= mostStatements) this.#makeRoom();
-      const [sums, past] = [new StatementSums(), new StatementPast()];
+      const [sums, past] = [new StatementSums(), new RecentPoints()];
       statement = { name, section, digest, sums, past, recentMs: 0 };
       this.#byName.set(name, statement);
     }
@@ -123,12 +123,12 @@ export class StatementTotals {
   }
 
   /** Those that have taken most time, in all or in the last ten minutes, the longest first; and at last all others as one line. */
-  told(): ToldStatements {
+  told(): StatementList {
     const all = [...this.#byName.values()];
     all.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
     const busy = findBusy(all);
     const rest = all.filter((statement) => !busy.has(statement));
-    const shown = new Set([...busy, ...rest.slice(0, mostToldStatements - busy.size)]);
+    const shown = new Set([...busy, ...rest.slice(0, maxListedStatements - busy.size)]);
     const others = new StatementSums();
     others.merge(this.#other);
     for (const statement of all) if (!shown.has(statement)) others.merge(statement.sums);
@@ -151,7 +151,7 @@ export class StatementTotals {
 function findBusy(all: readonly Statement[]): ReadonlySet<Statement> {
   const taken = all.map((statement) => ({ statement, ms: statement.past.sumMs() }));
   const busy = taken.filter(({ ms }) => ms > 0).sort((one, other) => other.ms - one.ms);
-  return new Set(busy.slice(0, mostToldHistories).map(({ statement }) => statement));
+  return new Set(busy.slice(0, maxListedHistories).map(({ statement }) => statement));
 }
 
 function describeSums(sums: StatementSums, wholeMs: number) {

@@ -11,7 +11,7 @@ import {
 import {
   type BackendStats,
   type HistoryStats,
-  mostRecentErrors,
+  maxRecentErrors,
   type RecentError,
   type ServerVerdict,
   type Stats,
@@ -366,11 +366,11 @@ function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-type WorkersError = RecentError & { readonly worker: number };
+type WorkerError = RecentError & { readonly worker: number };
 
 /** Those of one instance. */
 export class RecentErrors {
-  #all: readonly WorkersError[] = [];
+  #all: readonly WorkerError[] = [];
 
   /** Adds those that a worker reports, the oldest first. Of those that share a millisecond the one reported last is the latest. */
   add(worker: number, errors: readonly RecentError[]): void {
@@ -378,11 +378,11 @@ export class RecentErrors {
     const added = errors.map((error) => ({ ...error, worker })).reverse();
     this.#all = [...added, ...this.#all]
       .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0))
-      .slice(0, mostRecentErrors);
+      .slice(0, maxRecentErrors);
   }
 
   /** The latest first. */
-  get latest(): readonly WorkersError[] {
+  get latest(): readonly WorkerError[] {
     return this.#all;
   }
 }

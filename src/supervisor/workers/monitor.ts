@@ -1,7 +1,7 @@
 // The monitor of an instance: keeps what its workers report, and answers what they ask about it.
 import type { Sections } from '../../shared/config/config.ts';
-import type { ToldStatements } from '../../shared/observe/statement-sums.ts';
-import type { ServerVerdict, Stats, ToldRequests } from '../../shared/observe/stats.ts';
+import type { StatementList } from '../../shared/observe/statement-sums.ts';
+import type { RequestList, ServerVerdict, Stats } from '../../shared/observe/stats.ts';
 import type { Answerers } from '../../shared/process/calls.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerReport } from '../../shared/process/messages.ts';
 import { joinRequests, parseRequestName } from '../observe/live-requests.ts';
@@ -120,14 +120,14 @@ export class Monitor {
     });
   }
 
-  async #listRequests(): Promise<ToldRequests> {
+  async #listRequests(): Promise<RequestList> {
     const answers = await askAll(this.#slots(), 'requests', null);
     return joinRequests(
       answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, told: answer })),
     );
   }
 
-  async #listStatements(): Promise<ToldStatements> {
+  async #listStatements(): Promise<StatementList> {
     // Includes the statements of the last second.
     await askAll(this.#slots(), 'report', null);
     return this.#statements.told();

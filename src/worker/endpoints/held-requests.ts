@@ -99,10 +99,10 @@ export function passOn(
   const forwarded = { request, body, requestId, origin, timeoutMs: timeoutMs + answerMarginMs };
   const events = {
     taken: () => {
-      record.isToldElsewhere = true;
+      record.isReportedElsewhere = true;
     },
     unanswered: (why: Unanswered) => {
-      record.isToldElsewhere = false;
+      record.isReportedElsewhere = false;
       if (why === 'late') carryOut({ ok: false, failure: deadlineElsewhere });
       else unanswered(why);
     },

@@ -176,8 +176,9 @@ export function openAccessLog(
   if (problem !== null) onProblem(problem);
   return {
     observe: (observation) => {
-      if (observation.kind === 'request over') write(finished(observation.record, Date.now()));
-      else if (observation.kind === 'no request') write(refused(observation.refused, Date.now()));
+      if (observation.kind === 'request finished') write(finished(observation.record, Date.now()));
+      else if (observation.kind === 'malformed request')
+        write(refused(observation.refused, Date.now()));
     },
     reopen: () => (writer === null ? open() : writer.reopen()),
     flush: () => writer?.flush(),

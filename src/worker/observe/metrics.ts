@@ -246,14 +246,14 @@ export class WorkerMetrics {
       case 'reply complete':
         this.#countRequest(observation.endpoint, observation.status);
         return;
-      case 'request over':
+      case 'request finished':
         if (observation.record.code !== null) countOne(this.#failures, observation.record.code);
         return;
-      case 'no request':
+      case 'malformed request':
         this.#countRequest('other', observation.refused.status);
         countOne(this.#failures, observation.refused.code);
         return;
-      case 'statements over':
+      case 'statements finished':
       case 'exception':
         return;
       default:

@@ -25,11 +25,11 @@ export type Observation =
   /** A reply was handed to the system in full. */
   | { readonly kind: 'reply complete'; readonly endpoint: Endpoint; readonly status: number }
   /** Nothing of a request goes on any more, answered or not. */
-  | { readonly kind: 'request over'; readonly record: RequestRecord }
+  | { readonly kind: 'request finished'; readonly record: RequestRecord }
   /** What was no request was answered all the same. */
-  | { readonly kind: 'no request'; readonly refused: Refused }
+  | { readonly kind: 'malformed request'; readonly refused: Refused }
   /** A request's statements are over, whether or not its client could be told. */
-  | { readonly kind: 'statements over'; readonly summary: ExchangeSummary }
+  | { readonly kind: 'statements finished'; readonly summary: ExchangeSummary }
   /** An exception was one request's own, and has ended it. */
   | {
       readonly kind: 'exception';
@@ -149,7 +149,7 @@ export class RequestRecord {
   /** Null while, and if, no statement was run. */
   told: Told | null = null;
   /** Whether another worker, which has it now, tells of it. */
-  isToldElsewhere = false;
+  isReportedElsewhere = false;
   readonly #response: OutgoingReply;
   readonly #observer: RequestObserver;
   #isRunning = false;
@@ -227,7 +227,7 @@ export class RequestRecord {
   /** The reply has left, or its connection is gone. */
   closed(): void {
     this.#isClosed = true;
-    if (this.isToldElsewhere) return;
+    if (this.isReportedElsewhere) return;
     if (this.isComplete) {
       const { statusCode: status } = this.#response;
       this.#observer.observe({ kind: 'reply complete', endpoint: this.head.endpoint, status });
@@ -236,6 +236,6 @@ export class RequestRecord {
   }
 
   #over(): void {
-    this.#observer.observe({ kind: 'request over', record: this });
+    this.#observer.observe({ kind: 'request finished', record: this });
   }
 }

@@ -1,6 +1,6 @@
 // The requests that went wrong since the last report: the latest, for people.
 // Must not know who asks. Statements lose their literals before they are told.
-import { mostRecentErrors, type RecentError } from '../../shared/observe/stats.ts';
+import { maxRecentErrors, type RecentError } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Endpoint, ExchangeSummary, Observation, RequestRecord } from './observation.ts';
 
@@ -23,9 +23,9 @@ export class RecentErrors {
   #count = 0;
 
   observe(observation: Observation): void {
-    if (observation.kind === 'statements over') {
+    if (observation.kind === 'statements finished') {
       if (observation.summary.outcome !== 'ok') this.#note(ofStatements(observation.summary));
-    } else if (observation.kind === 'request over') {
+    } else if (observation.kind === 'request finished') {
       const { record } = observation;
       if (record.told === null && record.code !== null && sqlEndpoints.has(record.head.endpoint)) {
         this.#note(ofRefused(record));
@@ -35,7 +35,7 @@ export class RecentErrors {
 
   /** The latest of them, the oldest first; from now on they are nobody's. */
   take(): readonly RecentError[] {
-    const from = this.#count > mostRecentErrors ? this.#count % mostRecentErrors : 0;
+    const from = this.#count > maxRecentErrors ? this.#count % maxRecentErrors : 0;
     const inOrder = [...this.#noted.slice(from), ...this.#noted.slice(0, from)];
     this.#noted.length = 0;
     this.#count = 0;
@@ -47,7 +47,7 @@ export class RecentErrors {
   }
 
   #note(noted: Noted): void {
-    this.#noted[this.#count % mostRecentErrors] = noted;
+    this.#noted[this.#count % maxRecentErrors] = noted;
     this.#count += 1;
   }
 }

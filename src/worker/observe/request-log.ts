@@ -14,12 +14,12 @@ import { traceField } from './trace-context.ts';
 /** @param slowMs the running time from which statements are slow; 0: none is */
 export function createRequestLog(log: Log, slowMs: number): Observe {
   return (observation) => {
-    if (observation.kind === 'statements over') {
+    if (observation.kind === 'statements finished') {
       tellExchange(log, observation.summary);
       if (isSlow(observation.summary, slowMs)) tellSlow(log, observation.summary);
-    } else if (observation.kind === 'request over') {
+    } else if (observation.kind === 'request finished') {
       if (log.debug !== null) tellFailure(log, observation.record);
-    } else if (observation.kind === 'no request') {
+    } else if (observation.kind === 'malformed request') {
       if (log.debug !== null) tellRefused(log, observation.refused);
     } else if (observation.kind === 'exception') {
       const { cause, requestId, traceId } = observation;

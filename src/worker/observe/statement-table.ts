@@ -2,7 +2,7 @@
 // Must not know who sums it up. Holds no literal: of a text, its digest alone is kept.
 import { errorName } from '../../shared/mysql/error-names.ts';
 import {
-  type StatementPart,
+  type StatementReport,
   type StatementRun,
   StatementSums,
   type StatementsReport,
@@ -40,7 +40,7 @@ export class StatementTable {
   readonly #seeds = new Map<string, number>();
 
   observe(observation: Observation): void {
-    if (observation.kind === 'statements over') this.#count(observation.summary);
+    if (observation.kind === 'statements finished') this.#count(observation.summary);
   }
 
   #count(summary: ExchangeSummary): void {
@@ -105,7 +105,7 @@ export class StatementTable {
 }
 
 /** @param now since 1970: they were seen since the last time, a second ago */
-function tell(statement: Statement, now: number): StatementPart {
+function tell(statement: Statement, now: number): StatementReport {
   const { section, digest: shape, sums } = statement;
   sums.lastSeenMs = now;
   const part = { section, digest: shape, sums: sums.part() };

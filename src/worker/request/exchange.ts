@@ -461,7 +461,7 @@ export class Exchange
       sql: sqlOf(this.#request.work),
     };
     this.#isReported = true;
-    this.#context.observe({ kind: 'statements over', summary });
+    this.#context.observe({ kind: 'statements finished', summary });
     this.#request.record.statementsEnded(summary);
   }
 }

@@ -3,7 +3,7 @@ import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import {
   type LiveRequest,
   type LiveRequests,
-  mostToldRequests,
+  maxListedRequests,
 } from '../../shared/observe/stats.ts';
 
 /** An exchange, as it is listed. */
@@ -41,7 +41,7 @@ export class LiveExchanges<Exchange extends LiveExchange> implements Iterable<Ex
   /** Lists the oldest, with numbers by which they can be ended. @param now performance.now() */
   list(now: number): LiveRequests {
     const all = [...this.#all].sort((left, right) => left.startedAt - right.startedAt);
-    const listed = all.slice(0, mostToldRequests);
+    const listed = all.slice(0, maxListedRequests);
     return {
       requests: listed.map((exchange) => ({ id: this.#idOf(exchange), ...exchange.describe(now) })),
       omitted: all.length - listed.length,

@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  type ListedStatement,
   StatementSums,
-  type ToldStatement,
 } from '../../../../src/shared/observe/statement-sums.ts';
 import { StatementTotals } from '../../../../src/supervisor/observe/statement-totals.ts';
 import { StatementTable } from '../../../../src/worker/observe/statement-table.ts';
 import { cases, seed } from '../../../support/property.ts';
 import { createRandom } from '../../../support/random.ts';
 
-const linesOf = (totals: StatementTotals): readonly ToldStatement[] => totals.told().statements;
+const linesOf = (totals: StatementTotals): readonly ListedStatement[] => totals.told().statements;
 
 function part(runs: readonly number[], requestId: string, error: string | null = null) {
   const sums = new StatementSums();
@@ -40,7 +40,7 @@ test('sums over workers, and sorts by share of the time', () => {
   assert.equal(lines[1]?.last_seen, '1970-01-01T00:00:01.000Z');
   assert.equal(lines[2]?.errors, 1);
   assert.deepEqual(lines[2]?.errors_by, { DEADLINE_RUNNING: 1 });
-  assert.ok(!('section' in (lines[2] as ToldStatement)));
+  assert.ok(!('section' in (lines[2] as ListedStatement)));
 });
 
 test('tells nothing that was not seen', () => {
@@ -72,7 +72,7 @@ test('what suddenly takes long comes to the top, though thousands have taken mor
     for (let number = 0; number < 100; number += 1) tell(`select new${second}_${number}`, 1);
     if (second >= 200) tell('select sudden', 1000);
   }
-  const { digest, count } = linesOf(totals)[0] as ToldStatement;
+  const { digest, count } = linesOf(totals)[0] as ListedStatement;
   assert.deepEqual([digest, count], ['select sudden', 100]);
 });
 
@@ -107,7 +107,7 @@ test('a hundred thousand distinct statements: 500 are told, the longest are righ
   const summary = { ...ran, sql: '', databaseMs: 0 };
   const run = (sql: string, databaseMs: number) => {
     Object.assign(summary, { sql, databaseMs });
-    workers[requests % 2]?.observe({ kind: 'statements over', summary });
+    workers[requests % 2]?.observe({ kind: 'statements finished', summary });
     requests += 1;
     wholeMs += databaseMs;
   };
@@ -127,7 +127,7 @@ test('a hundred thousand distinct statements: 500 are told, the longest are righ
   const lines = linesOf(totals);
   assert.equal(lines.length, 501);
   assert.equal(lines.at(-1)?.digest, 'other');
-  const sum = (measure: (line: ToldStatement) => number) =>
+  const sum = (measure: (line: ListedStatement) => number) =>
     lines.reduce((sofar, line) => sofar + measure(line), 0);
   assert.equal(
     sum(({ count }) => count),

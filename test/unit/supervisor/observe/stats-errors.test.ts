@@ -1,7 +1,7 @@
 // The latest errors of all workers, in the order in which they happened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mostRecentErrors, type RecentError } from '../../../../src/shared/observe/stats.ts';
+import { maxRecentErrors, type RecentError } from '../../../../src/shared/observe/stats.ts';
 import { RecentErrors } from '../../../../src/supervisor/observe/stats.ts';
 
 const errorAt = (ms: number, requestId: string): RecentError => ({
@@ -22,10 +22,10 @@ test('lists the latest first, whichever worker reports it, and keeps no more tha
   errors.add(0, [errorAt(1, 'first'), errorAt(3, 'third')]);
   errors.add(1, [errorAt(2, 'second')]);
   assert.deepEqual(idsOf(errors), ['third', 'second', 'first']);
-  const many = Array.from({ length: mostRecentErrors }, (_, n) => errorAt(10 + n, `more-${n}`));
+  const many = Array.from({ length: maxRecentErrors }, (_, n) => errorAt(10 + n, `more-${n}`));
   errors.add(1, many);
-  assert.equal(errors.latest.length, mostRecentErrors);
-  assert.equal(errors.latest[0]?.request_id, `more-${mostRecentErrors - 1}`);
+  assert.equal(errors.latest.length, maxRecentErrors);
+  assert.equal(errors.latest[0]?.request_id, `more-${maxRecentErrors - 1}`);
   assert.equal(errors.latest.at(-1)?.request_id, 'more-0');
 });
 

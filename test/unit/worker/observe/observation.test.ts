@@ -16,7 +16,7 @@ function begin() {
   const record = new RequestRecord(request, new NodeReply(request), head, {
     namesClients: false,
     observe: ({ kind }) => {
-      if (kind === 'request over') times += 1;
+      if (kind === 'request finished') times += 1;
     },
   });
   return { record, times: () => times };

@@ -28,7 +28,7 @@ const ran = (sql: string | null, more: Partial<ExchangeSummary> = {}): ExchangeS
   ...more,
 });
 const countIn = (table: StatementTable) => (summary: ExchangeSummary) =>
-  table.observe({ kind: 'statements over', summary });
+  table.observe({ kind: 'statements finished', summary });
 const find = (report: StatementsReport | null, digest: string) =>
   report?.statements.find((one) => one.digest === digest)?.sums;
 

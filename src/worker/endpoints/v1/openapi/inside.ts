@@ -1,7 +1,7 @@
 // /v1/stats, /v1/requests and /v1/statements in the OpenAPI document.
 import { outcomes } from '../../../../shared/failure-codes.ts';
-import { mostToldStatements } from '../../../../shared/observe/statement-sums.ts';
-import { mostRecentErrors, mostToldRequests } from '../../../../shared/observe/stats.ts';
+import { maxListedStatements } from '../../../../shared/observe/statement-sums.ts';
+import { maxListedRequests, maxRecentErrors } from '../../../../shared/observe/stats.ts';
 import { closed, refer, type Schema } from './schemas.ts';
 
 const text = { type: 'string' };
@@ -79,7 +79,7 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     backends: listOf(backend),
     totals: closed({ requests: count, outcomes: countsByName, failures: countsByName }),
     history,
-    errors: { ...listOf(error), maxItems: mostRecentErrors, description: 'The latest first.' },
+    errors: { ...listOf(error), maxItems: maxRecentErrors, description: 'The latest first.' },
   }),
   RunningRequest: closed({
     id: { ...text, description: 'Unique in the instance; for DELETE.' },
@@ -122,13 +122,13 @@ export const insideSchemas: Readonly<Record<string, Schema>> = {
     }),
     statements: {
       ...listOf(refer('Statement')),
-      maxItems: mostToldStatements + 1,
+      maxItems: maxListedStatements + 1,
       description: 'The greatest share first, `other` last.',
     },
   }),
   RunningRequests: closed({
     requests: { ...listOf(refer('RunningRequest')), description: 'The oldest first.' },
-    omitted: { ...count, description: `Beyond the ${mostToldRequests} oldest of each worker.` },
+    omitted: { ...count, description: `Beyond the ${maxListedRequests} oldest of each worker.` },
     silent_workers: { ...listOf(count), description: 'Those that did not answer in time.' },
   }),
 };
