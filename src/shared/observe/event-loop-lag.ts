@@ -1,5 +1,4 @@
 // How late this process's event loop is: what a request that arrives at any moment has to wait before anybody looks at it.
-// Must not know who is told.
 import { performance } from 'node:perf_hooks';
 import { DurationHistogram, lagBuckets } from './metrics.ts';
 

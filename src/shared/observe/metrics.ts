@@ -1,5 +1,4 @@
-// The table of all metrics, and the shape in which a worker reports its own.
-// Must not know prom-client: the supervisor renders.
+// The table of all metrics, and the form in which a worker reports them.
 
 /** One metric's type and texts. */
 export type Definition = {

@@ -1,25 +1,24 @@
-// What is summed up of the requests whose statements have one digest, and how a part of it travels to the supervisor.
-// Must not know how digests are made, nor how many are kept.
+// The sums over all requests whose statements have one digest, and their reports from workers to the supervisor.
 
-const leastMs = 0.1;
-const mostMs = 60_000;
-/** The first is for all below the least, the last for all from the most on. */
+const minMs = 0.1;
+const maxMs = 60_000;
+/** The first bucket is for all latencies below `minMs`, the last one for `maxMs` and above. */
 export const latencyBuckets = 64;
 const between = latencyBuckets - 2;
-const ratio = (mostMs / leastMs) ** (1 / between);
+const ratio = (maxMs / minMs) ** (1 / between);
 const perLog = 1 / Math.log(ratio);
 
-/** The bucket of a latency: each holds 24 % more than the one before, from 0.1 ms to 60 s. */
+/** The bucket of a latency: each reaches 24 % further than the one before, from 0.1 ms to 60 s. */
 export function latencyBucket(ms: number): number {
-  if (ms < leastMs) return 0;
-  if (ms >= mostMs) return latencyBuckets - 1;
-  return Math.min(between, 1 + Math.floor(Math.log(ms / leastMs) * perLog));
+  if (ms < minMs) return 0;
+  if (ms >= maxMs) return latencyBuckets - 1;
+  return Math.min(between, 1 + Math.floor(Math.log(ms / minMs) * perLog));
 }
 
 /**
- * The latency (ms) below which a share of those counted lies, right within its bucket. Null: nothing was counted.
+ * The latency (ms) that a share of the requests stays below, exact to its bucket. Null: there are no counts.
  * @param counts by bucket
- * @param longestMs the longest that was counted
+ * @param longestMs the longest latency that was counted
  */
 export function latencyPercentile(
   counts: ArrayLike<number>,
@@ -39,22 +38,22 @@ export function latencyPercentile(
   return longestMs;
 }
 
-/** Where a part of a bucket's latencies lies, were they spread evenly by their logarithm. */
+/** The latency at a part of a bucket, if its latencies are spread evenly by their logarithm. */
 function within(bucket: number, part: number, longestMs: number): number {
-  if (bucket === 0) return leastMs * part;
-  const from = leastMs * ratio ** (bucket - 1);
+  if (bucket === 0) return minMs * part;
+  const from = minMs * ratio ** (bucket - 1);
   const to = bucket === latencyBuckets - 1 ? Math.max(longestMs, from) : from * ratio;
   return from * (to / from) ** part;
 }
 
-/** What has come to one statement since it was last told; times in ms. */
+/** The sums of one statement since the last report; times in ms. */
 export type StatementReport = {
   readonly section: string;
   readonly digest: string;
   readonly sums: SumsReport;
 };
 
-/** What a worker tells of its statements; `other`: of those that it did not keep apart. Null: nothing has come. */
+/** A worker's report of its statements; `other` sums up those that it did not keep apart. Null: there are none. */
 export type StatementsReport = {
   readonly statements: readonly StatementReport[];
   readonly other: SumsReport | null;
@@ -70,37 +69,37 @@ type Numbers = {
   readonly exampleId: string;
 };
 
-/** Sums as they travel. */
+/** Sums in a message. */
 export type SumsReport = Numbers & {
   readonly errors: Readonly<Record<string, number>>;
-  /** Pairs: a latency's bucket, and how many there were. */
+  /** Pairs of a bucket and its count. */
   readonly latencies: readonly number[];
 };
 
-/** What is told of a statement; `digest` is `other`, without a section, for all that are not told by themselves. */
+/** A statement in /v1/statements. The last one has the digest `other` and no section, and sums up all that are not listed. */
 export type ListedStatement = {
   readonly digest: string;
   readonly section?: string;
   readonly count: number;
   readonly errors: number;
-  /** By MySQL's name or by the code of the failure. */
+  /** By the name of MySQL's error, or by the code of the failure. */
   readonly errors_by: Readonly<Record<string, number>>;
   readonly rows: number;
   readonly total_ms: number;
-  /** Of the time that all statements have taken. */
+  /** The share of the time that all statements have taken. */
   readonly share: number;
-  /** Null: none of them has reached MySQL. */
+  /** Null: no request has reached MySQL. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
   readonly p99_ms: number | null;
   /** Null: there was none. */
   readonly last_seen: string | null;
   readonly example_id: string | null;
-  /** Null: it is none of those that have taken most time in these ten minutes. */
+  /** Null: the statement is not one of those that took most time in the last ten minutes. */
   readonly history: StatementHistory | null;
 };
 
-/** By the points of `StatementList.history`. */
+/** One value for each point of `StatementList.history`. */
 export type StatementHistory = {
   readonly count: readonly number[];
   readonly total_ms: readonly number[];
@@ -108,7 +107,7 @@ export type StatementHistory = {
 
 /** The longest first, `other` last. */
 export type StatementList = {
-  /** The last ten minutes; the last point is under way. */
+  /** The last ten minutes; the last point has not ended. */
   readonly history: {
     readonly interval_seconds: number;
     /** When each point began, in seconds since 1970. */
@@ -117,23 +116,13 @@ export type StatementList = {
   readonly statements: readonly ListedStatement[];
 };
 
-/** More are not told by themselves. */
+/** The limit on statements in a list. */
 export const maxListedStatements = 500;
-/** Of more the last ten minutes are not told. */
+/** The limit on statements with a history. */
 export const maxListedHistories = 30;
 
-/** One request's share of a statement's sums. */
-export type StatementRun = {
-  readonly rows: number;
-  /** How long MySQL has had it. Null: it never reached MySQL. */
-  readonly databaseMs: number | null;
-  /** Null: it succeeded. */
-  readonly error: string | null;
-  readonly requestId: string;
-};
-
-/** More classes of errors than this are not told apart. */
-const mostErrorClasses = 16;
+/** The limit on different errors of a statement; the rest count as `other`. */
+const maxErrorClasses = 16;
 const otherErrors = 'other';
 
 /** The sums of one statement. */
@@ -143,13 +132,17 @@ export class StatementSums {
   totalMs = 0;
   longestMs = 0;
   lastSeenMs = 0;
-  /** A request of the last part that was added, the longest of it. Empty: none. */
+  /** The id of the longest request of the latest report. Empty: there is none. */
   exampleId = '';
   readonly latencies = new Float64Array(latencyBuckets);
   readonly errors = new Map<string, number>();
 
-  /** When it was is for whoever tells the sums: to look at a clock costs as much as all of this. */
-  addRun({ rows, databaseMs, error, requestId }: StatementRun): void {
+  /**
+   * Adds one request. Its time is added with the report, because reading a clock costs as much as all of this.
+   * @param databaseMs how long MySQL had the statement; null: the request never reached MySQL
+   * @param error null: the request succeeded
+   */
+  addRun(rows: number, databaseMs: number | null, error: string | null, requestId: string): void {
     this.count += 1;
     this.rows += rows;
     if (error !== null) this.#addErrors(error, 1);
@@ -166,18 +159,18 @@ export class StatementSums {
     }
   }
 
-  /** Adds what has travelled. */
-  add(part: SumsReport): void {
-    this.#addNumbers(part);
-    const { latencies } = part;
+  /** Adds the sums of a message. */
+  add(report: SumsReport): void {
+    this.#addNumbers(report);
+    const { latencies } = report;
     for (let at = 0; at + 1 < latencies.length; at += 2) {
       const bucket = latencies[at] as number;
       this.latencies[bucket] = (this.latencies[bucket] as number) + (latencies[at + 1] as number);
     }
-    for (const [error, count] of Object.entries(part.errors)) this.#addErrors(error, count);
+    for (const [error, count] of Object.entries(report.errors)) this.#addErrors(error, count);
   }
 
-  /** Adds all of another statement's. */
+  /** Adds the sums of another statement. */
   merge(sums: StatementSums): void {
     this.#addNumbers(sums);
     for (let bucket = 0; bucket < latencyBuckets; bucket += 1) {
@@ -197,8 +190,8 @@ export class StatementSums {
     this.exampleId = sums.exampleId;
   }
 
-  /** All of it, as it travels. */
-  part(): SumsReport {
+  /** The sums for a message. */
+  report(): SumsReport {
     const { count, rows, totalMs, longestMs, lastSeenMs, exampleId } = this;
     const latencies: number[] = [];
     for (let bucket = 0; bucket < latencyBuckets; bucket += 1) {
@@ -209,7 +202,7 @@ export class StatementSums {
     return { count, rows, totalMs, longestMs, errors, latencies, lastSeenMs, exampleId };
   }
 
-  /** Begins anew. */
+  /** Sets all sums to 0. */
   clear(): void {
     this.count = 0;
     this.rows = 0;
@@ -222,7 +215,7 @@ export class StatementSums {
   }
 
   #addErrors(error: string, count: number): void {
-    const isKnown = this.errors.has(error) || this.errors.size < mostErrorClasses;
+    const isKnown = this.errors.has(error) || this.errors.size < maxErrorClasses;
     const name = isKnown ? error : otherErrors;
     this.errors.set(name, (this.errors.get(name) ?? 0) + count);
   }

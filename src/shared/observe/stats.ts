@@ -1,5 +1,4 @@
-// What is told of an instance in one object, for people and the console.
-// Must not know how it is found out.
+// The state of an instance as workers report it and /v1 shows it: statistics, requests in flight, recent errors.
 import type { FailureCode, RequestOutcome } from '../failure-codes.ts';
 
 /** A worker, by its slot. `silent`: it does not answer its supervisor; its figures are its last ones. */

@@ -1,5 +1,4 @@
-// The time of day as text, made once a second: most that ask share theirs with the one before.
-// Must not know what the text is for.
+// Times and durations as text, at little cost.
 
 /** Formats a moment (ms since 1970) by its second (since 1970). */
 export function createSecondClock(format: (second: number) => string): (now: number) => string {

@@ -1,18 +1,17 @@
-// The requests that are being answered now, over all workers, under numbers that are unique in the instance.
-// Must not know how workers are asked.
+// The requests in flight in all workers, with ids that are unique in the instance.
 import type { ListedRequest, LiveRequests, RequestList } from '../../shared/observe/stats.ts';
 
-/** What a worker has told; null: it has not answered in time. */
+/** A worker's answer; `told` is null if it did not come in time. */
 export type WorkerAnswer = {
   readonly slot: number;
   readonly pid: number;
   readonly told: LiveRequests | null;
 };
 
-/** Whose request it is, by the number that people know. */
+/** A request by the parts of its id. */
 export type RequestName = { readonly slot: number; readonly pid: number; readonly id: number };
 
-/** One list of all, the oldest first. */
+/** Joins the answers to one list, the oldest request first. */
 export function joinRequests(answers: readonly WorkerAnswer[]): RequestList {
   const requests = answers.flatMap(({ slot, pid, told }) =>
     (told?.requests ?? []).map(
@@ -30,7 +29,7 @@ export function joinRequests(answers: readonly WorkerAnswer[]): RequestList {
   };
 }
 
-/** Takes such a number apart; null: it is none. */
+/** Parses an id; null: it is malformed. */
 export function parseRequestName(text: string): RequestName | null {
   const [, slot, pid, id] = /^(\d{1,5})-(\d{1,10})-(\d{1,15})$/.exec(text) ?? [];
   if (slot === undefined || pid === undefined || id === undefined) return null;

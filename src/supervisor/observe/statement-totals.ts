@@ -1,5 +1,4 @@
-// All workers' statements since the start, the dead workers' included: in bounded memory, those that took most time are right.
-// Must not know processes or messages.
+// The statements of all workers since the start, of ended ones too, in bounded memory. The sums of those that took most time are exact.
 import {
   latencyPercentile,
   maxListedHistories,
@@ -11,24 +10,24 @@ import {
   type SumsReport,
 } from '../../shared/observe/statement-sums.ts';
 
-/** How far apart the points are. */
+/** The time between two points of a history. */
 export const statementIntervalMs = 10_000;
-/** How many there are, the one that is under way among them. */
-export const statementPoints = 60;
+/** How many points a history has, with the one that has not ended. */
+const statementPoints = 60;
 
-/** One statement's, in a ring: some KiB, however long it is kept. */
-export class RecentPoints {
+/** The points of one statement, in a ring. */
+class RecentPoints {
   readonly #counts = new Float32Array(statementPoints);
   readonly #totalMs = new Float32Array(statementPoints);
 
-  /** @param point counted since the start of all */
+  /** @param point the number of the point since the start */
   add(point: number, count: number, totalMs: number): void {
     const at = point % statementPoints;
     this.#counts[at] = (this.#counts[at] as number) + count;
     this.#totalMs[at] = (this.#totalMs[at] as number) + totalMs;
   }
 
-  /** A point begins, in the place of the one that is ten minutes old. */
+  /** Begins a point, in place of the one that is ten minutes old. */
   begin(point: number): void {
     this.#counts[point % statementPoints] = 0;
     this.#totalMs[point % statementPoints] = 0;
@@ -39,8 +38,8 @@ export class RecentPoints {
     return this.#totalMs.reduce((sum, ms) => sum + ms, 0);
   }
 
-  /** The points from one to another, both among them. */
-  told(from: number, to: number): StatementHistory {
+  /** The points from one to another, both included. */
+  history(from: number, to: number): StatementHistory {
     const points = Array.from({ length: to - from + 1 }, (_, at) => (from + at) % statementPoints);
     return {
       count: points.map((at) => this.#counts[at] as number),
@@ -49,11 +48,11 @@ export class RecentPoints {
   }
 }
 
-/** How many are kept apart; when one more comes, half of them go to make room. */
-const mostStatements = 3000;
-/** How many stay for the time that they have taken in all, and how many for that of late. */
-const mostKept = 1000;
-/** What a statement's time counts for when room is made the next time, when it is asked who has taken most of late. */
+/** How many statements have sums of their own. To make room for one more, many are merged. */
+const maxStatements = 3000;
+/** How many statements stay for their total time, and how many for their recent time. */
+const maxKept = 1000;
+/** How much recent time counts the next time that room is made. */
 const fading = 0.5;
 
 type Statement = {
@@ -71,7 +70,7 @@ export class StatementTotals {
   readonly #other = new StatementSums();
   /** When the latest points began, in seconds since 1970. */
   readonly #pointsAt: number[];
-  /** The number of the one that is under way. */
+  /** The number of the point that has not ended. */
   #point = 0;
 
   /** @param nowMs since 1970 */
@@ -79,7 +78,7 @@ export class StatementTotals {
     this.#pointsAt = [Math.round(nowMs / 1000)];
   }
 
-  /** Ends a point of the last ten minutes and begins the next; to be called every `statementIntervalMs`. */
+  /** Ends a point and begins the next; to be called every `statementIntervalMs`. */
   beginPoint(nowMs: number): void {
     this.#point += 1;
     this.#pointsAt.push(Math.round(nowMs / 1000));
@@ -87,33 +86,33 @@ export class StatementTotals {
     for (const { past } of this.#byName.values()) past.begin(this.#point);
   }
 
-  /** Adds what a worker tells. */
+  /** Adds the report of a worker. */
   add({ statements, other }: StatementsReport): void {
     for (const { section, digest, sums } of statements) this.#add(section, digest, sums);
     if (other !== null) this.#other.add(other);
   }
 
-  #add(section: string, digest: string, part: SumsReport): void {
+  #add(section: string, digest: string, report: SumsReport): void {
     const name = `${section}\n${digest}`;
     let statement = this.#byName.get(name);
     if (statement === undefined) {
-      if (this.#byName.size >= mostStatements) this.#makeRoom();
+      if (this.#byName.size >= maxStatements) this.#makeRoom();
       const [sums, past] = [new StatementSums(), new RecentPoints()];
       statement = { name, section, digest, sums, past, recentMs: 0 };
       this.#byName.set(name, statement);
     }
-    statement.sums.add(part);
-    statement.past.add(this.#point, part.count, part.totalMs);
-    statement.recentMs += part.totalMs;
+    statement.sums.add(report);
+    statement.past.add(this.#point, report.count, report.totalMs);
+    statement.recentMs += report.totalMs;
   }
 
-  /** What is new must be able to stay beside what has been summed up for months. */
+  /** New statements must be able to stay beside those that have been summed up for months. */
   #makeRoom(): void {
     const all = [...this.#byName.values()];
     const byTime = all.toSorted((one, other) => other.sums.totalMs - one.sums.totalMs);
-    const stay = new Set(byTime.slice(0, mostKept));
+    const stay = new Set(byTime.slice(0, maxKept));
     all.sort((one, other) => other.recentMs - one.recentMs);
-    for (const statement of all.slice(0, mostKept)) stay.add(statement);
+    for (const statement of all.slice(0, maxKept)) stay.add(statement);
     for (const statement of all) {
       statement.recentMs *= fading;
       if (stay.has(statement)) continue;
@@ -122,8 +121,8 @@ export class StatementTotals {
     }
   }
 
-  /** Those that have taken most time, in all or in the last ten minutes, the longest first; and at last all others as one line. */
-  told(): StatementList {
+  /** The statements that took most time, in total or in the last ten minutes, the longest first; the last entry sums up all others. */
+  list(): StatementList {
     const all = [...this.#byName.values()];
     all.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
     const busy = findBusy(all);
@@ -134,12 +133,12 @@ export class StatementTotals {
     for (const statement of all) if (!shown.has(statement)) others.merge(statement.sums);
     const wholeMs = all.reduce((sum, { sums }) => sum + sums.totalMs, this.#other.totalMs);
     const from = this.#point - this.#pointsAt.length + 1;
-    const told = all.filter((statement) => shown.has(statement));
-    const statements = told.map((statement) => ({
+    const listed = all.filter((statement) => shown.has(statement));
+    const statements = listed.map((statement) => ({
       digest: statement.digest,
       section: statement.section,
       ...describeSums(statement.sums, wholeMs),
-      history: busy.has(statement) ? statement.past.told(from, this.#point) : null,
+      history: busy.has(statement) ? statement.past.history(from, this.#point) : null,
     }));
     const last = { digest: 'other', ...describeSums(others, wholeMs), history: null };
     const history = { interval_seconds: statementIntervalMs / 1000, at: [...this.#pointsAt] };
@@ -147,7 +146,7 @@ export class StatementTotals {
   }
 }
 
-/** Those that have taken most time in the last ten minutes. */
+/** The statements that took most time in the last ten minutes. */
 function findBusy(all: readonly Statement[]): ReadonlySet<Statement> {
   const taken = all.map((statement) => ({ statement, ms: statement.past.sumMs() }));
   const busy = taken.filter(({ ms }) => ms > 0).sort((one, other) => other.ms - one.ms);

@@ -260,9 +260,9 @@ function describeBackend(
   };
 }
 
-/** How far apart the points are. */
+/** The time between two points of the history. */
 export const historyIntervalMs = 2000;
-const mostPoints = 300;
+const maxPoints = 300;
 
 type Point = {
   readonly at: number;
@@ -277,12 +277,12 @@ type Point = {
   readonly waiting: number;
 };
 
-/** One instance's. */
+/** The last ten minutes of an instance. */
 export class History {
   readonly #points: Point[] = [];
   #before: { readonly atMs: number; readonly figures: Figures } | null = null;
 
-  /** Takes note of the figures of this moment; the first ones are only what later ones are held against. */
+  /** Adds a point, which compares the figures with those of the call before. */
   note(figures: Figures, atMs: number): void {
     const before = this.#before;
     this.#before = { atMs, figures };
@@ -303,11 +303,11 @@ export class History {
       max: figures.max,
       waiting: figures.waiting,
     });
-    if (this.#points.length > mostPoints) this.#points.shift();
+    if (this.#points.length > maxPoints) this.#points.shift();
   }
 
-  /** What is known of them, the oldest point first. */
-  told(): HistoryStats {
+  /** All points, the oldest first. */
+  points(): HistoryStats {
     const points = this.#points;
     const line = <Value>(of: (point: Point) => Value) => points.map(of);
     return {
@@ -345,9 +345,8 @@ function ratesOf(
 }
 
 /**
- * The duration below which so many requests stayed, in ms, as far as buckets tell: within one they are taken to be spread
- * evenly. Null: there were none.
- * @param counts one more than there are bounds, not cumulative
+ * The duration that a share of the requests stays below, in ms, if requests are spread evenly within each bucket. Null: there are none.
+ * @param counts by bucket, not cumulative: one more than there are bounds
  */
 export function quantileMs(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + Math.max(0, count), 0);
@@ -368,11 +367,11 @@ function rounded(value: number): number {
 
 type WorkerError = RecentError & { readonly worker: number };
 
-/** Those of one instance. */
+/** The latest failed requests of an instance. */
 export class RecentErrors {
   #all: readonly WorkerError[] = [];
 
-  /** Adds those that a worker reports, the oldest first. Of those that share a millisecond the one reported last is the latest. */
+  /** Adds the errors that a worker reports, the oldest first. Within a millisecond, the one reported last is the latest. */
   add(worker: number, errors: readonly RecentError[]): void {
     if (errors.length === 0) return;
     const added = errors.map((error) => ({ ...error, worker })).reverse();

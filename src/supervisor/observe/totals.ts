@@ -1,5 +1,4 @@
-// All workers' metrics in one exposition, the dead included: counters are summed over every worker there ever was.
-// Must not know processes or messages.
+// The metrics of all workers as one Prometheus text. Counters are summed over all workers since the start, the ended ones included.
 
 import type { MetricObject, Registry } from 'prom-client';
 import AggregatorRegistry from 'prom-client/lib/cluster.js';

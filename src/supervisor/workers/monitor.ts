@@ -115,7 +115,7 @@ export class Monitor {
       slots: this.#slots().map((slot) => slot.describe()),
       reported: this.#totals.reported(),
       verdicts: [...this.#verdicts.values()].flat(),
-      history: this.#history.told(),
+      history: this.#history.points(),
       errors: this.#errors.latest,
     });
   }
@@ -130,7 +130,7 @@ export class Monitor {
   async #listStatements(): Promise<StatementList> {
     // Includes the statements of the last second.
     await askAll(this.#slots(), 'report', null);
-    return this.#statements.told();
+    return this.#statements.list();
   }
 
   async #kill(text: string): Promise<{ readonly isFound: boolean }> {

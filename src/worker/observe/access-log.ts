@@ -1,22 +1,22 @@
-// The access log: a line for every request, in a file of its own beside the log, or on stdout.
-// Must not know what a line says. A line that cannot be written is counted; no request waits or fails for it.
+// The access log: a line for every request, as JSON or in Apache's Combined Log Format, in a file of its own or on stdout. A line that cannot
+// be written is counted; no request waits or fails for it. No line has a query string, not even the Referer's: SQL literals may be there.
 import { performance } from 'node:perf_hooks';
 import { createSecondClock, thousandths, threeDigits } from '../../shared/observe/time-text.ts';
 import { LineWriter } from '../../shared/process/line-writer.ts';
 import type { Observe, Refused, RequestRecord } from './observation.ts';
 
-/** Makes one line, its line feed included. */
-export type LineFormat = {
+/** A format of lines, which end with a line feed. */
+type LineFormat = {
   readonly finished: (record: RequestRecord, now: number) => string;
-  /** A request that was no HTTP: nothing is known of it but our answer. */
+  /** For input that is not a request: only the reply is known. */
   readonly refused: (refused: Refused, now: number) => string;
 };
 
-/** Longest path, user agent or referer in a line, before escaping. */
-const mostCharacters = 256;
+/** The limit on a path, user agent or referer in a line, before escaping. */
+const maxCharacters = 256;
 
-/** One JSON object a line. What does not apply is null. */
-export function createJsonFormat(): LineFormat {
+/** One JSON object per line. A field that does not apply is null. */
+function createJsonFormat(): LineFormat {
   const clock = createSecondClock((second) => new Date(second * 1000).toISOString().slice(0, 19));
   const time = (now: number) => `${clock(now)}.${threeDigits[now % 1000]}Z`;
   const asked = remembering(
@@ -30,12 +30,12 @@ export function createJsonFormat(): LineFormat {
   );
   return {
     finished: (record, now) => {
-      const { request, told } = record;
+      const { request, statements } = record;
       const { method, headers } = request;
       const ran =
-        told === null
+        statements === null
           ? '"queue_ms":null,"db_ms":null,"outcome":null,"rows":null'
-          : `"queue_ms":${thousandths(told.queueMs)},"db_ms":${thousandths(told.databaseMs)},"outcome":"${told.outcome}","rows":${told.rows}`;
+          : `"queue_ms":${thousandths(statements.queueMs)},"db_ms":${thousandths(statements.databaseMs)},"outcome":"${statements.outcome}","rows":${statements.rows}`;
       return (
         `{"time":"${time(now)}","client":"${address(record.client)}",` +
         `${asked(method, record.head.path, record.httpVersion)}${record.status},` +
@@ -53,7 +53,7 @@ export function createJsonFormat(): LineFormat {
 }
 
 /** Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"`, in UTC. */
-export function createCombinedFormat(): LineFormat {
+function createCombinedFormat(): LineFormat {
   const clock = createSecondClock(apacheTime);
   const size = (bytes: number) => (bytes === 0 ? '-' : String(bytes));
   return {
@@ -85,7 +85,7 @@ function address(remote: string): string {
   return remote.startsWith('::ffff:') ? remote.slice(7) : remote;
 }
 
-/** No space: where it ends is told by one. */
+/** Spaces are escaped, because a space ends the field. */
 function user({ user }: RequestRecord): string {
   return user === null || user === '' ? '-' : escapeCombined(user).replaceAll(' ', '\\x20');
 }
@@ -97,7 +97,7 @@ function withoutQuery(url: string): string {
 
 type Part = string | undefined;
 
-/** The result for what came last: clients send the same again and again. */
+/** Keeps the last result: clients send the same values again and again. */
 function remembering(
   make: (one: Part, two: Part, three: Part) => string,
 ): (one: Part, two: Part, three?: Part) => string {
@@ -116,14 +116,14 @@ const plain = /^[ !#-[\]-~]*$/;
 const beyondAscii = /[^ -~]/g;
 
 function quote(text: string): string {
-  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  const short = text.length > maxCharacters ? text.slice(0, maxCharacters) : text;
   if (plain.test(short)) return `"${short}"`;
-  // JSON leaves DEL and the C1 controls as they are; a terminal obeys them.
+  // JSON does not escape DEL and the C1 controls, and a terminal obeys them.
   return JSON.stringify(short).replace(beyondAscii, (c) => `\\u${hex(c, 4)}`);
 }
 
 function escapeCombined(text: string): string {
-  const short = text.length > mostCharacters ? text.slice(0, mostCharacters) : text;
+  const short = text.length > maxCharacters ? text.slice(0, maxCharacters) : text;
   if (plain.test(short)) return short;
   return short.replace(/["\\]/g, '\\$&').replace(beyondAscii, (c) => `\\x${hex(c, 2)}`);
 }
@@ -132,9 +132,10 @@ function hex(character: string, digits: number): string {
   return character.charCodeAt(0).toString(16).padStart(digits, '0');
 }
 
+/** An open access log. */
 export type AccessLog = {
   readonly observe: Observe;
-  /** Opens the file anew; a text says why it could not. */
+  /** Opens the file again. Returns why that failed; null: it did not. */
   readonly reopen: () => string | null;
   readonly flush: () => void;
   readonly lost: () => number;
@@ -143,14 +144,14 @@ export type AccessLog = {
 /** The descriptor of stdout. */
 export const stdout = 1;
 
-/** The access log's path: beside the log, `.access.log` in the place of `.log`. */
+/** The path of the access log: that of the log, with `.access.log` in place of `.log`. */
 export function accessLogPath(log: string): string {
   return `${log.endsWith('.log') ? log.slice(0, -4) : log}.access.log`;
 }
 
 /**
- * Opens it. What cannot be opened now may be by `reopen`: until then lines are lost, and service goes on.
- * @param onProblem told why it could not be opened
+ * Opens the access log. If that fails, lines are lost until `reopen` succeeds, and service goes on.
+ * @param onProblem called with the reason if it cannot be opened
  */
 export function openAccessLog(
   format: 'json' | 'combined',

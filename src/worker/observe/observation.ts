@@ -1,5 +1,5 @@
-// All that is told of requests, as one union: metrics, access log and log each interpret it, and nothing is controlled
-// through it. Must not know who tells it, nor who listens.
+// The one union of observations of requests. Metrics, log, access log, recent errors and statement sums each interpret it, and nothing is
+// controlled through it.
 
 import { performance } from 'node:perf_hooks';
 import type { FailureCode, RequestOutcome } from '../../shared/failure-codes.ts';
@@ -8,29 +8,28 @@ import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 import type { Trace } from './trace-context.ts';
 
-/** An answer to what was no HTTP. */
+/** The answer to input that is not a request. */
 export type Refused = {
   readonly client: string;
   readonly status: number;
   readonly code: FailureCode;
-  /** For people, in our own words: no host, no SQL. */
+  /** For people, without host and SQL. */
   readonly reason: string;
-  /** Of the reply's body. */
+  /** Bytes of the reply's body. */
   readonly bytes: number;
   readonly requestId: string;
 };
 
-/** What has happened. */
 export type Observation =
-  /** A reply was handed to the system in full. */
+  /** The system has taken a whole reply. */
   | { readonly kind: 'reply complete'; readonly endpoint: Endpoint; readonly status: number }
-  /** Nothing of a request goes on any more, answered or not. */
+  /** The reply and the statements of a request are over. */
   | { readonly kind: 'request finished'; readonly record: RequestRecord }
-  /** What was no request was answered all the same. */
+  /** Input that is not a request was answered. */
   | { readonly kind: 'malformed request'; readonly refused: Refused }
-  /** A request's statements are over, whether or not its client could be told. */
+  /** The statements of a request are over, whether or not its client could be answered. */
   | { readonly kind: 'statements finished'; readonly summary: ExchangeSummary }
-  /** An exception was one request's own, and has ended it. */
+  /** An exception has ended a request. */
   | {
       readonly kind: 'exception';
       readonly cause: unknown;
@@ -38,21 +37,21 @@ export type Observation =
       readonly traceId: string | null;
     };
 
-/** Takes note of what has happened; never throws. */
+/** Notes an observation; never throws. */
 export type Observe = (observation: Observation) => void;
 
-/** What is told about an exchange when it is over; times in ms. */
+/** What is known of a request's statements when they are over; times in ms. */
 export type ExchangeSummary = {
   readonly requestId: string;
   /** The section's name. */
   readonly section: string;
-  /** Null: it is part of no trace. */
+  /** Null: the request is part of no trace. */
   readonly traceId: string | null;
   readonly status: number;
   readonly outcome: RequestOutcome;
-  /** Why it failed; null: it did not, or by MySQL's own error. */
+  /** Why the request failed; null: it did not, or MySQL rejected a statement. */
   readonly code: FailureCode | null;
-  /** MySQL's number where it refused a statement; null: it did not. */
+  /** The number of MySQL's error; null: MySQL rejected no statement. */
   readonly errno: number | null;
   /** Whether the reply had begun and was reset. */
   readonly wasCut: boolean;
@@ -61,47 +60,42 @@ export type ExchangeSummary = {
   readonly rows: number;
   readonly bytes: number;
   readonly queueMs: number;
-  /** What part of `queueMs` was for a connection to be opened. */
+  /** The part of `queueMs` in which a connection was opened. */
   readonly connectingMs: number;
   readonly databaseMs: number;
-  /** What part of `databaseMs` came before the first row, or the first answer without rows. */
+  /** The part of `databaseMs` before the first row, or before the first answer without rows. */
   readonly firstRowMs: number;
   readonly durationMs: number;
-  /** What was run, literals included: not to be logged as it is. Null: no statement. */
+  /** The statements with their literals, which no log may show. Null: there is none. */
   readonly sql: string | null;
 };
 
 const deadlinePassed = 504;
 
 /**
- * Whether statements were slow. Those killed at their deadline are, those that never reached MySQL are not: what took so
- * long was not theirs.
- * @param slowMs the running time from which they are; 0: none is
+ * Whether statements were slow. Statements that were killed at their deadline are; statements that never reached MySQL are not.
+ * @param slowMs statements that run for at least this long are slow; 0: none is
  */
-export function isSlow(ran: ExchangeSummary, slowMs: number): boolean {
-  if (slowMs === 0 || ran.sql === null || ran.outcome === 'not_executed') return false;
-  return ran.databaseMs >= slowMs || ran.status === deadlinePassed;
+export function isSlow(summary: ExchangeSummary, slowMs: number): boolean {
+  const { sql, outcome, databaseMs, status } = summary;
+  if (slowMs === 0 || sql === null || outcome === 'not_executed') return false;
+  return databaseMs >= slowMs || status === deadlinePassed;
 }
 
-/** What became of a request's statements; times in ms. */
-export type Told = {
-  readonly outcome: string;
-  readonly rows: number;
-  readonly queueMs: number;
-  readonly databaseMs: number;
-};
+/** The part of a summary that the access log shows. */
+export type StatementTimes = Pick<ExchangeSummary, 'outcome' | 'rows' | 'queueMs' | 'databaseMs'>;
 
-/** Nginx's status for a client that went before it had a reply. */
+/** The status that nginx logs for a client that left before its reply began. */
 const clientGoneStatus = 499;
 
-/** Who is told of requests. */
+/** The observer of requests. */
 export type RequestObserver = {
-  /** Whether clients' addresses are wanted: each is a question to the system. */
+  /** Whether clients' addresses are needed: each costs a system call. */
   readonly namesClients: boolean;
   readonly observe: Observe;
 };
 
-/** The fixed set of what answers. */
+/** All values of the label `endpoint`. */
 export const endpoints = [
   'db',
   'v1_query',
@@ -128,41 +122,41 @@ export type RecordedHead = {
   readonly requestId: string;
   readonly endpoint: Endpoint;
   readonly path: string;
-  /** Null: it is part of none. */
+  /** Null: the request is part of no trace. */
   readonly trace: Trace | null;
-  /** Null: it is of one of our own clients. */
+  /** Null: no other worker has passed the request on. */
   readonly origin: RequestOrigin | null;
 };
 
-/** A request under way. */
+/** A request, from its head to the end of its reply and of its statements, whichever is later. It holds no query string, because SQL may be there. */
 export class RequestRecord {
   readonly head: RecordedHead;
   readonly request: IncomingRequest;
-  /** Empty where it is not wanted, and for a unix socket. A socket that is gone no longer knows its peer. */
+  /** Empty if it is not needed, and for a unix socket. Read at the start, because a closed socket does not know its peer. */
   readonly client: string;
   readonly httpVersion: string;
   readonly startedAt: number;
-  /** How long it was worked on in pieces before its statements were run: its deadline counts from its last byte. ms */
+  /** How long the body was decoded in pieces before the statements were run, in ms: the deadline counts from the last byte. */
   workedMs = 0;
-  /** What a driver calls itself; null: it is none, or was not let in. */
+  /** The user name of a driver; null: the client is no driver, or was rejected. */
   user: string | null = null;
-  /** Null while, and if, no statement was run. */
-  told: Told | null = null;
-  /** Whether another worker, which has it now, tells of it. */
+  /** Null: no statement has ended. */
+  statements: StatementTimes | null = null;
+  /** Whether another worker has the request and observes it. */
   isReportedElsewhere = false;
-  readonly #response: OutgoingReply;
+  readonly #reply: OutgoingReply;
   readonly #observer: RequestObserver;
   #isRunning = false;
   #isClosed = false;
 
   constructor(
     request: IncomingRequest,
-    response: OutgoingReply,
+    reply: OutgoingReply,
     head: RecordedHead,
     observer: RequestObserver,
   ) {
     this.request = request;
-    this.#response = response;
+    this.#reply = reply;
     this.head = head;
     this.client = observer.namesClients ? (this.address ?? '') : '';
     this.httpVersion = head.origin?.httpVersion ?? request.httpVersion;
@@ -174,14 +168,14 @@ export class RequestRecord {
     return this.head.requestId;
   }
 
-  /** The client's; null: it came by a unix socket, or has gone. Each look is a question to the system. */
+  /** The client's address; null: it uses a unix socket, or has gone. Each read costs a system call. */
   get address(): string | null {
     const { origin } = this.head;
     if (origin !== null) return origin.client === '' ? null : origin.client;
     return this.request.socket.remoteAddress ?? null;
   }
 
-  /** As the worker is told that it is passed on to. */
+  /** The origin for the worker that the request is passed on to. */
   describeOrigin(): RequestOrigin {
     const { httpVersion, startedAt } = this;
     return { client: this.address ?? '', httpVersion, ageMs: performance.now() - startedAt };
@@ -196,32 +190,32 @@ export class RequestRecord {
   }
 
   get status(): number {
-    return this.#response.headersSent ? this.#response.statusCode : clientGoneStatus;
+    return this.#reply.headersSent ? this.#reply.statusCode : clientGoneStatus;
   }
 
   get bytes(): number {
-    return this.#response.bodyBytes;
+    return this.#reply.bodyBytes;
   }
 
-  /** Why the request failed, whether or not its client could be told; null: it did not, or by MySQL's own error. */
+  /** Why the request failed, whether or not its client could be answered; null: it did not, or MySQL rejected a statement. */
   get code(): FailureCode | null {
-    return this.#response.failureCode;
+    return this.#reply.failureCode;
   }
 
-  /** Whether the reply was handed to the system in full. */
+  /** Whether the system has taken the whole reply. */
   get isComplete(): boolean {
-    return this.#response.writableFinished;
+    return this.#reply.writableFinished;
   }
 
-  /** Statements begin to wait and run; they may go on though the reply's connection is gone. */
+  /** Statements begin to wait and run. They may go on after the connection of the reply is gone. */
   statementsBegin(): void {
     this.#isRunning = true;
   }
 
-  statementsEnded(told: Told): void {
-    this.told = told;
+  statementsEnded(statements: StatementTimes): void {
+    this.statements = statements;
     this.#isRunning = false;
-    if (this.#isClosed) this.#over();
+    if (this.#isClosed) this.#finish();
   }
 
   /** The reply has left, or its connection is gone. */
@@ -229,13 +223,13 @@ export class RequestRecord {
     this.#isClosed = true;
     if (this.isReportedElsewhere) return;
     if (this.isComplete) {
-      const { statusCode: status } = this.#response;
+      const { statusCode: status } = this.#reply;
       this.#observer.observe({ kind: 'reply complete', endpoint: this.head.endpoint, status });
     }
-    if (!this.#isRunning) this.#over();
+    if (!this.#isRunning) this.#finish();
   }
 
-  #over(): void {
+  #finish(): void {
     this.#observer.observe({ kind: 'request finished', record: this });
   }
 }

@@ -1,12 +1,12 @@
-// Tells the log of an overload: when it begins, every ten seconds while it lasts, and when it has ended.
-// Time comes from outside, in ms by performance.now; a timer only asks for lines that are due.
+// The log's lines about an overload: when it begins, every ten seconds while it lasts, and when it has ended. Times are those of
+// performance.now, in ms.
 import { performance } from 'node:perf_hooks';
 import type { FailureCode } from '../../shared/failure-codes.ts';
 import type { Log, LogFields } from '../../shared/process/log.ts';
 
-/** How often a line goes to the log while an overload lasts. After as long without a rejection, the overload has ended. */
-const tellingMs = 10_000;
-const lookMs = 1_000;
+/** How often a line is logged while an overload lasts. If nothing is rejected for this time, the overload has ended. */
+const logMs = 10_000;
+const checkMs = 1_000;
 
 /** How many requests were rejected because too many wait for a connection. */
 class Rejections {
@@ -19,29 +19,29 @@ class Rejections {
   }
 }
 
-/** An overload that lasts. */
+/** An overload that has not ended. */
 type Lasting = {
   readonly since: number;
   readonly all: Rejections;
   lately: Rejections;
   lastAt: number;
-  toldAt: number;
+  loggedAt: number;
 };
 
-/** The overloads of one section, as one worker sees them. Its owner ends it. */
+/** The overloads of one section, as one worker sees them. The owner must call `end`. */
 export class Overload {
   readonly #log: Log;
   readonly #describeLoad: () => LogFields;
   #lasting: Lasting | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param describeLoad what each line says beside the counts */
+  /** @param describeLoad the further fields of each line */
   constructor(log: Log, describeLoad: () => LogFields) {
     this.#log = log;
     this.#describeLoad = describeLoad;
   }
 
-  /** To be called with the failure of each request that is over. @param code null: it succeeded, or failed by MySQL's own error */
+  /** To be called with the failure of each finished request. @param code null: it succeeded, or MySQL rejected a statement */
   observe(code: FailureCode | null, now: number): void {
     if (code !== 'QUEUE_FULL' && code !== 'WAITED_TOO_LONG') return;
     const lasting = this.#lasting ?? this.#begin(code, now);
@@ -50,23 +50,23 @@ export class Overload {
     lasting.lastAt = now;
   }
 
-  /** Tells the log what is due. */
-  look(now: number): void {
+  /** Logs the line that is due. */
+  check(now: number): void {
     const lasting = this.#lasting;
     if (lasting === null) return;
-    if (now - lasting.lastAt >= tellingMs) {
+    if (now - lasting.lastAt >= logMs) {
       this.end();
-    } else if (now - lasting.toldAt >= tellingMs) {
+    } else if (now - lasting.loggedAt >= logMs) {
       this.#log.warn('the overload goes on: requests are rejected, because too many wait', {
-        ...tell(lasting.lately),
+        ...countsOf(lasting.lately),
         ...this.#describeLoad(),
       });
-      lasting.toldAt = now;
+      lasting.loggedAt = now;
       lasting.lately = new Rejections();
     }
   }
 
-  /** The overload is over, or the worker stops: the log has its sums. */
+  /** Logs the sums, because the overload is over or the worker stops. */
   end(): void {
     const lasting = this.#lasting;
     if (lasting === null) return;
@@ -74,7 +74,7 @@ export class Overload {
     this.#lasting = null;
     const seconds = Math.round((lasting.lastAt - lasting.since) / 1000);
     this.#log.warn('the overload has ended', {
-      ...tell(lasting.all),
+      ...countsOf(lasting.all),
       lasted_s: seconds,
       ...this.#describeLoad(),
     });
@@ -86,14 +86,14 @@ export class Overload {
       ...this.#describeLoad(),
     });
     const all = new Rejections();
-    const lasting = { since: now, all, lately: new Rejections(), lastAt: now, toldAt: now };
-    this.#timer = setInterval(() => this.look(performance.now()), lookMs).unref();
+    const lasting = { since: now, all, lately: new Rejections(), lastAt: now, loggedAt: now };
+    this.#timer = setInterval(() => this.check(performance.now()), checkMs).unref();
     this.#lasting = lasting;
     return lasting;
   }
 }
 
-function tell({ queueFull, waitedTooLong }: Rejections): LogFields {
+function countsOf({ queueFull, waitedTooLong }: Rejections): LogFields {
   return {
     rejected: queueFull + waitedTooLong,
     queue_full: queueFull,

@@ -1,5 +1,4 @@
-// The requests that went wrong since the last report: the latest, for people.
-// Must not know who asks. Statements lose their literals before they are told.
+// The latest requests that failed since the last report to the supervisor. Statements lose their literals before they are reported.
 import { maxRecentErrors, type RecentError } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Endpoint, ExchangeSummary, Observation, RequestRecord } from './observation.ts';
@@ -9,7 +8,7 @@ type Noted = Omit<RecentError, 'at' | 'shape'> & {
   readonly sql: string | null;
 };
 
-/** Whose requests run SQL. */
+/** The endpoints that run SQL. */
 const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
   'db',
   'v1_query',
@@ -17,7 +16,7 @@ const sqlEndpoints: ReadonlySet<Endpoint> = new Set([
   'driver_execute',
 ]);
 
-/** Those of one worker. A flood of errors costs no more than one field each: what is overwritten is never looked at. */
+/** The recent errors of one worker, in a ring: only errors that are reported are formatted. */
 export class RecentErrors {
   readonly #noted: Noted[] = [];
   #count = 0;
@@ -27,13 +26,17 @@ export class RecentErrors {
       if (observation.summary.outcome !== 'ok') this.#note(ofStatements(observation.summary));
     } else if (observation.kind === 'request finished') {
       const { record } = observation;
-      if (record.told === null && record.code !== null && sqlEndpoints.has(record.head.endpoint)) {
+      if (
+        record.statements === null &&
+        record.code !== null &&
+        sqlEndpoints.has(record.head.endpoint)
+      ) {
         this.#note(ofRefused(record));
       }
     }
   }
 
-  /** The latest of them, the oldest first; from now on they are nobody's. */
+  /** Returns the latest errors, the oldest first, and forgets them. */
   take(): readonly RecentError[] {
     const from = this.#count > maxRecentErrors ? this.#count % maxRecentErrors : 0;
     const inOrder = [...this.#noted.slice(from), ...this.#noted.slice(0, from)];
@@ -58,12 +61,12 @@ function ofStatements(summary: ExchangeSummary): Noted {
 }
 
 function ofRefused({ requestId, status, code }: RequestRecord): Noted {
+  const at = Date.now();
   const outcome = 'not_executed';
-  const section = null;
   return {
-    at: Date.now(),
+    at,
     request_id: requestId,
-    section,
+    section: null,
     status,
     code,
     errno: null,

@@ -1,5 +1,5 @@
-// What the log says of requests: what somebody must look after, will be asked about, or what took long.
-// Must not know HTTP, nor where the log goes. Statements are told by their shape: never a literal.
+// The log's lines about requests: writes with an unknown outcome, replies that were cut, slow statements, exceptions. Statements appear
+// without literals.
 import { type Log, whereThrown } from '../../shared/process/log.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import {
@@ -11,16 +11,16 @@ import {
 } from './observation.ts';
 import { traceField } from './trace-context.ts';
 
-/** @param slowMs the running time from which statements are slow; 0: none is */
+/** Creates the observer that writes them. @param slowMs statements that run for at least this long are slow; 0: none is */
 export function createRequestLog(log: Log, slowMs: number): Observe {
   return (observation) => {
     if (observation.kind === 'statements finished') {
-      tellExchange(log, observation.summary);
-      if (isSlow(observation.summary, slowMs)) tellSlow(log, observation.summary);
+      logStatements(log, observation.summary);
+      if (isSlow(observation.summary, slowMs)) logSlow(log, observation.summary);
     } else if (observation.kind === 'request finished') {
-      if (log.debug !== null) tellFailure(log, observation.record);
+      if (log.debug !== null) logFailure(log, observation.record);
     } else if (observation.kind === 'malformed request') {
-      if (log.debug !== null) tellRefused(log, observation.refused);
+      if (log.debug !== null) logRefused(log, observation.refused);
     } else if (observation.kind === 'exception') {
       const { cause, requestId, traceId } = observation;
       log.error('an exception ended a request', {
@@ -32,8 +32,8 @@ export function createRequestLog(log: Log, slowMs: number): Observe {
   };
 }
 
-/** MySQL's own errors have no code, and are no news. */
-function tellFailure(log: Log, { requestId, traceId, head, status, code }: RequestRecord): void {
+/** Errors of MySQL have no code, and are not logged. */
+function logFailure(log: Log, { requestId, traceId, head, status, code }: RequestRecord): void {
   if (code === null) return;
   const { endpoint } = head;
   log.debug?.('a request failed', {
@@ -45,9 +45,9 @@ function tellFailure(log: Log, { requestId, traceId, head, status, code }: Reque
   });
 }
 
-function tellRefused(log: Log, { client, status, code, reason, requestId }: Refused): void {
+function logRefused(log: Log, { client, status, code, reason, requestId }: Refused): void {
   const from = client === '' ? '-' : client;
-  log.debug?.('what was no request was refused', {
+  log.debug?.('a malformed request was rejected', {
     request: requestId,
     client: from,
     status,
@@ -56,21 +56,21 @@ function tellRefused(log: Log, { client, status, code, reason, requestId }: Refu
   });
 }
 
-function tellExchange(log: Log, summary: ExchangeSummary): void {
+function logStatements(log: Log, summary: ExchangeSummary): void {
   const { outcome, code, clientGone, isRead, rows, bytes } = summary;
   const of = { request: summary.requestId, ...traceField(summary.traceId) };
   const why = { code: code ?? '-' };
   if (outcome === 'unknown' && !isRead) {
     const statement = summary.sql === null ? '-' : digest(summary.sql);
-    log.warn('nobody knows what became of a write', { outcome, ...of, ...why, statement });
+    log.warn('the outcome of a write is unknown', { outcome, ...of, ...why, statement });
   } else if (clientGone && !isRead && outcome !== 'not_executed') {
-    // What was not sent when its client left has been withdrawn.
+    // A write that was not sent when its client left was withdrawn.
     log.warn('a write went on after its client had gone', { outcome, ...of });
   }
   if (summary.wasCut) log.warn('a reply was cut short', { ...why, ...of, rows, bytes });
 }
 
-function tellSlow(log: Log, summary: ExchangeSummary): void {
+function logSlow(log: Log, summary: ExchangeSummary): void {
   const { requestId, traceId, outcome, sql, rows, queueMs, databaseMs } = summary;
   log.warn('slow statement', {
     request_id: requestId,

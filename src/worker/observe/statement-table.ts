@@ -1,9 +1,8 @@
-// What has come to each statement since the supervisor was last told: in bounded memory, however many statements there are.
-// Must not know who sums it up. Holds no literal: of a text, its digest alone is kept.
+// The sums of each statement since the last report to the supervisor, in bounded memory however many statements there are. It keeps no
+// literals: of a SQL text only the digest.
 import { errorName } from '../../shared/mysql/error-names.ts';
 import {
   type StatementReport,
-  type StatementRun,
   StatementSums,
   type StatementsReport,
 } from '../../shared/observe/statement-sums.ts';
@@ -11,13 +10,13 @@ import { digest } from '../../shared/sql/digest.ts';
 import { DigestKeys } from '../../shared/sql/digest-key.ts';
 import type { ExchangeSummary, Observation } from './observation.ts';
 
-/** How many are kept apart; when one more comes, the half that has taken least time of late goes to make room. */
-const mostStatements = 2000;
-/** One digest may have several keys. When there is room for no more, all are found anew. */
-const mostKeys = 8192;
-/** What one report tells; the rest waits for the next. */
-const mostTold = 500;
-/** What a statement's time counts for a second later, when it is asked which have taken least: half after seven. */
+/** How many statements have sums of their own. To make room for one more, the half that took least time recently is merged. */
+const maxStatements = 2000;
+/** The limit on keys, of which a digest may have several. Beyond it all keys are dropped, and found again. */
+const maxKeys = 8192;
+/** The limit on statements in one report; the rest waits for the next report. */
+const maxReported = 500;
+/** How much earlier time counts after each second: half after seven seconds. */
 const fading = 0.9;
 
 type Statement = {
@@ -25,7 +24,7 @@ type Statement = {
   readonly section: string;
   readonly digest: string;
   readonly sums: StatementSums;
-  /** The time before the sums began, the older the less. */
+  /** The time before the sums began, which fades. */
   earlierMs: number;
 };
 
@@ -34,7 +33,7 @@ export class StatementTable {
   readonly #byKey = new Map<number, Statement>();
   readonly #byName = new Map<string, Statement>();
   readonly #other = new StatementSums();
-  /** Of statements that went, for those that come: thousands a second may. */
+  /** Sums of removed statements, to be used again: thousands of statements may come in a second. */
   readonly #spare: StatementSums[] = [];
   readonly #keys = new DigestKeys();
   readonly #seeds = new Map<string, number>();
@@ -44,11 +43,12 @@ export class StatementTable {
   }
 
   #count(summary: ExchangeSummary): void {
-    const { sql, section } = summary;
+    const { sql, section, rows, outcome, databaseMs, requestId } = summary;
     if (sql === null) return;
     const key = this.#keys.keyOf(sql, this.#seedOf(section));
     const statement = this.#byKey.get(key) ?? this.#find(key, section, sql);
-    statement.sums.addRun(runOf(summary));
+    const ranMs = outcome === 'not_executed' ? null : databaseMs;
+    statement.sums.addRun(rows, ranMs, errorOf(summary), requestId);
   }
 
   /** Sections are few, and named by the configuration. */
@@ -61,15 +61,15 @@ export class StatementTable {
     return seed;
   }
 
-  /** What has come since the last report, the longest first. Null: nothing. To be asked once a second. */
+  /** Returns the sums since the last report, the longest first, and clears them. Null: nothing has run. To be called once a second. */
   take(): StatementsReport | null {
     const changed = [...this.#byName.values()].filter(({ sums }) => sums.count > 0);
     changed.sort((one, other) => other.sums.totalMs - one.sums.totalMs);
     const now = Date.now();
-    const statements = changed.slice(0, mostTold).map((statement) => tell(statement, now));
+    const statements = changed.slice(0, maxReported).map((statement) => report(statement, now));
     for (const statement of this.#byName.values()) statement.earlierMs *= fading;
     this.#other.lastSeenMs = now;
-    const other = this.#other.count > 0 ? this.#other.part() : null;
+    const other = this.#other.count > 0 ? this.#other.report() : null;
     this.#other.clear();
     return statements.length === 0 && other === null ? null : { statements, other };
   }
@@ -78,13 +78,13 @@ export class StatementTable {
     const shape = digest(sql);
     const name = `${section}\n${shape}`;
     const statement = this.#byName.get(name) ?? this.#admit(name, section, shape);
-    if (this.#byKey.size >= mostKeys) this.#byKey.clear();
+    if (this.#byKey.size >= maxKeys) this.#byKey.clear();
     this.#byKey.set(key, statement);
     return statement;
   }
 
   #admit(name: string, section: string, shape: string): Statement {
-    if (this.#byName.size >= mostStatements) this.#makeRoom();
+    if (this.#byName.size >= maxStatements) this.#makeRoom();
     const sums = this.#spare.pop() ?? new StatementSums();
     const statement = { name, section, digest: shape, sums, earlierMs: 0 };
     this.#byName.set(name, statement);
@@ -94,7 +94,7 @@ export class StatementTable {
   #makeRoom(): void {
     const weigh = ({ sums, earlierMs }: Statement) => sums.totalMs + earlierMs;
     const all = [...this.#byName.values()].sort((one, other) => weigh(other) - weigh(one));
-    for (const { name, sums } of all.slice(mostStatements / 2)) {
+    for (const { name, sums } of all.slice(maxStatements / 2)) {
       this.#other.merge(sums);
       this.#byName.delete(name);
       sums.clear();
@@ -104,24 +104,18 @@ export class StatementTable {
   }
 }
 
-/** @param now since 1970: they were seen since the last time, a second ago */
-function tell(statement: Statement, now: number): StatementReport {
+/** Takes a statement's sums. @param now since 1970; the statement ran within the last second */
+function report(statement: Statement, now: number): StatementReport {
   const { section, digest: shape, sums } = statement;
   sums.lastSeenMs = now;
-  const part = { section, digest: shape, sums: sums.part() };
+  const reported = { section, digest: shape, sums: sums.report() };
   statement.earlierMs += sums.totalMs;
   sums.clear();
-  return part;
+  return reported;
 }
 
-/** MySQL's own errors are told by their names, others by their codes. */
+/** The name of MySQL's error, or the code of the failure. */
 function errorOf({ outcome, code, errno }: ExchangeSummary): string | null {
   if (outcome === 'ok') return null;
   return code ?? (errno === null ? outcome : errorName(errno));
-}
-
-function runOf(summary: ExchangeSummary): StatementRun {
-  const { rows, databaseMs, outcome, requestId } = summary;
-  const isExecuted = outcome !== 'not_executed';
-  return { rows, databaseMs: isExecuted ? databaseMs : null, error: errorOf(summary), requestId };
 }

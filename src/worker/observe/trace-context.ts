@@ -1,11 +1,10 @@
-// The trace that a request is part of, as its traceparent says (W3C Trace Context).
-// Pure. Must not know what is done with it.
+// The trace that a request is part of, from its traceparent (W3C Trace Context). Pure.
 
 /** A request's place in a trace. */
 export type Trace = {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The whole as whoever comes next is told it: 55 characters, of version 00. */
+  /** The value that is passed on: 55 characters, of version 00. */
   readonly traceparent: string;
 };
 
@@ -14,8 +13,8 @@ const syntax =
 const wholeLength = 55;
 
 /**
- * Reads a traceparent (section 3.2); null where it is none: then the request is part of no trace, and runs all the same. What
- * is of a later version is told on as version 00, with the one flag that 00 knows (3.2.4).
+ * Parses a traceparent (section 3.2); null: it is malformed, and the request is part of no trace. A later version is passed on as version 00,
+ * with the one flag that 00 has (3.2.4).
  */
 export function parseTraceparent(text: string | string[] | undefined): Trace | null {
   if (typeof text !== 'string') return null;
@@ -29,7 +28,7 @@ export function parseTraceparent(text: string | string[] | undefined): Trace | n
   return { traceId, traceparent: `00-${traceId}-${parentId}-0${sampled}` };
 }
 
-/** What a line of the log says of it: only what is part of a trace says so. OpenTelemetry's name for it in logs. */
+/** The log field of a trace, under OpenTelemetry's name for logs; no field without a trace. */
 export function traceField(traceId: string | null): { readonly trace_id?: string } {
   return traceId === null ? {} : { trace_id: traceId };
 }

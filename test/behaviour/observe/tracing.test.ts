@@ -100,7 +100,7 @@ test('it stands in what the log says of refusals, of writes that nobody knows of
   rule.remove();
   assert.equal(reply.status, 502);
   assert.match(
-    await logLine('nobody knows what became of a write', lost.traceId),
+    await logLine('the outcome of a write is unknown', lost.traceId),
     new RegExp(`outcome=unknown request=of-${lost.traceId} trace_id=${lost.traceId} code=`),
   );
 

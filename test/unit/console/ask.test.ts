@@ -6,8 +6,8 @@ import type {
   ToldStatements as ShownStatements,
   Stats as ShownStats,
 } from '../../../src/console/ask.ts';
-import type { ToldStatements } from '../../../src/shared/observe/statement-sums.ts';
-import type { Stats, ToldRequests } from '../../../src/shared/observe/stats.ts';
+import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';
+import type { RequestList, Stats } from '../../../src/shared/observe/stats.ts';
 
 /** With every name an ordinary string, and nothing left out: the page shows names that it does not know as well. */
 type Widened<Told> = Told extends string
@@ -24,8 +24,8 @@ test('the page takes what the gateway tells, no more and no less', () => {
   // Where they differ, this does not compile.
   const same: readonly [
     IsSame<ShownStats, Stats>,
-    IsSame<ShownRequests, ToldRequests>,
-    IsSame<ShownStatements, ToldStatements>,
+    IsSame<ShownRequests, RequestList>,
+    IsSame<ShownStatements, StatementList>,
   ] = [true, true, true];
   assert.ok(same.every(Boolean));
 });

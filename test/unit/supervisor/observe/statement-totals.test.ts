@@ -11,13 +11,13 @@ import { StatementTable } from '../../../../src/worker/observe/statement-table.t
 import { cases, seed } from '../../../support/property.ts';
 import { createRandom } from '../../../support/random.ts';
 
-const linesOf = (totals: StatementTotals): readonly ListedStatement[] => totals.told().statements;
+const linesOf = (totals: StatementTotals): readonly ListedStatement[] => totals.list().statements;
 
 function part(runs: readonly number[], requestId: string, error: string | null = null) {
   const sums = new StatementSums();
-  for (const databaseMs of runs) sums.addRun({ rows: 1, databaseMs, error, requestId });
+  for (const databaseMs of runs) sums.addRun(1, databaseMs, error, requestId);
   sums.lastSeenMs = 1000;
-  return sums.part();
+  return sums.report();
 }
 
 test('sums over workers, and sorts by share of the time', () => {
@@ -86,7 +86,7 @@ test('tells the last ten minutes of those that have taken most time in them, in 
     if (point > 97) tell('select new', [1, 2]);
     else tell('select before', [1]);
   }
-  const { history, statements } = totals.told();
+  const { history, statements } = totals.list();
   assert.equal(history.interval_seconds, 10);
   assert.deepEqual([history.at.length, history.at[0], history.at.at(-1)], [60, 1410, 2000]);
   assert.equal(statements.length, 501);

@@ -22,7 +22,7 @@ test('a point tells what has come since the one before, a second', () => {
   history.note(figures(100), 1_000_000);
   history.note(figures(120), 1_002_000);
   history.note(figures(120), 1_004_000);
-  const told = history.told();
+  const told = history.points();
   assert.deepEqual(told.at, [1002, 1004]);
   assert.deepEqual(told.outcomes.ok, [10, 0]);
   assert.deepEqual(told.outcomes.unknown, [0, 0]);
@@ -40,7 +40,7 @@ test('a point tells what has come since the one before, a second', () => {
 test('ten minutes are kept, however long it runs', () => {
   const history = new History();
   for (let n = 0; n < 1000; n += 1) history.note(figures(n), n * 2000);
-  const { at, interval_seconds } = history.told();
+  const { at, interval_seconds } = history.points();
   assert.equal(at.length * interval_seconds, 600);
   assert.equal(at.at(-1), 1998);
 });
@@ -50,7 +50,7 @@ test('a clock that is set back makes no point, and no rate below zero', () => {
   history.note(figures(10), 10_000);
   history.note(figures(20), 5_000);
   history.note(figures(30), 7_000);
-  assert.deepEqual(history.told().outcomes.ok, [5]);
+  assert.deepEqual(history.points().outcomes.ok, [5]);
 });
 
 test('quantiles lie within their bucket; beyond the last bound nothing longer is claimed', () => {

@@ -1,13 +1,12 @@
-// When a request is told of as over: once, whichever of its reply and its statements ends first.
-// Must not know how it is told.
+// A request is observed as finished once, whether its reply or its statements end first.
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import test from 'node:test';
 import { NodeReply } from '../../../../src/worker/http/node-reply.ts';
-import { RequestRecord, type Told } from '../../../../src/worker/observe/observation.ts';
+import { RequestRecord, type StatementTimes } from '../../../../src/worker/observe/observation.ts';
 
-const told: Told = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
+const statements: StatementTimes = { outcome: 'failed', rows: 0, queueMs: 0, databaseMs: 0 };
 
 function begin() {
   let times = 0;
@@ -22,19 +21,19 @@ function begin() {
   return { record, times: () => times };
 }
 
-test('a request whose statements end because its client has gone is over once', () => {
+test('a request whose statements end because its client has gone finishes once', () => {
   const { record, times } = begin();
   record.statementsBegin();
-  record.statementsEnded(told);
+  record.statementsEnded(statements);
   record.closed();
   assert.equal(times(), 1);
 });
 
-test('a request whose statements outlast its client is over with them', () => {
+test('a request whose statements outlast its client finishes with them', () => {
   const { record, times } = begin();
   record.statementsBegin();
   record.closed();
   assert.equal(times(), 0);
-  record.statementsEnded(told);
+  record.statementsEnded(statements);
   assert.equal(times(), 1);
 });

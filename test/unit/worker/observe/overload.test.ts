@@ -18,9 +18,9 @@ test('35,264 rejections in 25 seconds are five lines', () => {
   for (let n = 0; n < refusals; n += 1) {
     const now = Math.floor((n * 25_000) / refusals);
     overload.observe(n % 4 === 0 ? 'QUEUE_FULL' : 'WAITED_TOO_LONG', now);
-    overload.look(now);
+    overload.check(now);
   }
-  for (let now = 25_000; now <= 60_000; now += 1000) overload.look(now);
+  for (let now = 25_000; now <= 60_000; now += 1000) overload.check(now);
   overload.end();
   assert.deepEqual(
     lines.map(([message]) => message),
@@ -53,7 +53,7 @@ test('what is no overload is not told', () => {
   for (const code of [null, 'DEADLINE_RUNNING', 'DATABASE_UNREACHABLE', 'STOPPING'] as const) {
     overload.observe(code, 0);
   }
-  overload.look(10_000);
+  overload.check(10_000);
   overload.end();
   assert.deepEqual(lines, []);
 });
