@@ -1,5 +1,4 @@
 // The demo: a database of real data, the gateway in front of it, one question and its answer; or the end of both.
-// Must not know how either is made: it tells the story.
 import { spawnSync } from 'node:child_process';
 import mysql from 'mysql2/promise';
 import { ensureDatabase, stopDatabase } from './demonstration/database.ts';

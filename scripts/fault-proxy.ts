@@ -1,5 +1,4 @@
 // The fault proxy by hand: between a client and a server that one has running, with one fault at choice.
-// Must not know the gateway; what the faults are is said where they are implemented.
 import { parseArgs } from 'node:util';
 import { type Fault, startFaultProxy } from '../test/support/database/fault-proxy.ts';
 

@@ -1,5 +1,4 @@
-// Writes the generated parts of README.md and docs/ anew, from the tables that the program uses.
-// Must not know anything that those tables do not say.
+// Writes the generated parts of README.md and docs/ from the tables that the program uses.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describeInitial, describeOptions } from '../src/shared/config/describe.ts';
 import { isOfInstance, type Option, optionKeys, options } from '../src/shared/config/options.ts';

@@ -9,10 +9,10 @@ import { readTap, type Tally } from './compatibility/tap.ts';
 
 const help = `Usage: scripts/repeat [<runs>] [--busy]    (10)
 
-Runs all tests that many times and adds a line for each run to test/runs.md. The output of a run that failed is kept;
-its path is printed. Exit 1 when a run has failed.
+Runs all tests several times and adds a line for each run to test/runs.md. Keeps the output of a failed run and prints its path.
+Exits with 1 if a run has failed.
 
-  --busy   beside as many endless loops as there are cores
+  --busy   run an endless loop on every core meanwhile
 `;
 const tablePath = 'test/runs.md';
 /** Everything that decides how a run ends. The table itself does not. */

@@ -1,5 +1,4 @@
 // Everything that runs during a benchmark: database, gateway, peers; started, probed, warmed up, stopped.
-// Must not know rounds, targets or reports.
 import type { Cell } from './cells.ts';
 import { startDatabase } from './database.ts';
 import type { Arena } from './measure.ts';

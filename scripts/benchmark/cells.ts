@@ -1,5 +1,4 @@
 // What is run: each workload under several loads, and who stands beside the gateway there.
-// Must not know how a cell is run.
 import { isClient, type Peer } from './peers.ts';
 import { type Workload, workloads } from './workloads.ts';
 

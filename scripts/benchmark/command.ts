@@ -1,5 +1,4 @@
 // Running a load generator: bounded in time, ended with the run, its words in the error when it fails.
-// Must not know which one.
 import { execFile } from 'node:child_process';
 
 /** What a command is run with. */

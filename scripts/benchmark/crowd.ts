@@ -1,5 +1,4 @@
 // Many keep-alive connections to one server, of which few ask at a time, each in its turn.
-// Must not know which server answers, nor what is measured on it.
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 
@@ -73,7 +72,7 @@ function open(port: number, index: number): Promise<Socket> {
   });
 }
 
-/** @param goesOn told how often a lane has asked, and how many sockets it has */
+/** @param goesOn gets the number of requests of a lane, and the number of its sockets */
 async function takeTurns(
   sockets: readonly Socket[],
   request: string,

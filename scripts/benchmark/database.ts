@@ -1,5 +1,4 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
-// Must not know who asks it.
 import mysql from 'mysql2/promise';
 import { describeCreation, parseIdempotencyTable } from '../../src/shared/idempotency-table.ts';
 import { startServerProcess } from '../../test/support/database/server-process.ts';

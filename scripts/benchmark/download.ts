@@ -1,5 +1,4 @@
 // Readers of a large reply: when its body began, when it was over, whether it was whole.
-// Must not know who sends it.
 import { connect } from 'node:net';
 import { percentile } from '../support/statistics.ts';
 import type { Outcome } from './outcome.ts';

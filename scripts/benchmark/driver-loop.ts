@@ -1,6 +1,6 @@
 // One client process of the drivers' gauge: point queries by @planetscale/database through a gateway, or by mysql2 straight on the server.
 // Arguments: `driver` and a URL, or `mysql2` and host, port, user, password, database; prints one line of JSON: queries, seconds, cpuUs,
-// errors, and how many queries came before those. Must not know the gateway's code.
+// errors, and how many queries came before those.
 import { Client } from '@planetscale/database';
 import mysql from 'mysql2/promise';
 

@@ -1,5 +1,4 @@
 // What a driver of today pays for HTTP: point queries by @planetscale/database through a gateway, beside mysql2 straight on the server.
-// Must not know rounds or targets.
 import { join } from 'node:path';
 import { readUsage } from '../support/proc.ts';
 import { runCommand } from './command.ts';

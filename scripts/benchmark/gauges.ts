@@ -1,5 +1,4 @@
 // What is measured besides loads: figures with a procedure of their own, once a round.
-// Must not know targets or reports.
 
 import { median } from '../support/statistics.ts';
 import type { Database } from './database.ts';

@@ -1,5 +1,4 @@
 // What an idle keep-alive connection costs the gateway in memory: many of them, each of which has asked once.
-// Must not know rounds or targets.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readSharedOutBytes } from '../support/proc.ts';
 import type { Cell } from './cells.ts';

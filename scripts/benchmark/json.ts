@@ -1,5 +1,4 @@
 // The record of a run: conditions, verdicts, and every sample, one line a peer and cell so that two runs compare well.
-// Must not know how figures are taken or shown.
 import { type GaugeResult, middle } from './gauges.ts';
 import type { Verdict } from './judge.ts';
 import { type CellResult, type RunResult, summarise } from './rounds.ts';

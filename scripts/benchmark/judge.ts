@@ -1,5 +1,4 @@
 // The verdict on each target: what was measured, against its two limits.
-// Must not know how figures are taken or shown.
 import { type GaugeResult, middle } from './gauges.ts';
 import { disturbedCores } from './others.ts';
 import type { Peer } from './peers.ts';

@@ -1,5 +1,4 @@
 // The conditions of a run: machine and versions of everything that took part.
-// Must not know the figures.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';

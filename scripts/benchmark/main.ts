@@ -1,5 +1,4 @@
 // scripts/bench, once everything is built: the command line to a full run, or to curves of scale.
-// Must not know the gateway's code.
 // Exit 0: measured (targets met or not); 1: could not measure; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
 import { explain } from '../support/command-line.ts';

@@ -1,5 +1,4 @@
 // One measurement: a peer under a cell's load, with what it cost the machine and whether its answers were true.
-// Must not know rounds or targets.
 
 import { readChildrenCpuUs, readUsage, resetPeak } from '../support/proc.ts';
 import type { Cell } from './cells.ts';

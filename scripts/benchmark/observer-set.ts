@@ -1,5 +1,4 @@
 // Who looks at each request while what that costs is measured.
-// Must not know how it is measured.
 
 /** `counting`: metrics and digests, which are always there; `observing`: the logs too. */
 export type ObserverSet = 'counting' | 'observing';

@@ -1,5 +1,4 @@
 // The gateway's own counting and logging, driven without requests: what they cost when nothing else is measured with them.
-// Must not know servers or databases. Arguments: who observes, the access log's path. Prints one line of JSON: usEach, logged, lines.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLog } from '../../src/shared/process/log.ts';
@@ -17,7 +16,7 @@ import { StatementTable } from '../../src/worker/observe/statement-table.ts';
 import { median } from '../support/statistics.ts';
 import { isObserverSet, type ObserverSet } from './observer-set.ts';
 
-// A busy worker: 10,000 requests a second, in bursts: whoever loops without a pause never writes, and fills the buffer.
+// A busy worker: 10,000 requests a second, in bursts. A loop without a pause would never write, and would fill the buffer.
 const burst = 200;
 const pauseMs = 20;
 const phaseMs = 400;
@@ -47,7 +46,7 @@ const observers: Readonly<Record<ObserverSet, Observe>> = {
     accessLog.observe(observation);
   },
 };
-const nobody: Observe = () => {};
+const ignore: Observe = () => {};
 const texts = Array.from({ length: 256 }, (_, number) =>
   Buffer.from(`select ID, Name, Population from City where ID = ${1000 + number}`).toString(),
 );
@@ -75,7 +74,7 @@ function createExchange() {
   };
 }
 
-/** Everything that is told of a point query from its head to its end. */
+/** All observations of a point query, from its head to its end. */
 function observeRequest(observe: Observe): void {
   const { request, response } = createExchange();
   requests += 1;
@@ -124,12 +123,12 @@ async function runPhase(observe: Observe, each: number): Promise<number> {
 
 const observe = observers[wanted];
 for (let phase = 0; phase < warmPhases; phase += 1) {
-  await runPhase(nobody, warmBurst);
+  await runPhase(ignore, warmBurst);
   await runPhase(observe, warmBurst);
 }
 const costs: number[] = [];
 for (let pair = 0; pair < pairs; pair += 1) {
-  const without = await runPhase(nobody, burst);
+  const without = await runPhase(ignore, burst);
   costs.push((await runPhase(observe, burst)) - without);
 }
 await sleep(4 * pauseMs);

@@ -1,5 +1,4 @@
 // What metrics, digests and the access log cost: runs the process that measures them.
-// Must not know the gateway's code.
 import { join } from 'node:path';
 import { createWorkspace } from '../../test/support/workspace.ts';
 import { runCommand } from './command.ts';
@@ -8,7 +7,7 @@ import type { Reading } from './reading.ts';
 
 const program = join(import.meta.dirname, 'observing-loop.js');
 
-/** CPU of a process that counts and logs requests without having any, in µs a request, beside one that has nobody look at them. */
+/** CPU in µs per request of a process that counts and logs imaginary requests, compared with one that does not observe them. */
 export async function measureObserving(who: ObserverSet, signal: AbortSignal): Promise<Reading> {
   const workspace = createWorkspace('observing', () => {});
   try {

@@ -1,5 +1,4 @@
-// The command line of scripts/bench: arguments to options, and the help text.
-// Must not know how anything is measured.
+// The command line of scripts/bench, and its help text.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Fault, type NoRun, readCommand, readList } from '../support/command-line.ts';
@@ -10,34 +9,34 @@ import { type Curve, curves } from './scale/curves.ts';
 import { workloads } from './workloads.ts';
 
 const workloadNames = workloads.map(({ name }) => name);
-/** An earlier build is named by its place. */
+/** An earlier build is chosen by its path. */
 const choosable = peers.filter((peer) => peer !== 'gateway-before');
 const curveNames = curves.map(({ name }) => name);
 
 export const help = `Usage: scripts/bench [options]
        scripts/bench scale [options]
 
-Measures the gateway beside its peers in alternating rounds against a private MariaDB, and judges the figures by a
-table of targets. About ten minutes; a table on stdout, every sample as JSON.
+Measures the gateway and its peers in alternating rounds against a private MariaDB, and compares the figures with a
+table of targets. Takes about ten minutes. Prints a table, and writes every sample as JSON.
 
-  --quick            one round of one second, only what targets look at; about two minutes
+  --quick            one round of one second, only for the targets; about two minutes
   --only <list>      only these: ${workloadNames.join(', ')}, ${gaugeIds.join(', ')}
   --peers <list>     only these, in every cell:
                      ${choosable.slice(0, 5).join(', ')},
                      ${choosable.slice(5).join(', ')}
-  --before <path>    another checkout of this, built: its gateway and ours alone, where targets look
+  --before <path>    another built checkout: compares its gateway with this one, only for the targets
   --rounds <n>       rounds (5)
-  --seconds <n>      length of a measurement in a cell that decides (2); 1 in the others
-  --json <path>      where the samples go (docs/benchmarks/latest.json)
+  --seconds <n>      seconds of a measurement for a target (2); others take 1
+  --json <path>      the file for the samples (docs/benchmarks/latest.json)
   --help             this text
 
-scale: what a request costs the gateway as it grows in one dimension, and whether that is linear or better. At most
-five minutes; a table on stdout, a picture of each curve and every sample as JSON.
+scale: measures how the cost of a request grows in one dimension, and whether that is linear or better. Takes at most five
+minutes. Prints a table, and writes a picture of each curve and every sample as JSON.
 
-  --quick            one round in the place of three
+  --quick            one round instead of three
   --only <list>      only these: ${curveNames.join(', ')}
   --rounds <n>       rounds (3)
-  --to <directory>   where scale-<curve>.svg and scale-<date>.json go (docs/benchmarks)
+  --to <directory>   the directory for scale-<curve>.svg and scale-<date>.json (docs/benchmarks)
 `;
 
 /** What to run. */

@@ -1,5 +1,4 @@
 // What others take of the machine while something is measured: the CPU time that is not ours, and what a host steals.
-// Must not know what is measured.
 import { readFileSync } from 'node:fs';
 import { readCpuUs, ticksPerSecond } from '../support/proc.ts';
 import { measureAgain } from './machine.ts';

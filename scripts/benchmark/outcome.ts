@@ -1,5 +1,4 @@
 // What every load generator reports about one run.
-// Must not know the generators.
 
 /** One run, as the client saw it. */
 export type Outcome = {

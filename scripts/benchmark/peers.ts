@@ -1,5 +1,4 @@
 // Who takes part: the gateway in several settings, and those that it is compared with.
-// Must not know how any of them is started or loaded.
 
 export const peers = [
   'gateway',

@@ -1,5 +1,4 @@
 // Before anything is measured: does each server give the right answer, and how large is it?
-// Must not know loads or rounds.
 import type { Cell } from './cells.ts';
 import { download } from './download.ts';
 import { composeRequest, fillIn } from './request.ts';

@@ -1,5 +1,4 @@
 // The tables for people: figures by cell and peer, the gauges, then the targets.
-// Must not know how figures are taken.
 import { type Cell, describeLoad } from './cells.ts';
 import { type GaugeResult, middle } from './gauges.ts';
 import type { Verdict } from './judge.ts';

@@ -1,5 +1,4 @@
 // The request of a cell as text: `/db` by GET or POST, `/v1` by POST, with marks where each one differs from the last.
-// Must not know who sends it.
 import type { Cell } from './cells.ts';
 import type { Server } from './servers.ts';
 

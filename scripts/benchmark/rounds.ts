@@ -1,5 +1,5 @@
 // The alternating run: every round takes every cell, every cell its peers one after the other, so that what
-// disturbs the machine disturbs all of them. Must not know targets or reports.
+// disturbs the machine disturbs all of them.
 
 import { median } from '../support/statistics.ts';
 import type { Cell } from './cells.ts';

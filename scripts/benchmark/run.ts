@@ -1,5 +1,4 @@
 // The full run: arena, rounds, verdicts; tables on stdout, every sample as JSON.
-// Must not know how a cell or a gauge is measured.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { dirname } from 'node:path';

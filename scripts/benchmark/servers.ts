@@ -1,5 +1,4 @@
 // The HTTP servers under test: the gateway and the peers, each with the same number of processes and connections.
-// Must not know what is asked of them.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, truncateSync } from 'node:fs';
@@ -86,7 +85,7 @@ export async function startLoggingGateway(
   });
   const accessLog = join(gateway.directory, 'log.access.log');
   const trimLogs = () => {
-    // The gateway appends: what it writes next begins the file anew.
+    // The gateway appends, so its next line is the first of the file.
     if (existsSync(accessLog)) truncateSync(accessLog);
   };
   return { ...gateway, path: () => '/db', speaks: 'db', trimLogs };

@@ -1,5 +1,4 @@
 // The C client: sysbench straight to MariaDB, over TCP or its unix socket, one connection a thread.
-// Must not know HTTP.
 import { join } from 'node:path';
 import { percentile } from '../support/statistics.ts';
 import type { Cell } from './cells.ts';

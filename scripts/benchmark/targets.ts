@@ -1,5 +1,4 @@
 // What the figures should be: one table. A figure is good from its first limit on; the aim is the second.
-// Must not know how figures are taken or shown.
 import type { GaugeId } from './gauges.ts';
 import type { Constant, Peer } from './peers.ts';
 import type { Summary } from './rounds.ts';
@@ -71,7 +70,7 @@ function under(ceiling: Constant, target: Target): Target {
   return { ...target, ceiling };
 }
 
-/** Compared with the peer that one writes in an afternoon; the one by somebody who has measured stands beside it. */
+/** The peer is one that can be written in an afternoon. The tuned one is shown beside it. */
 function againstFastify(title: string, cell: string, name: Figure, limits: Limits): Target {
   const beside = { title: 'tuned', source: ratio(cell, name, 'fastify-tuned') };
   return row(title, ratio(cell, name, 'fastify'), limits, '×', beside);

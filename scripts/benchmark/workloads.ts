@@ -1,5 +1,4 @@
 // The work: statements, with what a good answer to each holds.
-// Must not know who runs them, nor under which load.
 
 /**
  * A statement with `{id}` where a number between 1 and `span` goes; for a batch the JSON of its statements, as both `/v1/batch` and

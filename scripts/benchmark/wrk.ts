@@ -1,5 +1,4 @@
 // wrk as the load of small replies: its arguments, and what its summary says.
-// Must not know which server answers.
 import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import type { Outcome } from './outcome.ts';

@@ -1,5 +1,4 @@
 // Which mirror this machine takes Debian's packages from, and the keys it trusts for it: read from apt's sources.
-// Must not know what is fetched from there.
 
 /** An archive of packages. */
 export type Archive = {

@@ -1,5 +1,4 @@
 // Runs the tests in one cell of the matrix: on one Node, against one server.
-// Must not know how either was installed.
 import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // Runs a command of the system to its end, within bounds.
-// Must not know which.
 import { execFile } from 'node:child_process';
 
 const timeoutMs = 10 * 60_000;

@@ -1,5 +1,4 @@
 // scripts/matrix, once everything is built: options -> servers and Nodes -> one cell after the other -> the table.
-// Must not know the gateway's code.
 // Exit 0: all passed; 1: something failed, or could not be had; 64: command line; 130: stopped by a signal.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

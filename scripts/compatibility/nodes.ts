@@ -1,5 +1,4 @@
 // Has a version of Node in a folder of its own, from npm's package `node`.
-// Must not know what it runs.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { run } from './commands.ts';

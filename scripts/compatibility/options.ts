@@ -1,5 +1,4 @@
-// The command line of scripts/matrix: arguments to cells (a server, a Node) and words, and the help text.
-// Must not know how a cell is run.
+// The command line of scripts/matrix, which chooses cells (a server and a Node) and test files, and its help text.
 import { parseArgs } from 'node:util';
 import { type NoRun, readCommand, readList } from '../support/command-line.ts';
 import { type Product, products } from './products.ts';
@@ -7,13 +6,13 @@ import { type Product, products } from './products.ts';
 const serverNames = products.map(({ name }) => name);
 /** Releases of Node that are tested. */
 const nodeMajors = [20, 22, 24, 26];
-/** What the other Nodes are tried against: the server that scripts/test uses on Debian 12. */
+/** The server for the other versions of Node, which scripts/test uses on Debian 12. */
 const usualServer = 'mariadb-10.11';
 
 export const help = `Usage: scripts/matrix [options] [word…]
 
-Runs the tests against several database servers and on several versions of Node, one combination after the other, four
-minutes and more each, and prints a table: passed / failed / skipped. Words choose test files by their path.
+Runs the tests against several database servers and on several versions of Node, one combination after the other. Each takes four
+minutes or more. Prints a table: passed / failed / skipped. Words choose test files by their path.
 
 Without options: every server on this Node, and every Node on ${usualServer}.
 

@@ -1,5 +1,4 @@
 // The database servers that are tested, and which release of Debian has each.
-// Must not know how they are installed.
 
 /** A server as Debian packages it. */
 export type Product = {

@@ -1,5 +1,4 @@
 // Unpacks a database server with all that it needs into a folder, beside the system's and without touching it.
-// Must not know how it is started.
 import {
   existsSync,
   mkdirSync,
@@ -47,7 +46,7 @@ export async function installServer(
   }
   const version = await readVersion(openServerRoot(root));
   if (version.startsWith(product.version)) return { version, root };
-  throw new Error(`${root} holds version ${version}; delete it to fetch ${product.name} anew.
+  throw new Error(`${root} holds version ${version}; delete it to fetch ${product.name} again.
 If Debian ${product.suite} has no ${product.version}* any more, scripts/compatibility/products.ts must follow`);
 }
 

@@ -1,5 +1,4 @@
 // The matrix as text: a table of passed / failed / skipped, then what failed and what was skipped.
-// Must not know how it came about.
 import type { Tally } from './tap.ts';
 
 /** A cell that was run. */

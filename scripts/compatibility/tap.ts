@@ -1,5 +1,4 @@
 // Reads what Node's test runner says in TAP: how many passed, which failed, which were skipped and why.
-// Must not know how the tests were started.
 
 /** What came of a run. Its counts are the runner's own. */
 export type Tally = {

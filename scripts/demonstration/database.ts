@@ -1,5 +1,4 @@
 // The demo's MariaDB: an unprivileged server of its own that stays until `scripts/demo stop`.
-// Must not know the gateway.
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // The demo's dbhttpd: its configuration, its silent start, its pidfile.
-// Must not know the database but for its address.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // Whether the process that a pidfile names is the one that we started, and how to end it.
-// Must not know what it serves.
 import { existsSync, readFileSync } from 'node:fs';
 import { gone, isAlive, signal } from '../../test/support/processes.ts';
 

@@ -1,5 +1,4 @@
 // The demo's directory, and what it remembers from one run to the next.
-// Must not know how servers are started.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -1,5 +1,4 @@
 // One client of the gateway: asks, keeps its connection or closes it, and says how each request ended.
-// Must not know what is asked, nor whether an ending is good.
 
 import { openRaw, type RawConnection } from '../../test/support/http.ts';
 import { HttpReplyError } from '../../test/support/http-error.ts';
@@ -44,7 +43,7 @@ export async function readEnding(connection: RawConnection): Promise<Ending> {
   }
 }
 
-/** Asks one request after the other, each on a new connection or all on one that is opened anew when it has ended. */
+/** Sends one request after the other, each on a new connection, or all on one that is reopened when it has ended. */
 export class Client {
   readonly #port: number;
   readonly #keepsAlive: boolean;

@@ -1,5 +1,4 @@
 // The clients of a mixed run: quick and slow, patient and rude, each in a lane of its own until the run ends.
-// Must not know faults, nor how an ending is judged.
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, composeQuery, type Ending, open, readEnding } from './client.ts';
 import {

@@ -1,5 +1,4 @@
 // Every random test of the suite with new seeds: the suite itself always uses the same one.
-// Must not know what the tests try.
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // Clients that export: one that reads while it comes, one that writes to a file and may be killed.
-// Must not know what ends an export, nor whether its end is good.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, existsSync, statSync } from 'node:fs';
@@ -33,7 +32,7 @@ const timeoutMs = 280_000;
 
 /**
  * Reads an export while it comes. Rejects where it is anything but what it must be up to its end.
- * @param onBytes told of each piece how long it is
+ * @param onBytes gets the length of each piece
  */
 export async function readExport(wish: Wish, onBytes = (_more: number) => {}): Promise<Ending> {
   const { port, way, rows, requestId } = wish;
@@ -88,7 +87,7 @@ export type SavingClient = {
   /** Of the file, so far. */
   readonly bytes: () => number;
   readonly isOver: () => boolean;
-  /** SIGKILL, unless it is over; resolves when it is gone, with what the file says to whoever finds it. */
+  /** Sends SIGKILL unless it is over. Resolves when it is gone, with what its file contains. */
   readonly kill: () => Promise<Ending>;
 };
 
@@ -123,7 +122,7 @@ export function startSaving({ port, way, rows, requestId }: Wish, path: string):
   };
 }
 
-/** Reads a file. That a CSV is whole is told by nothing in it: by its client's end alone. */
+/** Reads a file. Nothing in a CSV shows that it is complete. Only the exit of its client does. */
 async function readSaved(client: ChildProcess, way: Way, path: string): Promise<Ending> {
   if (!existsSync(path)) return { rows: 0, bytes: 0, end: { kind: 'cut' } };
   const reader: ExportReader = createExportReader(way.type, expectedExport);

@@ -1,5 +1,4 @@
 // Reads an export row by row by parsers that share nothing with the gateway, and compares each row with what it must be.
-// Must not know HTTP. Keeps no row: an export may have any number of them.
 import { type CsvField, parseStrictCsv } from '../../test/support/strict-csv.ts';
 import { JsonNumber, type JsonValue, parseStrictJson } from '../../test/support/strict-json.ts';
 import { ndjson } from '../../test/support/v1-streams.ts';

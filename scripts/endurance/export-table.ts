@@ -1,5 +1,4 @@
 // The table that is exported, and what each of its rows is: known from its number alone, whatever number that is.
-// Must not know how it is read.
 import type { Database } from '../../test/support/database/mariadb.ts';
 import type { Expected } from './export-reader.ts';
 

@@ -1,5 +1,4 @@
 // Exports of millions of rows by /v1/query: whole and right in flat memory, and never taken for whole when they are cut.
-// Must not know how rows are written or read.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../test/support/database/mariadb.ts';
@@ -19,7 +18,7 @@ const promises = {
   whole: 'an export has every row, each as the database holds it',
   flat: `the gateway grows by ${flatMb} MB at most, however long an export is`,
   cut: 'what is cut is never taken for whole, and what came of it is right',
-  told: 'a lost database is told: lines by their last, CSV by a reset',
+  told: 'a lost database is reported: in lines by the last line, in CSV by a reset',
   logged: 'a reply that is cut for want of the database is not complete in the access log',
   ended: 'a statement ends with the client that asked for it',
   left: 'nothing is left after the stop',
@@ -203,7 +202,7 @@ async function exporting(database: Database): Promise<number[]> {
   return found.map(({ id }) => Number(id));
 }
 
-/** Clients that write to files are killed: what they leave there is read by whoever finds it. */
+/** Kills clients that write to files, and reads what they leave there. */
 async function killClients(
   { gateway, rows, database, findings }: Run,
   requestIds: readonly string[],

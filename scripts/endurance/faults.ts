@@ -1,12 +1,11 @@
 // When which fault strikes, and which were under way at a time; pure.
-// Must not know how a fault is made.
 import type { Database } from '../../test/support/database/mariadb.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Gateway } from '../../test/support/gateway.ts';
 import { isAlive } from '../../test/support/processes.ts';
 import { readMetric } from '../../test/support/scrape.ts';
 
-/** Of a worker: killed, stopped. Of the database: stopped and started, crashed. The log is opened anew: no fault. */
+/** Faults of a worker: killed, stopped. Faults of the database: restarted, crashed. Reopening the log is no fault. */
 export type FaultKind = 'kill' | 'stop' | 'restart' | 'crash' | 'reopen';
 
 /** A fault that is to come. */

@@ -1,5 +1,4 @@
-// Whether a request ended as it may, given the faults that were under way meanwhile; pure.
-// Must not know how faults are made.
+// Judges the end of a request, given the faults during it. Pure.
 import type { Document } from '../../test/support/db-results.ts';
 import { type Told, toldBy } from '../../test/support/histories/history.ts';
 import type { Ending } from './client.ts';
@@ -11,12 +10,12 @@ export type Excuses = { readonly worker: boolean; readonly database: boolean };
 /** The promises about single requests. */
 export const requestPromises = {
   connect: 'no connection is refused',
-  document: 'every reply that is whole is a JSON document',
-  value: 'every answer is the right one, to its own question',
-  status: 'no status, error or cut that no fault explains',
+  document: 'every complete reply is a JSON document',
+  value: 'every answer is right and belongs to its question',
+  status: 'a fault explains every status, error and cut',
 } as const;
 
-/** What to count it as, what the client was told of a write, and the promise that it breaks, if it does. */
+/** What the request counts as, what the client learned of a write, and the broken promise, if any. */
 export type Judgement = {
   readonly outcome: string;
   readonly told: Told;

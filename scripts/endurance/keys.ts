@@ -1,5 +1,4 @@
-// Batches with idempotency keys under faults around COMMIT: executed once, whatever is lost, and whoever repeats gets the first reply.
-// Must not know how the history is made.
+// Batches with idempotency keys under faults around COMMIT: executed once, whatever is lost, and every repetition gets the first reply.
 import { makeKeyedHistory } from '../../test/support/histories/keyed-history.ts';
 import { keyedPromises } from '../../test/support/histories/keyed-judge.ts';
 import { Findings, type Verdict } from '../support/verdicts.ts';

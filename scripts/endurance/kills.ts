@@ -1,5 +1,4 @@
 // kill -9 of a worker every second under 32 clients: only its own connections are cut, and it is replaced within 1 s.
-// Must not know how workers are replaced.
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
@@ -17,9 +16,9 @@ import { countWritten, openDatabase, stopAndLook } from './world.ts';
 const promises = {
   ...requestPromises,
   own: 'only connections of the killed worker are cut',
-  told: 'what a write was told is what the table holds',
+  told: 'the table agrees with what the reply to each write said',
   respawn: 'a killed worker is replaced within 1 s',
-  service: 'never a second without a good answer',
+  service: 'there is a good answer in every second',
   counters: 'counters never go backwards',
   left: 'nothing is left after the stop',
 } as const;
@@ -78,7 +77,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
       }
       for (const counter of await scrapes.scrape(gateway))
         findings.breach(promises.counters, counter);
-      // On a busy machine a boot may take longer than a second: with both dead there would be nobody to serve.
+      // On a busy machine a boot may take longer than a second. With both workers dead, none would serve.
       const both = async () => (await readMetric(gateway, 'dbhttpd_worker_up')) === 2;
       await eventually('both listen', both, { everyMs: 50 });
       await pause(Math.max(0, fromMs + 1_000 - performance.now()));
@@ -109,7 +108,7 @@ export async function runKills(seconds: number, say: (line: string) => void): Pr
 function killOldest(gateway: Gateway, struck: Set<number>): number {
   const [victim] = gateway.workers();
   if (victim === undefined) throw new Error('there is no worker to kill');
-  // A stopped process accepts nobody: what it holds is known for certain.
+  // A stopped process accepts no connection, so its present connections are certain.
   process.kill(victim, 'SIGSTOP');
   const giveUpAt = performance.now() + boundMs;
   while (!/\) [Tt] /.test(readFileSync(`/proc/${victim}/stat`, 'latin1'))) {

@@ -1,5 +1,4 @@
 // scripts/soak, once everything is built: options -> one mode -> verdicts.
-// Must not know the gateway's code.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { runCommand, say } from '../support/run-command.ts';
 import type { Verdict } from '../support/verdicts.ts';

@@ -1,5 +1,4 @@
 // The mixed run: a crowd of clients, faults by plan, a look every second, verdicts at the end.
-// Must not know how clients, faults and looks are made.
 //
 // Flatness: every second what supervisor and workers hold is read; the median of the last quarter of the run may lie
 // 5 % above that of the second. Only samples at least four seconds away from any fault count, and each quarter has the
@@ -19,7 +18,7 @@ import { countWritten, openDatabase, stopAndLook } from './world.ts';
 
 const promises = {
   ...requestPromises,
-  told: 'what a write was told is what the table holds',
+  told: 'the table agrees with what the reply to each write said',
   counters: 'counters never go backwards',
   scrape: '/metrics always answers',
   others: 'no worker ends but the one that is struck, and that is replaced in time',

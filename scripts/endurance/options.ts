@@ -1,5 +1,4 @@
-// The command line of scripts/soak: arguments to a mode with its length, and the help text.
-// Must not know what a mode does.
+// The command line of scripts/soak, which chooses a mode and its length, and its help text.
 import { parseArgs } from 'node:util';
 import { Fault } from '../support/command-line.ts';
 import type { Exploration } from './explore.ts';
@@ -14,21 +13,21 @@ export const help = `Usage: scripts/soak [mixed] [--minutes <n>]    (10)
        scripts/soak explore [--minutes <n>] [--seed <n>] [--only <word>]    (30)
        scripts/soak --help
 
-Long runs of the real daemon before a private MariaDB, on the loopback address; each ends with a verdict per promise.
+Long runs of the real daemon with a private MariaDB, on the loopback address. Each ends with a verdict for each promise.
 
-  mixed      all kinds of clients, good and bad, under faults: killed and stopped workers, restarts of the
-             database, SIGHUP; what it was told is compared with what is in the table, what it holds with before
+  mixed      good and bad clients of all kinds, while workers are killed and stopped, the database restarts, and SIGHUP is sent.
+             The replies are compared with the table, and memory, descriptors and connections with those at the beginning
   restarts   kill and start at once, again and again, under constant load
   kills      kill -9 of a worker every second under 32 clients
-  exports    that many rows by /v1/query as lines of JSON and as CSV, compressed and not, read again by independent
-             parsers; then cut at random places: connections, server and workers are killed, and clients
-  slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients who must not notice
-  keys       batches with idempotency keys through a line that cuts, holds and drops around COMMIT, while workers are killed
-             and the database crashes: each is executed once, whoever repeats it. The seed is printed
-  partitions three servers that replicate: links are cut, primaries killed, replicas promoted, former primaries brought back writable, workers
-             killed, the gateway restarted. Nothing is lost or written twice, and only the primary is written to. The seed is printed
-  explore    every random test of scripts/test, in rounds with a new seed each; a failure prints the command that repeats it.
-             With --seed there is one round, with --only only files with this word in their path
+  exports    many rows by /v1/query as lines of JSON and as CSV, compressed and not, which independent parsers read; then
+             connections, server, workers and clients are killed at random places
+  slow       500 connections of slowhttptest each in headers, bodies and reading, beside clients that must not be affected
+  keys       batches with idempotency keys through a proxy that cuts, delays and drops around COMMIT, while workers are killed
+             and the database crashes. Each batch is executed once, however often it is repeated. The seed is printed
+  partitions three servers that replicate, while links are cut, primaries killed, replicas promoted, former primaries brought back writable,
+             workers killed, and the gateway restarted. Nothing is lost or written twice, and only the primary gets writes. The seed is printed
+  explore    every random test of scripts/test, in rounds with a new seed each. A failure prints the command that repeats it.
+             --seed runs one round, --only chooses files by a word in their path
 `;
 
 /** A run. */

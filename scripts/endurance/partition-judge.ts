@@ -1,17 +1,16 @@
-// What clients were told during partitions and failovers, against the rows of three servers: every contradiction; pure.
-// Must not run anything.
+// Compares the replies during partitions and failovers with the rows of three servers, and finds every contradiction. Pure.
 import type { Write } from '../../test/support/histories/failover-writes.ts';
 import type { Breach } from '../../test/support/histories/judging.ts';
 import { describe, isSuccess, type Told } from '../../test/support/histories/told.ts';
 
 /** What a gateway keeps while links are cut, servers change their roles, and workers are killed. */
 export const partitionPromises = {
-  kept: 'what was told as written is on the primary at the end',
+  kept: 'a write that was acknowledged is on the primary at the end',
   once: 'no write is there twice',
   whole: 'a key and its row are there together, or neither',
-  honest: 'what was told as not executed or rolled back is on no server',
+  honest: 'a write that was reported as not executed or rolled back is on no server',
   alone: 'only the primary of that moment was written to',
-  told: 'a client that repeats with a key is told in the end',
+  told: 'a client that repeats with a key gets a final reply',
   known: 'every reply is in the contract',
   quiet: 'nothing fails while all links and servers are as they should be',
   served: 'writes succeed between strikes',
@@ -140,7 +139,7 @@ function countIds(ids: readonly number[]): ReadonlyMap<number, number> {
 
 function explain({ id, way, told }: Write, what: string): string {
   const last = told.slice(-3).map(describe).join(', ');
-  return `${id} (${way}): ${what}; ${told.length} requests, the last told ${last}`;
+  return `${id} (${way}): ${what}; ${told.length} requests, the last replies ${last}`;
 }
 
 function breachOf(promise: keyof typeof partitionPromises, example: string): Breach {

@@ -1,5 +1,4 @@
 // The operator of three servers and a gateway: kills, promotes, brings back, switches over, restarts; and the network between, which cuts links.
-// Must not know what clients are told.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplicationServer } from '../../test/support/clusters/replication-server.ts';
 import { eventually } from '../../test/support/eventually.ts';
@@ -24,7 +23,7 @@ const betweenKillsMs = [1_500, 5_000] as const;
 const cutMs = [500, 5_000] as const;
 const betweenCutsMs = [200, 2_000] as const;
 
-/** Before some kills the replicas hear nothing for a while: the primary has rows then that no client is told of. */
+/** Before some kills the replicas get nothing for a while, so the primary has rows whose clients get no reply. */
 const unheardShare = 0.4;
 const unheardMs = 300;
 const failOverShare = 0.3;
@@ -37,7 +36,7 @@ export function drawStrike(random: () => number): PartitionStrike {
   return random() < failOverShare ? 'fail over' : pick(random, partitionStrikes);
 }
 
-/** Makes one strike; resolves when every server is in its place again. `note` is told each step. */
+/** Makes one strike; resolves when every server is in its place again. `note` gets each step. */
 export async function strike(
   world: PartitionWorld,
   how: PartitionStrike,

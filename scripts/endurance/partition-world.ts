@@ -1,5 +1,4 @@
 // Three servers that replicate, a gateway before them, and the truth that an operator has: which server is the primary, and since when.
-// Must not know when anything fails.
 import { describeCreation, parseIdempotencyTable } from '../../src/shared/idempotency-table.ts';
 import { exitCodes } from '../../src/shared/process/exit-codes.ts';
 import { type Ask, createAsk } from '../../test/support/ask.ts';

@@ -1,6 +1,5 @@
 // Three servers and a gateway whose links are cut, while an operator fails over and workers are killed: nothing is lost, nothing is written twice,
 // and only the primary is written to.
-// Must not know how a gateway decides which server that is.
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { type Actor, type Crew, makeHistory, several } from '../../test/support/histories/crew.ts';

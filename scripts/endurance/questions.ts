@@ -1,5 +1,4 @@
 // What is asked of the gateway, each with an id of its own that its answer must carry; pure.
-// Must not know connections, nor what faults excuse.
 import type { Document } from '../../test/support/db-results.ts';
 
 /** A request and what a good answer to it is. */
@@ -79,7 +78,7 @@ export function change(id: number): Question {
   return changes[id % changes.length] ?? changes[0];
 }
 
-/** What a session is like that nobody has changed. */
+/** The state of an unchanged session. */
 export function look(id: number, database: string): Question {
   return reads('look', `select ${id}, @leak, database(), @@autocommit`, id, null, database, 1);
 }

@@ -1,5 +1,4 @@
 // Kill and start at once, again and again, under load: nothing of which a byte had been read goes without its answer.
-// Must not know how an instance drains or takes over.
 //
 // A client whose connection ends without a byte of an answer cannot tell whether its request was read: the kernel
 // takes connections on behalf of a process that then closes its socket. Two witnesses can: the access log, which has a
@@ -24,7 +23,7 @@ const promises = {
   value: requestPromises.value,
   document: requestPromises.document,
   status: requestPromises.status,
-  told: 'what a write was told is what the table holds',
+  told: 'the table agrees with what the reply to each write said',
   left: 'nothing is left after the stop',
 } as const;
 

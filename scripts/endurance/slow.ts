@@ -1,5 +1,4 @@
 // slowhttptest against the real daemon with its real timeouts: its connections are let go in time, others notice nothing.
-// Must not know how slow clients are found out.
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Gateway, startGateway } from '../../test/support/gateway.ts';

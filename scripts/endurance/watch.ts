@@ -1,5 +1,4 @@
-// Looks at a running gateway every second: a scrape whose counters must not fall, descriptors, memory, connections.
-// Must not know clients or faults.
+// Watches a running gateway every second: counters, which must not fall, descriptors, memory, connections.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../test/support/database/mariadb.ts';
@@ -81,7 +80,7 @@ export type Watched = {
   readonly endsAt: number;
 };
 
-/** Whom it is told. */
+/** Where it is reported. */
 export type Watcher = {
   readonly counterFell: (counter: string) => void;
   readonly noAnswer: (reason: string, fromMs: number) => void;

@@ -1,5 +1,4 @@
 // What every run takes place in: a private MariaDB with tables, and where to look for what is left at the end.
-// Must not know the runs.
 import { existsSync } from 'node:fs';
 import { type Database, startDatabase } from '../../test/support/database/mariadb.ts';
 import { gone, isAlive, signal } from '../../test/support/processes.ts';

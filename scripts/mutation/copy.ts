@@ -1,5 +1,4 @@
 // A copy of the checkout in which sources may be changed: built, and thrown away with the run's directory.
-// Must not know which tests are run in it.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // scripts/mutate, once everything is built: options -> a copy of the checkout -> one mutation after the other -> the table.
-// Must not know the gateway's code.
 // Exit 0: every one was caught; 1: one survived or does not apply, or a test fails without any; 64: command line; 130: stopped by a signal.
 import { join } from 'node:path';
 import { explain } from '../support/command-line.ts';

@@ -1,5 +1,4 @@
 // One small fault of the gateway, on purpose, and the tests that must notice it.
-// Pure. Must not know how tests are run.
 
 /** A fault. */
 export type Mutation = {

@@ -1,16 +1,14 @@
-// The command line of scripts/mutate: arguments to what is to be done, and the help text.
-// Must not know how a mutation is tried.
+// The command line of scripts/mutate, and its help text.
 import { parseArgs } from 'node:util';
 import { Fault, type NoRun, readCommand } from '../support/command-line.ts';
 import { type Mutation, select } from './mutation.ts';
 
 export const help = `Usage: scripts/mutate [options] [word…]
 
-Puts one small fault after the other into a copy of the sources, builds it, and runs the tests that must notice the fault. Prints
-a table: caught, SURVIVED, or does not apply (the source has changed: mend scripts/mutation/list). Words choose mutations by their
-name or file.
+Applies one mutation after the other to a copy of the sources, builds it, and runs the tests that must fail. Prints a table: caught,
+SURVIVED, or does not apply (the source has changed: fix scripts/mutation/list). Words choose mutations by their name or file.
 
-  --list             names, files and the promises that they break; nothing is run
+  --list             print names, files and the promises that the mutations break; run nothing
   --help             this text
 `;
 

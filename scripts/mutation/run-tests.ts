@@ -1,5 +1,4 @@
 // Runs test files in a copy, one after the other, up to the first that fails.
-// Must not know what was changed in the copy.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,5 +1,4 @@
 // A folder with all that nodes of Galera are run by: the server, the library that replicates, and programs that copy a node's data to another one.
-// Must not know how nodes are configured.
 import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackPackages } from '../compatibility/servers.ts';
@@ -30,7 +29,7 @@ export async function installGalera(root: string): Promise<GaleraPrograms> {
     wrapPrograms(root);
   }
   const provider = join(root, 'usr/lib/galera/libgalera_smm.so');
-  if (!existsSync(provider)) throw new Error(`no Galera in ${root}: delete it to fetch it anew`);
+  if (!existsSync(provider)) throw new Error(`no Galera in ${root}: delete it to fetch it again`);
   const path = `${join(root, 'usr/bin')}:${process.env.PATH}`;
   return { server: openServerRoot(root), provider, path };
 }
@@ -50,7 +49,7 @@ function wrapPrograms(root: string): void {
   }
 }
 
-/** As root rsync's daemon would act as nobody, who may not write a node's data. */
+/** As root, rsync's daemon would act as the user nobody, which may not write a node's data. */
 function prepare(name: string): string {
   if (name !== 'rsync') return '';
   const asOneself = '--dparam=uid=$(id -u) --dparam=gid=$(id -g)';

@@ -1,5 +1,4 @@
 // The MySQL that groups are made of: one that was given, or the one of scripts/matrix.
-// Must not know how a group is configured.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { products } from '../compatibility/products.ts';

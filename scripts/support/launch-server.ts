@@ -1,5 +1,4 @@
 // Starts a prepared database server and waits until it answers.
-// Must not know how its data directory came to be.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';

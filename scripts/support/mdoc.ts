@@ -1,5 +1,4 @@
 // Text with Markdown's code spans as lines of mdoc(7), the language of manual pages.
-// Must not know what the text is about.
 
 /** One item of a `.Bl -tag` list: its term, as macros have it, and sentences below it. */
 export type Item = { readonly term: string; readonly sentences: readonly string[] };

@@ -1,5 +1,4 @@
 // A database server of our own: where its program is, how a data directory is made, with which arguments it runs.
-// Must not know tests or the demo: both start their servers from here.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import {
@@ -118,7 +117,7 @@ export function freePort(wish = 0): Promise<number> {
 /** Systems give clients' connections ports from 32768 on. */
 const lastingPorts = { from: 20_000, to: 32_767 };
 
-/** A TCP port of the loopback address that was free a moment ago, and that the system gives to nobody who does not ask for it. */
+/** A TCP port of the loopback address that was free a moment ago, and that the system does not assign by itself. */
 export async function freeLastingPort(): Promise<number> {
   for (;;) {
     const wish = randomInt(lastingPorts.from, lastingPorts.to);

@@ -1,5 +1,4 @@
 // What /proc says about a tree of processes: CPU time used, memory held, the peak since it was last reset.
-// Must not know which programs they are.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 

@@ -1,5 +1,4 @@
 // Runs in rounds, in each of which something is struck: the options that they share, one round after the other, what is said of them.
-// Must not know what is struck, nor how a history is judged.
 import type { FailoverJudgement } from '../../test/support/histories/failover-judge.ts';
 import { Fault } from './command-line.ts';
 import { readCount, say } from './run-command.ts';
@@ -41,7 +40,7 @@ export function parseRounds<Strike extends string>(
   return { rounds, kinds, seed };
 }
 
-/** What is told of one round. */
+/** The result of one round. */
 export type Round = Pick<FailoverJudgement, 'breaches' | 'servedMs'> & {
   readonly counts: ReadonlyMap<string, number>;
   /** What happened, with its figures. */

@@ -1,5 +1,4 @@
-// The command of a long run: its help, what is wrong with its options, the run to its verdicts, its exit status.
-// Must not know what is run.
+// The command of a long run: reads its options, runs to the verdicts, leaves no process behind, sets the exit status.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { inspect } from 'node:util';
 import { signal } from '../../test/support/processes.ts';
@@ -18,10 +17,10 @@ export type RunCommand<Order extends object> = {
   readonly run: (order: Order) => Promise<readonly Verdict[]>;
 };
 
-/** A line for whoever has started the run. */
+/** Prints a line. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Does what this process's command line asks for, and sets its exit status. Where the run cannot be made, the process ends at once. */
+/** Runs this process's command line, and sets its exit status. If the run fails, the process ends at once. */
 export async function runCommand<Order extends object>(command: RunCommand<Order>): Promise<void> {
   try {
     process.exitCode = await runOrder(command);
@@ -41,8 +40,8 @@ async function runOrder<Order extends object>(command: RunCommand<Order>): Promi
 }
 
 /**
- * Makes the run and says its verdicts; resolves to the exit status: 0, or 1 where a promise was broken. The process ends with 1 when
- * the run takes longer than `longestMs`, and with 130 on a signal; whatever was started registers its own end with the process's.
+ * Makes the run and prints its verdicts. Resolves to the exit status: 0, or 1 if a promise was broken. The process ends with 1 if
+ * the run takes longer than `longestMs`, and with 130 on a signal. Everything that it started ends with it.
  */
 async function runToVerdicts(
   { prefix, longestMs }: { readonly prefix: string; readonly longestMs: number },
@@ -51,7 +50,7 @@ async function runToVerdicts(
   const directory = openRunDirectory(prefix);
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(130));
   setTimeout(() => {
-    say('this run hangs, and is ended');
+    say('the run takes too long, and is ended');
     process.exit(1);
   }, longestMs).unref();
   const verdicts = await run();

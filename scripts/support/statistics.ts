@@ -1,5 +1,4 @@
 // Means, medians and percentiles of small lists of numbers.
-// Must not know what the numbers mean.
 
 /** The value below which `share` (0 to 1) of the numbers lie, by nearest rank; NaN for none. */
 export function percentile(numbers: readonly number[], share: number): number {

@@ -1,5 +1,4 @@
 // A temporary directory for all that a run starts, and what of it still lives afterwards.
-// Must not know what is started: everything inherits TMPDIR, and is recognised by it.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

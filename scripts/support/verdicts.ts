@@ -1,8 +1,7 @@
-// Promises and whether a run kept them: breaches are collected by promise, verdicts made of them; pure but for the list.
-// Must not know how a breach is found.
+// Promises, and whether a run kept them: collects breaches by promise, and makes verdicts of them.
 import { median } from './statistics.ts';
 
-/** What was found out about one promise; `kept` is null where the run was too short to tell. */
+/** The verdict on one promise. `kept` null: the run was too short. */
 export type Verdict = {
   readonly promise: string;
   readonly kept: boolean | null;
@@ -11,7 +10,7 @@ export type Verdict = {
 
 const mostExamples = 5;
 
-/** Counts what happens, and keeps the first examples of what must not. */
+/** Counts events, and keeps the first examples of breaches. */
 export class Findings {
   readonly #counts = new Map<string, number>();
   readonly #breaches: ReadonlyMap<string, { count: number; readonly examples: string[] }>;
@@ -31,7 +30,7 @@ export class Findings {
     if (breaches.examples.length < mostExamples) breaches.examples.push(example);
   }
 
-  /** How many breaches there have been, of whatever promise. */
+  /** The number of breaches of all promises. */
   breaches(): number {
     return [...this.#breaches.values()].reduce((sum, { count }) => sum + count, 0);
   }
@@ -53,15 +52,15 @@ export class Findings {
   }
 }
 
-/** A measurement at a moment of the run; `quiet`: no fault was under way. */
+/** A measurement at a moment of the run. `quiet`: there was no fault at that time. */
 export type Measured = { readonly atMs: number; readonly quiet: boolean; readonly value: number };
 
 const leastSamples = 5;
 
 /**
- * Whether something is as large at the end as before: the average of the last quarter of the run may lie above that of
- * the second by `share`. The first quarter is for filling caches and pools; only quiet moments count. The median is no
- * average for a few whole things: one of eighteen is more than 5 %.
+ * Whether a figure has not grown: the average of the last quarter of the run may exceed that of the second quarter by `share`. Caches
+ * and pools fill in the first quarter, and only quiet moments count. For small whole numbers use the mean: a median jumps by whole
+ * numbers, and one of eighteen is more than 5 %.
  */
 export function judgeFlat(
   what: string,
@@ -86,7 +85,7 @@ export function judgeFlat(
   return { promise, kept: after <= before * (1 + share), found };
 }
 
-/** Whether all but a `share` of the times (or a single one) are within the bound: machines have moments of their own. */
+/** Whether all times except a `share` (at least one) are within the bound. */
 export function judgeQuick(
   what: string,
   times: readonly number[],
@@ -102,7 +101,7 @@ export function judgeQuick(
 
 /** The table for people. */
 export function renderVerdicts(verdicts: readonly Verdict[]): string {
-  const word = ({ kept }: Verdict) => (kept === null ? 'not told' : kept ? 'kept' : 'BROKEN');
+  const word = ({ kept }: Verdict) => (kept === null ? 'unknown' : kept ? 'kept' : 'BROKEN');
   return verdicts
     .map((verdict) => `${word(verdict).padEnd(10)}${verdict.promise}  ${verdict.found}`.trimEnd())
     .join('\n');

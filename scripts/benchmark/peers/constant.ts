@@ -1,5 +1,4 @@
 // The floor: node:http in a cluster of its own, answering a constant body of the size asked for.
-// Must not know MySQL. Arguments: workers, scheduling (rr or none), then path=bytes for each constant.
 import cluster from 'node:cluster';
 import { createServer } from 'node:http';
 import { serveCrew } from './crew.ts';

@@ -1,5 +1,4 @@
 // The primary of a peer: forks its workers, reports the port once all of them listen, ends with its parent.
-// Must not know what the workers serve.
 import cluster from 'node:cluster';
 
 /** Forks `workers` processes and sends `{ port }` to the parent when the last one listens. A lost worker ends the peer. */

@@ -1,5 +1,5 @@
 // The peer that one writes in an afternoon: fastify, mysql2's pool, JSON.stringify; the gateway's own wire format. With
-// `tuned`: as somebody would who has measured. Must not know the gateway's code.
+// `tuned`: with settings found by measuring.
 // Arguments: plain or tuned, workers, connections per worker, then host, port, user, password, database.
 import cluster from 'node:cluster';
 import fastify from 'fastify';

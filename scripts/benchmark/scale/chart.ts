@@ -1,5 +1,4 @@
 // A curve as a picture: SVG with two logarithmic axes, readable in light and dark, without any library.
-// Must not know how the points were measured.
 
 import type { Point } from './fit.ts';
 import { formatCount, formatMicros, formatSize } from './labels.ts';

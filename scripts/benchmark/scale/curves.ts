@@ -1,5 +1,4 @@
 // The dimensions in which a request may grow: points of each curve, and the request that each point sends.
-// Must not know how a point is measured or drawn.
 
 /** A request as HTTP text, and what a good answer to it holds. */
 export type Probe = {

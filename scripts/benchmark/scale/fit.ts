@@ -1,5 +1,4 @@
 // How fast a cost grows: the slope of a curve on paper with two logarithmic axes.
-// Must not know what is on the axes.
 
 /** A point of a curve. */
 export type Point = { readonly x: number; readonly y: number };

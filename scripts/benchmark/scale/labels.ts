@@ -1,5 +1,4 @@
 // Numbers as the labels of axes and tables: counts, sizes, times.
-// Must not know what they measure.
 
 function trim(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;

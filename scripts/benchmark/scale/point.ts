@@ -1,5 +1,4 @@
 // One point of a curve: its request under load, by what it costs the gateway and how long it takes.
-// Must not know curves as a whole, nor how they are drawn.
 
 import { readUsage } from '../../support/proc.ts';
 import { percentile } from '../../support/statistics.ts';

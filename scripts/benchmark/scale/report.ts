@@ -1,5 +1,4 @@
 // Curves for people and programs: medians with their verdict, as a table, as pictures, as JSON.
-// Must not know how points are measured.
 
 import { median } from '../../support/statistics.ts';
 import { roundNumbers } from '../json.ts';

@@ -1,5 +1,4 @@
 // scripts/bench scale: a gateway of its own, every point of every curve in alternating rounds; table, pictures, JSON.
-// Must not know how a point is measured.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';

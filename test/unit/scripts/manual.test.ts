@@ -1,5 +1,4 @@
 // docs/dbhttpd.8 is a manual page as man(1) wants it, and has every option, key, exit status and signal of the program.
-// Must not need a program that formats it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 // The command line is one command, or a misuse that says what is wrong.
-// Must not know what a command does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseArguments } from '../../../src/supervisor/arguments.ts';

@@ -1,5 +1,4 @@
 // A crowd of connections: every one asks, in its turn, and what goes wrong is counted.
-// Must not know the gateway: a server of the test's own answers.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

@@ -1,5 +1,4 @@
 // What the load generators say, and what is taken for an error.
-// Must not start any of them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

@@ -1,5 +1,4 @@
 // The figures of the benchmark: medians, percentiles, and how they are shown and kept.
-// Must not know how samples are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

@@ -1,5 +1,4 @@
 // Targets and the verdicts on them: two limits, errors, what stands beside a figure.
-// Must not know how samples are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listCells } from '../../../../scripts/benchmark/cells.ts';

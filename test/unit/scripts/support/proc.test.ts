@@ -1,5 +1,4 @@
 // What is read from /proc: times, memory, trees of processes.
-// Must not know which processes are measured.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOthers, parseMachine, warnOfOthers } from '../../../../scripts/benchmark/others.ts';

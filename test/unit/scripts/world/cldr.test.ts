@@ -1,5 +1,4 @@
 // The demo's names: many languages, no old code beside its new one.
-// Must not know the database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

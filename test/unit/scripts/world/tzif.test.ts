@@ -1,5 +1,4 @@
 // The reader of compiled time zone files, judged by another implementation of the same data: Intl.
-// Must not know the database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPlaces, readTransitions, readZones } from '../../../../scripts/world/tzdata.ts';

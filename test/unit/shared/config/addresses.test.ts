@@ -1,5 +1,4 @@
 // The text of `host` names servers, or says which of its items does not.
-// Must not know which server serves.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,5 +1,4 @@
 // A configuration is valid, or every fault of it is told at once, and none tells a secret.
-// Must not know how the settings are used.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

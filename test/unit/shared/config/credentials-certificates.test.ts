@@ -1,5 +1,4 @@
 // A certificate that cannot be used is told from one that can, and from one that only its date keeps from it.
-// Must not know where certificates are used.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,5 +1,4 @@
 // The file of `session_key_file`: every byte of it is the key, and one that would not keep a secret is refused.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
 // What deploy/ shows is accepted by the tools it is for, as far as they are here, and keeps in step with the program.
-// Must not start the daemon.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

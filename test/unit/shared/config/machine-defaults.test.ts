@@ -1,5 +1,4 @@
 // Where pidfile and log are without a word of the configuration: in a place of the user's own.
-// Must not know the configuration.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

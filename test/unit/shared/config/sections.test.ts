@@ -1,5 +1,4 @@
 // Several sections of one file: some list more servers, some are served beside the first; every fault names its own.
-// Must not know how they are served.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
 // Lines reach their file whole or are counted as lost, on a disk that fills up and on a pipe that others write to.
-// Must not know what a line says.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,4 @@
 // A log line is one line, costs no wait, and survives rotation; what a disk refuses is counted.
-// Must not know what is logged.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

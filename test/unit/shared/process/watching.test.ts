@@ -1,5 +1,4 @@
 // Alerts, dashboard and runbook name what the gateway tells, and nothing else; promtool accepts what is for Prometheus.
-// Must not start a gateway.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

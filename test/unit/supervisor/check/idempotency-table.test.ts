@@ -1,5 +1,4 @@
 // What --check makes of the server's answers: the GRANT that is missing, what stays unknown, what a crash may undo.
-// Must not know a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIdempotencyTable } from '../../../../src/shared/idempotency-table.ts';

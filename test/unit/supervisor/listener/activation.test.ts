@@ -1,5 +1,4 @@
 // What the kernel's tables and the environment say of inherited sockets.
-// Must not know who reads them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,5 +1,4 @@
 // A worker hangs after ten unanswered pings, and not before.
-// Must not know processes or clocks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Heartbeat } from '../../../../src/supervisor/workers/slot.ts';
