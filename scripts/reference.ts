@@ -88,9 +88,9 @@ function listOptions(): string {
 
 const repetitions: Readonly<Record<FailureFacts['repeat'], string>> = {
   yes: 'yes: nothing was executed',
-  changed: 'after mending it: nothing was executed',
+  changed: 'after fixing it: nothing was executed',
   outcome: 'read `OUTCOME`',
-  pointless: 'after mending it; read `OUTCOME`',
+  pointless: 'after fixing it; read `OUTCOME`',
   unreported: 'no client is left',
 };
 
