@@ -1,5 +1,4 @@
-// The promise of cells: each kind written the same whether its row is short or long, and no row without its end.
-// Must not need a server.
+// Cells: each kind is written the same in short and long rows, and no row is cut.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foreignCharset } from '../../../../src/shared/mysql/charsets.ts';
@@ -140,7 +139,7 @@ test('writes each kind of cell, alone and together', () => {
   );
 });
 
-test('writes them the same in a row that is too long for the room left', () => {
+test('writes them the same in a row that does not fit into the room left', () => {
   const long = 'x'.repeat(70_000);
   const columns = cases.map(([type, charset]) => column(type, charset));
   const row = write(
@@ -166,7 +165,7 @@ test('writes exact numbers, and only these, as strings when asked to', () => {
   }
 });
 
-test('takes a number that is longer than any type has for text', () => {
+test('treats a number that is longer than any type allows as text', () => {
   const digits = '1'.repeat(30_000);
   assert.deepEqual(write([column(types.longlong, binary)], [digits]), [digits]);
 });
@@ -194,7 +193,7 @@ test("names types as the C API does, and knows text from bytes by the column's c
   assert.equal(cellKind(column(242, binary), dbCells(false)), cellKinds.binary);
 });
 
-test('reads no UTF-8 of any collation through a conversion', () => {
+test('does not convert UTF-8 of any collation', () => {
   for (const charset of [33, 45, 46, 192, 224, 255, 305, 83, 76, 11, 2304, 2048]) {
     assert.equal(foreignCharset(charset), null, `${charset}`);
   }

@@ -1,5 +1,5 @@
 // Every character set that MySQL can name is known, and every one has a decoder that makes text of any bytes.
-// Must not need a server: test/behaviour/sql/charsets.test.ts asks one what the characters are.
+// test/behaviour/sql/charsets.test.ts asks a server what the characters are.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import iconv from 'iconv-lite';
@@ -20,7 +20,7 @@ test('every character set number leads to UTF-8 or to a name that is known', () 
   }
 });
 
-test('what the gateway asks for is UTF-8 already, and binary is no text', () => {
+test('the character sets that the gateway asks for are UTF-8 already, and binary is not text', () => {
   for (const charset of [45, 33, 255, 224, 11]) assert.equal(foreignCharset(charset), null);
   for (const name of ['utf8mb4', 'utf8mb3', 'utf8', 'ascii', 'binary', '', '__proto__', 'nope']) {
     assert.equal(foreignName(name), null, name);
@@ -32,7 +32,7 @@ test('what the gateway asks for is UTF-8 already, and binary is no text', () => 
   assert.equal(isWide('latin1'), false);
 });
 
-test('knows the numbers of MariaDB that others do not have', () => {
+test('knows the numbers that only MariaDB has', () => {
   for (const [charset, name] of [
     [1032, 'latin1'],
     [1088, 'armscii8'],
@@ -88,7 +88,7 @@ test('keeps a byte order mark, which is a character of the text', () => {
   assert.equal(decode(Buffer.from('efbbbf61', 'hex'), 'utf8mb4'), '\ufeffa');
 });
 
-test('puts U+FFFD where half a unit or half a pair is left', () => {
+test('half a unit or half a pair becomes U+FFFD', () => {
   assert.equal(decode(Buffer.from('0061d8', 'hex'), 'utf16'), 'a\ufffd');
   assert.equal(decode(Buffer.from('0061d8000062', 'hex'), 'ucs2'), 'a\ufffdb');
   assert.equal(decode(Buffer.from('0000d80000110000ff', 'hex'), 'utf32'), '\ufffd\ufffd\ufffd');

@@ -1,5 +1,4 @@
-// Column definitions that were seen before are the same array again; others never are, and none is kept for ever.
-// Must not know queries.
+// Known column definitions give the same array again, others never do, and none remains for ever.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ColumnCache } from '../../../../src/shared/mysql/column-cache.ts';
@@ -32,7 +31,7 @@ for (const names of [[], ['a'], ['a', 'b', 'a'], wide]) {
   });
 }
 
-test('however many there are, each is read right', () => {
+test('however many definitions there are, each is read correctly', () => {
   const cache = new ColumnCache(false, 'mariadb');
   for (let round = 0; round < 2; round += 1) {
     for (let n = 10_000; n < 16_000; n += 1) {
@@ -43,7 +42,7 @@ test('however many there are, each is read right', () => {
   assert.equal(read(cache, ['often']), often);
 });
 
-test('more than is kept of definitions is forgotten, and read anew', () => {
+test('definitions beyond the limit are dropped, and read again', () => {
   const cache = new ColumnCache(false, 'mariadb');
   const first = read(cache, ['first']);
   for (let n = 10; n < 60; n += 1) read(cache, [...wide, '!'.repeat(n)]);
@@ -88,7 +87,7 @@ for (const names of [['a'], ['a', 'b', 'a'], wide]) {
   });
 }
 
-test('nothing is taken that is cut, out of sequence, of another number, or different in a byte', () => {
+test('definitions that are cut, out of sequence, of another number, or different in a byte are not taken', () => {
   const cache = new ColumnCache(false, 'mariadb');
   read(cache, ['a', 'b']);
   const whole = ahead(['a', 'b']);
@@ -113,7 +112,7 @@ test('nothing is taken that is cut, out of sequence, of another number, or diffe
   assert.notEqual(take(cache, { ...whole, end: definitionsEnd }, 2), null);
 });
 
-test('what is asked for again and again is not lost among what comes by once', () => {
+test('a frequent set of definitions is not lost among rare ones', () => {
   const cache = new ColumnCache(false, 'mariadb');
   const often = read(cache, ['often']);
   let taken = 0;

@@ -1,5 +1,4 @@
 // How a statement is sent with query attributes: byte for byte, and how many bytes that takes.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -11,25 +10,25 @@ import {
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const sql = "select 'é'";
 
-test('without them a statement is its command and its text', () => {
+test('without query attributes a statement is its command and its text', () => {
   for (const trace of [null, traceparent]) {
     const packet = encodeQuery(sql, false, trace);
     assert.equal(packet.toString(), `\x0c\0\0\0\x03${sql}`);
   }
 });
 
-test('with them a statement says that it has none', () => {
+test('with query attributes a statement says that it has none', () => {
   assert.equal(encodeQuery(sql, true, null).toString(), `\x0e\0\0\0\x03\0\x01${sql}`);
 });
 
-test('with them a statement carries its traceparent as a text', () => {
+test('with query attributes a statement carries its traceparent as a text', () => {
   const head = Buffer.from([0x56, 0, 0, 0, 3, 1, 1, 0, 1, 0xfe, 0, 11]);
   const rest = Buffer.from(`traceparent\x37${traceparent}${sql}`);
   const packet = encodeQuery(sql, true, traceparent);
   assert.equal(packet.toString('hex'), Buffer.concat([head, rest]).toString('hex'));
 });
 
-test('the bytes beside the text are known before it is sent, also of 16 MiB', () => {
+test('the length of the head is known before the statement is sent, also with 16 MiB of text', () => {
   for (const text of [sql, 'x'.repeat(16 * 1024 * 1024)]) {
     for (const hasAttributes of [false, true]) {
       for (const trace of [null, traceparent]) {
@@ -40,6 +39,6 @@ test('the bytes beside the text are known before it is sent, also of 16 MiB', ()
   }
 });
 
-test('what a byte cannot tell the length of is no traceparent', () => {
+test('a traceparent whose length does not fit into a byte is not sent', () => {
   assert.throws(() => encodeQuery(sql, true, 'x'.repeat(251)), RangeError);
 });

@@ -1,4 +1,4 @@
-// A connection that brings very many answers at once lets others have their turn, and reads on afterwards unless it is to pause.
+// A connection with very many answers at once lets other work run, and reads on afterwards unless a caller has paused it.
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -51,14 +51,14 @@ function open() {
   return { connection, calls, bring, results: () => results };
 }
 
-test('what few answers bring is read without a pause', async () => {
+test('a few answers are read without a pause', async () => {
   const { calls, bring } = open();
   for (let read = 0; read < 5; read += 1) bring(1000);
   await turn();
   assert.deepEqual(calls, []);
 });
 
-test('after thousands of answers nothing is read until the event loop has gone round', async () => {
+test('after thousands of answers reading pauses for one round of the event loop', async () => {
   const { calls, bring, results } = open();
   bring(5000);
   bring(5000);
@@ -70,7 +70,7 @@ test('after thousands of answers nothing is read until the event loop has gone r
   assert.equal(results(), 15_000);
 });
 
-test('a connection that is to pause stays paused behind such a turn', async () => {
+test('a connection that a caller has paused remains paused after that round', async () => {
   const { connection, calls, bring } = open();
   bring(10_000);
   connection.pause();

@@ -1,4 +1,4 @@
-// The value of a BIT in each of the forms in which servers send it.
+// The value of a BIT in each form that servers send.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bitBytes, readBits } from '../../../../src/shared/mysql/doubtful-bits.ts';
@@ -39,7 +39,7 @@ test('bytes are read as bytes for every width, also as the characters that MySQL
   }
 });
 
-test('what no BIT of the width can be is no value', () => {
+test('a cell that no BIT of the width can have is not a value', () => {
   for (const [cell, bits] of [
     ['', 8],
     ['2', 1],

@@ -1,5 +1,4 @@
-// The names of errors: those of mysql2's table where both servers mean the same, MariaDB's own, and never a wrong one.
-// Must not know what an error does to a request.
+// Names of errors: those of mysql2's table if both servers mean the same, MariaDB's own, and never a wrong one.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -51,7 +50,7 @@ test("says MariaDB's name of an error that MySQL does not have", () => {
   ]);
 });
 
-test('makes a name of the number where the servers differ, or none is known', () => {
+test('the number is the name if the servers differ, or no name is known', () => {
   const unnamed = [0, 999, 1888, 1900, 1983, 1999, 2000, 2013, 3239, 3499, 4025, 4031, 4151, 65535];
   for (const errno of unnamed) assert.equal(errorName(errno), `ER_${errno}`);
 });

@@ -1,5 +1,4 @@
-// The promise about an answer that is none: the connection is lost, cleanly; no wrong document, no throw.
-// Must not need a server.
+// An invalid answer ends the connection cleanly: no wrong document, no exception.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -39,7 +38,7 @@ const withRow = (columns: readonly ColumnWish[], row: Buffer) => [
   eofPacket(),
 ];
 
-test('loses the connection at a row that is not as long as its cells', () => {
+test('a row that is not as long as its cells ends the connection', () => {
   const three = [number, {}, { type: wire.blob, charset: wire.binary }];
   const rows: Record<string, Buffer> = {
     'a cell missing': rowPacket(['1', 'a']),
@@ -70,7 +69,7 @@ test('loses the connection at a row that is not as long as its cells', () => {
   isLost(withRow([{}], rowPacket(['x'.repeat(20000), null])), 'a NULL too many in a long row');
 });
 
-test('loses the connection at packets that say too little or nothing that is known', () => {
+test('a packet that is too short or unknown ends the connection', () => {
   const begin = [lengthEncoded(1), columnPacket()];
   const cases: Record<string, Buffer[]> = {
     'an empty header': [Buffer.alloc(0)],
@@ -96,7 +95,7 @@ test('loses the connection at packets that say too little or nothing that is kno
   for (const [what, payloads] of Object.entries(cases)) isLost(payloads, what);
 });
 
-test('never throws and never ends a document that is no JSON, whatever bytes are changed', () => {
+test('never throws, and never ends a document that is not JSON, whatever bytes are changed', () => {
   const rows = [
     ['a', 'b'],
     ['', null],
@@ -123,7 +122,7 @@ test('never throws and never ends a document that is no JSON, whatever bytes are
   );
 });
 
-test('answers a server that goes on talking after its answer by losing it, the document whole', () => {
+test('a server that sends more after its answer loses its connection, and the document is complete', () => {
   const { document, lost } = transcribe([
     Buffer.concat([toBytes([okPacket()]), toBytes([okPacket()])]),
   ]);

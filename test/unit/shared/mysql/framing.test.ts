@@ -1,5 +1,4 @@
-// The promise of packet boundaries: however a network cuts the bytes, the document is the same.
-// Must not need a server.
+// Packet boundaries: however a network cuts the bytes, the document is the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeCommand } from '../../../../src/shared/mysql/command-packets.ts';
@@ -100,7 +99,7 @@ for (const [which, size] of [0xffffff - 5, 0xffffff - 4, 0xffffff, 2 * 0xffffff]
   });
 }
 
-test('takes a row whose first cell is 16 MiB long for a row, not for the end of rows', () => {
+test('a row whose first cell is 16 MiB long is a row, not the end of rows', () => {
   const cell = Buffer.alloc(0x1000000, 'x');
   const bytes = toBytes(resultSet([{}], [['before'], [cell], ['after']]));
   const document = transcribe(pieces(bytes, 1000, 99999, 0x1000001)).document?.toString();
@@ -108,7 +107,7 @@ test('takes a row whose first cell is 16 MiB long for a row, not for the end of 
   assert.match(document?.slice(-40) ?? '', /xx"\],\["after"\]\]\},"SERVER":"s"\}$/);
 });
 
-test('takes what continues a row of 16 MiB for no row, though it looks like one', () => {
+test('the continuation of a row of 16 MiB is not a row, though it looks like one', () => {
   const lookalike = Buffer.from(`\x37${'a'.repeat(55)}\x37${'b'.repeat(55)}`);
   const cell = Buffer.alloc(0x1000000 + 100, 'x');
   lookalike.copy(cell, cell.length - lookalike.length);
@@ -124,7 +123,7 @@ test('takes what continues a row of 16 MiB for no row, though it looks like one'
   }
 });
 
-test('gives the connection up when a packet is out of sequence', () => {
+test('a packet out of sequence ends the connection', () => {
   for (let at = 3; at < mixed.length; at += 4 + mixed.readUIntLE(at - 3, 3)) {
     for (const wrong of [1, 2, 128, 255]) {
       const bytes = Buffer.from(mixed);
@@ -148,7 +147,7 @@ test('counts the sequence beyond 255', () => {
   }
 });
 
-test('reports one violation and hands out nothing after it', () => {
+test('reports one violation and delivers nothing after it', () => {
   const packets: string[] = [];
   const violations: string[] = [];
   const framing = new Framing(
@@ -177,7 +176,7 @@ test('sends a command of 16 MiB and more in packets that a server can put togeth
   }
 });
 
-test('packets are skipped in sequence, and never an error, a part of one or more than is wanted', () => {
+test('packets are skipped in sequence, but never an error, a part of a packet, or too many', () => {
   const packets = [Buffer.from('a'), Buffer.from('bc'), errorPacket(1317, 'killed')];
   const bytes = toBytes(packets, 255);
   const skip = (most: number, cut = 0, sequence = 255) => {

@@ -1,5 +1,4 @@
-// The promise of packets: what MySQL says, to the last digit, and an error where it says less than it must.
-// Must not need a server.
+// Packets: exact values, and an error if one is too short.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -58,7 +57,7 @@ test('reads counts of an OK exactly, up to 2^64-1', () => {
   }
 });
 
-test('reads what a server says behind an OK, and nothing where it is no counted text', () => {
+test('reads the message of an OK, and none if its length is wrong', () => {
   const infoOf = (tail: string) => {
     const packet = Buffer.from(`00010002000000${tail}`, 'hex');
     return parseOk(packet, 0, packet.length).info;
@@ -84,7 +83,7 @@ test('reads a column whatever stands around its name', () => {
   }
 });
 
-test('reads what a column is, and which type of MariaDB it has', () => {
+test("reads the type of a column, MariaDB's own types included", () => {
   const wish = { type: 246, charset: 63, flags: 0x9031, length: 4294967295, decimals: 30 };
   for (const [extended, extendedType] of [
     [false, null],
@@ -136,7 +135,7 @@ test('reads errors with SQL state and without', () => {
   refusesCut(parseError, packet, 3);
 });
 
-test('reads the status of an EOF, and nothing else for one', () => {
+test('reads the status of an EOF, and rejects other packets', () => {
   const packet = eofPacket(0x000a);
   assert.equal(parseEofStatus(packet, 0, packet.length), 10);
   refusesCut(parseEofStatus, packet, packet.length);

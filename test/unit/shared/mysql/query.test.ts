@@ -1,4 +1,4 @@
-// What the server's flags say of a session after an answer: clean only where all of them do.
+// The session after an answer: clean only if all flags say so.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { discardResults, QueryCommand } from '../../../../src/shared/mysql/query.ts';
@@ -17,7 +17,7 @@ function flagsCleanAfter(answer: ScriptedAnswer): Promise<boolean> {
   });
 }
 
-test('a session is clean where autocommit is on, no transaction is open, and nothing was changed', async () => {
+test('a session is clean if autocommit is on, no transaction is open, and nothing was changed', async () => {
   for (const [status, isClean] of [
     [autocommit, true],
     [0, false],

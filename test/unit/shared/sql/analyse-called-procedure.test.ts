@@ -1,4 +1,4 @@
-// Which procedure a CALL names, where nothing but that can change something.
+// The procedure that a CALL names, if nothing else can change something.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -16,7 +16,7 @@ test('a CALL names its procedure, with and without a schema, arguments and quote
   }
 });
 
-test('what else may change something, or cannot be told, is none', () => {
+test('an argument that may change something, or an uncertain name, gives no procedure', () => {
   for (const sql of [
     'select p()',
     'call p(f(1))',

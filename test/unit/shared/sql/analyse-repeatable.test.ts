@@ -1,5 +1,4 @@
-// The promise of classification about reads whose answer is the tables' alone: others may be handed the same.
-// Must not need a server.
+// Classification of reads whose answer depends on the tables alone: other clients may get the same reply.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -26,7 +25,7 @@ test('reads of tables with functions of their values are repeatable', () => {
   }
 });
 
-test('what asks the clock, chance, the session, a file or an unknown function is not, however it is spelled', () => {
+test('reads that depend on the clock, chance, the session, a file or an unknown function are not, in any spelling', () => {
   for (const expression of [
     'now()',
     'NOW ( 6 )',
@@ -79,7 +78,7 @@ test('what asks the clock, chance, the session, a file or an unknown function is
   }
 });
 
-test('locks, files, hidden statements, several, and all that is no plain read are not', () => {
+test('locks, files, hidden statements, several statements, and all that is not a plain read are not', () => {
   for (const sql of [
     'select * from t for update',
     'select * from t for share',

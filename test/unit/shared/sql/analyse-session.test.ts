@@ -1,5 +1,4 @@
-// The promises of classification about sessions: whatever may touch one, or reads what is left in it, is seen, however
-// it is spelled; plain statements cost no reset. Must not need a server.
+// Classification of what a statement leaves in its session, or reads from it, in any spelling; plain statements cost no reset.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -139,7 +138,7 @@ test('sees every expression that leaves something, wherever it stands', () => {
   }
 });
 
-test('sees every statement that leaves something, alone, behind another and behind comments', () => {
+test('sees every statement that leaves something, alone, after another and after comments', () => {
   for (const sql of [...leavingStatements, 'SELECT SQL_CALC_FOUND_ROWS * FROM t']) {
     for (const text of dressed(sql)) assert.equal(classify(text).leavesSessionClean, false, text);
   }
@@ -186,7 +185,7 @@ test('sees everything that reads what an earlier statement left', () => {
   }
 });
 
-test('takes plain statements for clean, so that they cost no reset', () => {
+test('plain statements are clean, so that they cost no reset', () => {
   const plain = [
     'select * from City where ID = 42',
     'SELECT ID, Name FROM City WHERE ID=?;',

@@ -1,5 +1,4 @@
-// The promises of classification about data: reads are told from what may write, and one statement from several.
-// Must not need a server.
+// Classification of what a text does to data: reads and writes, one statement and several.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -9,7 +8,7 @@ import { anyCharacter, fc } from '../../../support/property.ts';
 const classify = (...[sql, builtIns]: Parameters<typeof analyse>) =>
   analyse(sql, builtIns).classification;
 
-test('tells reads from writes, and from what may be either', () => {
+test('distinguishes reads, writes, and statements that may be either', () => {
   const kinds: [string, string][] = [
     ['select 1', 'read'],
     ['(select 1) union select 2', 'read'],
@@ -40,7 +39,7 @@ test('tells reads from writes, and from what may be either', () => {
   for (const [sql, kind] of kinds) assert.equal(classify(sql).kind, kind, sql);
 });
 
-test('lets only reads into a read-only request', () => {
+test('allows only reads in a read-only request', () => {
   const allowed = [
     'select 1',
     'select 1;',
@@ -134,7 +133,7 @@ test('takes linear time and never throws', () => {
   );
 });
 
-test('takes time in proportion to the length, whatever stands in it', () => {
+test('takes time in proportion to the length, whatever the text', () => {
   const withTables = (count: number) =>
     Array.from({ length: count }, (_, n) => `c${n} as (select 1)`).join();
   const texts: ((length: number) => string)[] = [
@@ -147,7 +146,7 @@ test('takes time in proportion to the length, whatever stands in it', () => {
   for (const make of texts) assertProportional(make, 100_000, classify);
 });
 
-test('takes a function with a schema before it for no built-in, whatever its name is', () => {
+test('a function with a schema is not a built-in, whatever its name', () => {
   for (const sql of ["select d.upper('x')", 'select d . concat (a) from t', 'select `d`.abs(1)']) {
     const { kind, leavesSessionClean } = classify(sql);
     assert.deepEqual([kind, leavesSessionClean], ['other', false], sql);
@@ -167,7 +166,7 @@ test("takes what stands in MariaDB's own comments for SQL, as in MySQL's", () =>
   assert.equal(classify('select 1 /*M 100000 */ /* M! */').kind, 'read');
 });
 
-test('says in which tables alone a statement changes rows, and in doubt that it does not know', () => {
+test('reports the only tables whose rows a statement changes; in doubt they are not known', () => {
   const namesOf = (sql: string) =>
     classify(sql).confinedTo?.map(({ schema, name }) =>
       schema === null ? name : `${schema}.${name}`,

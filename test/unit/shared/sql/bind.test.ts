@@ -1,5 +1,4 @@
 // Binding's promises: exact digits, literals that mean one thing, refusals instead of guesses.
-// Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parse as parseLossless } from 'lossless-json';
@@ -40,7 +39,7 @@ function complaint(result: Bound): [offset: number | null, message: string] {
 
 const emptyList = 'SELECT NULL FROM (SELECT NULL) AS empty_list WHERE FALSE';
 
-test('puts values where placeholders stand, in order and by name', () => {
+test('replaces placeholders by values, in order and by name', () => {
   assert.equal(bound('select ?, ? , ?', [1, 'a', null]), "select 1, _utf8mb4 X'61' , NULL");
   assert.equal(bound('select :b,:a , :b', { a: true, b: false }), 'select FALSE,TRUE , FALSE');
   assert.equal(bound('select 1', []), 'select 1');
@@ -100,7 +99,7 @@ test('counts values and matches names exactly', () => {
   assert.equal(bound('select :__proto__', JSON.parse('{"__proto__":1}')), 'select 1');
 });
 
-test('an array for names, or for a ? inside quotes, is told what it is for', () => {
+test('the error about an array for names, or for a ? inside quotes, says what arrays are for', () => {
   for (const sql of ['select :a', "select '?'"]) {
     const refused = bind(sql, [1]);
     assert.equal(code(refused), 'PARAMS_COUNT');
@@ -111,7 +110,7 @@ test('an array for names, or for a ? inside quotes, is told what it is for', () 
   }
 });
 
-test('a refusal names the parameter and the place, and no value', () => {
+test('an error names the parameter and the place, and no value', () => {
   const secret = 'swordfish';
   const long = 'n'.repeat(1000);
   const cases: [string, Parameters, number | null, RegExp][] = [
@@ -142,7 +141,7 @@ test('a refusal names the parameter and the place, and no value', () => {
   assert.match(complaint(bind('?', [{}], 'params'))[1], /^params\[0\] is no/);
 });
 
-test('takes one statement only', () => {
+test('accepts only one statement', () => {
   for (const sql of ['select ?; select 1', 'select ?; -- c', 'select ?;;x', '; select ?']) {
     assert.equal(code(bind(sql, [1])), 'PARAMS_SEVERAL');
   }
@@ -166,7 +165,7 @@ test('refuses text whose literals depend on sql_mode, server or version', () => 
   assert.equal(bound("select '\\\\', '\\n', ?", [1]), "select '\\\\', '\\n', 1");
 });
 
-test('a text into which nothing is put stays what it is, however it is read', () => {
+test('a text without parameters does not change, however a session reads it', () => {
   for (const sql of ["select 'it\\'s'", "select /*!50000 '1' */", "select 'a"]) {
     assert.equal(bound(sql, []), sql);
     assert.equal(bound(sql, {}), sql);
@@ -197,7 +196,7 @@ test('an array is the list of IN (?)', () => {
   }
 });
 
-test('an array anywhere else is refused, and so is one in another', () => {
+test('an array anywhere else, or in another array, is refused', () => {
   for (const sql of [
     '?',
     '(?)',
@@ -224,7 +223,7 @@ test('an array anywhere else is refused, and so is one in another', () => {
   }
 });
 
-test('an empty array is a query without rows, which changes nothing of what the statement is', () => {
+test("an empty array is a query without rows, which does not change the statement's classification", () => {
   assert.equal(bound('a in (?)', [[]]), `a in (${emptyList})`);
   assert.equal(bound('a not in ( :i )', { i: [] }), `a not in ( ${emptyList} )`);
   for (const sql of ['select n from t where n in (?)', 'delete from t where n not in (?)']) {
@@ -284,7 +283,7 @@ test('never throws, whatever the text and the values', () => {
   );
 });
 
-test('a text that would be too long is refused before it is made, however the length comes about', () => {
+test('a text that would be too long is refused before it is built, whatever makes it long', () => {
   const cases: [sql: string, params: Parameters, bound: string][] = [
     ['select ?, é', ['é'], "select _utf8mb4 X'c3a9', é"],
     ['select :a,:a', { a: 1 }, 'select 1,1'],
@@ -304,7 +303,7 @@ test('a text that would be too long is refused before it is made, however the le
   }
 });
 
-test('a text beyond the limit is refused before it is made, and many small values take little time', () => {
+test('a text beyond the limit is refused before it is built, and many small values take little time', () => {
   const uses = Array.from({ length: 9600 }, () => ':a').join(',');
   const $binary = Buffer.alloc(12 * 1024 ** 2).toString('base64');
   const list = Array.from({ length: 300_000 }, () => 1000);

@@ -1,5 +1,4 @@
-// A statement's shape: literals do not matter, everything else does, whatever the text.
-// Must not know what shapes are for.
+// A statement's shape: literals do not matter, everything else does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shapeOf } from '../../../../src/shared/sql/digest-key.ts';
@@ -66,7 +65,7 @@ test('any text has a shape, the same each time, an integer that is exact', () =>
   );
 });
 
-test('any two numbers and any two strings leave the shape as it is', () => {
+test('any two numbers, and any two strings, give the same shape', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.string(), fc.string(), (a, b, s, u) => {
       const sql = (id: number, text: string) =>
@@ -80,7 +79,7 @@ function quote(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-test('unfinished texts are no trouble', () => {
+test('unfinished texts have a shape', () => {
   for (const text of [
     "'",
     '"',
@@ -96,7 +95,7 @@ test('unfinished texts are no trouble', () => {
   }
 });
 
-test('a long text takes time in proportion, whatever it consists of', () => {
+test('a long text takes time in proportion to its length, whatever it consists of', () => {
   for (const piece of ['a', '1', "'", "'\\'", '"a', '\\', '/*', '日', "a'1'"]) {
     assertProportional(repeating(piece), 2 ** 18, shapeOf);
   }

@@ -1,5 +1,4 @@
-// Texts with the same key have the same digest, and texts that differ in their literals alone have the same key.
-// Must not know what keys are used for.
+// Texts with the same key have the same digest, and texts that differ only in their literals have the same key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { digest } from '../../../../src/shared/sql/digest.ts';
@@ -45,7 +44,7 @@ for (const [one, other] of different) {
   });
 }
 
-test('texts of different seeds are told apart', () => {
+test('texts with different seeds have different keys', () => {
   assert.notEqual(keys.keyOf('select 1', 0), keys.keyOf('select 1', 1));
 });
 
@@ -78,7 +77,7 @@ test('whatever the texts, equal keys mean equal digests', () => {
   assert.ok(shared >= alike.length, `only ${shared} texts share a key`);
 });
 
-test('a piece in the place of another changes the digest only with the key', () => {
+test('replacing a piece by another changes the digest only if it changes the key', () => {
   fc.assert(
     fc.property(
       text,
@@ -94,7 +93,7 @@ test('a piece in the place of another changes the digest only with the key', () 
   );
 });
 
-test('no more of a long text counts than its digest shows', () => {
+test('only the part of a long text that its digest shows counts', () => {
   const long = `select a from t where id in (${'1,'.repeat(50_000)}`;
   assert.equal(keys.keyOf(`${long}2)`, 0), keys.keyOf(`${long}3) and secret`, 0));
   const short = long.slice(0, 64 * 1024);

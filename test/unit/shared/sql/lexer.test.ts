@@ -1,5 +1,4 @@
 // The lexer's promises: it cuts text where MySQL and MariaDB cut it, in linear time.
-// Must not need a database.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { doubts, Lexer, tokenKinds } from '../../../../src/shared/sql/lexer.ts';
@@ -97,11 +96,11 @@ test('tells variables from words, and numbers from names', () => {
   ]);
 });
 
-test('takes Unicode spaces for letters, as a utf8mb4 session does', () => {
+test('Unicode spaces are letters, as in a utf8mb4 session', () => {
   assert.deepEqual(texts('a\u00a0b \u3000c 日本😀'), ['a\u00a0b', '\u3000c', '日本😀']);
 });
 
-test('doubts what another sql_mode, server or version would cut elsewhere', () => {
+test('a text that another sql_mode, server or version would cut differently is in doubt', () => {
   for (const sql of [`'\\''`, `"\\""`, `'a\\'`]) assert.equal(doubt(sql), doubts.backslash, sql);
   for (const sql of ['`\0`', '"\0"', '# \0', '\0', '-- \0'])
     assert.equal(doubt(sql), doubts.nul, sql);
@@ -127,7 +126,7 @@ test('doubts what another sql_mode, server or version would cut elsewhere', () =
   }
 });
 
-test('says when something was never closed', () => {
+test('reports what was never closed', () => {
   for (const sql of ["'a", '"a', '`a', '/* a', "'a''", "'a\\'", '/*! a', '/*/']) {
     const lexer = new Lexer(sql);
     while (lexer.next() !== tokenKinds.end);

@@ -1,5 +1,4 @@
 // The promise of ROLLBACK_ON_ERROR_SUCCESS: true only when nothing of the request stands any more.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rollbackUndoesAll } from '../../../../src/shared/sql/rollback.ts';
@@ -177,7 +176,7 @@ const table: readonly (readonly [steps: readonly Step[], failed: string, undone:
   ],
 ];
 
-test('is true only when nothing stands', () => {
+test('is true only if nothing remains', () => {
   for (const [steps, failed, undone] of table) {
     const before = steps.map(([verb, inTransaction]) => ({ verb, inTransaction }));
     assert.equal(rollbackUndoesAll(before, failed), undone, JSON.stringify([steps, failed]));

@@ -1,5 +1,4 @@
-// What a routine's body is taken for: it acts if it does what READ ONLY does not stop, and in doubt.
-// Must not need a server.
+// A routine's body acts if it does something that READ ONLY does not stop, and in doubt.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reachOfRoutine, reachOfStatement } from '../../../../src/shared/sql/routines.ts';
@@ -11,7 +10,7 @@ const reach = (body: string, mode = '') => reachOfRoutine(body, mode, builtInEve
 const callsOf = (sql: string) =>
   reachOfStatement(sql, builtInEverywhere)?.calls.map((parts) => parts.join('.'));
 
-test('a body that acts outside of its transaction is told from one that reads', () => {
+test('a body that acts outside of its transaction is distinguished from one that reads', () => {
   for (const body of [
     'begin set global a = 1; return 1; end',
     'begin set @x = 1, global a = 1; return 1; end',
@@ -46,7 +45,7 @@ test('a body that acts outside of its transaction is told from one that reads', 
   assert.equal(reach('return "get_lock"("x", 0)', 'ANSI_QUOTES'), null);
 });
 
-test('what ordinary bodies consist of is known', () => {
+test('the statements of ordinary bodies are known', () => {
   for (const body of [
     'return 1',
     'RETURN (select max(id) from t)',
@@ -65,7 +64,7 @@ test('what ordinary bodies consist of is known', () => {
   }
 });
 
-test('names that are called are found with what stands before them', () => {
+test('called names are found with their schemas', () => {
   assert.deepEqual(callsOf('select f(1), db.g (2), `a``b`(3), `c` . `d`.`e` /* */ (4)'), [
     ...['f', 'db.g', 'a`b', 'c.d.e'],
   ]);
@@ -82,7 +81,7 @@ test('names that are called are found with what stands before them', () => {
   assert.ok(found?.names.some(({ schema, name }) => schema === 'db' && name === 'v'));
 });
 
-test('any text is judged, in time that is proportional to its length', () => {
+test('every text has a result, in time that is proportional to its length', () => {
   fc.assert(
     fc.property(fc.string({ unit: anyCharacter, maxLength: 60 }), (text) => {
       reach(text);
@@ -95,7 +94,7 @@ test('any text is judged, in time that is proportional to its length', () => {
   }
 });
 
-test('a long list of values beside a call is no doubt, and a text of too many names is', () => {
+test('a long list of values beside a call leaves no doubt, but a text of too many names does', () => {
   assert.deepEqual(callsOf(`select f(a) from t where a in (${'1,'.repeat(100_000)}1)`), ['f']);
   assert.equal(callsOf(`select ${'f(a),'.repeat(100_000)}1`), undefined);
 });

@@ -1,5 +1,4 @@
-// The promises of cutting a text into statements as the server does.
-// Must not need a database.
+// Texts are cut into statements as the server does it.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -55,7 +54,7 @@ test('keeps bodies and compound statements whole', () => {
   assert.deepEqual(verbs('for i in 1..2 do select 1; end for; select 3'), ['FOR', 'SELECT']);
 });
 
-test('lets nothing hide behind a block that is none', () => {
+test('a false block hides no statement', () => {
   assert.equal(scanStatements('begin; delete from t; commit').length, 3);
   assert.equal(scanStatements('begin work; delete from t').length, 2);
   assert.equal(scanStatements('select begin; delete from t').length, 2);
@@ -66,7 +65,7 @@ test('lets nothing hide behind a block that is none', () => {
   assert.equal(scanStatements('select 1 as a; a: delete from t').length, 2);
 });
 
-test('says which statement a result belongs to', () => {
+test('finds the statement of each result', () => {
   const map = createResultMap(
     scanStatements('call p(); select 1; begin not atomic select 1; end; do 1'),
   );

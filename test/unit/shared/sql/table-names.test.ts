@@ -1,5 +1,4 @@
-// The names of tables that classification finds: none is ever missed; where it is not sure it says so.
-// Must not need a server.
+// The tables that an analysis finds: it never misses one, and reports its doubts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -81,7 +80,7 @@ const known: readonly (readonly [sql: string, names: string])[] = [
   ['select fröm from größe', 'größe'],
 ];
 
-test('all tables are found, wherever they stand, and nothing else', () => {
+test('all tables are found, wherever they are, and nothing else', () => {
   for (const [sql, names] of known) assert.equal(namesOf(sql), names, sql);
 });
 
@@ -107,7 +106,7 @@ test('in doubt no name is known', () => {
   for (const sql of unsure) assert.equal(namesOf(sql), null, sql);
 });
 
-test('says after which statements tables may be others', () => {
+test('reports which statements may change tables', () => {
   for (const sql of [
     'create view v as select 1',
     'alter table t add a int',

@@ -1,5 +1,4 @@
-// What may stand in a transaction of the gateway's, and what may not.
-// Must not know how it is run.
+// Statements that a transaction of the gateway's may contain, and others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -132,15 +131,15 @@ const refused = [
   'ſelect 1',
 ];
 
-test('statements that cannot end a transaction are taken', () => {
+test('statements that cannot end a transaction are accepted', () => {
   for (const sql of taken) assert.equal(whyNotInTransaction(sql), null, sql);
 });
 
-test('everything else is refused, and everything that is in doubt', () => {
+test('all others are refused, and so is every text in doubt', () => {
   for (const sql of refused) assert.equal(typeof whyNotInTransaction(sql), 'string', sql);
 });
 
-test('a reason holds nothing of the text', () => {
+test('a reason contains nothing of the text', () => {
   for (const sql of ["create table secret (a int default 'secret')", 'set secret = 1']) {
     assert.doesNotMatch(String(whyNotInTransaction(sql)), /secret/);
   }

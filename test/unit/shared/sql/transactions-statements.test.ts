@@ -1,5 +1,4 @@
-// Which statements begin, end or shape a transaction, however they are written.
-// Must not know what is done then.
+// Statements that begin, end or configure a transaction, in any spelling.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../src/shared/sql/analyse.ts';
@@ -28,7 +27,7 @@ test('a transaction begins in each of the ways that MySQL knows', () => {
   }
 });
 
-test('it ends by COMMIT and ROLLBACK, and not by ROLLBACK TO', () => {
+test('COMMIT and ROLLBACK end it, ROLLBACK TO does not', () => {
   for (const sql of ['commit', 'COMMIT WORK;', 'COMMIT AND NO CHAIN NO RELEASE']) {
     assert.deepEqual(decode(sql), { kind: 'commit' }, sql);
   }
@@ -45,7 +44,7 @@ test('it ends by COMMIT and ROLLBACK, and not by ROLLBACK TO', () => {
   }
 });
 
-test('SET TRANSACTION says level and access, for the next or for all of the session', () => {
+test('SET TRANSACTION sets level and access, for the next transaction or for all of the session', () => {
   for (const [sql, expected] of [
     ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', set('next', 'read committed', null)],
     ['set session transaction isolation level serializable', set('session', 'serializable', null)],
@@ -59,7 +58,7 @@ test('SET TRANSACTION says level and access, for the next or for all of the sess
   }
 });
 
-test('what a session of requests cannot do is told, not done by half', () => {
+test('what a session of requests cannot do is reported, not done by half', () => {
   for (const sql of [
     'COMMIT AND CHAIN',
     'ROLLBACK RELEASE',
@@ -81,7 +80,7 @@ test('what a session of requests cannot do is told, not done by half', () => {
   }
 });
 
-test('anything else is ordinary, and what a server would refuse is left to it', () => {
+test('anything else is ordinary, also what a server would refuse', () => {
   for (const sql of [
     '',
     'SELECT 1',

@@ -1,5 +1,4 @@
-// Words are found in whatever case, and nothing that is not one of them.
-// Must not know what the words mean.
+// Words are found in any case, and nothing else is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WordTable } from '../../../../src/shared/sql/vocabulary.ts';
@@ -17,7 +16,7 @@ test('every word is found in any spelling', () => {
   }
 });
 
-test('what is shorter, longer or another word is not', () => {
+test('a shorter, longer or different word is not', () => {
   for (const word of words) {
     for (const other of [
       `${word}x`,
@@ -33,7 +32,7 @@ test('what is shorter, longer or another word is not', () => {
   assert.equal(find('x'.repeat(1_000)), null);
 });
 
-test('letters that only Unicode takes for others do not make a word', () => {
+test('letters that only Unicode equates with others do not make a word', () => {
   const sleep = new WordTable([{ text: 'SLEEP' }, { text: 'KILL' }]);
   for (const [word, found] of [
     ['sleep', 'SLEEP'],

@@ -1,4 +1,4 @@
-// What a request to /db comes to: one statement with what is known about it, or a refusal before any SQL.
+// A request to /db: one statement with its analysis, or a refusal before any SQL.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { builtInEverywhere } from '../../../../../src/shared/sql/vocabulary.ts';
@@ -54,7 +54,7 @@ test('a plain read leaves its session clean and may share a connection', () => {
   assert.notEqual(statement.shape, null);
 });
 
-test('what writes, takes time, reads the session or runs read-only goes by itself', () => {
+test('a statement that writes, takes time, reads the session or runs read-only runs alone', () => {
   for (const request of [
     { SQL: 'insert into t values (1)' },
     { SQL: 'select sleep(1)' },
@@ -81,7 +81,7 @@ test('refuses what the settings or the request do not allow, before any SQL', ()
   assert.deepEqual(refusalOf({ SQL: 'select ?', PARAMS: [] }).slice(0, 1), [400]);
 });
 
-test('identical reads have one key, whatever decides their reply being equal; without coalesce none has', () => {
+test('identical reads with identical replies have one key; without coalesce none has', () => {
   const on = { coalesce: true };
   const keyOf = (request: object, changed: object = on) =>
     statementOf(request, changed).coalescingKey;

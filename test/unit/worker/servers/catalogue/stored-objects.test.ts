@@ -1,5 +1,4 @@
-// What a catalogue makes of tables, views and triggers: harmless is what can be proven to be.
-// Must not need a server.
+// Tables, views and triggers of a catalogue: only what is proven to be harmless is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -36,7 +35,7 @@ function create({ tables = [], views = {}, triggers = {}, builtIns, ignoresCase 
   };
 }
 
-test('a base table is harmless, what is not known is not', () => {
+test('a base table is harmless, an unknown one is not', () => {
   const { objects, reads, writes } = create({ tables: ['t'] });
   assert.deepEqual([reads('t'), writes('t'), reads('T'), reads('u')], [true, true, false, false]);
   assert.equal(objects.effectsOfReading([{ schema: 'db', name: 't' }]).isHarmless, true);
@@ -48,7 +47,7 @@ test('a base table is harmless, what is not known is not', () => {
   assert.deepEqual(telling, { isHarmless: true, isRepeatable: false });
 });
 
-test('a view is what it calls and what it reads, to any depth; circles and hidden definitions are not known', () => {
+test('a view is as harmless as what it calls and reads, to any depth; cycles and hidden definitions are not known', () => {
   const { reads, repeats } = create({
     tables: ['t'],
     views: {
@@ -83,7 +82,7 @@ test('a view is what it calls and what it reads, to any depth; circles and hidde
   assert.deepEqual([repeats('plain'), repeats('deep'), repeats('chance')], [true, true, false]);
 });
 
-test('a trigger counts for writes, also behind a view, and only the simplest bodies are believed', () => {
+test('a trigger counts for writes, also through a view, and only the simplest bodies are harmless', () => {
   const bodies: readonly (readonly [body: string, harmless: boolean])[] = [
     ['set new.a = upper(new.b)', true],
     ['SET NEW.a = 1, NEW.b = (select max(x) from log)', true],
@@ -133,7 +132,7 @@ test("what a view or a trigger names without a schema is looked for beside it, n
   assert.equal(writes('other', 'v'), false);
 });
 
-test('a function that is no built-in of this server is not trusted for its name', () => {
+test('a function that is not built into this server is not trusted for its name', () => {
   const views = { digests: 'select md5(`db`.`t`.`a`) AS `a` from `db`.`t`' };
   const on = (flavour: 'mariadb' | 'mysql', version: string) =>
     create({ tables: ['t'], views, builtIns: builtInsOf(flavour, version) }).reads('digests');
@@ -145,7 +144,7 @@ test('a function that is no built-in of this server is not trusted for its name'
   assert.equal(create({ tables: ['t'], views }).reads('digests'), false);
 });
 
-test('names that were not there are told from those that are there and not trusted', () => {
+test('unknown names are distinguished from known ones that are not trusted', () => {
   const { objects, reads } = create({ tables: ['t'], views: { unseen: '' } });
   const holds = (schema: string | null, name: string) => objects.holds([{ schema, name }]);
   assert.deepEqual([reads('unseen'), holds(null, 'unseen')], [false, true]);
@@ -154,7 +153,7 @@ test('names that were not there are told from those that are there and not trust
   assert.equal(holds('information_schema', 'tables'), true);
 });
 
-test('a write is undone where all tables have transactions, behind views and triggers too', () => {
+test('a write is undone if all tables have transactions, also those of views and triggers', () => {
   const { objects } = create({
     views: {
       view: 'select `db`.`t`.`a` AS `a` from `db`.`t`',
