@@ -41,7 +41,7 @@ export type BackendStats = {
   readonly role: string | null;
   readonly reason: string | null;
   readonly lag_seconds: number | null;
-  /** Beyond it a replica gets no reads; null: replicas are not read from. */
+  /** A replica with more lag gets no reads; null: replicas get no reads at all. */
   readonly max_lag_seconds: number | null;
   readonly connections: {
     readonly busy: number;
@@ -53,7 +53,7 @@ export type BackendStats = {
   readonly waiting: number;
 };
 
-/** Per second, oldest first; null where nothing is known. */
+/** Values per second, oldest first; null: unknown. */
 export type History = {
   readonly interval_seconds: number;
   readonly at: readonly number[];
@@ -77,15 +77,15 @@ export type LastError = {
 };
 
 /** `/v1/requests`, the oldest first. */
-export type ToldRequests = {
+export type RequestsReply = {
   readonly requests: readonly RunningRequest[];
-  /** How many more there are. */
+  /** The number of further requests. */
   readonly omitted: number;
   /** The slots of workers that did not answer. */
   readonly silent_workers: readonly number[];
 };
 
-/** `stalled`: its client takes nothing of its reply. */
+/** `stalled`: the client does not read its reply. */
 type Phase = 'waiting' | 'running' | 'streaming' | 'stalled';
 
 export type RunningRequest = {
@@ -101,9 +101,9 @@ export type RunningRequest = {
   readonly shape: string | null;
 };
 
-/** `/v1/statements`, those that have taken most time first. */
-export type ToldStatements = {
-  /** The last ten minutes; the last point is under way. */
+/** `/v1/statements`, in order of total time. */
+export type StatementsReply = {
+  /** The last ten minutes; the last point is incomplete. */
   readonly history: { readonly interval_seconds: number; readonly at: readonly number[] };
   readonly statements: readonly Statement[];
 };
@@ -122,14 +122,14 @@ export type Statement = {
   readonly p99_ms: number | null;
   readonly last_seen: string | null;
   readonly example_id: string | null;
-  /** Null: others have taken far more time in these ten minutes. */
+  /** Null: not among the statements with the most time in these ten minutes. */
   readonly history: {
     readonly count: readonly number[];
     readonly total_ms: readonly number[];
   } | null;
 };
 
-/** How a request failed: what the gateway says of it (RFC 9457), or that there was no answer. */
+/** A request that failed: with a problem (RFC 9457), or without an answer. */
 export class AskError extends Error {
   /** 0: there was no answer. */
   readonly status: number;
@@ -150,7 +150,7 @@ export type Problem = {
   readonly request_id?: string;
 };
 
-/** What a request carries beside its path. */
+/** A request, beside its path. */
 export type Asked = {
   readonly method?: string;
   readonly body?: string;
@@ -158,10 +158,10 @@ export type Asked = {
   readonly signal: AbortSignal;
 };
 
-/** Asks this gateway. Rejects with an AskError. */
+/** Sends a request to this gateway. Rejects with an AskError. */
 export type Ask = (path: string, asked: Asked) => Promise<Response>;
 
-/** @param readToken the token to send; null: none. @param refused called with the token that is not the right one */
+/** @param readToken the token to send; null: none. @param refused called with the token that the gateway rejected */
 export function createAsk(
   readToken: () => string | null,
   refused: (token: string | null) => void,
@@ -188,26 +188,26 @@ export function createAsk(
   };
 }
 
-/** Whatever a request was ended by, as what people can read. */
+/** Describes for people why a request failed. */
 export function asAskError(cause: unknown): AskError {
   if (cause instanceof AskError) return cause;
   const name = cause instanceof Error ? cause.name : '';
   if (name === 'TimeoutError') return new AskError(0, 'There was no answer in time.');
   if (name === 'AbortError') return new AskError(0, 'Stopped.');
-  if (cause instanceof SyntaxError) return new AskError(0, 'The answer was no JSON.');
+  if (cause instanceof SyntaxError) return new AskError(0, 'The answer was not JSON.');
   return new AskError(0, 'The connection failed.');
 }
 
-/** Beside problems there are `/db`'s words: the guards stand before any path. */
+/** The body is a problem, or has the keys of `/db`, since guards answer before any path. */
 async function readRefusal(response: Response): Promise<AskError> {
   const { status } = response;
-  let told: Problem & { readonly ERROR?: string; readonly CODE?: string } = {};
+  let reply: Problem & { readonly ERROR?: string; readonly CODE?: string } = {};
   try {
-    told = (await response.json()) as typeof told;
+    reply = (await response.json()) as typeof reply;
   } catch {
-    // A status without words: whatever stands between us and the gateway says no more.
+    // A proxy between this page and the gateway may answer without a problem.
   }
-  const { ERROR: detail, CODE: code } = told;
-  const problem = { ...(detail && { detail }), ...(code && { code }), ...told };
+  const { ERROR: detail, CODE: code } = reply;
+  const problem = { ...(detail && { detail }), ...(code && { code }), ...reply };
   return new AskError(status, problem.detail ?? `The answer was status ${status}.`, problem);
 }

@@ -1,6 +1,5 @@
-// What somebody who looks at the instance should see first, in words, with the part of the page that tells more.
-// Pure. Must not know the page.
-import type { BackendStats, History, RunningRequest, Stats, ToldStatements } from './ask.ts';
+// What a reader of the page should see first, in words, with the part of the page that shows more. Pure.
+import type { BackendStats, History, RunningRequest, StatementsReply, Stats } from './ask.ts';
 import { formatClock, formatCount, formatShare, formatSpan } from './format.ts';
 import { findRise, lookLately, quantileOf, type Series } from './rise.ts';
 
@@ -12,7 +11,7 @@ export type Attention = {
   readonly part: 'charts' | 'running' | 'statements' | 'workers' | 'backends' | 'errors';
 };
 
-/** Why a worker is not ready; the words of docs/errors.md in short. */
+/** Why a worker is not ready: docs/errors.md in short. */
 export const unreadyMeanings: Readonly<Record<string, string>> = {
   STARTING: 'the worker has not asked the database yet',
   STOPPING: 'the gateway is stopping',
@@ -25,25 +24,25 @@ export const unreadyMeanings: Readonly<Record<string, string>> = {
   GALERA_NOT_READY: 'the Galera node takes no statements at the moment',
 };
 
-/** Replicas are usually behind by less; where `max_lag` is less, they get no reads from there on. */
+/** More than the usual lag of replicas. If `max_lag` is less, that counts instead. */
 const lagSeconds = 5;
 const longMs = 10_000;
 const minute = 60;
 const worthMs = 100;
 const failingShare = 0.01;
-/** How many times as long as before is told. */
+/** A latency this many times as long as before is reported. */
 const slowerFactor = 5;
-/** What explains a pool that is suddenly full is told from less on. */
+/** The same for a database that may explain a full pool. */
 const fullFactor = 2;
-/** More slow statements than this are no matter of one statement. */
+/** If more statements are slow, the server is, and none of them is named. */
 const maxSlow = 3;
 const shapeLength = 120;
 
-/** Finds it in what the instance tells of itself; the worst first, nothing where all is well. */
+/** Finds what needs attention, the worst first; nothing if all is well. */
 export function findAttention(
   stats: Stats,
   running: readonly RunningRequest[],
-  statements: ToldStatements | null,
+  statements: StatementsReply | null,
 ): readonly Attention[] {
   const causes = [
     ...lookAtStatements(statements),
@@ -55,7 +54,7 @@ export function findAttention(
     ...stats.backends.flatMap((backend) => lookAtRole(backend, new Date(stats.now))),
     ...causes,
     ...lookAtOutcomes(stats.history),
-    // What they lead to needs no line of its own.
+    // Their consequences need no line of their own.
     ...(causes.length === 0 ? lookAtLatency(stats.history) : []),
     ...lookAtStalled(running),
     ...lookAtLong(running),
@@ -65,7 +64,7 @@ export function findAttention(
   );
 }
 
-/** Why the instance is not ready, as its workers tell; null where none of them says. */
+/** Why the instance is not ready, as its workers report it; null: they report nothing. */
 export function explainUnready({ workers }: Pick<Stats, 'workers'>): string | null {
   const codes = [...new Set(workers.flatMap(({ unready }) => unready ?? []))];
   if (codes.length === 0) return null;
@@ -88,17 +87,20 @@ function lookAtWorkers({ workers }: Stats): readonly Attention[] {
   const troubles: readonly [string, string][] = workers.flatMap(
     ({ slot, state, runs_other_code }) => {
       const name = `Worker ${slot}`;
-      const told: [string, string][] = [];
+      const found: [string, string][] = [];
       if (state === 'silent')
-        told.push(['bad', `${name} does not answer: it hangs, and is replaced after ten seconds.`]);
-      if (state === 'down') told.push(['bad', `${name} is down.`]);
-      if (state === 'starting') told.push(['warn', `${name} is starting.`]);
+        found.push([
+          'bad',
+          `${name} does not answer: it hangs, and is replaced after ten seconds.`,
+        ]);
+      if (state === 'down') found.push(['bad', `${name} is down.`]);
+      if (state === 'starting') found.push(['warn', `${name} is starting.`]);
       if (runs_other_code)
-        told.push([
+        found.push([
           'warn',
           `${name} runs another version than the supervisor: restart the instance.`,
         ]);
-      return told;
+      return found;
     },
   );
   return troubles.map(([severity, text]) => ({
@@ -108,7 +110,7 @@ function lookAtWorkers({ workers }: Stats): readonly Attention[] {
   }));
 }
 
-/** Whether a replica is so far behind that somebody should look at it. */
+/** Whether a replica's lag needs attention. */
 export function isBehind({ lag_seconds, max_lag_seconds }: BackendStats): boolean {
   return lag_seconds !== null && lag_seconds >= Math.min(lagSeconds, max_lag_seconds ?? lagSeconds);
 }
@@ -126,7 +128,7 @@ function lookAtRole(server: BackendStats, now: Date): readonly Attention[] {
     const limit = formatSpan(1000 * (most ?? 0));
     const [beyond, within] = [
       `That is more than max_lag (${limit}): it gets no reads.`,
-      `It is read from all the same, up to max_lag (${limit}).`,
+      `It still gets reads, up to max_lag (${limit}).`,
     ];
     const reads = most === null ? '' : ` ${lag > most ? beyond : within}`;
     const text = `${backend} is ${formatSpan(1000 * lag)} behind its primary: it shows nothing that was written since ${since}.${reads}`;
@@ -142,7 +144,7 @@ function lookAtPool(
 ): readonly Attention[] {
   if (waiting === 0 || busy < max) return [];
   const began = 1 + history.waiting.lastIndexOf(0);
-  // Of what has just begun the past says nothing yet.
+  // The history does not cover what has just begun.
   const isKnown = began < history.at.length;
   const from = Math.max(began, history.at.length - recentPoints(history));
   const waits = quantileOf(history.phases_p95_ms.waiting.slice(from), 0.5);
@@ -157,24 +159,24 @@ function lookAtPool(
     details.length === 0 ? '. ' : `, ${details.join(', ')}. `,
     [
       ...explainHeld(stalled.length, transactions_held),
-      // Those have half of a pool at most: with that they are what the others wait for.
+      // They may hold at most half of a pool. If they do, the other requests wait for them.
       ...(2 * (stalled.length + transactions_held) >= max ? [] : [explainFull(history)]),
     ].join(' '),
   ].join('');
   return [{ severity: 'warn', text, part: 'backends' }];
 }
 
-/** Is it the clients? Nothing where they hold nothing. */
+/** Whether clients hold the connections; nothing if they hold none. */
 function explainHeld(stalled: number, transactions: number): readonly string[] {
-  const tell = (held: number, what: string) =>
+  const explain = (held: number, what: string) =>
     held === 0 ? [] : [`${formatCount(held)} ${held === 1 ? 'is' : 'are'} held by ${what}.`];
   return [
-    ...tell(stalled, 'replies that nobody reads'),
-    ...tell(transactions, 'transactions that clients have open'),
+    ...explain(stalled, 'replies that no client reads'),
+    ...explain(transactions, 'transactions that clients have open'),
   ];
 }
 
-/** Is it the database or the pool? */
+/** Whether the database is slow, or the pool too small. */
 function explainFull(history: History): string {
   const firstRow = history.phases_p95_ms.first_row;
   const recent = recentPoints(history);
@@ -182,21 +184,21 @@ function explainFull(history: History): string {
   const isCompared = quantileOf(firstRow.slice(0, -recent), 0.5) !== null;
   const now = formatSpan(quantileOf(firstRow.slice(-recent), 0.5));
   if (slower !== null) {
-    return `The database has become slow: it takes ${now}, before it was ${formatSpan(slower.before)}.`;
+    return `The database has become slow: it takes ${now}; before it was ${formatSpan(slower.before)}.`;
   }
-  if (!isCompared) return `The database takes ${now}: what it took before is not known.`;
+  if (!isCompared) return `The database takes ${now}; how long it took before is not known.`;
   return `The database is as fast as before (${now}): the pool is too small for so many requests.`;
 }
 
-function lookAtStatements(told: ToldStatements | null): readonly Attention[] {
-  if (told === null) return [];
-  const slow = lookLately(told)
+function lookAtStatements(reply: StatementsReply | null): readonly Attention[] {
+  if (reply === null) return [];
+  const slow = lookLately(reply)
     .flatMap(({ statement, share, rise }) =>
       rise === null ? [] : [{ digest: statement.digest, share, rise }],
     )
     .sort((one, other) => other.share - one.share);
   const texts = slow.slice(0, maxSlow).map(({ digest, share, rise }) => {
-    const since = clockAt(told.history, rise.since);
+    const since = clockAt(reply.history, rise.since);
     return `The database takes ${formatSpan(rise.now)} for ${quote(digest)} since ${since}; before it was ${formatSpan(rise.before)}. That is ${formatShare(share)} of all its time now.`;
   });
   const more = slow.length - texts.length;
@@ -236,7 +238,7 @@ function lookAtLatency(history: History): readonly Attention[] {
   return [{ severity: 'warn', text, part: 'charts' }];
 }
 
-/** Is it us or the database? */
+/** Whether the gateway or the database takes the time. */
 function blame({ latency_ms, phases_p95_ms, interval_seconds }: History): string {
   const now = (series: Series) =>
     quantileOf(series.slice(-recentPoints({ interval_seconds })), 0.5) ?? 0;
@@ -255,7 +257,7 @@ function recentPoints({ interval_seconds }: Pick<History, 'interval_seconds'>): 
   return Math.ceil(minute / 4 / interval_seconds);
 }
 
-/** @param point null: before the first one */
+/** @param point null: before the first point */
 function clockAt({ at }: { readonly at: readonly number[] }, point: number | null): string {
   const clock = formatClock(new Date((at[point ?? 0] ?? Number.NaN) * 1000));
   return point === null ? `before ${clock}` : clock;
@@ -286,7 +288,7 @@ function lookAtStalled(running: readonly RunningRequest[]): readonly Attention[]
           `${formatCount(stalled.length)} replies are not read by ${clients.join(', ')}`,
           `the oldest ${about}`,
         ];
-  const text = `${who}: ${what} holds a connection for ${formatSpan(oldest.age_ms)}. The client is slow, not the database; what takes no byte for 30 s is reset.`;
+  const text = `${who}: ${what} holds a connection for ${formatSpan(oldest.age_ms)}. The client is slow, not the database. A reply without progress for 30 s is reset.`;
   return [{ severity: 'warn', text, part: 'running' }];
 }
 

@@ -1,4 +1,4 @@
-// Three charts over the same ten minutes: rate by outcome, latency, connections. A moment is looked at in all of them.
+// Three charts over the same ten minutes: rate by outcome, latency, connections. The cursor shows the same moment in all of them.
 import type { History, Stats } from './ask.ts';
 import { element, find, openPart, type Part, setText } from './elements.ts';
 import { formatClock, formatCount, formatRate, formatSpan, unknown } from './format.ts';
@@ -17,7 +17,7 @@ type Line = {
   readonly format: (value: number | null | undefined) => string;
   readonly isFilled?: boolean;
   readonly isDashed?: boolean;
-  /** Only shown where it is more than nothing: a trouble is then seen beside thousands that went well. */
+  /** Shown only above 0, so that a few failures are visible beside thousands of successes. */
   readonly isRare?: boolean;
 };
 
@@ -38,7 +38,7 @@ const outcomeColours = {
   unknown: 'line-unknown',
 } as const;
 
-/** Less is nothing that anybody feels. */
+/** Shorter times do not matter to people. */
 const minWaitMs = 5;
 const dropShort = (ms: number | null) => (ms !== null && ms < minWaitMs ? 0 : ms);
 
@@ -116,11 +116,11 @@ const charts: readonly Chart[] = [
 export type Charts = {
   readonly part: Part;
   readonly show: (stats: Stats) => void;
-  /** Draws anew: the colours are others. */
+  /** Draws again, with the colours of the theme. */
   readonly redraw: () => void;
 };
 
-/** Takes the part of the charts. */
+/** Opens the part of the charts. */
 export function openCharts(): Charts {
   const part = openPart('charts');
   const readout = find('charts-readout', HTMLElement);
@@ -233,7 +233,7 @@ function openPanel({ title, lines, scale, axis }: Chart, syncKey: string) {
   };
 }
 
-/** The newest moment of which all is known: the very last one may still be under way. */
+/** The newest complete moment: the last one may be incomplete. */
 function lastKnown(lines: readonly Line[], history: History | null): number | null {
   if (history === null) return null;
   const [first] = lines;
@@ -323,7 +323,7 @@ function seriesOf({ name, colour, isFilled, isDashed, isRare }: Line): uPlot.Ser
   };
 }
 
-/** On a log scale the lines between are more than what is drawn. */
+/** On a log scale, the lines between would crowd the chart. */
 function onlyPowersOfTen(_plot: uPlot, splits: readonly number[]): (number | null)[] {
   return splits.map((value) => (Number.isInteger(Math.log10(value)) ? value : null));
 }

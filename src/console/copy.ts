@@ -1,7 +1,7 @@
 // Texts and files that leave the page.
 import { closer, element, openDialog } from './elements.ts';
 
-/** Copies a text; where the browser keeps the clipboard from us (plain HTTP beyond loopback) it is shown to be copied. */
+/** Copies a text, or shows it if the browser allows no access to the clipboard (plain HTTP beyond loopback). */
 export async function copyText(title: string, text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -26,6 +26,6 @@ export async function copyText(title: string, text: string): Promise<boolean> {
 export function saveFile(name: string, contents: Blob): void {
   const url = URL.createObjectURL(contents);
   element('a', { href: url, download: name }).click();
-  // The download has begun when the click returns; the file is read from the blob, not from its address.
+  // The download has begun when the click returns, and reads the blob, not its URL.
   window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,11 +1,11 @@
 // Elements of the page, its parts, and dialogs. Their text is set as text, never as HTML: most of it comes from strangers.
 
-/** What stands in an element. */
+/** The contents of an element. */
 export type Content = Node | string | null;
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** Creates an element; an attribute that is true is empty, one that is false is left out. */
+/** Creates an element. The value true makes an empty attribute, false makes none. */
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -40,14 +40,14 @@ export function button(
   return created;
 }
 
-/** The element of the page with this id. Throws where there is none: the page and its program belong together. */
+/** Returns the element with this id. Throws if the page has none. */
 export function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
   return found;
 }
 
-/** Sets a text, where it is another one: what has not changed is not announced again, nor taken out of a selection. */
+/** Sets a text if it differs: an unchanged text is not announced again, and keeps its selection. */
 export function setText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }
@@ -58,18 +58,18 @@ function setAttributes(target: Element, attributes: Attributes): void {
   }
 }
 
-/** One part. `shown` and `failed` may be called at any time; what was shown stays while a part fails. */
+/** One part of the page. A part that fails keeps its old contents. */
 export type Part = {
   readonly section: HTMLElement;
   readonly body: HTMLElement;
-  /** Something is there. @param status a few words beside the title */
+  /** Shows the contents. @param status a few words beside the title */
   readonly shown: (status: string) => void;
-  /** There is nothing to show, and that is how it should be. */
+  /** Says that there is nothing to show, which is no failure. */
   readonly empty: (text: string) => void;
   readonly failed: (text: string) => void;
 };
 
-/** Takes the part of the page with this id; it is loading. */
+/** Opens the part of the page with this id, as loading. */
 export function openPart(id: string): Part {
   const section = document.getElementById(id);
   const body = section?.querySelector<HTMLElement>('.body');
@@ -97,7 +97,7 @@ export function openPart(id: string): Part {
   };
 }
 
-/** Opens one that only tells. It goes from the page when it is closed. */
+/** Opens a dialog. Closing removes it from the page. */
 export function openDialog(title: string, ...contents: readonly Content[]): HTMLDialogElement {
   const heading = element('h2', { id: 'dialog-title' }, title);
   const dialog = element('dialog', { 'aria-labelledby': 'dialog-title' }, heading, ...contents);
@@ -107,12 +107,12 @@ export function openDialog(title: string, ...contents: readonly Content[]): HTML
   return dialog;
 }
 
-/** A button that closes it. */
+/** A button that closes a dialog. */
 export function closer(label: string, dialog: () => HTMLDialogElement): HTMLButtonElement {
   return button(label, {}, () => dialog().close());
 }
 
-/** Asks whether something is to be done. The careful answer has the keyboard. */
+/** Asks for confirmation. The focus is on the careful answer. */
 export function askToConfirm(
   title: string,
   contents: readonly Content[],

@@ -1,7 +1,6 @@
-// JSON read so that every number keeps its digits.
-// Pure. Must not know what is read.
+// A reader of JSON that keeps every digit of numbers. Pure.
 
-/** A number as it was written: no double holds every BIGINT or DECIMAL. */
+/** A number as its text, since doubles cannot hold every BIGINT or DECIMAL. */
 export class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -9,7 +8,7 @@ export class Digits {
   }
 }
 
-/** A JSON value; names of an object may be any text, `__proto__` too. */
+/** A JSON value. An object's names may be any text, even `__proto__`. */
 export type Exact =
   | null
   | boolean
@@ -22,7 +21,7 @@ const token = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|fals
 
 const words: Readonly<Record<string, Exact>> = { true: true, false: false, null: null };
 
-/** Reads one JSON value. Throws a SyntaxError where it is none. */
+/** Reads one JSON value. Throws a SyntaxError if it is not JSON. */
 export function parseExact(text: string): Exact {
   const reader = new Reader(text);
   const value = reader.value(reader.next());

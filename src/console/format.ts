@@ -1,10 +1,9 @@
-// Numbers, sizes, times and queries as people read them. Pure.
-// Pure. Must not know the page.
+// Numbers, sizes, times, and queries as command lines, for people. Pure.
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** What stands where nothing is known. */
+/** The text for an unknown value. */
 export const unknown = '–';
 
 type Maybe = number | null | undefined;
@@ -12,7 +11,7 @@ type Maybe = number | null | undefined;
 const isKnown = (value: Maybe): value is number =>
   typeof value === 'number' && !Number.isNaN(value);
 
-/** A whole number with its thousands apart. */
+/** A whole number with separated thousands. */
 export function formatCount(value: Maybe): string {
   return isKnown(value) ? whole.format(value) : unknown;
 }
@@ -22,14 +21,14 @@ export function formatShort(value: Maybe): string {
   return isKnown(value) ? short.format(value) : unknown;
 }
 
-/** So many in a second. */
+/** A rate per second. */
 export function formatRate(value: Maybe): string {
   if (!isKnown(value)) return unknown;
   if (value === 0) return '0';
   return value < 10 ? value.toFixed(1) : formatShort(value);
 }
 
-/** A span given in milliseconds, in the unit that suits it. */
+/** A span of milliseconds, in a fitting unit. */
 export function formatSpan(ms: Maybe): string {
   if (!isKnown(ms)) return unknown;
   if (ms <= 0) return '0 ms';
@@ -44,7 +43,7 @@ export function formatSpan(ms: Maybe): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** A size in bytes, in the unit that suits it. */
+/** A size in bytes, in a fitting unit. */
 export function formatBytes(bytes: Maybe): string {
   if (!isKnown(bytes)) return unknown;
   if (bytes < 1024) return `${bytes} B`;
@@ -56,7 +55,7 @@ export function formatBytes(bytes: Maybe): string {
     : `${Number((mib / 1024).toPrecision(3))} GiB`;
 }
 
-/** A part of one, in percent. What is there is never shown as nothing. */
+/** A share of 1 in percent. A small share is never shown as 0. */
 export function formatShare(share: Maybe): string {
   if (!isKnown(share)) return unknown;
   const percent = share * 100;
@@ -66,28 +65,28 @@ export function formatShare(share: Maybe): string {
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** The time of day where the reader is. */
+/** The reader's local time of day. */
 export function formatClock(at: Date): string {
   if (Number.isNaN(at.getTime())) return unknown;
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');
 }
 
-/** The time of day, with its date where that is not today's. */
+/** The time of day, with the date unless it is today. */
 export function formatWhen(at: Date, now: Date = new Date()): string {
   return at.toDateString() === now.toDateString() ? formatClock(at) : formatMoment(at);
 }
 
-/** Date and time where the reader is. */
+/** The reader's local date and time. */
 export function formatMoment(at: Date): string {
   if (Number.isNaN(at.getTime())) return unknown;
   const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
   return `${day} ${formatClock(at)}`;
 }
 
-/** Where it is asked, and whether a token is needed there. */
+/** The gateway's address, and whether it needs a token. */
 export type Place = { readonly origin: string; readonly needsToken: boolean };
 
-/** The command, for a shell. The token is one of the shell's variables: it is not for logs and histories. */
+/** The command for a shell. The token is a variable of the shell, so that logs and histories do not have it. */
 export function formatCurl({ origin, needsToken }: Place, body: string): string {
   const parts = ['curl -sS', quote(`${origin}/v1/query`), "-H 'Content-Type: application/json'"];
   if (needsToken) parts.push('-H "Authorization: Bearer $DBHTTPD_TOKEN"');

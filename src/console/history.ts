@@ -1,4 +1,4 @@
-// What was run from this page, where its reader wants it kept: in this browser, until it is cleared.
+// The statements that were run from this page, kept in this browser if its reader wants that.
 import { button, element, find } from './elements.ts';
 
 const key = 'dbhttpd.history';
@@ -7,7 +7,7 @@ const most = 100;
 /** A statement that was run. */
 export type Entry = { readonly sql: string; readonly section: string; readonly at: number };
 
-/** @param choose called with what is to be looked at again. Returns what notes another one */
+/** @param choose called with an entry that the reader chooses. Returns a function that adds an entry. */
 export function openHistory(choose: (entry: Entry) => void): (entry: Entry) => void {
   const keep = find('history-keep', HTMLInputElement);
   const clear = find('history-clear', HTMLButtonElement);
@@ -50,7 +50,7 @@ export function openHistory(choose: (entry: Entry) => void): (entry: Entry) => v
   };
 }
 
-/** Null: nothing is to be kept. */
+/** Null: the reader wants nothing kept. */
 function read(): readonly Entry[] | null {
   const text = localStorage.getItem(key);
   if (text === null) return null;

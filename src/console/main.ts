@@ -1,12 +1,12 @@
-// The console put together: what is asked, how often, and which part of the page shows it.
+// The console: which requests it sends, how often, and which part of the page shows the answers.
 import {
   type AskError,
   asAskError,
   createAsk,
+  type RequestsReply,
   type RunningRequest,
+  type StatementsReply,
   type Stats,
-  type ToldRequests,
-  type ToldStatements,
 } from './ask.ts';
 import { openCharts } from './charts.ts';
 import { find, type Part } from './elements.ts';
@@ -19,7 +19,7 @@ import { openBackends, openErrors, openWorkers } from './stats-tables.ts';
 import { startKeys, startTheme, startToken } from './toolbar.ts';
 
 const intervalMs = 2_000;
-/** Hundreds of statements do not change as fast as the eye follows. */
+/** Statements change slowly, and there may be hundreds. */
 const statementsIntervalMs = 4_000;
 
 let polls: readonly Polling[] = [];
@@ -36,15 +36,15 @@ const statements = openStatements();
 const [workers, backends, errors] = [openWorkers(), openBackends(), openErrors()];
 const query = openQueryPane(ask, () => token.read() !== null);
 let requests: readonly RunningRequest[] = [];
-let toldStatements: ToldStatements | null = null;
+let statementsReply: StatementsReply | null = null;
 
-/** A part whose numbers cannot be shown does not take the others with it. */
-const show = <Told>(
-  { part, show }: { readonly part: Part; readonly show: (told: Told) => void },
-  told: Told,
+/** Shows an answer in a part. An exception affects this part only. */
+const show = <Reply>(
+  { part, show }: { readonly part: Part; readonly show: (reply: Reply) => void },
+  reply: Reply,
 ) => {
   try {
-    show(told);
+    show(reply);
   } catch (error) {
     part.failed(`This cannot be shown: ${(error as Error).message}`);
   }
@@ -55,7 +55,7 @@ const askStats = async (signal: AbortSignal) => {
   let stats: Stats;
   try {
     stats = await (await ask('/v1/stats', { signal })).json();
-    state.show(stats, requests, toldStatements);
+    state.show(stats, requests, statementsReply);
   } catch (cause) {
     const error = describe(cause);
     state.failed(error);
@@ -69,9 +69,9 @@ const askStats = async (signal: AbortSignal) => {
 
 const askRequests = async (signal: AbortSignal) => {
   try {
-    const told = (await (await ask('/v1/requests', { signal })).json()) as ToldRequests;
-    requests = told.requests;
-    show(running, told);
+    const reply = (await (await ask('/v1/requests', { signal })).json()) as RequestsReply;
+    requests = reply.requests;
+    show(running, reply);
   } catch (cause) {
     requests = [];
     running.part.failed(describe(cause));
@@ -80,11 +80,11 @@ const askRequests = async (signal: AbortSignal) => {
 
 const askStatements = async (signal: AbortSignal) => {
   try {
-    const told = (await (await ask('/v1/statements', { signal })).json()) as ToldStatements;
-    toldStatements = told;
-    show(statements, told);
+    const reply = (await (await ask('/v1/statements', { signal })).json()) as StatementsReply;
+    statementsReply = reply;
+    show(statements, reply);
   } catch (cause) {
-    toldStatements = null;
+    statementsReply = null;
     statements.part.failed(describe(cause));
   }
 };
@@ -115,7 +115,7 @@ startTheme(theme, charts.redraw);
 const goTo = (id: string) => () => {
   const part = find(id, HTMLElement);
   part.scrollIntoView({ block: 'start' });
-  // Where a part has nothing to show, its title has the keyboard.
+  // If a part has nothing to show, its title gets the focus.
   const shown = [...part.querySelectorAll<HTMLElement>('.plot, .frame')];
   const title = part.querySelector<HTMLElement>('h2');
   if (title !== null) title.tabIndex = -1;
@@ -124,13 +124,13 @@ const goTo = (id: string) => () => {
 startKeys(
   [
     { key: 'c', meaning: 'charts', act: goTo('charts') },
-    { key: 'r', meaning: 'what runs now', act: goTo('running') },
+    { key: 'r', meaning: 'running requests', act: goTo('running') },
     { key: 's', meaning: 'statements', act: goTo('statements') },
     { key: 'w', meaning: 'workers', act: goTo('workers') },
     { key: 'b', meaning: 'backends', act: goTo('backends') },
     { key: 'e', meaning: 'last errors', act: goTo('errors') },
     { key: 'q', meaning: 'write a query', act: query.focus },
-    { key: 'p', meaning: 'pause, and go on', act: () => pause.click() },
+    { key: 'p', meaning: 'pause or resume', act: () => pause.click() },
     { key: 't', meaning: 'theme: system, light, dark', act: () => theme.click() },
   ],
   find('help', HTMLButtonElement),

@@ -1,19 +1,19 @@
-// Asks again and again: one question at a time, each with an end, seldom while nobody looks.
+// Repeated requests: one at a time, each with a timeout, and rarely while the page is hidden.
 
 const timeoutMs = 1_500;
 const hiddenIntervalMs = 30_000;
-/** After a failure that came at once. */
+/** The pause after an immediate failure. */
 const minPauseMs = 250;
 
-/** Questions that go on until the page is left. */
+/** Requests that repeat as long as the page is open. */
 export type Polling = {
-  /** Asks now, unless a question is under way. */
+  /** Asks now, unless a request is in flight. */
   readonly now: () => void;
-  /** Asks no more, until it is resumed. */
+  /** Pauses or resumes. */
   readonly pause: (isPaused: boolean) => void;
 };
 
-/** Begins to ask every `intervalMs`. @param question must not reject */
+/** Starts to ask every `intervalMs`. @param question must not reject */
 export function startPolling(
   intervalMs: number,
   question: (signal: AbortSignal) => Promise<void>,

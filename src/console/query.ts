@@ -1,4 +1,4 @@
-// The pane in which a statement is written, run and looked at.
+// The pane for a query: its text, its options, and its result.
 import { type Ask, type AskError, asAskError, type Stats } from './ask.ts';
 import { copyText, saveFile } from './copy.ts';
 import { element, find, setText } from './elements.ts';
@@ -7,7 +7,7 @@ import { openHistory } from './history.ts';
 import { type Reply, readReply } from './reply.ts';
 import { createResultTable, type Result } from './result.ts';
 
-/** The longest text that is shown raw; a browser lays out no more at once. */
+/** The longest text that is shown raw: browsers cannot lay out more at once. */
 const maxRawChars = 400_000;
 
 /** The pane. */
@@ -17,7 +17,7 @@ export type QueryPane = {
   readonly show: (stats: Stats) => void;
 };
 
-/** @param needsToken whether a token is sent with what is asked */
+/** @param needsToken whether requests need a token */
 export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
   const sql = find('sql', HTMLTextAreaElement);
   const section = find('query-section', HTMLSelectElement);
@@ -42,7 +42,7 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
       json: 'string',
       ...(section.value !== '' && { section: section.value }),
     });
-  /** One statement of this pane at a time. */
+  /** Runs one task at a time. */
   const start = async (task: (signal: AbortSignal) => Promise<void>) => {
     if (running !== null) return;
     if (sql.value.trim() === '') {
@@ -81,12 +81,12 @@ export function openQueryPane(ask: Ask, needsToken: () => boolean): QueryPane {
       const asked = { method: 'POST', body: body(true), accept: 'text/csv', signal };
       const response = await ask('/v1/query', asked);
       saveFile(`${section.value || 'result'}.csv`, await response.blob());
-      output.tell('The rows were read once more, READ ONLY, and saved as CSV.');
+      output.report('The rows were read again, READ ONLY, and saved as CSV.');
     });
   const copyCurl = async () => {
     const place = { origin: window.location.origin, needsToken: needsToken() };
     const command = formatCurl(place, body(readOnly.checked));
-    if (await copyText('The same with curl', command)) output.tell('The command was copied.');
+    if (await copyText('The same with curl', command)) output.report('The command was copied.');
   };
 
   find('query-form', HTMLFormElement).addEventListener('submit', (event) => {
@@ -116,9 +116,9 @@ function showSections(list: HTMLSelectElement, { section, backends }: Stats): vo
   if (names.includes(chosen)) list.value = chosen;
 }
 
-/** What has come of a statement. */
+/** The result of a statement. */
 class Output {
-  readonly #told = find('query-told', HTMLElement);
+  readonly #message = find('query-told', HTMLElement);
   readonly #place = find('query-result', HTMLElement);
   readonly #rawSwitch = find('query-raw', HTMLButtonElement);
   #tables: ReturnType<typeof createResultTable>[] = [];
@@ -143,7 +143,7 @@ class Output {
   wait(ms: number): void {
     const rows = this.#results[0]?.lines.length ?? 0;
     const so = rows === 0 ? '' : `, ${formatCount(rows)} rows so far`;
-    // Not announced each time.
+    // The text changes every second only, since each change is announced.
     this.#say(`Running for ${formatSpan(1000 * Math.floor(ms / 1000))}${so} …`, 'busy');
   }
 
@@ -162,7 +162,7 @@ class Output {
   };
 
   finish({ results, effects }: Reply, response: Response, ms: number): void {
-    // A stream's table is there already.
+    // The table of a stream exists already.
     if (results.length !== 1 || results[0]?.lines !== this.#results[0]?.lines) {
       this.#results = results;
       this.#draw();
@@ -173,7 +173,7 @@ class Output {
     const parts = [
       ...results.map(({ lines, isTruncated }) => {
         const rows = `${formatCount(lines.length)} ${lines.length === 1 ? 'row' : 'rows'}`;
-        return isTruncated ? `${rows}, cut there: there are more` : rows;
+        return isTruncated ? `${rows}, cut: there are more` : rows;
       }),
       ...effects,
       `${formatSpan(ms)}${timing === null ? '' : ` (${describeTiming(timing)})`}`,
@@ -183,7 +183,7 @@ class Output {
     this.#say(parts.join(' · '), 'good');
   }
 
-  tell(text: string): void {
+  report(text: string): void {
     this.#say(text, 'good');
   }
 
@@ -191,7 +191,7 @@ class Output {
     this.#say(text, 'bad');
   }
 
-  /** Rows that had come stay: what is above them says that they are not all. */
+  /** Keeps the rows that have arrived; the message above them says that they are incomplete. */
   refuse({ status, message, problem }: AskError): void {
     const { code, errno, outcome, request_id } = problem;
     const parts = [
@@ -207,8 +207,8 @@ class Output {
   }
 
   #say(text: string, tone: 'good' | 'bad' | 'busy'): void {
-    setText(this.#told, text);
-    this.#told.className = `told ${tone}`;
+    setText(this.#message, text);
+    this.#message.className = `told ${tone}`;
   }
 
   #draw(): void {
@@ -233,7 +233,7 @@ function describeTiming(header: string): string {
   return parts.map(([, name, ms]) => `${name} ${formatSpan(Number(ms))}`).join(', ');
 }
 
-/** A result as the reply in JSON has it. */
+/** A result as JSON. */
 function createRaw({ columns, lines }: Result): HTMLElement {
   const text = `{"columns":${JSON.stringify(columns)},\n"rows":[\n${lines.join(',\n')}]}`;
   const isCut = text.length > maxRawChars;

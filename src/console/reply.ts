@@ -1,22 +1,22 @@
-// The reply of /v1/query, read as it comes: lines of JSON for rows, one object for anything else.
+// The reply of /v1/query, read while it arrives: lines of JSON for rows, one object for anything else.
 import { AskError, type Problem } from './ask.ts';
 import { Digits, type Exact, parseExact } from './exact-json.ts';
 import type { Result, ResultColumn } from './result.ts';
 
-/** What a statement without rows did; several results are those of a CALL. */
+/** The results of a statement; only a CALL has several. */
 export type Reply = {
   readonly results: readonly (Result & { readonly isTruncated: boolean })[];
-  /** In words; empty where there are rows alone. */
+  /** The effects of results without rows, in words. */
   readonly effects: readonly string[];
 };
 
-/** What is told while rows come. */
+/** Called while rows arrive. */
 export type ReplyEvents = {
   readonly columns: (result: Result) => void;
   readonly rows: () => void;
 };
 
-/** Reads a reply to its end. Rejects with an AskError where it fails on the way, or is cut. */
+/** Reads a reply to its end. Rejects with an AskError if it fails or is cut off. */
 export async function readReply(response: Response, events: ReplyEvents): Promise<Reply> {
   const type = response.headers.get('Content-Type') ?? '';
   if (type.startsWith('application/x-ndjson')) return await readLines(response, events);
@@ -54,12 +54,12 @@ async function readLines(response: Response, events: ReplyEvents): Promise<Reply
     throw new AskError(last.error.status, last.error.detail ?? 'It failed.', last.error);
   }
   if (result === null || last.end === undefined) {
-    throw new AskError(0, 'The reply was cut off: it is not whole.');
+    throw new AskError(0, 'The reply was cut off before its end.');
   }
   return { results: [{ ...(result as Result), isTruncated: last.end.truncated }], effects: [] };
 }
 
-/** The lines of a body, as many at a time as have come. What has no line break at the end is none. */
+/** Yields the lines of a body as they arrive, several at once. A line without a line break does not count. */
 async function* linesOf({ body }: Response): AsyncGenerator<readonly string[]> {
   if (body === null) return;
   let rest = '';
@@ -84,7 +84,7 @@ async function* textOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGene
 }
 
 function readObject(reply: Exact): Reply {
-  if (!(reply instanceof Map)) throw new AskError(0, 'The reply is no object.');
+  if (!(reply instanceof Map)) throw new AskError(0, 'The reply is not an object.');
   const several = reply.get('results');
   const all = Array.isArray(several) ? several : [reply];
   const read = all.filter((one): one is ReadonlyMap<string, Exact> => one instanceof Map);
@@ -104,11 +104,11 @@ function readResult(result: ReadonlyMap<string, Exact>): Reply['results'][number
 }
 
 function describeEffect(result: ReadonlyMap<string, Exact>): string {
-  const told = (name: string) => {
+  const text = (name: string) => {
     const value = result.get(name);
     return value instanceof Digits ? value.text : typeof value === 'string' ? value : null;
   };
-  const [affected, id, warnings] = [told('affected_rows'), told('insert_id'), told('warnings')];
+  const [affected, id, warnings] = [text('affected_rows'), text('insert_id'), text('warnings')];
   const parts = [
     affected === '1' ? '1 row affected' : `${affected ?? '0'} rows affected`,
     ...(id === null ? [] : [`insert id ${id}`]),
@@ -117,7 +117,7 @@ function describeEffect(result: ReadonlyMap<string, Exact>): string {
   return parts.join(', ');
 }
 
-/** JSON again, with the digits that it had. */
+/** JSON with the original digits. */
 function writeExact(value: Exact): string {
   if (value instanceof Digits) return value.text;
   if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`;

@@ -1,4 +1,4 @@
-// The rows of one result as a table of which only what is seen is in the page: a hundred thousand rows scroll as ten do.
+// The rows of one result as a table. Only the visible rows are in the page, so that a hundred thousand rows scroll like ten.
 
 import { button, closer, element, openDialog, setText } from './elements.ts';
 import { Digits, type Exact, parseExact } from './exact-json.ts';
@@ -12,7 +12,7 @@ export type ResultColumn = {
   readonly encoding?: string;
 };
 
-/** A result. Its rows stay the lines of JSON that they came as: what is not looked at is not read. */
+/** A result. Its rows remain lines of JSON, which are parsed only when they become visible. */
 export type Result = {
   readonly columns: readonly ResultColumn[];
   readonly lines: readonly string[];
@@ -26,7 +26,7 @@ const [minChars, maxChars] = [4, 48];
 const numericTypes =
   /^(?:TINYINT|SMALLINT|MEDIUMINT|INT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE|YEAR|BIT)$/;
 
-/** Creates the table of a result; rows that were added to it since are there after `grow`. */
+/** Creates the table of a result. `grow` shows rows that were added since. */
 export function createResultTable(result: Result, caption: string) {
   const { columns } = result;
   const kinds = columns.map(kindOf);
@@ -124,7 +124,7 @@ function headerOf(column: ResultColumn): HTMLElement {
   );
 }
 
-/** Columns do not move while one scrolls: the first rows decide. */
+/** The first rows decide the widths of columns, so that they do not move during scrolling. */
 function setWidths(group: HTMLElement, table: HTMLElement, { columns, lines }: Result): void {
   const cells = lines.slice(0, sampled).map(readCells);
   const widths = columns.map((column, at) => {
@@ -165,7 +165,7 @@ function createRow(
   );
 }
 
-/** NULL is no text: it looks like none. */
+/** NULL looks different from text. */
 function createCell(tag: 'td' | 'dd', value: Exact, kind: Kind): HTMLElement {
   if (value === null) return element(tag, { class: `${kind} null` }, 'NULL');
   const text = printed(value, kind);
@@ -198,7 +198,7 @@ function bytesOf(base64: string): number {
   return (base64.length / 4) * 3 - (/={1,2}$/.exec(base64)?.[0].length ?? 0);
 }
 
-/** One row with all of its values, whole; the keys left and right go to the next. */
+/** Shows one row with all its values in full. The keys left and right move to other rows. */
 function showRecord(result: Result, first: number, kinds: readonly Kind[]): void {
   let at = first;
   const title = element('p', { class: 'note', 'aria-live': 'polite' });

@@ -1,26 +1,26 @@
 // Values that are far above what they were, and since when: of any series, and of each statement's time.
-import type { Statement, ToldStatements } from './ask.ts';
+import type { Statement, StatementsReply } from './ask.ts';
 
-/** Values of one thing over time, the oldest first; null where nothing is known. */
+/** Values over time, oldest first; null: unknown. */
 export type Series = readonly (number | null)[];
 
-/** A rise that has not ended. */
+/** A rise that still lasts. */
 export type Rise = {
   readonly now: number;
   readonly before: number;
-  /** The place of the first value that belongs to it; null: it began before the first one. */
+  /** The index of its first value; null: it began before the first value. */
   readonly since: number | null;
 };
 
-/** What is wrong for most of ten minutes is not what is usual: the calm fifth is. */
+/** The usual value is that of the calmest fifth: trouble may last for most of the ten minutes. */
 const calmShare = 0.2;
 
 /**
  * Compares the latest values with those before.
- * @param recent how many are the latest ones
- * @param factor how many times as much is a rise
- * @param now what the latest ones come to; their median unless given
- * @param usual what is known of the time before the first value
+ * @param recent the number of latest values
+ * @param factor how many times the usual value is a rise
+ * @param now the latest value; the median of the latest values unless given
+ * @param usual the usual value before the first one, if known
  */
 export function findRise(
   series: Series,
@@ -31,7 +31,7 @@ export function findRise(
 ): Rise | null {
   const before = minOf(quantileOf(series.slice(0, -recent), calmShare), usual);
   if (now === null || before === null || now < factor * before) return null;
-  // Nearer to what it is now than to what it was, on a log scale.
+  // On a log scale, values above the middle are nearer to the present than to the usual value.
   const middle = Math.sqrt(now * before);
   let since = series.length;
   while (since > 0 && (series[since - 1] ?? Number.POSITIVE_INFINITY) >= middle) since -= 1;
@@ -39,7 +39,7 @@ export function findRise(
   return { now, before, since: Math.min(since, series.length - 1) };
 }
 
-/** The value below which this share of the known ones lies; null: none is known. */
+/** The value below which this share of the known values lies; null: none is known. */
 export function quantileOf(values: Series, share: number): number | null {
   const known = values.filter((value) => value !== null).sort((one, other) => one - other);
   return known[Math.floor(share * known.length)] ?? null;
@@ -52,28 +52,28 @@ function minOf(one: number | null, other: number | null): number | null {
 /** A statement's last seconds. */
 export type Lately = {
   readonly statement: Statement;
-  /** Of the time of all statements. */
+  /** The share of the time of all statements. */
   readonly share: number;
   readonly meanMs: number | null;
-  /** Time spent in it by points of the last ten minutes. */
+  /** Its time at each point of the last ten minutes. */
   readonly trend: readonly number[];
-  /** It takes far longer than before; null: it does not. */
+  /** Null: it does not take much longer than before. */
   readonly rise: Rise | null;
 };
 
-/** The point that is under way, and the one before. */
+/** The incomplete point, and the one before. */
 const recent = 2;
 const factor = 5;
 const minMs = 10;
 const minRuns = 3;
 const minShare = 0.1;
-/** From so many runs on what it took before the ten minutes is called usual. */
+/** The number of earlier runs that make their mean a usual value. */
 const minEarlierRuns = 20;
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-/** Looks at all of them; those of which nothing is told have taken little. */
-export function lookLately({ statements }: ToldStatements): readonly Lately[] {
+/** Describes the last seconds of all statements that have a history. */
+export function lookLately({ statements }: StatementsReply): readonly Lately[] {
   const busyMs = ({ history }: Statement) => sum(history?.total_ms.slice(-recent) ?? []);
   const wholeMs = sum(statements.map(busyMs));
   return statements.flatMap((statement) => {

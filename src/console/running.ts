@@ -1,40 +1,40 @@
-// What runs now, over all workers, and ending it.
-import { type Ask, AskError, type RunningRequest, type ToldRequests } from './ask.ts';
+// The requests that run now in all workers, and killing them.
+import { type Ask, AskError, type RequestsReply, type RunningRequest } from './ask.ts';
 import { askToConfirm, element, openPart, type Part, setText } from './elements.ts';
 import { formatCount, formatSpan, unknown } from './format.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
 const killTimeoutMs = 5_000;
 
-/** The part of what runs. */
+/** The part of running requests. */
 export type Running = {
   readonly part: Part;
-  readonly show: (told: ToldRequests) => void;
+  readonly show: (reply: RequestsReply) => void;
 };
 
-/** Takes the part. @param onKilled called when something was ended */
+/** Opens the part. @param onKilled called after an attempt to kill a request */
 export function openRunning(ask: Ask, onKilled: () => void): Running {
   const part = openPart('running');
-  const told = element('p', { class: 'told', role: 'status' });
-  const tell = (text: string, isBad: boolean) => {
-    setText(told, text);
-    told.classList.toggle('bad', isBad);
+  const message = element('p', { class: 'told', role: 'status' });
+  const report = (text: string, isBad: boolean) => {
+    setText(message, text);
+    message.classList.toggle('bad', isBad);
   };
   const kill = async (request: RunningRequest) => {
     if (!(await confirmKill(request))) return;
     try {
       const signal = AbortSignal.timeout(killTimeoutMs);
       await ask(`/v1/requests/${encodeURIComponent(request.id)}`, { method: 'DELETE', signal });
-      tell(`Request ${request.request_id} was killed.`, false);
+      report(`Request ${request.request_id} was killed.`, false);
     } catch (error) {
       const isGone = error instanceof AskError && error.status === 404;
-      if (isGone) tell(`Request ${request.request_id} had already ended.`, false);
-      else tell(`It could not be killed. ${(error as Error).message}`, true);
+      if (isGone) report(`Request ${request.request_id} had already ended.`, false);
+      else report(`It could not be killed. ${(error as Error).message}`, true);
     }
     onKilled();
   };
-  const table = createTable('Requests that run now', columnsOf(kill), ({ id }) => id);
-  part.section.append(told);
+  const table = createTable('Running requests', columnsOf(kill), ({ id }) => id);
+  part.section.append(message);
   part.body.append(table.frame);
   return {
     part,
@@ -78,7 +78,7 @@ function columnsOf(
   ];
 }
 
-/** The newest of what is known of a row's request is what is asked about. */
+/** The latest state of each row's request, for the confirmation. */
 const latest = new WeakMap<HTMLElement, RunningRequest>();
 
 function showKill(
@@ -114,7 +114,7 @@ function confirmKill({
       element(
         'p',
         {},
-        'Its client gets a 504 (KILLED). A read has changed nothing; of a write it is then unknown whether it was applied.',
+        'Its client gets a 504 (KILLED). A read has changed nothing. A write may or may not have been applied.',
       ),
     ],
     { yes: 'Kill it', no: 'Let it run' },

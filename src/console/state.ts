@@ -1,5 +1,5 @@
-// The state of the instance: its verdict, a few figures, what to look at first, and whether all this is still true.
-import type { RunningRequest, Stats, ToldStatements } from './ask.ts';
+// The state of the instance: a verdict, a few figures, what needs attention, and whether this is still current.
+import type { RunningRequest, StatementsReply, Stats } from './ask.ts';
 import { type Attention, explainUnready, findAttention } from './attention.ts';
 import { element, find, setText } from './elements.ts';
 import {
@@ -11,7 +11,7 @@ import {
   formatSpan,
 } from './format.ts';
 
-/** After this long without an answer what is shown is called old. */
+/** After this time without an answer, the page is marked as stale. */
 const staleMs = 5_000;
 
 /** The top of the page. */
@@ -19,15 +19,15 @@ export type State = {
   readonly show: (
     stats: Stats,
     running: readonly RunningRequest[],
-    statements: ToldStatements | null,
+    statements: StatementsReply | null,
   ) => void;
   /** There was no answer. */
   readonly failed: (reason: string) => void;
-  /** Looks at the clock. */
+  /** Updates the age of the last answer. */
   readonly tick: () => void;
 };
 
-/** Takes the top of the page. */
+/** Opens the top of the page. */
 export function openState(): State {
   const section = find('state', HTMLElement);
   const verdict = find('verdict', HTMLElement);
@@ -56,11 +56,11 @@ export function openState(): State {
     const since =
       last === null
         ? 'There has been no answer yet.'
-        : `What is shown is of ${last}, the last answer.`;
+        : `This page shows the last answer, of ${last}.`;
     setText(find('banner-text', HTMLElement), `Disconnected. ${since} ${reason}`);
     setText(
       find('banner-age', HTMLElement),
-      `${formatSpan(1000 * Math.round(silentMs / 1000))} ago; asked again all the time`,
+      `${formatSpan(1000 * Math.round(silentMs / 1000))} ago; the page keeps asking`,
     );
     enter('unknown', 'Disconnected', 'Disconnected');
   };
@@ -106,7 +106,7 @@ function describe({ workers, started_at, now, version, node }: Stats): string {
 const sum = (values: readonly (number | null | undefined)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-/** The last values that are known, of five at most: the newest may not be complete. */
+/** The last known value of the latest five: the newest may be missing. */
 function lastOf(series: readonly (number | null)[]): number | null {
   return series.slice(-5).findLast((value) => value !== null) ?? null;
 }
@@ -174,7 +174,7 @@ function openFigures(list: HTMLElement): (stats: Stats) => void {
   };
 }
 
-/** Those that are still there stay as they are: what is announced is news. */
+/** Unchanged items stay as they are, so that only news is announced. */
 function showAttention(list: HTMLElement, found: readonly Attention[]): void {
   const items = [...list.children] as HTMLElement[];
   for (const [at, { severity, text, part }] of found.entries()) {
@@ -189,7 +189,7 @@ function showAttention(list: HTMLElement, found: readonly Attention[]): void {
 
 const colours = { ready: '2f9e5b', attention: 'd9962b', unready: 'd64545', unknown: '8a94a3' };
 
-/** Tabs are told apart by it. */
+/** The icon distinguishes tabs. */
 function setIcon(state: keyof typeof colours): void {
   const drawing = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><circle cx='8' cy='8' r='6' fill='#${colours[state]}'/></svg>`;
   const address = `data:image/svg+xml,${encodeURIComponent(drawing)}`;

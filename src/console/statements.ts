@@ -1,5 +1,5 @@
-// Statements by their share of all time, with what became of each in the last ten minutes.
-import type { Statement, ToldStatements } from './ask.ts';
+// Statements by their share of all time, with the last ten minutes of each.
+import type { Statement, StatementsReply } from './ask.ts';
 import { button, drawn, element, openPart, type Part, setText } from './elements.ts';
 import {
   formatCount,
@@ -19,12 +19,12 @@ const maxPoints = 60;
 /** The part of statements. */
 export type Statements = {
   readonly part: Part;
-  readonly show: (told: ToldStatements) => void;
+  readonly show: (reply: StatementsReply) => void;
 };
 
 type Sort = 'share' | 'count' | 'errors' | 'rows' | 'total_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms';
 
-/** Takes the part. */
+/** Opens the part. */
 export function openStatements(): Statements {
   const part = openPart('statements');
   let lately: ReadonlyMap<Statement, Lately> = new Map();
@@ -79,9 +79,9 @@ export function openStatements(): Statements {
   part.body.append(table.frame, more);
   return {
     part,
-    show: (told) => {
-      statements = told.statements;
-      lately = new Map(lookLately(told).map((one) => [one.statement, one]));
+    show: (reply) => {
+      statements = reply.statements;
+      lately = new Map(lookLately(reply).map((one) => [one.statement, one]));
       render();
     },
   };
@@ -91,7 +91,7 @@ function describe(found: number, all: number): string {
   return found === all ? formatCount(all) : `${formatCount(found)} of ${formatCount(all)}`;
 }
 
-/** What is not told apart stands last, as the gateway has it. */
+/** The entry for all other statements is last, as in the gateway's reply. */
 function rank(statement: Statement, sort: Sort): number {
   if (statement.digest === 'other') return -1;
   return statement[sort] ?? 0;
@@ -117,7 +117,7 @@ function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): read
       column: {
         name: 'Now',
         kind: 'number',
-        title: 'Its share of all time in the last seconds',
+        title: 'Its share of the time of all statements in the last seconds',
         show: asText((row) => formatShare(latelyOf(row)?.share ?? 0)),
       },
     },
@@ -125,7 +125,7 @@ function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): read
       column: {
         name: 'Mean now',
         kind: 'number',
-        title: 'How long it takes in the last seconds; red: far longer than before',
+        title: 'Its mean time in the last seconds; red: much longer than before',
         show: (row, cell) => {
           const found = latelyOf(row);
           setText(cell, formatSpan(found?.meanMs));
@@ -158,7 +158,7 @@ function columnsOf(latelyOf: (statement: Statement) => Lately | undefined): read
     {
       column: {
         name: 'Example',
-        title: 'The id of one of its requests, as logs have it',
+        title: 'The id of one of its requests in the logs',
         show: asText(({ example_id }) => example_id ?? unknown),
       },
     },

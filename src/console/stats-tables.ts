@@ -13,10 +13,10 @@ import {
 } from './format.ts';
 import { asLongText, asText, type Column, createTable } from './table.ts';
 
-/** A part that shows something of the instance. */
+/** A part that shows a piece of /v1/stats. */
 export type StatsPart = { readonly part: Part; readonly show: (stats: Stats) => void };
 
-/** Takes the part of the workers. */
+/** Opens the part of the workers. */
 export function openWorkers(): StatsPart {
   const part = openPart('workers');
   const usage = new ProcessorUse();
@@ -35,7 +35,7 @@ export function openWorkers(): StatsPart {
 }
 
 function describeRestarts(restarts: number): string {
-  if (restarts === 0) return 'none was ever restarted';
+  if (restarts === 0) return 'no restarts';
   return restarts === 1 ? 'one restart' : `${formatCount(restarts)} restarts`;
 }
 
@@ -83,7 +83,7 @@ function workerColumns(usage: ProcessorUse): readonly Column<WorkerStats>[] {
   ];
 }
 
-/** How much of one processor each process used between two answers. */
+/** The share of one processor that each process used between two answers. */
 class ProcessorUse {
   #before = new Map<number | null, { readonly seconds: number; readonly share: number | null }>();
   #notedAt = 0;
@@ -91,12 +91,12 @@ class ProcessorUse {
   note(workers: readonly WorkerStats[], now: number): void {
     const passed = (now - this.#notedAt) / 1000;
     if (passed <= 0) return;
-    const told = workers.map(({ pid, cpu_seconds: seconds }) => {
+    const noted = workers.map(({ pid, cpu_seconds: seconds }) => {
       const before = this.#before.get(pid);
       const share = before === undefined ? null : Math.max(0, seconds - before.seconds) / passed;
       return [pid, { seconds, share }] as const;
     });
-    this.#before = new Map(told);
+    this.#before = new Map(noted);
     this.#notedAt = now;
   }
 
@@ -111,7 +111,7 @@ const roleTones: Readonly<Record<string, string>> = {
   unusable: 'bad',
 };
 
-/** Takes the part of the backends. */
+/** Opens the part of the backends. */
 export function openBackends(): StatsPart {
   const part = openPart('backends');
   const keyOf = ({ section, backend }: BackendStats) => `${section} ${backend}`;
@@ -179,7 +179,7 @@ function showUse({ connections }: BackendStats, cell: HTMLElement): void {
   setText(label, `${formatCount(busy)} of ${formatCount(max)}${opening}`);
 }
 
-/** Takes the part of the last errors. */
+/** Opens the part of the last errors. */
 export function openErrors(): StatsPart {
   const part = openPart('errors');
   const table = createTable('Last errors', errorColumns, errorKey);

@@ -1,11 +1,11 @@
-// A table whose rows stay the same elements while what they say changes: focus, selection and scrolling survive.
+// A table whose rows remain the same elements when their values change, so that focus, selection and scrolling survive.
 import { element, setText } from './elements.ts';
 
 /** A column. `show` fills a cell, which may have been filled before. */
 export type Column<Row> = {
   readonly name: string;
   readonly title?: string;
-  /** `number`s stand right; `text` may be long. */
+  /** `number` aligns right; `text` may be long. */
   readonly kind?: 'number' | 'text' | 'action';
   readonly show: (row: Row, cell: HTMLElement) => void;
 };
@@ -22,7 +22,7 @@ export function asText<Row>(text: (row: Row) => string): Column<Row>['show'] {
   return (row, cell) => setText(cell, text(row));
 }
 
-/** A text in one line, which is shown whole when it is pressed. */
+/** A text on one line, which is shown in full when it is pressed. */
 export function asLongText<Row>(text: (row: Row) => string): Column<Row>['show'] {
   return (row, cell) => {
     let toggle = cell.firstElementChild;
@@ -43,7 +43,7 @@ export function asLongText<Row>(text: (row: Row) => string): Column<Row>['show']
   };
 }
 
-/** Creates it. @param caption what it holds, for who cannot see it */
+/** Creates a table. @param caption its contents, for screen readers */
 export function createTable<Row>(
   caption: string,
   columns: readonly Column<Row>[],
@@ -80,7 +80,7 @@ export function createTable<Row>(
         for (const [index, { show }] of columns.entries()) {
           show(row, line.cells[index] as HTMLElement);
         }
-        // Moving an element takes the focus out of it.
+        // Moving an element would remove the focus from it.
         if (body.rows[at] !== line) body.insertBefore(line, body.rows[at] ?? null);
       }
       for (const key of left) {

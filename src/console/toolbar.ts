@@ -1,7 +1,7 @@
 // The tools of the page: keyboard shortcuts, the theme, and the token if the instance wants one.
 import { closer, element, find, openDialog, setText } from './elements.ts';
 
-/** A key, what it does in words, and doing it. */
+/** A key, its meaning in words, and its action. */
 export type Shortcut = {
   readonly key: string;
   readonly meaning: string;
@@ -10,7 +10,7 @@ export type Shortcut = {
 
 const keysEntry = 'dbhttpd.keys';
 
-/** Listens for them, except where somebody writes. They can be switched off: not everybody's keyboard is struck on purpose. */
+/** Listens for the keys, except in text fields. Readers can switch them off, since speech input may press keys by mistake (WCAG 2.1.4). */
 export function startKeys(shortcuts: readonly Shortcut[], help: HTMLButtonElement): void {
   const areOn = () => localStorage.getItem(keysEntry) !== 'off';
   const showHelp = () => {
@@ -23,7 +23,7 @@ export function startKeys(shortcuts: readonly Shortcut[], help: HTMLButtonElemen
       ...shortcuts.map(({ key, meaning }) => [key, meaning] as const),
       ['?', 'this list'] as const,
       ['Ctrl Enter', 'in the query: run it'] as const,
-      ['← →', 'in a chart: look at a moment of all three'] as const,
+      ['← →', 'in a chart: show a moment in all three'] as const,
       ['Enter', 'in a result: its rows one by one'] as const,
       ['Esc', 'close what is open'] as const,
     ].map(([key, meaning]) =>
@@ -37,7 +37,7 @@ export function startKeys(shortcuts: readonly Shortcut[], help: HTMLButtonElemen
     const dialog: HTMLDialogElement = openDialog(
       'Keys',
       element('table', { class: 'keys' }, element('tbody', {}, ...rows)),
-      element('p', {}, element('label', { class: 'check' }, toggle, ' Single keys do this')),
+      element('p', {}, element('label', { class: 'check' }, toggle, ' Enable these keys')),
       element(
         'p',
         { class: 'answers' },
@@ -70,7 +70,7 @@ type Theme = (typeof themes)[number];
 
 const themeEntry = 'dbhttpd.theme';
 
-/** Lets a button go through the themes. @param onChange called when colours have changed, by the button or the system */
+/** Makes a button switch between the themes. @param onChange called after the button or the system changed the colours */
 export function startTheme(switcher: HTMLButtonElement, onChange: () => void): void {
   const apply = (theme: Theme) => {
     document.documentElement.dataset.theme = theme;
@@ -88,7 +88,7 @@ export function startTheme(switcher: HTMLButtonElement, onChange: () => void): v
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', onChange);
 }
 
-/** A colour of the style sheet, as the theme has it now. */
+/** A colour of the style sheet in the current theme. */
 export function readColour(name: string): string {
   const probe = element('span');
   probe.style.color = `var(--${name})`;
@@ -108,12 +108,12 @@ const tokenEntry = 'dbhttpd.token';
 /** The token and its form. */
 export type TokenForm = {
   readonly read: () => string | null;
-  /** The gateway wants a token, or another one than this, which was sent. */
+  /** The gateway wants a token, or rejected this one. */
   readonly wanted: (sent: string | null) => void;
   readonly accepted: () => void;
 };
 
-/** @param onGiven called when there is a token to try, or none any more */
+/** @param onGiven called when the token was set or removed */
 export function startToken(onGiven: () => void): TokenForm {
   const form = find('token', HTMLFormElement);
   const field = find('token-field', HTMLInputElement);
@@ -140,13 +140,13 @@ export function startToken(onGiven: () => void): TokenForm {
   return {
     read,
     wanted: (sent) => {
-      // There is a newer one, which has not been tried yet.
+      // A newer token has not been tried yet.
       if (sent !== read()) return;
       const isRefused = sent !== null;
       sessionStorage.removeItem(tokenEntry);
       showForget();
       if (isRefused) setText(text, 'This token was not accepted.');
-      else if (form.hidden) setText(text, 'This instance is guarded by a token.');
+      else if (form.hidden) setText(text, 'This instance needs a token.');
       if (form.hidden) {
         form.hidden = false;
         field.focus();

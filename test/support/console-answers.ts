@@ -1,12 +1,12 @@
 // What an instance might tell of itself, made up: every text in it is one of the caller's.
 // Must not know who asks.
-import type { RunningRequest, Stats, ToldStatements } from '../../src/console/ask.ts';
+import type { RunningRequest, StatementsReply, Stats } from '../../src/console/ask.ts';
 
 /** Answers of the three endpoints that the console asks. */
 export type ConsoleAnswers = {
   readonly stats: Stats;
   readonly requests: readonly RunningRequest[];
-  readonly statements: ToldStatements;
+  readonly statements: StatementsReply;
 };
 
 const points = 300;

@@ -41,7 +41,7 @@ const isReady = (page: Page) =>
 
 test('asks for the token, and keeps it for the life of its tab', async () => {
   await withConsole(async (page) => {
-    await page.getByText('This instance is guarded by a token.').waitFor();
+    await page.getByText('This instance needs a token.').waitFor();
     assert.equal(await page.locator(':focus').getAttribute('id'), 'token-field');
     await giveToken(page, 'another');
     await page.getByText('This token was not accepted.').waitFor();
@@ -54,12 +54,12 @@ test('asks for the token, and keeps it for the life of its tab', async () => {
 
     const other = await page.context().newPage();
     await other.goto(`${gateway.url}/console`);
-    await other.getByText('This instance is guarded by a token.').waitFor();
+    await other.getByText('This instance needs a token.').waitFor();
     await other.close();
     await page.bringToFront();
 
     await page.click('#forget');
-    await page.getByText('This instance is guarded by a token.').waitFor();
+    await page.getByText('This instance needs a token.').waitFor();
     assert.equal(await page.evaluate('JSON.stringify(sessionStorage)'), '{}');
   });
 });
@@ -183,7 +183,7 @@ test('is opened by a link of another site, which can do nothing else with it', a
     );
     assert.equal(outcome, 'refused by the browser');
     await page.getByRole('link').click();
-    await page.getByText('This instance is guarded by a token.').waitFor();
+    await page.getByText('This instance needs a token.').waitFor();
     await gate.open();
     assert.equal((await asked).status, 200);
   } finally {

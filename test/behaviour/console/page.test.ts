@@ -101,14 +101,14 @@ test('lists the keys, and can leave them alone', async () => {
   await withConsole(makeUpAnswers(), async (page) => {
     await page.keyboard.press('?');
     const dialog = page.getByRole('dialog', { name: 'Keys' });
-    await dialog.getByText('what runs now').waitFor();
-    await dialog.getByLabel('Single keys do this').uncheck();
+    await dialog.getByText('running requests').waitFor();
+    await dialog.getByLabel('Enable these keys').uncheck();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await page.keyboard.press('r');
     assert.equal(await page.locator('#running :focus').count(), 0);
     await page.click('#help');
-    await dialog.getByLabel('Single keys do this').check();
+    await dialog.getByLabel('Enable these keys').check();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.keyboard.press('r');
     await page.locator('#running :focus').waitFor();
@@ -290,7 +290,7 @@ test('asks again when no answer comes, one question at a time, and says of when 
     });
     await askNow(page);
     await page
-      .getByText(/^Disconnected\. What is shown is of \d\d:\d\d:\d\d, the last answer\./)
+      .getByText(/^Disconnected\. This page shows the last answer, of \d\d:\d\d:\d\d\./)
       .waitFor();
     assert.ok(asked >= 2, `asked ${asked} times`);
     assert.equal(most, 1);

@@ -88,7 +88,7 @@ test('shows a hundred thousand rows with a page that stays small', async () => {
       page,
       `select a.seq, concat("row ", b.seq) as t from ${database.name}.numbers a join ${database.name}.numbers b on b.seq <= 4`,
     );
-    await said(page, /^100,000 rows, cut there: there are more · /);
+    await said(page, /^100,000 rows, cut: there are more · /);
     const rows = page.locator('#query-result tbody tr:not(.space)');
     assert.ok((await rows.count()) < 80);
     const frame = page.locator('#query-result .frame');

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type {
-  ToldRequests as ShownRequests,
-  ToldStatements as ShownStatements,
+  RequestsReply as ShownRequests,
+  StatementsReply as ShownStatements,
   Stats as ShownStats,
 } from '../../../src/console/ask.ts';
 import type { StatementList } from '../../../src/shared/observe/statement-sums.ts';

@@ -1,7 +1,7 @@
 // The promise of "to look at": each trouble is told in words, and nothing else is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Stats, ToldStatements } from '../../../src/console/ask.ts';
+import type { StatementsReply, Stats } from '../../../src/console/ask.ts';
 import { findAttention, unreadyMeanings } from '../../../src/console/attention.ts';
 import { unreadyCodes } from '../../../src/shared/failure-codes.ts';
 import { makeUpAnswers } from '../../support/console-answers.ts';
@@ -20,7 +20,7 @@ const well: Stats = {
 const told = (
   stats: Stats,
   running: Parameters<typeof findAttention>[1] = [],
-  statements: ToldStatements | null = null,
+  statements: StatementsReply | null = null,
 ) => findAttention(stats, running, statements).map(({ severity, text }) => `${severity}: ${text}`);
 const backend = (changed: Partial<Stats['backends'][number]>): Stats => ({
   ...well,
@@ -80,17 +80,17 @@ test('tells of a full pool since when, for how long requests wait, and whether t
     `${all} The database is as fast as before (20 ms): the pool is too small for so many requests.`,
   ]);
   assert.deepEqual(told(full(changed(20, 90))), [
-    `${all} The database has become slow: it takes 90 ms, before it was 20 ms.`,
+    `${all} The database has become slow: it takes 90 ms; before it was 20 ms.`,
   ]);
   const [request] = makeUpAnswers().requests;
   assert.ok(request);
   const stalled = { ...request, phase: 'stalled' as const, backend: 'db' };
   const small =
     'The database is as fast as before (20 ms): the pool is too small for so many requests.';
-  const unread = '1 is held by replies that nobody reads.';
+  const unread = '1 is held by replies that no client reads.';
   assert.equal(told(full(flat(20)), [stalled])[0], `${all} ${unread} ${small}`);
   const five = [stalled, stalled, stalled, stalled, stalled];
-  assert.equal(told(full(flat(20)), five)[0], `${all} 5 are held by replies that nobody reads.`);
+  assert.equal(told(full(flat(20)), five)[0], `${all} 5 are held by replies that no client reads.`);
   const [server] = full(flat(20)).backends;
   assert.ok(server);
   const held = { ...full(flat(20)), backends: [{ ...server, transactions_held: 4 }] };
@@ -108,7 +108,7 @@ test('names a replica that is behind, and a server that cannot be used', () => {
     `${behind} That is more than max_lag (10 s): it gets no reads.`,
   ]);
   assert.deepEqual(told(backend({ ...replica, max_lag_seconds: 60 })), [
-    `${behind} It is read from all the same, up to max_lag (1 min 0 s).`,
+    `${behind} It still gets reads, up to max_lag (1 min 0 s).`,
   ]);
   assert.deepEqual(told(backend({ ...replica, max_lag_seconds: null })), [behind]);
   assert.deepEqual(told(backend({ role: 'replica', lag_seconds: 2, max_lag_seconds: 10 })), []);
@@ -154,7 +154,7 @@ test('names clients that do not read', () => {
   assert.ok(request);
   const stalled = { ...request, phase: 'stalled' as const, client: '10.0.0.9' };
   assert.deepEqual(told(well, [stalled]), [
-    'warn: 10.0.0.9 does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database; what takes no byte for 30 s is reset.',
+    'warn: 10.0.0.9 does not read its reply: “select * from t where id = ?” (worker 0) holds a connection for 12 s. The client is slow, not the database. A reply without progress for 30 s is reset.',
   ]);
 });
 
@@ -169,7 +169,7 @@ function statement(digest: string, meansMs: readonly number[], earlierMs = 0) {
   const history = { count: meansMs.map(() => 100), total_ms };
   return { ...first, digest, count, total_ms: all, history };
 }
-const of = (...statements: readonly ToldStatements['statements'][number][]): ToldStatements => ({
+const of = (...statements: readonly StatementsReply['statements'][number][]): StatementsReply => ({
   history: { interval_seconds: 10, at },
   statements,
 });
