@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';
-import { parseIdempotencyTable } from '../shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../shared/database/idempotency-table.ts';
 import type { Sample } from '../shared/observe/metrics.ts';
 import type { ServerVerdict } from '../shared/observe/stats.ts';
 import type { Log, LogFields } from '../shared/process/log.ts';

@@ -10,7 +10,7 @@ import {
   type Target,
 } from '../../shared/config/load-config.ts';
 import { currentPlace, runDirectory } from '../../shared/config/machine-defaults.ts';
-import { describeCreation } from '../../shared/idempotency-table.ts';
+import { describeCreation } from '../../shared/database/idempotency-table.ts';
 import { type ExitCode, exitCodes } from '../../shared/process/exit-codes.ts';
 import { findObstacle } from '../../shared/process/line-writer.ts';
 import { escapeControl } from '../../shared/process/log.ts';

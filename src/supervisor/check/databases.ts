@@ -1,8 +1,11 @@
 // The databases of --check: it connects to every server of every section, describes it, and adds up the connections.
 import { type Candidate, candidateKey, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
-import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
-import { type IdempotencyTable, parseIdempotencyTable } from '../../shared/idempotency-table.ts';
+import { connectionSettings, initStatements } from '../../shared/database/connection-settings.ts';
+import {
+  type IdempotencyTable,
+  parseIdempotencyTable,
+} from '../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import { type ConnectFailure, describeConnectFailure } from '../../shared/mysql/connect-failure.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';

@@ -1,5 +1,5 @@
 // The table of idempotency keys in --check: its faults, the account's rights on it, and how durable the server's commits are.
-import { findTableFaults, type IdempotencyTable } from '../../shared/idempotency-table.ts';
+import { findTableFaults, type IdempotencyTable } from '../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { quoteAccount } from './grants.ts';

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { type Candidate, formatCandidate } from '../../shared/config/addresses.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Credentials } from '../../shared/config/credentials.ts';
-import { connectionSettings, initStatements } from '../../shared/connection-settings.ts';
+import { connectionSettings, initStatements } from '../../shared/database/connection-settings.ts';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { waysToSendPassword } from '../../shared/mysql/handshake.ts';

@@ -6,7 +6,7 @@ import {
   findTableFaults,
   type IdempotencyTable,
   rightEngine,
-} from '../../../shared/idempotency-table.ts';
+} from '../../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import { isSameServer, type LostSession } from '../../../shared/mysql/identity.ts';
 import type { Log } from '../../../shared/process/log.ts';

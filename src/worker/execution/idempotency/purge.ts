@@ -1,7 +1,7 @@
 // Removes idempotency keys that have been kept for long enough, in small pieces.
 // Must not know requests.
 import { performance } from 'node:perf_hooks';
-import type { IdempotencyTable } from '../../../shared/idempotency-table.ts';
+import type { IdempotencyTable } from '../../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import type { Log } from '../../../shared/process/log.ts';

@@ -1,7 +1,7 @@
 // What --check makes of the server's answers: the GRANT that is missing, what stays unknown, what a crash may undo.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseIdempotencyTable } from '../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
 import { findVolatility, judgeRights } from '../../../../src/supervisor/check/idempotency-table.ts';
 
 const table = parseIdempotencyTable('keys', 'world');

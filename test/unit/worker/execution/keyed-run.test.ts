@@ -2,7 +2,7 @@
 // So many losses at one place cannot be had with every kind of table: what runs is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseIdempotencyTable } from '../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
 import type {
   CreateRun,
   Execution,

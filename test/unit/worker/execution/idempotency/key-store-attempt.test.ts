@@ -2,7 +2,7 @@
 // Two servers with the same connection id are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseIdempotencyTable } from '../../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../../src/shared/database/idempotency-table.ts';
 import type { LostSession, ServerIdentity } from '../../../../../src/shared/mysql/identity.ts';
 import { KeyAttempt, KeyStore } from '../../../../../src/worker/execution/idempotency/key-store.ts';
 import {

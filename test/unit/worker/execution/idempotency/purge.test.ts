@@ -2,7 +2,7 @@
 // Real hours cannot be waited for: clock, pool and server are made up.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { parseIdempotencyTable } from '../../../../../src/shared/idempotency-table.ts';
+import { parseIdempotencyTable } from '../../../../../src/shared/database/idempotency-table.ts';
 import { utcTime } from '../../../../../src/worker/execution/idempotency/key-store.ts';
 import { Purge } from '../../../../../src/worker/execution/idempotency/purge.ts';
 import type { Pool } from '../../../../../src/worker/servers/pool/pool.ts';

@@ -1,7 +1,7 @@
 // The operator's table in which idempotency keys are kept: its name, the statement that creates it, and what differs from it.
 // Must not know when a row is written.
-import { fetchRows } from './mysql/commands.ts';
-import type { Connection } from './mysql/connection.ts';
+import { fetchRows } from '../mysql/commands.ts';
+import type { Connection } from '../mysql/connection.ts';
 
 /** A table by its full name: a statement may have another database as its own. */
 export type IdempotencyTable = {

@@ -7,7 +7,7 @@ import {
   findDifferences,
   parseIdempotencyTable,
   type TableSight,
-} from '../../../src/shared/idempotency-table.ts';
+} from '../../../../src/shared/database/idempotency-table.ts';
 
 /** As MariaDB tells it; MySQL has null in the place of 'NULL'. */
 const sound: TableSight = {

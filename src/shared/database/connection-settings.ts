@@ -1,10 +1,10 @@
 // What a connection to MySQL needs of the configuration, for the worker and for --check alike.
 // Must not know what the connection is for.
 
-import type { Candidate } from './config/addresses.ts';
-import type { Config } from './config/config.ts';
-import type { ConnectionSettings } from './mysql/open-connection.ts';
-import { analyse } from './sql/analyse.ts';
+import type { Candidate } from '../config/addresses.ts';
+import type { Config } from '../config/config.ts';
+import type { ConnectionSettings } from '../mysql/open-connection.ts';
+import { analyse } from '../sql/analyse.ts';
 
 const connectTimeoutMs = 10_000;
 
