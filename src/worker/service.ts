@@ -146,8 +146,16 @@ export class Service {
     const { live } = this;
     const open = (config: Config) =>
       new Section(config, {
-        ...{ arena, tellTablesChanged, log, live, peers, buffers, rowModule },
-        ...{ holdBytes, slowQueryMs, observe },
+        arena,
+        tellTablesChanged,
+        log,
+        live,
+        peers,
+        buffers,
+        rowModule,
+        holdBytes,
+        slowQueryMs,
+        observe,
         memory: primaries[config.section] ?? null,
         proposePrimary: (base, memory) =>
           supervisor.ask('proposePrimary', { section: config.section, base, memory }),

@@ -90,20 +90,20 @@ const notRecognised = refusal(
 
 /**
  * Decides how a text runs.
- * @param mostBytes how long the statement may become by its parameters
+ * @param maxBytes how long the statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */
 export function decideStatement(
   config: StatementSettings,
   wish: StatementWish,
-  mostBytes: number,
+  maxBytes: number,
   catalogue: Known,
 ): Decided {
   const { params, paramsKey } = wish;
   const bound =
     params === null
       ? ({ ok: true, sql: wish.sql } as const)
-      : bind(wish.sql, params, mostBytes, paramsKey);
+      : bind(wish.sql, params, maxBytes, paramsKey);
   if (!bound.ok) return refused(unbound(wish, bound.failure));
   return decideAnalysed(config, wish, analyse(bound.sql, catalogue.builtIns), catalogue);
 }
@@ -112,14 +112,14 @@ export function decideStatement(
 export function* decideInPieces(
   config: StatementSettings,
   wish: StatementWish,
-  mostBytes: number,
+  maxBytes: number,
   catalogue: Known,
 ): Pieces<Decided> {
   const { params, paramsKey } = wish;
   const bound =
     params === null
       ? ({ ok: true, sql: wish.sql } as const)
-      : yield* bindInPieces(wish.sql, params, mostBytes, paramsKey);
+      : yield* bindInPieces(wish.sql, params, maxBytes, paramsKey);
   if (!bound.ok) return refused(unbound(wish, bound.failure));
   const analysis = yield* analyseInPieces(bound.sql, catalogue.builtIns);
   return decideAnalysed(config, wish, analysis, catalogue);

@@ -70,10 +70,10 @@ export function createDbEndpoint(all: AllSections): SqlEndpoint {
           : describeLocally(config, metadata);
       }
       const wish = wishOf(request, sql);
-      const mostBytes = context.maxStatementBytes();
+      const maxBytes = context.maxStatementBytes();
       const decided = call.isLong
-        ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
-        : decideStatement(config, wish, mostBytes, context.catalogue());
+        ? yield* decideInPieces(config, wish, maxBytes, context.catalogue())
+        : decideStatement(config, wish, maxBytes, context.catalogue());
       return decided.ok ? runOf(kept, request, decided.statement) : decided;
     },
   };

@@ -34,8 +34,8 @@ export function createBatchEndpoint(all: AllSections): SqlEndpoint {
       const keyed = header === undefined ? noKey : yield* keyOf(config, header, call, decoded);
       if (!keyed.ok) return keyed;
       const { key } = keyed;
-      const mostBytes = context.maxStatementBytes();
-      const decided = yield* decideBatch(config, request, mostBytes, context.catalogue());
+      const maxBytes = context.maxStatementBytes();
+      const decided = yield* decideBatch(config, request, maxBytes, context.catalogue());
       if (!decided.ok) return decided;
       const { timeoutMs } = request;
       const keep = key === null ? null : { ...key, timeoutMs: timeoutOf(config, timeoutMs) };

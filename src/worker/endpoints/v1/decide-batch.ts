@@ -17,13 +17,13 @@ export type DecidedBatch = { readonly ok: true; readonly batch: Batch } | Refuse
 
 /**
  * Decides how a request to /v1/batch runs. The first statement that may not run refuses all of them.
- * @param mostBytes how long a statement may become by its parameters
+ * @param maxBytes how long a statement may become by its parameters
  * @param catalogue what is known of the server's tables and functions
  */
 export function* decideBatch(
   config: StatementSettings,
   request: BatchRequest,
-  mostBytes: number,
+  maxBytes: number,
   catalogue: Known,
 ): Pieces<DecidedBatch> {
   const isReadOnly = config.readOnly || request.readOnly;
@@ -32,8 +32,8 @@ export function* decideBatch(
     if (number % statementsInPiece === statementsInPiece - 1) yield;
     const wish = wishOf(asked, isReadOnly);
     const decided = isLong(asked)
-      ? yield* decideInPieces(config, wish, mostBytes, catalogue)
-      : decideStatement(config, wish, mostBytes, catalogue);
+      ? yield* decideInPieces(config, wish, maxBytes, catalogue)
+      : decideStatement(config, wish, maxBytes, catalogue);
     const step = decided.ok ? decideStep(decided.statement, asked) : decided;
     if (!step.ok) {
       const { failure } = step;

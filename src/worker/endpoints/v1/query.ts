@@ -120,10 +120,10 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     asksServer: false,
     format: `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,
   };
-  const mostBytes = context.maxStatementBytes();
+  const maxBytes = context.maxStatementBytes();
   const decided = call.isLong
-    ? yield* decideInPieces(config, wish, mostBytes, context.catalogue())
-    : decideStatement(config, wish, mostBytes, context.catalogue());
+    ? yield* decideInPieces(config, wish, maxBytes, context.catalogue())
+    : decideStatement(config, wish, maxBytes, context.catalogue());
   if (!decided.ok) return decided;
   const { statement } = decided;
   const type = hasJsonOnly(statement.analysis) ? chooseJson(call.request.headers) : query.type;

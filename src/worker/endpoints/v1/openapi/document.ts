@@ -14,9 +14,9 @@ import type { Handler } from '../../endpoint.ts';
 import { batchFields, batchStatementFields } from '../batch-request.ts';
 import type { MediaType } from '../headers.ts';
 import { queryFields } from '../request.ts';
+import { beginFields, endFields } from '../transaction-request.ts';
 import { insidePaths, insideSchemas } from './inside.ts';
 import { describeRequest, refer, type Schema, schemas } from './schemas.ts';
-import { describeTransactions, transactionSchemas } from './transaction.ts';
 
 /** Codes that no request to a path of /v1 gets. */
 const neverHere: ReadonlySet<FailureCode> = new Set([
@@ -95,6 +95,8 @@ const rowFormats: Readonly<Record<Exclude<MediaType, 'application/json'>, Schema
 
 /** The document, as an object for JSON. */
 function describeV1(): Schema {
+  const failed = describeFailures();
+  const post = (operation: Operation) => ({ post: describeOperation(operation, failed) });
   return {
     openapi: '3.1.1',
     info: {
@@ -106,12 +108,43 @@ function describeV1(): Schema {
     servers: [{ url: '/' }],
     security: [{}, { token: [] }],
     paths: {
-      '/v1/query': { post: describeQuery() },
-      '/v1/batch': { post: describeBatch() },
-      ...describeTransactions({
-        parameters: [tokenParameter, traceParameter],
-        headers: { ...requestIdHeader, ...seenHeaders },
-        failures: describeFailures(),
+      '/v1/query': post({
+        operationId: 'query',
+        summary: 'Runs one statement.',
+        takesKey: true,
+        description:
+          'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
+        asked: 'QueryRequest',
+        done: 'What the statement has answered.',
+        reply: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
+        otherFormats: rowFormats,
+      }),
+      '/v1/batch': post({
+        operationId: 'batch',
+        summary: 'Runs several statements in one transaction.',
+        takesKey: true,
+        asked: 'BatchRequest',
+        done: 'All of it counts.',
+        reply: refer('Batch'),
+      }),
+      '/v1/transaction': post({
+        operationId: 'begin',
+        summary: 'Begins a transaction that stays open from request to request.',
+        asked: 'BeginRequest',
+        status: 201,
+        reply: refer('Begun'),
+      }),
+      '/v1/transaction/commit': post({
+        operationId: 'commit',
+        summary: 'Commits a transaction.',
+        asked: 'EndRequest',
+        reply: refer('Committed'),
+      }),
+      '/v1/transaction/rollback': post({
+        operationId: 'rollback',
+        summary: 'Rolls a transaction back.',
+        asked: 'EndRequest',
+        reply: refer('RolledBack'),
       }),
       ...insidePaths,
     },
@@ -119,7 +152,8 @@ function describeV1(): Schema {
       schemas: {
         ...schemas,
         ...insideSchemas,
-        ...transactionSchemas,
+        BeginRequest: describeRequest(beginFields, []),
+        EndRequest: describeRequest(endFields, ['transaction']),
         QueryRequest: describeRequest(queryFields, ['sql']),
         BatchRequest: describeRequest(batchFields, ['statements']),
         BatchStatement: describeRequest(batchStatementFields, ['sql']),
@@ -129,49 +163,37 @@ function describeV1(): Schema {
   };
 }
 
-function describeQuery(): Schema {
-  return {
-    operationId: 'query',
-    summary: 'Runs one statement.',
-    description:
-      'The method QUERY (RFC 10008) is taken too, with the same body: it is the same with `read_only` set.',
-    parameters: [keyParameter, tokenParameter, traceParameter],
-    requestBody: {
-      required: true,
-      content: { 'application/json': { schema: refer('QueryRequest') } },
-    },
-    responses: {
-      '200': {
-        description: 'What the statement has answered.',
-        headers: { ...requestIdHeader, ...seenHeaders, ...replayedHeader },
-        content: {
-          'application/json': {
-            schema: { oneOf: [refer('Rows'), refer('Changes'), refer('Several')] },
-          },
-          ...rowFormats,
-        },
-      },
-      ...describeFailures(),
-    },
-  };
-}
+/** What operations of /v1 that run statements differ in. */
+type Operation = {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly takesKey?: boolean;
+  /** The schema of the request. */
+  readonly asked: string;
+  readonly status?: number;
+  /** What the status means. */
+  readonly done?: string;
+  readonly reply: Schema;
+  readonly otherFormats?: Schema;
+};
 
-function describeBatch(): Schema {
+function describeOperation(operation: Operation, failed: Schema): Schema {
+  const { operationId, summary, description, takesKey = false, asked, reply } = operation;
+  const { status = 200, done = 'It is done.', otherFormats = {} } = operation;
   return {
-    operationId: 'batch',
-    summary: 'Runs several statements in one transaction.',
-    parameters: [keyParameter, tokenParameter, traceParameter],
-    requestBody: {
-      required: true,
-      content: { 'application/json': { schema: refer('BatchRequest') } },
-    },
+    operationId,
+    summary,
+    description,
+    parameters: [...(takesKey ? [keyParameter] : []), tokenParameter, traceParameter],
+    requestBody: { required: true, content: { 'application/json': { schema: refer(asked) } } },
     responses: {
-      '200': {
-        description: 'All of it counts.',
-        headers: { ...requestIdHeader, ...seenHeaders, ...replayedHeader },
-        content: { 'application/json': { schema: refer('Batch') } },
+      [status]: {
+        description: done,
+        headers: { ...requestIdHeader, ...seenHeaders, ...(takesKey && replayedHeader) },
+        content: { 'application/json': { schema: reply }, ...otherFormats },
       },
-      ...describeFailures(),
+      ...failed,
     },
   };
 }
