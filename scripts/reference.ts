@@ -118,7 +118,7 @@ function describeFailures(): string {
 
 const mysqlRepetitions: Readonly<Record<MysqlFailureFacts['repeat'], string>> = {
   yes: 'yes',
-  read: 'for what only read',
+  read: 'for reads only',
   no: 'no',
 };
 
