@@ -1,17 +1,16 @@
-// The operator's table in which idempotency keys are kept: its name, the statement that creates it, and what differs from it.
-// Must not know when a row is written.
+// The operator's table of idempotency keys: its name, the statement that creates it, and how a table differs from that.
 import { fetchRows } from '../mysql/commands.ts';
 import type { Connection } from '../mysql/connection.ts';
 
-/** A table by its full name: a statement may have another database as its own. */
+/** The table by its full name: a session may have another database. */
 export type IdempotencyTable = {
   readonly schema: string;
   readonly name: string;
-  /** As it stands in SQL. */
+  /** The name as written in SQL. */
   readonly quoted: string;
 };
 
-/** The table that `idempotency_table` names. @param database where it is, unless the name says */
+/** The table that `idempotency_table` names. @param database its database, unless the name contains one */
 export function parseIdempotencyTable(setting: string, database: string): IdempotencyTable {
   const [first = '', second] = setting.split('.');
   const [schema, name] = second === undefined ? [database, first] : [first, second];
@@ -25,8 +24,8 @@ type ColumnDefinition = {
 };
 
 /**
- * `id` and `request` are SHA-256 sums, `attempt` is random. A BLOB would cut a reply at 64 KiB without a word where sql_mode is not
- * strict. `created` is the gateway's time in UTC: the session's `timestamp` may be anything.
+ * `id` and `request` are SHA-256 sums, `attempt` is random. If sql_mode is not strict, a BLOB would silently cut a reply at 64 KiB.
+ * `created` is the gateway's time in UTC: a client may set the session's `timestamp`.
  */
 const definitions: readonly ColumnDefinition[] = [
   { name: 'id', type: 'binary(32)', isNullable: false },
@@ -36,7 +35,7 @@ const definitions: readonly ColumnDefinition[] = [
   { name: 'created', type: 'datetime(3)', isNullable: false },
 ];
 
-/** The statement that creates it, ended by a semicolon. */
+/** The statement that creates it, with a semicolon. */
 export function describeCreation({ quoted }: IdempotencyTable): string {
   const columns = definitions.map(
     ({ name, type, isNullable }) => `  ${name} ${type}${isNullable ? '' : ' NOT NULL'}`,
@@ -45,35 +44,35 @@ export function describeCreation({ quoted }: IdempotencyTable): string {
   return `CREATE TABLE ${quoted} (\n${[...columns, ...keys].join(',\n')}\n) ENGINE=InnoDB;`;
 }
 
-/** What the catalogue says of a table, as rows of text. */
-export type TableSight = {
-  /** Kind and engine; undefined: there is no such table, as far as the account can see. */
+/** How the catalogue describes a table, as rows of text. */
+export type TableDescription = {
+  /** Type and engine; undefined: the account sees no such table. */
   readonly table: Cells | undefined;
-  /** Name, type, whether nullable, default, what else. */
+  /** Name, type, whether nullable, default, extra. */
   readonly columns: readonly Cells[];
-  /** Index, column, position in it, whether values may repeat, length of a prefix. */
+  /** Index, column, position in the index, whether values may repeat, length of a prefix. */
   readonly keys: readonly Cells[];
   /** The names that the account may see. */
   readonly triggers: readonly Cells[];
 };
 
-/** Without transactions a key would stay whose work was undone. */
+/** Without transactions, a key would remain after its work was undone. */
 export const rightEngine = 'InnoDB';
 
 type Cells = readonly (string | null)[];
 
 /**
- * What keeps a table from being used, in words; none: it can be. Asks on a session outside of any transaction; rejects when the
- * connection is lost, or the server refuses.
+ * Why a table cannot be used, in words; none: it can. Asks on a session outside of any transaction; rejects when the connection is lost,
+ * or the server refuses.
  */
 export async function findTableFaults(
   connection: Connection,
   table: IdempotencyTable,
 ): Promise<readonly string[]> {
-  return findDifferences(await fetchSight(connection, table));
+  return findDifferences(await fetchDescription(connection, table));
 }
 
-/** The engine of the table now; null: there is none, as far as the account can see. Rejects as `findTableFaults` does. */
+/** The engine of the table; null: the account sees no such table. Rejects as `findTableFaults` does. */
 export async function fetchEngine(
   connection: Connection,
   { schema, name }: IdempotencyTable,
@@ -83,7 +82,10 @@ export async function fetchEngine(
   return (await fetchRows(connection, sql))[0]?.[0] ?? null;
 }
 
-async function fetchSight(connection: Connection, table: IdempotencyTable): Promise<TableSight> {
+async function fetchDescription(
+  connection: Connection,
+  table: IdempotencyTable,
+): Promise<TableDescription> {
   const [schema, name] = [literal(table.schema), literal(table.name)];
   const where = `TABLE_SCHEMA = ${schema} AND TABLE_NAME = ${name}`;
   const ask = (what: string) => fetchRows(connection, `SELECT ${what}`);
@@ -103,8 +105,13 @@ async function fetchSight(connection: Connection, table: IdempotencyTable): Prom
   return { table: found, columns, keys, triggers };
 }
 
-/** What differs from the table that `describeCreation` creates, in words; what only adds to it does not. */
-export function findDifferences({ table, columns, keys, triggers }: TableSight): readonly string[] {
+/** The differences from the table that `describeCreation` creates, in words. Harmless additions are ignored. */
+export function findDifferences({
+  table,
+  columns,
+  keys,
+  triggers,
+}: TableDescription): readonly string[] {
   if (table === undefined) return ['it does not exist, or the account may not see it'];
   const [kind, engine] = table;
   if (kind !== 'BASE TABLE') return [`it is no base table: ${kind}`];
@@ -117,7 +124,7 @@ export function findDifferences({ table, columns, keys, triggers }: TableSight):
 }
 
 function findColumnFaults(columns: readonly Cells[]): readonly string[] {
-  // An account that may do nothing but DELETE sees the table and none of its columns.
+  // An account with only the DELETE privilege sees the table, but no columns.
   if (columns.length === 0) return ['the account may not see its columns'];
   const faults: string[] = [];
   for (const definition of definitions) {
@@ -141,12 +148,12 @@ function findColumnFaults(columns: readonly Cells[]): readonly string[] {
   return faults;
 }
 
-/** Columns' names have no case. */
+/** Column names ignore case. */
 function isNamed([column]: Cells, { name }: ColumnDefinition): boolean {
   return column?.toLowerCase() === name;
 }
 
-/** With what the server does to values by itself (`on update`, generated columns); a default does nothing here. */
+/** Includes what changes values (`on update`, generated columns). A default has no effect here. */
 function describeColumn(
   type: string | null | undefined,
   isNullable: boolean,
@@ -175,7 +182,7 @@ function quote(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** In hexadecimal, which every sql_mode reads alike, and in the catalogue's own character set: else MariaDB reads all of it. */
+/** In hexadecimal, which every sql_mode reads alike, and in the catalogue's character set: otherwise MariaDB reads the whole catalogue. */
 function literal(name: string): string {
   return `CONVERT(0x${Buffer.from(name).toString('hex')} USING utf8mb3)`;
 }

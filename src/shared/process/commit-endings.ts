@@ -1,44 +1,42 @@
-// How transactions that clients held have ended, for those who ask again: whether their COMMITs stand. Pure.
-// Must not know workers, nor how an ending is told.
+// Remembers how open transactions have ended, so that a repeated COMMIT gets the right answer. Pure.
 
 /**
  * What is known of a transaction that is over. `unknown`: its COMMIT was sent and has no answer, or what became of it was forgotten.
- * `partial`: it was not committed, and something of it stands all the same. `unproven`: it was not committed, and something of it
- * may stand.
+ * `partial`: it was not committed, but something of it remains. `unproven`: it was not committed, and something of it may remain.
  */
 export type Ending = 'committed' | 'unknown' | 'partial' | 'unproven' | 'over';
 
 /** A transaction. */
 export type EndedName = {
-  /** Its worker's life. */
+  /** The life of its worker. */
   readonly incarnation: string;
-  /** Its number there. */
+  /** Its number in that worker. */
   readonly serial: number;
 };
 
-/** What one memory hands to another; `forgotten`: that one, and those before it, of which nothing else is handed over. */
+/** What one memory passes to another. `forgotten`: this transaction and those before it, unless they are passed too. */
 export type Remembered = EndedName & { readonly ending: Ending | 'forgotten' };
 
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
-/** The oldest are forgotten first, and then told as unknown: nobody hears of one that was committed that nothing was done. */
+/** A memory. It forgets the oldest first, and reports these as unknown: a committed transaction is never reported as undone. */
 export class CommitEndings {
-  readonly #most: number;
+  readonly #max: number;
   readonly #endings = new Map<string, Ending>();
-  /** By incarnation: the last transaction that had to be forgotten. */
+  /** The last transaction of each incarnation that was forgotten. */
   readonly #forgotten = new Map<string, number>();
 
-  /** @param most how many are remembered */
-  constructor(most = mostRemembered) {
-    this.#most = most;
+  /** @param max how many are remembered */
+  constructor(max = maxRemembered) {
+    this.#max = max;
   }
 
-  /** `unknown` before COMMIT is sent; `over` where it came to nothing, or was none: else it would be unknown once younger ones are forgotten. */
+  /** `unknown` is noted before COMMIT is sent; `over` after a rollback, or it would be unknown once younger ones are forgotten. */
   note({ incarnation, serial }: EndedName, ending: Ending): void {
     const key = `${incarnation}.${serial}`;
     this.#endings.delete(key);
     this.#endings.set(key, ending);
-    if (this.#endings.size > this.#most) this.#forgetOldest();
+    if (this.#endings.size > this.#max) this.#forgetOldest();
   }
 
   of({ incarnation, serial }: EndedName): Ending {
@@ -47,7 +45,7 @@ export class CommitEndings {
     return serial <= this.#lastForgotten(incarnation) ? 'unknown' : 'over';
   }
 
-  /** All that is remembered, the oldest first. */
+  /** Everything that is remembered, the oldest first. */
   remembered(): readonly Remembered[] {
     const forgotten = [...this.#forgotten].map(([incarnation, serial]) => ({
       incarnation,

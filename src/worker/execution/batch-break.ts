@@ -1,5 +1,4 @@
-// Why a batch's work has ended without its end, what that means for the data, and what is told of it. Pure.
-// Must not know sessions.
+// What interrupts a batch, what that means for its data, and the end that is reported. Pure.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { Outcome } from '../failure/failure.ts';
 import { serverFailure } from '../failure/server-failure.ts';
@@ -7,67 +6,67 @@ import { serverFailure } from '../failure/server-failure.ts';
 import type { BatchFault, RunEnd, StopReason } from './execution.ts';
 import { leavesUnknown } from './statement-failure.ts';
 
-/** What has come between. */
+/** What has interrupted a batch. */
 export type Break =
   | {
       readonly kind: 'refused';
       readonly error: ServerError;
-      /** Null: it was none of the batch's statements. */
+      /** The number of the statement; null: it was none of the client's statements. */
       readonly step: number | null;
       readonly isCall: boolean;
-      /** It was the taking of the key: nothing of the batch has been run. */
+      /** The key was refused: nothing of the batch has run. */
       readonly isOfKey: boolean;
     }
-  /** Somebody has committed the key. */
+  /** The key is committed already. */
   | { readonly kind: 'taken' }
-  /** The table of keys is not what it must be. */
+  /** The idempotency table cannot be used. */
   | { readonly kind: 'no table' }
   | { readonly kind: 'fault'; readonly fault: BatchFault; readonly step: number }
   | {
       readonly kind: 'stopped';
       readonly reason: StopReason;
-      /** What the statement that ran then was answered with. */
+      /** The answer to the statement that ran then. */
       readonly error: ServerError | null;
       readonly isCall: boolean;
     }
   | { readonly kind: 'lost' };
 
-/** What is told as itself: of a key that is taken its row is. */
-export type Told = Exclude<Break, { kind: 'taken' }>;
+/** Everything except a key that is taken, whose row says what to report. */
+export type Interruption = Exclude<Break, { kind: 'taken' }>;
 
-/** Deadlock, lock wait, snapshot, a conflict in a replication group: the same batch may succeed the next time. */
+/** Deadlock, lock wait, snapshot, conflict in a replication group: the same batch may succeed the next time. */
 const worthAnotherTry = new Set([1213, 1205, 1020, 3101]);
 /**
- * ER_OPTION_PREVENTS_STATEMENT, ER_RUN_HOOK_ERROR (MySQL's `MYSQL_BIN_LOG::commit` rolls back before it says so): a COMMIT that is
- * answered with one of them has been rolled back.
+ * ER_OPTION_PREVENTS_STATEMENT, ER_RUN_HOOK_ERROR: the server has rolled back a COMMIT that it answers with one of these (MySQL's
+ * `MYSQL_BIN_LOG::commit` does so before it reports the error).
  */
 const undoesCommit = new Set([1290, 3100]);
 
-/** Whether the same statements may succeed when they are begun anew. */
+/** Whether the same statements may succeed when they run again. */
 export function isWorthAnotherTry(broken: Break): boolean {
   return worthAnotherTry.has(errnoOf(broken));
 }
 
 /**
- * Whether the server has undone the transaction itself, or left it open for us to do it.
- * @param wasCommitting it was COMMIT that was answered so
+ * Whether the server has undone the transaction by itself; if not, it is still open.
+ * @param wasCommitting the error answers a COMMIT
  */
 export function isUndoing(broken: Break, wasCommitting: boolean): boolean {
   const error = 'error' in broken ? broken.error : null;
   return error !== null && undoesTransaction(error, wasCommitting);
 }
 
-/** The same of an error by itself. */
+/** The same for an error alone. */
 export function undoesTransaction({ errno }: ServerError, wasCommitting: boolean): boolean {
   return worthAnotherTry.has(errno) || (wasCommitting && undoesCommit.has(errno));
 }
 
-/** A CALL may have committed before. */
+/** Whether it interrupted a CALL, which may have committed before. */
 export function isOfCall(broken: Break): boolean {
   return 'isCall' in broken && broken.isCall;
 }
 
-/** What became of statements that each committed by themselves. */
+/** What became of statements without a transaction around them. */
 export function outcomeWithoutTransaction(broken: Break): Outcome {
   if (broken.kind === 'stopped') return 'unknown';
   const isFirst = broken.kind === 'refused' && broken.step === 0;
@@ -77,11 +76,11 @@ export function outcomeWithoutTransaction(broken: Break): Outcome {
 
 /**
  * The end that is reported.
- * @param isReadOnly whether the batch was to run READ ONLY
- * @param stopReason why the batch was stopped meanwhile; null: it was not
+ * @param isReadOnly whether the batch runs READ ONLY
+ * @param stopReason why the batch was stopped meanwhile
  */
 export function describeBreak(
-  broken: Told,
+  broken: Interruption,
   outcome: Outcome,
   isReadOnly: boolean,
   stopReason: StopReason | null,
@@ -110,7 +109,7 @@ export function describeBreak(
   }
 }
 
-/** 0: no error of the server's. */
+/** The server's error number; 0: there is none. */
 function errnoOf(broken: Break): number {
   return 'error' in broken ? (broken.error?.errno ?? 0) : 0;
 }

@@ -1,5 +1,4 @@
-// The results of one text of a batch, each given to the statement that it belongs to.
-// Must not know connections, nor what is made of results.
+// Assigns the results of one text of a batch to its statements, and checks what is expected of each.
 import type { PacketsAhead } from '../../shared/mysql/framing.ts';
 import { type Column, type OkPacket, serverStatus } from '../../shared/mysql/packets.ts';
 import type { ResultSink } from '../../shared/mysql/query.ts';
@@ -8,23 +7,23 @@ import type { BatchFault } from './execution.ts';
 import type { LeaseSink } from './session-lease.ts';
 import type { Batch } from './work.ts';
 
-/** Who wants to know how far a text has come. */
+/** What a text reports while it runs. */
 export interface TextEvents {
   readonly sink: ResultSink & { readonly totalBytes: number };
-  /** A statement of it has succeeded. */
+  /** A statement has succeeded. */
   pieceDone(piece: Piece): void;
-  /** The results are more than is held. */
+  /** The results exceed the memory that a batch may use. */
   resultsTooLarge(): void;
 }
 
-/** Results of a batch wait in memory for its end; so much of them, as they are sent or as MySQL sends a row. */
-const mostHeldBytes = 16 * 1024 * 1024;
+/** Results of a batch wait in memory for its end. The limit counts the reply and the next row, as MySQL sends it. */
+const maxResultBytes = 16 * 1024 * 1024;
 
 /** Takes the results of one text. */
 export class TextResults implements LeaseSink {
-  /** Whether a statement of the client's has; MySQL calls START TRANSACTION and SAVEPOINT changes too. */
+  /** Whether a statement of the client has changed the session; MySQL's flags count START TRANSACTION and SAVEPOINT too. */
   hasChangedState = false;
-  /** The first thing that speaks against the transaction, or against what was expected of a statement, and of which. */
+  /** The first fault, and the number of its statement. */
   fault: { readonly fault: BatchFault; readonly step: number } | null = null;
   readonly #batch: Batch;
   readonly #pieces: readonly Piece[];
@@ -39,7 +38,7 @@ export class TextResults implements LeaseSink {
     this.#events = events;
   }
 
-  /** What an error that comes now belongs to. */
+  /** The statement to which an error that comes now belongs. */
   get current(): Piece {
     return this.#pieces[Math.min(this.#at, this.#pieces.length - 1)] as Piece;
   }
@@ -58,7 +57,7 @@ export class TextResults implements LeaseSink {
     if (this.#hasRoom(end - start)) this.#events.sink.row(bytes, start, end);
   }
 
-  /** One by one where they are counted. */
+  /** If rows are counted, they are taken one by one. */
   rows(ahead: PacketsAhead): void {
     if (this.#expect !== null || !this.#hasRoom(0)) return;
     this.#events.sink.rows?.(ahead);
@@ -95,7 +94,7 @@ export class TextResults implements LeaseSink {
 
   #hasRoom(bytes: number): boolean {
     if (this.#isFull) return false;
-    this.#isFull = this.#events.sink.totalBytes + bytes > mostHeldBytes;
+    this.#isFull = this.#events.sink.totalBytes + bytes > maxResultBytes;
     if (this.#isFull) this.#events.resultsTooLarge();
     return !this.#isFull;
   }
@@ -106,9 +105,9 @@ export class TextResults implements LeaseSink {
     const isOpen = (status & serverStatus.inTransaction) !== 0;
     if (this.#batch.isAtomic && !isOpen) this.fault ??= { fault: { kind: 'ended' }, step };
     const expect = this.#expect;
-    // A CALL's rows are followed by its count of changed ones, which is what may be expected of it.
+    // After a CALL's rows comes its count of changed rows: an expectation applies to that count.
     if (expect === null || this.fault !== null || (this.#isCall && of === 'row_count')) return;
-    // A write with RETURNING tells by its rows how many it has touched: it has no count of its own.
+    // A write with RETURNING has no count of its own: its rows are counted.
     const isCounted = expect.of === of || expect.code === 'TOO_MANY_ROWS';
     if (isCounted && count >= expect.least && count <= expect.most) return;
     this.fault = { fault: { kind: 'unmet', expect, found: `${of} ${count}` }, step };

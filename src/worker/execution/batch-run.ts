@@ -11,7 +11,7 @@ import {
 import type { Token } from '../servers/consistency/token.ts';
 import type { WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
-import { type Break, describeBreak, isWorthAnotherTry, type Told } from './batch-break.ts';
+import { type Break, describeBreak, type Interruption, isWorthAnotherTry } from './batch-break.ts';
 import { type BatchOwner, BatchWork, tableErrors } from './batch-work.ts';
 import type { Execution, RunContext, RunEnd, RunEvents, RunSink, StopReason } from './execution.ts';
 import type { KeyAttempt } from './idempotency/key-store.ts';
@@ -53,7 +53,7 @@ const activities: Readonly<Record<Phase, Activity>> = {
   ended: 'over',
 };
 
-/** A batch on its way. Its creator starts it, and may stop it at any time. */
+/** A batch. Its creator starts it, and may stop it at any time. */
 export class BatchRun implements Execution, SessionUser, BatchOwner {
   /** A read-only batch too is asked first whether its server has lost what the client has seen. */
   readonly isRead = false;
@@ -113,7 +113,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     return this.#attempt?.owner.isRecovering === true;
   }
 
-  /** Whether it is this run that holds the key, or did. */
+  /** Whether this run has the key, or had it. */
   get hasKey(): boolean {
     return this.#work?.hasKey === true;
   }
@@ -123,7 +123,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     return this.#work?.mayHaveCommitted === true;
   }
 
-  /** Where its transaction may still be at work; null: nothing was sent, or the connection is there. */
+  /** The session in which its transaction may still run; null: nothing was sent, or the connection is there. */
   get lostSession(): LostSession | null {
     const lease = this.#lease;
     if (lease === null || !this.#wasSent || !lease.isLost) return null;
@@ -243,7 +243,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     this.#context.pool.release(session, lease.isLost ? 'broken' : isClean ? 'clean' : 'unclean');
   }
 
-  /** Flags and text must both say so. */
+  /** The server's flags and the text must both show it. */
   #leavesClean(lease: SessionLease): boolean {
     const says = ({ statement }: Batch['steps'][number]) =>
       statement.leavesSessionClean && statement.effects.isHarmless();
@@ -281,7 +281,7 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     }
   }
 
-  /** Asked behind every wait: a stop may have come meanwhile. */
+  /** Asked after every wait: a stop may have come meanwhile. */
   #isUnder(phase: Phase): boolean {
     return this.#phase === phase;
   }
@@ -341,8 +341,8 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
     return this.#stopReason === null;
   }
 
-  /** With a key, the owner of the key finds out what is unknown. */
-  #describe(broken: Told, outcome: Outcome): RunEnd {
+  /** With a key, the keyed run finds out what is unknown. */
+  #describe(broken: Interruption, outcome: Outcome): RunEnd {
     const canBeAsked = this.#attempt !== null && this.#stopReason === null;
     if (canBeAsked && outcome === 'unknown') return { kind: 'lost', outcome };
     return describeBreak(broken, outcome, this.#batch.isReadOnly, this.#stopReason);

@@ -1,5 +1,4 @@
-// The texts that a batch is sent in: as few as can be, and nothing in one with what must be known before it.
-// Pure. Must not know connections.
+// Writes the texts of a batch: as few as possible, and none contains a statement that depends on the check of an earlier one. Pure.
 import type { Batch, BatchStep } from './work.ts';
 
 /** One statement of a text. */
@@ -7,44 +6,44 @@ export type Piece = {
   readonly sql: string;
   readonly role:
     | 'preamble'
-    /** From here on there is the savepoint of our own. */
+    /** Sets the gateway's own savepoint. */
     | 'savepoint'
-    /** Takes the key: nothing of the batch is run unless it is new. */
+    /** Takes the key: nothing of the batch runs unless the key is new. */
     | 'key'
     | 'step'
-    /** Keeps the reply with the key: it changes the row that `key` has written, or the transaction is not the same. */
+    /** Stores the reply with the key. It must change the row that `key` has written, or the transaction is another one. */
     | 'reply'
-    /** It fails unless the savepoint that is set before a CALL is there, and so the transaction that the CALL began in. */
+    /** Fails unless the savepoint from before a CALL still exists, and with it the transaction in which the CALL began. */
     | 'call proof'
-    /** The same of the savepoint of all, which is released by it. */
+    /** The same for the gateway's own savepoint, which it releases. */
     | 'proof';
-  /** Its number in the batch; of a proof the one that it is about; of others none. */
+  /** The number of the statement, or of the statement that a proof is about; null: neither. */
   readonly step: number | null;
 };
 
 /** Statements that are sent together; the server stops at the first one that fails. */
 export type BatchText = { readonly sql: string; readonly pieces: readonly Piece[] };
 
-/** A text is not made longer than this by a further statement. */
-const mostTextBytes = 256 * 1024;
+/** A text takes no further statement beyond this length. */
+const maxTextBytes = 256 * 1024;
 const separator = '\n;';
 
 /**
- * Statements go together up to one that must have done what is expected of it. One text with semicolons stops at its first
- * error; packets in one write would not. Behind a CALL stands a proof that it has left the transaction as it was: a flag
- * would not tell of one that was ended and begun anew. Its savepoint is set right before the CALL, since releasing one
- * releases those of the client's that came after it. COMMIT is not among them: it goes alone, when all is known.
+ * A text ends after a statement with an expectation, which must be checked first. One text with semicolons stops at its first error;
+ * several packets in one write would not. A proof follows each CALL: a flag would not show a transaction that was ended and begun
+ * again. Its savepoint is set right before the CALL, because a release also releases the client's later savepoints. COMMIT is sent
+ * alone, when all results are known.
  * @param savepoint a name that no client can know
- * @param mostBytes what the server takes at once
- * @param insertion takes the batch's key, before anything is read: a snapshot would be older. Then the proof comes with the reply.
+ * @param maxBytes the longest text that the server takes
+ * @param insertion takes the batch's key before anything is read: a snapshot would be older. Then the proof comes with the reply.
  */
 export function writeTexts(
   batch: Batch,
   savepoint: string,
-  mostBytes: number,
+  maxBytes: number,
   insertion: string | null,
 ): readonly BatchText[] {
-  const texts = new Texts(Math.min(mostBytes, mostTextBytes));
+  const texts = new Texts(Math.min(maxBytes, maxTextBytes));
   if (batch.isAtomic) for (const piece of preamble(batch, savepoint)) texts.add(piece);
   if (insertion !== null) texts.add({ sql: insertion, role: 'key', step: null });
   batch.steps.forEach((step, number) => {
@@ -58,7 +57,7 @@ export function writeTexts(
   return texts.all;
 }
 
-/** The last text of a batch with a key: when all has been done, and its reply is known. @param completion keeps the reply */
+/** The last text of a batch with a key, when its reply is known. @param completion stores the reply */
 export function writeClosing(batch: Batch, savepoint: string, completion: string): BatchText {
   const texts = new Texts(Number.POSITIVE_INFINITY);
   const step = batch.steps.length - 1;
@@ -69,17 +68,17 @@ export function writeClosing(batch: Batch, savepoint: string, completion: string
 
 class Texts {
   readonly all: BatchText[] = [];
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #pieces: Piece[] = [];
   #bytes = 0;
 
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   add(piece: Piece): void {
     const bytes = Buffer.byteLength(piece.sql) + separator.length;
-    if (this.#bytes + bytes > this.#mostBytes) this.close();
+    if (this.#bytes + bytes > this.#maxBytes) this.close();
     this.#pieces.push(piece);
     this.#bytes += bytes;
   }
@@ -96,7 +95,7 @@ class Texts {
   }
 }
 
-/** ROLLBACK first: nothing that a session may have begun is committed by what follows. */
+/** ROLLBACK first: START TRANSACTION would commit what the session may have begun. */
 function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] {
   const own = (sql: string): Piece => ({ sql, role: 'preamble', step: null });
   return [
@@ -109,7 +108,7 @@ function preamble({ isolation, isReadOnly }: Batch, savepoint: string): Piece[] 
   ];
 }
 
-/** The proof behind the last statement is one of all before it, of a CALL too. */
+/** The proof after the last statement covers all statements, including a CALL. */
 function withProof(
   piece: Piece,
   { isCall }: BatchStep,

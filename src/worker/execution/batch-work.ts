@@ -58,7 +58,7 @@ export class BatchWork {
     this.#texts = writeTexts(batch, this.#savepoint, lease.session.maxTextBytes, insertion);
   }
 
-  /** Whether its transaction holds the key, or did. */
+  /** Whether its transaction has the key, or had it. */
   get hasKey(): boolean {
     return this.#hasKey;
   }
@@ -68,7 +68,7 @@ export class BatchWork {
     return this.#hasSentCommit;
   }
 
-  /** Runs all statements, and stores the reply if there is a key. Null: all have done what they were to do. */
+  /** Runs all statements, and stores the reply if there is a key. Returns null if all succeed. */
   async run(): Promise<Break | null> {
     this.#owner.enter('working');
     this.#hasSavepoint = false;

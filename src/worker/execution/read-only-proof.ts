@@ -1,6 +1,5 @@
-// Whether what a read-only statement calls is known to do nothing that a READ ONLY transaction does not stop. The server is asked for
-// the stored routines and the views that the statement reaches, on the session that will run it.
-// Must not know requests, nor how a doubt is reported.
+// Checks that a read-only statement calls nothing that a READ ONLY transaction would not stop. It asks the server for the stored routines
+// and the views that the statement reaches, on the session that will run it.
 import { RefusedError, readRows } from '../../shared/mysql/commands.ts';
 import type { Connection } from '../../shared/mysql/connection.ts';
 import { analyse } from '../../shared/sql/analyse.ts';
@@ -13,20 +12,20 @@ import type { StatementEffects } from './statement-effects.ts';
 /** Why a read-only statement is not run. */
 export type ReadOnlyDoubt = {
   /**
-   * `acts`: the routine does something that READ ONLY does not stop, or it is not known that it does not. `hidden routine`, `hidden view`:
-   * the account may not see what it consists of. `unclear`: what the statement reaches could not be found out.
+   * `acts`: the routine does something that READ ONLY does not stop, or may do so. `hidden routine`, `hidden view`: the account may not
+   * see its text. `unclear`: it could not be found out what the statement reaches.
    */
   readonly kind: 'acts' | 'hidden routine' | 'hidden view' | 'unclear';
-  /** The routine's or view's name; of `unclear`: ''. */
+  /** The name of the routine or view; '' if `unclear`. */
   readonly name: string;
   readonly flavour: 'mariadb' | 'mysql';
 };
 
-/** What is still to be looked at: names, and the schema of those that have none; null: the session's. */
+/** Names that remain to be checked, and the schema of those without one; null: the session's. */
 type Open = Reach & { readonly home: string | null; readonly isDefiner: boolean };
 type Doubt = Pick<ReadOnlyDoubt, 'kind' | 'name'>;
 
-/** A view of views of functions … beyond this depth, or this many names at once, nothing is believed. */
+/** A view of views of functions …: beyond this depth, or this many names at once, the answer is `unclear`. */
 const mostRounds = 16;
 const mostNames = 1_000;
 /** Longer than a name may be. */
@@ -37,14 +36,14 @@ const mostBytes = 64 * 1024 * 1024;
 const trustedSchemas = new Set(['sys', 'information_schema', 'performance_schema', 'mysql']);
 const unclear: Doubt = { kind: 'unclear', name: '' };
 
-/** Whether the server must be asked. A read of base tables and of views that call built-ins alone needs no question. */
+/** Whether the server must be asked. A read of base tables, and of views that call only built-in functions, needs no question. */
 export function needsProof(effects: StatementEffects): boolean {
   return effects.hasUnknownCall || !effects.isHarmless();
 }
 
 /**
- * Why a read-only statement must not be run; null: all that it reaches is known to be harmless, or is refused by the server. Changes
- * FOUND_ROWS() of the session. Rejects when the connection is lost.
+ * Why a read-only statement must not be run; null: all that it reaches is harmless, or the server refuses it. Changes FOUND_ROWS() of
+ * the session. Rejects when the connection is lost.
  */
 export async function findReadOnlyDoubt(
   connection: Connection,
@@ -158,7 +157,7 @@ async function fetchViews(
   return found;
 }
 
-/** One by one: a server finds a view by its schema and name, and would open all of them for a list. */
+/** One SELECT for each view: a server finds a view by its schema and name, but opens all of them for a list. */
 function selectView({ schema, name }: TableName, home: string | null): string | null {
   const own = schema ?? home;
   const [place, view] = [own === null ? 'DATABASE()' : literal(own), literal(name)];
@@ -178,8 +177,8 @@ function viewOf(schema: string, name: string, definition: string): StoredText {
 }
 
 /**
- * A routine that a view or another routine calls, and that the account may not see: only a stored one has a schema before its name. What
- * the statement itself calls, the account must be able to see, or the server refuses it.
+ * A routine that a view or another routine calls, and that the account may not see: only a stored routine has a schema before its name.
+ * The server refuses a statement that calls a routine which the account may not see.
  */
 function findHiddenCall(open: readonly Open[], routines: readonly StoredText[]): string | null {
   const known = new Set(routines.map(({ name }) => name.toLowerCase()));
@@ -193,7 +192,7 @@ function findHiddenCall(open: readonly Open[], routines: readonly StoredText[]):
   return null;
 }
 
-/** Plain where it can be: a server looks a view up by a literal of its own character set, and by no other. */
+/** A plain literal if possible: the server uses its index of views only for literals of its own character set. */
 function literal(name: string): string | null {
   if (/^[\w$ -]+$/.test(name)) return `'${name}'`;
   const encoded = encodeLiteral(name, mostLiteralBytes);

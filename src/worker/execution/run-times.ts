@@ -1,12 +1,11 @@
-// How long a request's statements have waited, also for a connection to be opened, and how long MySQL has had them.
-// Must not know for what they wait.
+// Measures how long a request's statements have waited, how much of that for a new connection, and how long MySQL has had them.
 import { performance } from 'node:perf_hooks';
 import type { WaitLimit } from '../servers/pool/queue.ts';
 
-/** What goes on: they wait for MySQL, MySQL has them, or neither. */
+/** The statements wait for MySQL, MySQL has them, or neither. */
 export type Activity = 'waiting' | 'working' | 'over';
 
-/** The times of one request: whoever creates them hands them to its run, which alone changes them. In ms. */
+/** The times of one request, in ms. Only its run changes them. */
 export class RunTimes {
   readonly #longestWaitMs: number;
   #activity: Activity = 'over';
@@ -14,7 +13,7 @@ export class RunTimes {
   #waitedMs = 0;
   #workedMs = 0;
   #connectingMs = 0;
-  /** Of what MySQL had, up to its first answer; negative: none has come. */
+  /** The part of `#workedMs` up to the first answer; negative: none has come. */
   #firstAnswerMs = -1;
 
   /** @param longestWaitMs how long the request may wait behind others; `max_wait` is a limit beside it */
@@ -27,12 +26,11 @@ export class RunTimes {
     return { since, longestMs: this.#longestWaitMs };
   }
 
-  /** What goes on now. */
   get activity(): Activity {
     return this.#activity;
   }
 
-  /** What has been waited so far: for a connection, or for the answer to an identical request. */
+  /** The wait so far: for a connection, or for the answer to an identical request. */
   get waitedMs(): number {
     return this.#activity === 'waiting' ? this.#waitedMs + this.#sinceMs : this.#waitedMs;
   }
@@ -42,12 +40,12 @@ export class RunTimes {
     return this.#activity === 'working' ? this.#workedMs + this.#sinceMs : this.#workedMs;
   }
 
-  /** What part of the wait was for a connection to be opened. */
+  /** The part of the wait in which a connection was opened. */
   get connectingMs(): number {
     return this.#connectingMs;
   }
 
-  /** How long MySQL has had the statements up to their first row or answer; where none was noted, until now. */
+  /** How long MySQL has had the statements up to their first row or answer; if none was noted, until now. */
   get firstAnswerMs(): number {
     return this.#firstAnswerMs < 0 ? this.workedMs : this.#firstAnswerMs;
   }
@@ -63,7 +61,7 @@ export class RunTimes {
     if (this.#firstAnswerMs < 0) this.#firstAnswerMs = this.workedMs;
   }
 
-  /** @param now performance.now(), where it is known already */
+  /** @param now performance.now(), if the caller has it already */
   enter(activity: Activity, now?: number): void {
     if (activity === this.#activity) return;
     const at = now ?? performance.now();
@@ -74,7 +72,7 @@ export class RunTimes {
     if (activity === 'waiting') this.#firstAnswerMs = -1;
   }
 
-  /** The wait is over by what MySQL did for an identical request in the last so many ms. */
+  /** Ends the wait with the answer to an identical request. @param ms how long MySQL has worked on that answer */
   shareWork(ms: number): void {
     this.enter('over');
     const shared = Math.min(ms, this.#waitedMs);

@@ -69,7 +69,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   #phase: Phase = 'created';
   /** Whether it has a place of the admission for itself, beside those in the pool's queue. */
   #hasPlace = false;
-  /** With identical reads; null: its answer is its own. */
+  /** Shares the answer with identical reads; null: it runs for itself. */
   #sharing: Sharing<Run> | null = null;
   #entry: PipelineEntry | null = null;
   #alone: SessionRun | null = null;
@@ -110,7 +110,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     else this.#execute();
   }
 
-  /** What was sent in another request's name does not count. */
+  /** What was sent for another request does not count. */
   get isSent(): boolean {
     return this.#wasWritten || this.#alone?.isSent === true;
   }
@@ -267,7 +267,6 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
 
   // Where it waits.
 
-  /** Changes the phase. */
   #enter(phase: Phase, now?: number): void {
     clearTimeout(this.#followingUntil);
     if (phase !== 'placed') this.#leavePlace();
@@ -362,7 +361,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
 
   // What is shared with identical reads.
 
-  /** Null: its answer is its own. */
+  /** Null: it runs for itself. */
   #createSharing(): Sharing<Run> | null {
     const coalescer = this.#coalescer;
     const { coalescingKey: key, effects } = this.#statement;
@@ -408,7 +407,7 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     return true;
   }
 
-  /** The bytes are copied first: they are valid only until the leader, who is served first, has its end. */
+  /** The followers copy the bytes before the leader sends them. The leader is answered first. */
   #share(sharing: Sharing<Run>, answer: Answer): void {
     const held = this.#events.sink.held();
     if (held === null) {

@@ -1,12 +1,18 @@
-// A session on which several statements are run one after another: sent, interrupted, undone.
-// Must not know what they are, nor what follows from their answers.
+// A session that runs several statements one after another, and can interrupt and undo them.
+import {
+  fetchRows,
+  fetchStatistics,
+  runTogether,
+  statementCommand,
+} from '../../shared/mysql/commands.ts';
+import type { Connection } from '../../shared/mysql/connection.ts';
 import type { OkPacket, ServerError } from '../../shared/mysql/packets.ts';
 import { discardResults, type ResultSink } from '../../shared/mysql/query.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { killStatement, killTimeoutMs } from '../servers/pool/control.ts';
 import type { Session } from '../servers/pool/session.ts';
 import { isTooLarge, packetTooLarge } from '../servers/pool/session.ts';
-import { hasLeftSomething } from './session-questions.ts';
+import type { ServerFacts } from './execution.ts';
 
 /** What became of one text. */
 export type Answered =
@@ -16,19 +22,19 @@ export type Answered =
     }
   | { readonly kind: 'lost' };
 
-/** Takes the results of a text, and tells whether one of its statements has changed what outlives the transaction. */
+/** Takes the results of a text, and says whether a statement has changed something that outlives the transaction. */
 export type LeaseSink = ResultSink & { readonly hasChangedState: boolean };
 
-/** Of COMMIT, which changes nothing that outlives the transaction, though MySQL's flags call it a change (seen on 9.7). */
+/** For COMMIT: it changes nothing in the session, although MySQL's flags call it a change (seen on 9.7). */
 export const ofTransaction: LeaseSink = { ...discardResults, hasChangedState: false };
 
 /**
- * What became of a transaction that was ended. `no proof`: it was another one than had been begun, or none. `partial`: tables
- * without transactions were changed.
+ * What became of a transaction that was ended. `no proof`: it was not the one that had been begun, or there was none. `partial`:
+ * tables without transactions were changed.
  */
 export type Undone = 'rolled_back' | 'no proof' | 'partial' | 'unknown';
 
-/** A session that the pool has granted. Whoever holds it ends the lease, and gives the session back. */
+/** A session that the pool has granted. Its owner ends the lease, and releases the session. */
 export class SessionLease {
   readonly session: Session;
   readonly #control: Control;
@@ -36,16 +42,16 @@ export class SessionLease {
   readonly #traceparent: string | null;
   #hasChangedState = false;
   #endsClean = false;
-  /** Of what runs; null: nothing does. */
+  /** The answer of the statement that runs; null: none runs. */
   #answer: Promise<Answered> | null = null;
   #isInterrupted = false;
   #killing: Promise<void> | null = null;
-  /** Destroys the connection when what follows an interruption takes too long. */
+  /** Destroys the connection if the work after an interruption takes too long. */
   #bound: NodeJS.Timeout | undefined;
 
   /**
    * @param onSend called before each text that is handed to the connection
-   * @param traceparent goes with each of them; null: nothing does
+   * @param traceparent sent with each of them; null: the request is part of no trace
    */
   constructor(session: Session, control: Control, onSend: () => void, traceparent: string | null) {
     this.#traceparent = traceparent;
@@ -58,7 +64,7 @@ export class SessionLease {
     return this.session.connection.isLost;
   }
 
-  /** Whether the server's flags say, of all that was asked, that the session is as it was. */
+  /** Whether the server's flags show that no text has changed the session. */
   get isClean(): boolean {
     return this.#endsClean && !this.#hasChangedState && !this.isLost;
   }
@@ -82,9 +88,9 @@ export class SessionLease {
   }
 
   /**
-   * Ends the transaction, also after an interruption. `rolled_back`: the savepoint was still there, or had been released as the last
-   * thing, and nothing was changed that the ROLLBACK left as it is (warning 1196).
-   * @param savepoint that must be there, if nothing has ended the transaction; null: none
+   * Ends the transaction, also after an interruption. `rolled_back`: the savepoint was still there, or had been released last, and
+   * nothing was changed that a ROLLBACK does not undo (warning 1196).
+   * @param savepoint must exist, unless something has ended the transaction; null: there is none
    */
   async rollBack(savepoint: string | null): Promise<Undone> {
     if (this.#isInterrupted) this.boundWhatFollows();
@@ -105,12 +111,12 @@ export class SessionLease {
     return first.error === null ? 'rolled_back' : 'no proof';
   }
 
-  /** Whether the server has undone the transaction itself, and not all of it could be. */
+  /** Whether the server has undone the transaction by itself, but not all of it. */
   async hasLeftSomething(): Promise<boolean> {
     return hasLeftSomething(this.session.connection).catch(() => false);
   }
 
-  /** The statement that runs is killed, so that what was done can be undone on the same session. */
+  /** Kills the statement that runs, so that the transaction can be undone on the same session. */
   interrupt(): void {
     this.#isInterrupted = true;
     this.boundWhatFollows();
@@ -121,7 +127,7 @@ export class SessionLease {
     });
   }
 
-  /** From now on there is a second, until `end`; then the connection is destroyed. */
+  /** Destroys the connection in a second, unless `end` is called before. */
   boundWhatFollows(): void {
     if (this.#bound !== undefined) return;
     this.#bound = setTimeout(
@@ -144,7 +150,7 @@ export class SessionLease {
   }
 }
 
-/** Counts warnings of ROLLBACK: something was changed outside of transactions. */
+/** Counts the warnings of ROLLBACK: something was changed outside of transactions. */
 class Warnings implements ResultSink {
   count = 0;
 
@@ -167,4 +173,30 @@ function createAnswer() {
     resolve = settle;
   });
   return { promise, resolve };
+}
+
+/** ER_WARNING_NOT_COMPLETE_ROLLBACK */
+const notAllUndone = '1196';
+
+/** Whether the last ROLLBACK has left changes in tables without transactions. Rejects when the connection is lost. */
+async function hasLeftSomething(connection: Connection): Promise<boolean> {
+  const rows = await fetchRows(connection, 'SHOW WARNINGS');
+  return rows.some(([, code]) => code === notAllUndone);
+}
+
+/**
+ * Ends the transaction that a failed statement may have left open. Returns whether changes in tables without transactions remain. Rejects
+ * when the transaction may still be open.
+ */
+export async function rollBack(connection: Connection): Promise<{ readonly hasLeft: boolean }> {
+  // After a deadlock the server has rolled back already, and has reported it then.
+  const hadLeft = await hasLeftSomething(connection);
+  await runTogether(connection, [statementCommand('ROLLBACK', connection)]);
+  return { hasLeft: hadLeft || (await hasLeftSomething(connection)) };
+}
+
+/** Asks the server for its statistics. Rejects when the connection is lost. */
+export async function askServer(connection: Connection): Promise<ServerFacts> {
+  const statistics = await fetchStatistics(connection);
+  return { statistics, serverVersion: connection.serverVersion };
 }

@@ -13,7 +13,7 @@ import type { RunContext, RunEnd, ServerFacts, StopReason } from './execution.ts
 import { findReadOnlyDoubt, needsProof } from './read-only-proof.ts';
 import type { RunTimes } from './run-times.ts';
 import { SessionAcquisition, type SessionUser } from './session-acquisition.ts';
-import { askServer, rollBack } from './session-questions.ts';
+import { askServer, rollBack } from './session-lease.ts';
 import { statementFailure } from './statement-failure.ts';
 import type { Statement } from './work.ts';
 

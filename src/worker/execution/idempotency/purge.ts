@@ -1,5 +1,4 @@
-// Removes idempotency keys that have been kept for long enough, in small pieces.
-// Must not know requests.
+// Removes old idempotency keys, in small pieces.
 import { performance } from 'node:perf_hooks';
 import type { IdempotencyTable } from '../../../shared/database/idempotency-table.ts';
 import { fetchRows, RefusedError } from '../../../shared/mysql/commands.ts';
@@ -10,31 +9,31 @@ import type { Waiter } from '../../servers/pool/queue.ts';
 import type { Session } from '../../servers/pool/session.ts';
 import { utcTime } from './key-store.ts';
 
-/** Keys outlive their time by a tenth of it at most, and by a minute. */
+/** Keys outlive their time by at most a tenth of it, and at most by a minute. */
 const [leastRestMs, mostRestMs] = [500, 60_000];
 const restsPerKeep = 10;
-/** Rows are removed so many at a time: each piece is a transaction, which nobody waits long for. */
+/** Rows in one piece. Each piece is a transaction, so that other transactions do not wait for long. */
 const pieceRows = 200;
-/** A session is borrowed for so long; where more is left, it is asked for again after as long a rest. */
+/** How long it borrows a session. If more is left, it asks again after a rest of the same length. */
 const sliceMs = 100;
 /** A piece that takes longer is given up, with its connection. */
 const mostPieceMs = 10_000;
 
-/** Who holds a row that is to go is not waited for. */
+/** It does not wait for transactions that lock a row. */
 const shortWait = 'SET SESSION innodb_lock_wait_timeout = 1';
 /**
- * Where the gaps between rows are not locked: under REPEATABLE READ new keys waited for a DELETE by time (MySQL's manual, "InnoDB
+ * It does not lock the gaps between rows: under REPEATABLE READ new keys waited for a DELETE by time (MySQL's manual, "InnoDB
  * Locking").
  */
 const readCommitted = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
-/** ER_BINLOG_STMT_MODE_AND_ROW_ENGINE: not with binlog_format = STATEMENT. */
+/** ER_BINLOG_STMT_MODE_AND_ROW_ENGINE: READ COMMITTED is refused with binlog_format = STATEMENT. */
 const wantsOtherIsolation = 1665;
 
-/** One worker's share of the work. Whoever creates it starts and closes it. */
+/** One worker's part of the work. Its creator starts and closes it. */
 export class Purge implements Waiter {
   readonly isOwn = true;
   readonly #poolOf: () => Pool | undefined;
-  /** Whose session it waits for, or has. */
+  /** The pool of the session that it waits for, or has. */
   #pool: Pool | undefined;
   readonly #table: IdempotencyTable;
   readonly #keepMs: number;
@@ -45,8 +44,8 @@ export class Purge implements Waiter {
   #settings = [shortWait, readCommitted];
 
   /**
-   * @param poolOf the pool of whoever takes writes; undefined: nobody does
-   * @param keepMs how long a key is remembered
+   * @param poolOf the pool of the primary; undefined: there is no primary
+   * @param keepMs how long a key is kept
    */
   constructor(poolOf: () => Pool | undefined, table: IdempotencyTable, keepMs: number, log: Log) {
     this.#poolOf = poolOf;
@@ -55,7 +54,7 @@ export class Purge implements Waiter {
     this.#log = log;
   }
 
-  /** Workers that start together do not begin together. */
+  /** The first rest is random: workers that start together do not purge together. */
   start(): void {
     this.#restFor(this.#restMs * Math.random());
   }
@@ -123,7 +122,7 @@ export class Purge implements Waiter {
     return isFull;
   }
 
-  /** By their ids, which locks these rows alone. Returns whether it was as large as a piece may be. */
+  /** Deletes by id, which locks these rows only. Returns whether the piece was full. */
   async #removePiece(connection: Connection): Promise<boolean> {
     const timer = setTimeout(
       () => connection.destroy(new Error('old keys could not be removed in time')),
@@ -137,7 +136,7 @@ export class Purge implements Waiter {
         `SELECT HEX(id) FROM ${quoted} WHERE created < '${before}' ORDER BY created LIMIT ${pieceRows}`,
       );
       const ids = old.map(([id]) => `x'${id}'`).join();
-      // A key may have been removed by another gateway meanwhile, and used again.
+      // Another gateway may have removed the key meanwhile, and a client may have used it again.
       const remove = `DELETE FROM ${quoted} WHERE id IN (${ids}) AND created < '${before}'`;
       if (ids !== '') await fetchRows(connection, remove);
       return old.length === pieceRows;
@@ -146,7 +145,7 @@ export class Purge implements Waiter {
     }
   }
 
-  /** A refusal's words may quote names; its number says enough. */
+  /** Logs the error number only: the message may quote names. */
   #failed(error: unknown): void {
     if (error instanceof RefusedError && error.errno === wantsOtherIsolation) {
       this.#settings = [shortWait];

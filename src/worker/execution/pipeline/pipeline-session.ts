@@ -7,35 +7,35 @@ import type { Consistency } from '../../servers/consistency/consistency.ts';
 import type { WaitLimit } from '../../servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../../servers/pool/session.ts';
 
-/** So many are written together: behind a slow one they cannot be called back. */
+/** Statements in one write: behind a slow one they cannot be called back. */
 export const maxTogether = 32;
-/** Where no answer has come for so long, what is not written yet is better off elsewhere. */
+/** If no answer has come for this time, statements that are not written yet run on other sessions. */
 export const heldUpMs = 30;
-/** What the server allows a statement of the pipeline: others wait behind it. */
+/** The time limit of a statement in the pipeline: others wait behind it. */
 export const pipelineLimitMs = 100;
-/** Beyond the limit and this, the server is no longer believed to answer. */
+/** The server is taken for silent after the limit and this time. */
 const silenceMs = 1_000;
-/** Silence is found so often before it is believed: the first time it may be ours, with answers unread. */
+/** Checks that must find silence: at the first one, answers may be there that the worker has not read. */
 const looksForSilence = 2;
 /** How long a session may take to be limited. */
 const limitingTimeoutMs = 1_000;
-/** Longer statements have a session to themselves. In characters. */
+/** Longer statements run on a session of their own. In characters. */
 export const longestPipelined = 8 * 1024;
 const maxBytesPerCharacter = 3;
 
-/** What is asked behind all that is written together: an upper bound of what any of it saw. */
+/** The question about the position after one write: an upper bound of what any of its statements saw. */
 export type Look = {
   readonly session: Session;
-  /** Called once, behind the answers; null: there is none. */
+  /** Its callbacks run once, after the answers; null: the server has not answered it. */
   readonly watch: (told: (row: readonly (string | null)[] | null) => void) => void;
 };
 
 /** A statement in the pipeline. */
 export interface PipelinedStatement {
   readonly command: QueryCommand;
-  /** It is about to be written: from here on it may have run. @param look null: nothing is asked behind it */
+  /** It is about to be written: from now on it may have run. @param look null: nothing is asked after it */
   written(now: number, look: Look | null): void;
-  /** Something before it may have changed the session: its answer is not wanted any more, or not to be had. */
+  /** There will be no usable answer: a statement before it may have changed the session, or it has waited for too long. */
   expelled(): void;
   /** How long it may wait to be written. */
   readonly waitLimit: WaitLimit;
@@ -44,29 +44,29 @@ export interface PipelinedStatement {
 /** A session that answers several statements. */
 export class PipelineSession {
   readonly session: Session;
-  /** Nothing is added any more. */
+  /** It takes no further statements. */
   isRetiring = false;
   /** Statements may have left something behind in the session. */
   isSpoiled = false;
-  /** When the last answer ended, or the first of a batch was written; performance.now(). */
+  /** When the last answer ended, or the first statement of a write was sent; performance.now(). */
   headSince = performance.now();
   readonly #consistency: Consistency | null;
   readonly #outstanding: PipelinedStatement[] = [];
   #waiting: PipelinedStatement[] = [];
   #silentLooks = 0;
 
-  /** @param consistency null: nothing is asked behind what is written */
+  /** @param consistency null: positions are not tracked */
   constructor(session: Session, consistency: Consistency | null) {
     this.session = session;
     this.#consistency = consistency;
   }
 
-  /** Whether statements wait to be written, and nothing is in their way. */
+  /** Whether statements wait, and all that was written is answered. */
   get isDue(): boolean {
     return this.#waiting.length > 0 && this.#outstanding.length === 0;
   }
 
-  /** Whether as much waits as is written together. */
+  /** Whether the next write is full. */
   get isFull(): boolean {
     return this.#waiting.length >= maxTogether;
   }
@@ -76,17 +76,17 @@ export class PipelineSession {
     return this.#waiting.length;
   }
 
-  /** Whether what is added now is not written with the next batch: it waits as those in the queue do. */
+  /** Whether a further statement would miss the next write: it waits as those in the queue do. */
   get isDeep(): boolean {
     return this.depth >= maxTogether;
   }
 
-  /** Statements written or about to be. */
+  /** Statements that are written or wait to be written. */
   get depth(): number {
     return this.#outstanding.length + this.#waiting.length;
   }
 
-  /** To be called at intervals; returns whether the head has long been unanswered, and not because we did not read. */
+  /** Must be called at intervals. Returns whether the server has been silent for long, although the worker has read all. */
   lookForSilence(now: number): boolean {
     const isSilent =
       this.#outstanding.length > 0 && now - this.headSince > pipelineLimitMs + silenceMs;
@@ -94,7 +94,7 @@ export class PipelineSession {
     return this.#silentLooks >= looksForSilence;
   }
 
-  /** Whether what was written last has been without an answer for longer than is usual here. */
+  /** Whether the head has been without an answer for longer than is usual. */
   isHeldUp(now: number): boolean {
     return this.#outstanding.length > 0 && now - this.headSince > heldUpMs;
   }
@@ -110,7 +110,7 @@ export class PipelineSession {
     return sqlLength <= longestPipelined && maxBytes <= this.session.maxTextBytes;
   }
 
-  /** Whether the connection is lost, or may be gone without our knowing: not to be used without being asked. */
+  /** Whether the connection is lost, or was idle for so long that it may be gone. */
   isStale(now: number): boolean {
     return (
       this.session.connection.isLost || (this.depth === 0 && now - this.headSince > staleAfterMs)
@@ -128,13 +128,13 @@ export class PipelineSession {
     return at >= 0;
   }
 
-  /** Puts another statement in the place of one that has not been written. */
+  /** Replaces a statement that has not been written. */
   replace(statement: PipelinedStatement, by: PipelinedStatement): void {
     const at = this.#waiting.indexOf(statement);
     if (at >= 0) this.#waiting[at] = by;
   }
 
-  /** Sends all statements away: nothing more is written, and what is still answered counts for nothing. */
+  /** Sends all statements away. Answers that still come are ignored. */
   expelAll(): void {
     for (const statement of this.#outstanding.slice()) statement.expelled();
     this.expelWaiting();
@@ -155,8 +155,8 @@ export class PipelineSession {
   }
 
   /**
-   * Writes what has been added, as much as goes together, in one write, once all that was written before
-   * is answered: while a batch runs the next one gathers. On a lost connection nothing is written.
+   * Writes the waiting statements in one write, once all that was written before is answered: the next ones gather meanwhile. On a lost
+   * connection nothing is written.
    */
   flush(now: number): void {
     if (!this.isDue) return;
@@ -181,7 +181,7 @@ export class PipelineSession {
     return batch;
   }
 
-  /** Notes that the head's answer has ended; returns how long it was the head, ms. */
+  /** Notes that the head's answer has ended. Returns how long it was the head, in ms. */
   headEnded(now: number): number {
     this.#outstanding.shift();
     const ms = now - this.headSince;
@@ -202,13 +202,13 @@ function createLook(session: Session, consistency: Consistency) {
 }
 
 /**
- * Puts the pipeline's limits on a session, in one write: the time that a statement may take, and READ ONLY, so that the
- * server itself refuses what writes (1792) and nothing has happened when a statement is run again. Both end with the
- * session's reset. Rejects when the server refuses, is silent, or the connection is lost.
+ * Puts the pipeline's limits on a session, in one write: a time limit for each statement, and READ ONLY. The server then refuses
+ * what writes (1792), so that a statement can safely run again. A reset of the session ends both. Rejects when the server refuses, is
+ * silent, or the connection is lost.
  */
 export async function limitStatements(session: Session): Promise<void> {
   const { connection } = session;
-  // Nothing is open between its statements: no bound is needed, nor pings.
+  // No transaction is open between its statements: the idle limit is not needed.
   const sql =
     connection.flavour === 'mariadb'
       ? `SET SESSION max_statement_time=${pipelineLimitMs / 1000}`

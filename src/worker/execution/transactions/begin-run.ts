@@ -21,7 +21,7 @@ import { ofTransaction, SessionLease } from '../session-lease.ts';
 import { statementFailure } from '../statement-failure.ts';
 import type { Begun } from './open-transaction.ts';
 
-/** What a transaction is to be. */
+/** The characteristics of a transaction. */
 export type TransactionCharacteristics = {
   /** Null: the session's. */
   readonly isolation: Isolation | null;
@@ -105,7 +105,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
         reserved.release();
         break;
       case 'beginning':
-        // What has begun is given up when it has its answer, within a second.
+        // A transaction that has begun is rolled back after its answer, within a second.
         this.#lease?.interrupt();
         break;
       case 'ended':
@@ -210,7 +210,7 @@ export class BeginRun implements Execution, Reserving, SessionUser {
   }
 }
 
-/** ROLLBACK first: nothing that a session may have begun is committed by what follows. The server stops at the first error. */
+/** ROLLBACK first: START TRANSACTION would commit what the session may have begun. The server stops at the first error. */
 function beginText(
   { isolation, isReadOnly, hasSnapshot }: TransactionCharacteristics,
   savepoint: string,

@@ -1,21 +1,20 @@
-// The token of a transaction that its client holds: opaque, signed, and it names the worker that has it.
-// Pure but for the hash. Must not know transactions.
+// The token of an open transaction: opaque, signed, and it names the worker that has the transaction.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Which transaction it is. */
+/** The name of a transaction. */
 export type TransactionName = {
-  /** The worker's process. */
+  /** The worker's process id. */
   readonly pid: number;
-  /** Tells one life of a process id from another: 16 hexadecimal digits. */
+  /** Distinguishes workers with the same process id: 16 hexadecimal digits. */
   readonly incarnation: string;
-  /** Its number there. */
+  /** Its number in that worker. */
   readonly serial: number;
 };
 
-/** Whose it is: the same token is none for another section, or from another bearer. */
+/** The owner of a token: it is invalid for another section, or from another client. */
 export type TransactionBearer = {
   readonly section: string;
-  /** What the request has shown itself by; '' where nothing is asked for. */
+  /** The credential of the request; '' if none is required. */
   readonly credential: string;
 };
 
@@ -38,7 +37,7 @@ export function encodeTransactionToken(
   return bytes.toString('base64url');
 }
 
-/** Reads a token; null: it is none of ours, or not for this bearer. Never throws. */
+/** Reads a token; null: it is not valid, or not for this bearer. Never throws. */
 export function decodeTransactionToken(
   text: string,
   bearer: TransactionBearer,

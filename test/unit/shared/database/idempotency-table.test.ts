@@ -6,11 +6,11 @@ import {
   describeCreation,
   findDifferences,
   parseIdempotencyTable,
-  type TableSight,
+  type TableDescription,
 } from '../../../../src/shared/database/idempotency-table.ts';
 
 /** As MariaDB tells it; MySQL has null in the place of 'NULL'. */
-const sound: TableSight = {
+const sound: TableDescription = {
   table: ['BASE TABLE', 'InnoDB'],
   columns: [
     ['id', 'binary(32)', 'NO', null, ''],
