@@ -1,6 +1,5 @@
-// scripts/cluster failover: a primary killed, frozen, made read-only or restarted under writes, again and again, each time before fresh servers;
-// a verdict per promise over all of them.
-// Must not know how a history is made or judged.
+// scripts/cluster failover: kills, freezes, restarts a primary or makes it read-only under writes, each time with fresh servers. Prints a verdict
+// for each promise.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import { makeFailoverHistory } from '../../test/support/histories/failover-history.ts';
@@ -15,14 +14,14 @@ import type { Verdict } from '../support/verdicts.ts';
 const help = `Usage: scripts/cluster failover [--rounds <n>] [--how <strike>,…] [--semi-sync | --losing]
                                  [--floating] [--alone] [--seed <n>]
 
-So many failovers (100), each before a MariaDB primary and two replicas of its own, under writes by every way: /db, /v1/query, and
-batches with idempotency keys, which are repeated until they are told. What clients were told is judged by what the servers hold.
+Makes 100 failovers, each with its own MariaDB primary and two replicas, under writes by /db, /v1/query, and batches with idempotency keys,
+which are repeated until they are answered. The replies are then compared with what the servers hold.
 
-  --how        killed, frozen, read-only: then a replica is promoted, and the former primary comes back writable. restarted: it crashes and
-               comes back in its place. In turn, unless some are named
-  --semi-sync  writes wait for a replica: none that was told may be lost
-  --losing     replicas hear nothing of the last writes before a server is killed or frozen
-  --floating   the gateway knows one address, which is moved to the new primary; else it knows all three and has to find out
+  --how        killed, frozen, read-only: a replica is promoted, and the former primary comes back writable. restarted: the primary crashes and
+               comes back in its place. All of them in turn, unless some are named
+  --semi-sync  writes wait for a replica: no acknowledged write may be lost
+  --losing     replicas do not receive the last writes before a server is killed or frozen
+  --floating   the gateway knows one address, which moves to the new primary. Otherwise it knows all three and must find the primary
   --alone      one server without replicas, which can only be restarted
   --seed       decides the ways of writing and the time from a strike to the promotion; it is printed
 `;
@@ -35,9 +34,9 @@ type Order = Rounds<Strike> & {
 };
 
 const clients = 12;
-/** From a strike to the promotion, at most: whoever promotes has to notice first. */
-const mostAfterMs = 1_500;
-/** Far more than servers, gateway, failover and look take; a gateway that serves nothing is waited for for a while. */
+/** The longest time from a strike to the promotion: an operator has to notice first. */
+const maxAfterMs = 1_500;
+/** Far more than servers, gateway and failover take. The run also waits for a while for a gateway that serves nothing. */
 const longestRoundMs = 90_000;
 
 function parseOrder(argv: readonly string[]): Order | null {
@@ -72,9 +71,9 @@ async function runRounds(order: Order): Promise<Verdict[]> {
     order,
     { promises, since: 'the promotion' },
     async (how, seed) => {
-      // Whoever makes a primary read-only waits for the replicas, and a restarted one has its own writes.
+      // An operator who makes a primary read-only waits for the replicas, and a restarted primary has its own writes.
       const losing = order.losing && (how === 'killed' || how === 'frozen');
-      const afterMs = Math.round(random() * mostAfterMs);
+      const afterMs = Math.round(random() * maxAfterMs);
       const history = await makeFailoverHistory({ ...order, how, losing, clients, seed, afterMs });
       const lost = history.lost.length;
       allLost += lost;

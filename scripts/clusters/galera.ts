@@ -1,5 +1,5 @@
-// scripts/cluster galera: the node that is written to is struck under writes, again and again, before one cluster of three; a verdict per
-// promise over all rounds. Must not know how a history is made or judged.
+// scripts/cluster galera: strikes the node that is written to, in each round, in one cluster of three under writes. Prints a verdict for each
+// promise.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -19,19 +19,19 @@ import type { Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster galera [--rounds <n>] [--how <strike>,…] [--seed <n>]
 
-So many rounds (25) before a Galera cluster of three nodes and two gateways that know them all, under writes by every way. What clients were
-told is judged by what the nodes hold. Galera is unpacked from Debian's archive into a folder of its own (~/.cache/dbhttpd/galera-10.11, or
-DBHTTPD_GALERA_ROOT); nothing is installed.
+Makes 25 rounds with a Galera cluster of three nodes and two gateways that know them all, under writes. The replies are then compared with
+what the nodes hold. Galera is unpacked from Debian's archive into its own folder (~/.cache/dbhttpd/galera-10.11, or DBHTTPD_GALERA_ROOT).
+Nothing is installed.
 
   --how   killed, frozen, desynced, isolated: the node that is written to, which comes back and is written to again. quorum: the others are
-          frozen. In turn, unless some are named
+          frozen. All of them in turn, unless some are named
   --seed  decides the ways of writing; it is printed
 `;
 
 const clients = 12;
-/** The start of the cluster, and of a download of its programs. */
+/** The start of the cluster, and the download of its programs. */
 const longestStartMs = 600_000;
-/** Far more than a strike, a return and a look take. */
+/** Far more than a strike and a return take. */
 const longestRoundMs = 120_000;
 
 async function runRounds(order: Rounds<GaleraStrike>): Promise<Verdict[]> {

@@ -1,5 +1,4 @@
-// scripts/cluster gateways: three gateways behind haproxy, restarted in turn under load, again and again.
-// Must not know the gateway's code.
+// scripts/cluster gateways: restarts three gateways behind haproxy in turn, under load.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import { rollGateways } from '../../test/support/clusters/rolling-restart.ts';
@@ -13,7 +12,7 @@ Three gateways on one MariaDB behind haproxy, with the settings of deploy/haprox
 its pidfile and started again, while clients read and write on /db and /v1/query, on kept and on fresh connections.
 `;
 const maxRounds = 1000;
-/** An end for a run that hangs where no other bound holds. */
+/** Ends a run that hangs in spite of its other bounds. */
 const longestMs = ({ rounds }: Order) => rounds * 60_000 + 120_000;
 
 type Order = { readonly rounds: number };
@@ -32,14 +31,14 @@ async function run({ rounds }: Order): Promise<readonly Verdict[]> {
   const { restarts, requests, failed, wrong } = await rollGateways(database, rounds, say);
   await database.stop();
   say(`${restarts} restarts, ${requests} requests`);
-  const told = (promise: string, found: readonly string[]): Verdict => ({
+  const judge = (promise: string, found: readonly string[]): Verdict => ({
     promise,
     kept: found.length === 0,
     found: found.length === 0 ? '' : `${found.length}: ${found.slice(0, 5).join(' | ')}`,
   });
   return [
-    told('every request succeeds while gateways are restarted', failed),
-    told('every acknowledged write is there, and none is there twice', wrong),
+    judge('every request succeeds while gateways are restarted', failed),
+    judge('every acknowledged write is there, and none is there twice', wrong),
   ];
 }
 

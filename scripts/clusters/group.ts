@@ -1,5 +1,4 @@
-// scripts/cluster group: a member of a MySQL group is struck under writes, again and again, before one group of three; a verdict per promise
-// over all rounds. Must not know how a history is made or judged.
+// scripts/cluster group: strikes a member of a MySQL group, in each round, in one group of three under writes. Prints a verdict for each promise.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import { startGroup } from '../../test/support/clusters/group.ts';
@@ -18,20 +17,20 @@ import type { Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster group [--rounds <n>] [--how <strike>,…] [--seed <n>]
 
-So many rounds (24) before three MySQL servers in a group, and two gateways that know them all, under writes by every way. What clients were
-told is judged by what the members hold. MySQL is the one of scripts/matrix, unpacked from Debian's archive into its cache
+Makes 24 rounds with three MySQL servers in a group, and two gateways that know them all, under writes. The replies are then compared with
+what the members hold. MySQL is the one of scripts/matrix, unpacked from Debian's archive into its cache
 (~/.cache/dbhttpd/matrix, or DBHTTPD_MATRIX_DIR), or the one in the folder DBHTTPD_TEST_SERVER_ROOT; nothing is installed.
 
-  --how   with one primary: killed, frozen, switched (another member is made the primary), quorum (the two others are killed, then it is told
-          to go on alone), stopped (another member leaves), recovering (another member joins, and cannot catch up). With several primaries,
+  --how   with one primary: killed, frozen, switched (another member is made the primary), quorum (the two others are killed, and it has to
+          go on alone), stopped (another member leaves), recovering (another member joins, and cannot catch up). With several primaries,
           of which the first is written to: several-killed, several-frozen. In turn, unless some are named
   --seed  decides the ways of writing; it is printed
 `;
 
 const clients = 12;
-/** The start of the group, and of a download of its programs. */
+/** The start of the group, and the download of its programs. */
 const longestStartMs = 600_000;
-/** Far more than a strike, a return and a look take. */
+/** Far more than a strike and a return take. */
 const longestRoundMs = 180_000;
 
 async function runRounds(order: Rounds<GroupStrike>): Promise<Verdict[]> {

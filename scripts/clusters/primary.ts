@@ -1,6 +1,5 @@
-// scripts/cluster primary: twelve histories of failovers, partitions, restarts and restores, each before fresh servers that replicate; where a
-// write goes at the end of each, beside where it must go.
-// Must not know how a gateway decides.
+// scripts/cluster primary: plays twelve histories of failovers, partitions, restarts and restores, each with fresh servers, and compares where a
+// write goes at the end with where it must go.
 // Exit 0: each as it must be; 1: one is not, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import { type PrimaryCase, primaryCases } from '../../test/support/histories/primary-cases.ts';
@@ -10,7 +9,7 @@ import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster primary [--cases <n>,…]
 
-Twelve histories, each before a MariaDB primary and two replicas of its own: a former primary that returns, partitions, gateways without a
+Twelve histories, each with its own MariaDB primary and two replicas: a former primary that returns, partitions, gateways without a
 memory and with an old one, lossy and double failovers, switchovers, errant rows, chains, restores, and two workers that see
 opposite halves.
 

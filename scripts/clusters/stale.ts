@@ -1,6 +1,5 @@
-// scripts/cluster stale: reads over a MariaDB primary and two replicas that lag unequally, through two gateways, without the consistency token
-// and with it; how many saw less than had been seen before.
-// Must not know how a history is made or judged.
+// scripts/cluster stale: reads from a MariaDB primary and two replicas that lag unequally, through two gateways, with and without the consistency
+// token. Prints how many reads saw less than was seen before.
 // Exit 0: every promise kept; 1: one broken, or the run could not be made; 64: command line; 130: stopped by a signal.
 import { parseArgs } from 'node:util';
 import {
@@ -12,25 +11,25 @@ import { Findings, type Verdict } from '../support/verdicts.ts';
 
 const help = `Usage: scripts/cluster stale [--reads <n>] [--minutes <n>] [--semi-sync] [--seed <n>]
 
-So many reads (100000) with X-Consistency-Token, after a tenth as many without: by /db, /v1/query, QUERY, batches and long replies, over two gateways
-that know different replicas, under writes. Each reply is held against what its request's bearer had seen, or been handed.
+Makes 100000 reads with X-Consistency-Token, after a tenth as many without: by /db, /v1/query, QUERY, batches and long replies, through two
+gateways that know different replicas, under writes. Each reply is compared with what its client had seen, or had received from another.
 
-  --minutes    it ends after so many at the latest (30), with the reads there are
-  --semi-sync  the primary waits for a replica with each write, and shows it later than the replica (AFTER_SYNC)
-  --seed       decides who reads what, where, and when replicas lag; it is printed
+  --minutes    the run ends after this many minutes (30) at the latest, with the reads made until then
+  --semi-sync  with each write the primary waits for a replica, and shows it later than the replica (AFTER_SYNC)
+  --seed       decides which client reads what, and where, and when replicas lag; it is printed
 `;
 
 const promises = {
-  never: 'with a token no reply shows less than its bearer had seen',
-  contract: 'no reply but those in the contract',
+  never: 'with a token no reply shows less than its client had seen',
+  contract: 'every reply is one of those in the contract',
   proven: 'where the server can prove it, no reply is called unverified: 1 of 1000 at most',
 } as const;
 
 const maxSeed = 999_999;
 const maxReads = 10_000_000;
 const maxMinutes = 600;
-const mostUnverified = 1 / 1000;
-/** Servers and gateways begin and end. */
+const maxUnverified = 1 / 1000;
+/** Starting and stopping servers and gateways. */
 const aroundMs = 120_000;
 const minuteMs = 60_000;
 
@@ -73,7 +72,7 @@ async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
     findings.breach(promises.contract, example);
   }
   const unverified = withTokens.counts.get('200 unverified') ?? 0;
-  if (unverified > withTokens.reads * mostUnverified) {
+  if (unverified > withTokens.reads * maxUnverified) {
     findings.breach(promises.proven, `${unverified} of ${withTokens.reads}`);
   }
   return findings.verdicts();
@@ -81,9 +80,9 @@ async function runHistories({ minutes, ...plan }: Order): Promise<Verdict[]> {
 
 function describeHistory(name: string, history: ConsistencyHistory): string {
   const { older, judged, moved, counts } = history;
-  const told = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
+  const sums = [...counts].map(([what, n]) => `${n} ${what}`).join(', ');
   const { toReplica, toPrimary } = moved;
-  return `${name}: ${older.length} of ${judged} older than what had been seen; ${toReplica} moved to another replica, ${toPrimary} to the primary (${told})`;
+  return `${name}: ${older.length} of ${judged} older than what had been seen; ${toReplica} moved to another replica, ${toPrimary} to the primary (${sums})`;
 }
 
 await runCommand({

@@ -1,5 +1,4 @@
-// The model's gateway: what it sees of a world, and what the product's own rules make of that and of what it remembers.
-// Must not know how worlds come to be.
+// The model's gateway: what it sees of a world, and what the product's own rules decide from that and its memory.
 
 import { judge } from '../../src/shared/servers/judge.ts';
 import type { Position } from '../../src/shared/servers/position.ts';
@@ -16,9 +15,9 @@ import {
   type World,
 } from './world.ts';
 
-/** What one look at all servers leads to. */
+/** The decision after all servers were probed at once. */
 export type Decision = {
-  /** Which server takes writes; -1: none. */
+  /** The server that takes writes; -1: none. */
   readonly primary: number;
   /** Why none does. */
   readonly reason: string;
@@ -30,7 +29,7 @@ const uuids = names.map((name) => `${name.toLowerCase().repeat(8)}-1111-1111-111
 /** Far more than the tolerance for a server's start. */
 const runSeconds = 100;
 
-/** Decides as a worker does that has just looked at all servers at once; remembers each decision, as worlds repeat what is seen. */
+/** Decides as a worker that has just probed all servers at once. It caches decisions, because worlds repeat what is seen. */
 export class ModelGateway {
   /** Memories by their numbers; 0 is none. */
   readonly #memories: (PrimaryMemory | null)[] = [null];
@@ -90,13 +89,13 @@ export class ModelGateway {
     if (memory === null) return 'remembers nothing';
     const { primary, replicas, former, term } = memory;
     const nameOf = (identity: string) => identity.charAt(0).toUpperCase();
-    const told = replicas.map(({ identity, follows, term: seen }) => {
+    const followers = replicas.map(({ identity, follows, term: seen }) => {
       return `${nameOf(identity)} of ${nameOf(follows.uuid ?? '?')}${seen === term ? '' : ' before'}`;
     });
-    return `remembers ${nameOf(primary.identity)}, ${told.join(', ')}; former ${former.map(nameOf).join()}`;
+    return `remembers ${nameOf(primary.identity)}, ${followers.join(', ')}; former ${former.map(nameOf).join()}`;
   }
 
-  /** Versions count changes, and no rule reads them: what is remembered otherwise is the same. */
+  /** Versions count changes, and no rule reads them: memories that differ only in the version are the same. */
   #keep(memory: PrimaryMemory | null): number {
     if (memory === null) return 0;
     const kept = { ...memory, version: 1 };
@@ -109,7 +108,7 @@ export class ModelGateway {
   }
 }
 
-/** B and C have had the same part at the start. */
+/** B and C had the same role at the start. */
 function swapReplicas(text: string): string {
   const marked = text.replace(/bbbbbbbb|"B:1"|"2"/g, (found) => `<${found}>`);
   return marked
@@ -153,7 +152,7 @@ function see(server: ModelServer, at: number, world: World): CandidateState {
     group: null,
     askedAt: 0,
   };
-  // It is looked at more often than anything happens.
+  // Probes are more frequent than events.
   return { view, earlier: [view], address: `${names[at]}:1`, provenBy: null, notYet: null };
 }
 

@@ -1,5 +1,4 @@
 // scripts/model: explores which server a gateway writes to, over all that may happen to three servers, by the product's own rules.
-// Must not know the rules.
 // Exit 0: it was explored; 64: command line.
 import { parseArgs } from 'node:util';
 import { explore, type Found } from './search.ts';
@@ -7,13 +6,13 @@ import { usualBudget } from './world.ts';
 
 const help = `Usage: scripts/model [--depth <n>] [--show <n>]
 
-Explores all that may happen in so many steps (8) to a primary and two replicas: crashes, promotions, switchovers, partitions, errant rows,
-restores, chains, restarts of the gateway with its memory and without. What the gateway decides in each state is held against the truth.
+Explores all that may happen in --depth steps (8) to a primary and two replicas: crashes, promotions, switchovers, partitions, errant rows,
+restores, chains, restarts of the gateway with its memory and without. The gateway's decision in each state is compared with the truth.
 
-  --show   so many ways to each kind of finding (5)
+  --show   how many ways to each kind of finding are printed (5)
 `;
 
-const mostDepth = 12;
+const maxDepth = 12;
 
 function main(argv: readonly string[]): number {
   const { values } = parseArgs({
@@ -29,7 +28,7 @@ function main(argv: readonly string[]): number {
     process.stdout.write(help);
     return 0;
   }
-  if (!Number.isInteger(depth) || depth < 0 || depth > mostDepth || !Number.isInteger(show)) {
+  if (!Number.isInteger(depth) || depth < 0 || depth > maxDepth || !Number.isInteger(show)) {
     process.stderr.write(help);
     return 64;
   }

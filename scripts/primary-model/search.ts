@@ -1,5 +1,4 @@
-// Explores every world that a number of steps leads to, and holds each decision of the gateway against the truth.
-// Must not know what happens in a world, nor how the gateway decides.
+// Explores every world that a number of steps leads to, and compares each decision of the gateway with the truth.
 import { type Decision, ModelGateway } from './gateway.ts';
 import {
   type Budget,
@@ -15,17 +14,17 @@ import {
 
 /** A sight: what the gateway sees and remembers. Different worlds may look the same. */
 type Sight = {
-  /** Which server it writes to; -1: none. */
+  /** The server that it writes to; -1: none. */
   readonly primary: number;
   readonly reason: string;
   readonly hasMemory: boolean;
-  /** A bit for each server that is the true primary in a world that looks like this. */
+  /** A bit for each server that is the true primary in some world that looks like this. */
   truths: number;
-  /** The first way to a world in which it writes to another server than the true primary; null: there is none. */
+  /** The first way to a world in which the gateway writes to another server than the true primary; null: none. */
   unsafe: readonly string[] | null;
-  /** The same of a world in which the true primary is seen writable, and nothing is written to. */
+  /** The first way to a world in which the gateway sees the true primary writable, and writes to no server. */
   refusing: readonly string[] | null;
-  /** The same of one in which besides all is as an operator would have it. */
+  /** The same, if in addition all servers are as an operator would have them. */
   sane: readonly string[] | null;
 };
 
@@ -38,17 +37,17 @@ export type Found = {
    */
   readonly avoidable: readonly (readonly string[])[];
   readonly withoutMemory: readonly (readonly string[])[];
-  /** The same, but for a sight that another world makes right: no rule can tell the two apart. */
+  /** The same for a sight that is right in another world: no rule can distinguish the two. */
   readonly unknowable: readonly (readonly string[])[];
   readonly refusing: readonly (readonly string[])[];
   readonly saneRefusing: readonly (readonly string[])[];
   readonly reasons: Readonly<Record<string, number>>;
 };
 
-/** A world on the way, and the steps that led there. */
+/** A world, and the steps that led there. */
 type Node = { readonly world: World; readonly path: readonly string[] };
 
-/** @param onDepth told of each depth that was explored, with the number of different worlds up to there */
+/** @param onDepth called after each depth, with the number of different worlds up to there */
 export function explore(
   budget: Budget,
   depth: number,
@@ -138,7 +137,7 @@ function summarize(sights: ReadonlyMap<string, Sight>, states: number): Found {
   };
 }
 
-/** A world and the one in which B and C have changed places are explored once. */
+/** A world, and the same world with B and C exchanged, are explored once. */
 function canonical(gateway: ModelGateway, world: World): string {
   const { own, other, isMirrored } = bothWays((order) =>
     textOf(world, order, order === mirrored ? gateway.mirror(world.memory) : world.memory),
@@ -146,27 +145,27 @@ function canonical(gateway: ModelGateway, world: World): string {
   return isMirrored ? other : own;
 }
 
-function bothWays(tell: (order: readonly number[]) => string) {
-  const [own, other] = [tell(places), tell(mirrored)];
+function bothWays(describe: (order: readonly number[]) => string) {
+  const [own, other] = [describe(places), describe(mirrored)];
   return { own, other, isMirrored: other < own };
 }
 
-/** @param order which server stands first, second and third */
+/** @param order which server comes first, second and third */
 function textOf(world: World, order: readonly number[], memory: number): string {
   const { truth, written, isGatewayOn, budget } = world;
-  const told = order.map((place) => {
+  const servers = order.map((place) => {
     const { isUp, isReadOnly, isCut, source, run, holds } = serverAt(world, place);
     const flags = (isUp ? 1 : 0) | (isReadOnly ? 2 : 0) | (isCut ? 4 : 0);
     const held = heldIn(holds, order).join();
     return `${flags}${order.indexOf(source)}${run},${held},${written[place]}`;
   });
   const left = Object.values(budget).join('');
-  return `${told.join(';')};${order.indexOf(truth)}${isGatewayOn ? '+' : ''}${memory};${left}`;
+  return `${servers.join(';')};${order.indexOf(truth)}${isGatewayOn ? '+' : ''}${memory};${left}`;
 }
 
 /**
- * A set of texts that keeps 53 bits of each: a hundred million of them fit into memory, and two that fall together (one in ten thousand
- * runs of ten million worlds) only hide a world.
+ * A set of texts that keeps 53 bits of each, so that a hundred million fit into memory. A collision (one in ten thousand runs of ten million
+ * worlds) only hides a world.
  */
 class Hashes {
   size = 0;

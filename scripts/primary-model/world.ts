@@ -1,10 +1,9 @@
-// The model's world: three servers that replicate, operators and faults, one gateway that looks at what it can reach.
-// Pure. Must not know how the gateway decides.
+// The model's world: three servers that replicate, operators and faults, one gateway that probes what it can reach. Pure.
 
 /** The first is the primary at the start. */
 export const names = ['A', 'B', 'C'] as const;
 const count = names.length;
-/** The places of the servers, and with the two replicas in each other's place: they had the same part at the start. */
+/** The places of the servers, and the same with the two replicas exchanged, which had the same role at the start. */
 export const places: readonly number[] = [0, 1, 2];
 export const mirrored: readonly number[] = [0, 2, 1];
 
@@ -14,20 +13,20 @@ export const mirrored: readonly number[] = [0, 2, 1];
  */
 export const transactionBits = 6;
 
-/** A server. Worlds share these: none is ever changed. */
+/** A server. Worlds share these objects, which never change. */
 export type ModelServer = {
   readonly isUp: boolean;
   readonly isReadOnly: boolean;
-  /** The gateway cannot reach it. */
+  /** Whether the gateway cannot reach it. */
   readonly isCut: boolean;
-  /** Which server it follows; -1: none. */
+  /** The server that it follows; -1: none. */
   readonly source: number;
   /** How often it was started. */
   readonly run: number;
   readonly holds: number;
 };
 
-/** How often something may still happen. */
+/** How often each event may still happen. */
 export type Budget = {
   readonly crash: number;
   readonly promote: number;
@@ -41,7 +40,7 @@ export type Budget = {
   readonly write: number;
 };
 
-/** Two of most things: enough for an operator to go there and back. */
+/** Two of most events, so that an operator can go there and back. */
 export const usualBudget: Budget = {
   crash: 2,
   promote: 2,
@@ -131,7 +130,7 @@ function addServerSteps(world: World, at: number, add: Add): void {
   else if (budget.cut > 0) add(`cut ${name}`, spend(change(world, at, { isCut: true }), 'cut'));
 }
 
-/** What its operator, or a mistake, may do with a server that runs and is not the primary. */
+/** What an operator, or a mistake, may do with a running server that is not the primary. */
 function addReplicaSteps(world: World, at: number, add: Add): void {
   const { truth, budget } = world;
   const server = serverAt(world, at);
@@ -209,7 +208,7 @@ function writeOn(world: World, at: number): World {
   return spend({ ...change(world, at, { holds }), written }, 'write');
 }
 
-/** The last transaction that a server holds of its own; 0: none. */
+/** The last own transaction that a server holds; 0: none. */
 function lastOwn(world: World, at: number): number {
   const { holds } = serverAt(world, at);
   for (let number = transactionBits - 1; number >= 0; number -= 1) {
@@ -219,13 +218,13 @@ function lastOwn(world: World, at: number): number {
   return 0;
 }
 
-/** What a server holds of each one, in this order. */
+/** What a server holds of each server's transactions, in this order. */
 export function heldIn(holds: number, order: readonly number[]): readonly number[] {
   const ofOne = (1 << transactionBits) - 1;
   return order.map((place) => (holds >> (place * transactionBits)) & ofOne);
 }
 
-/** Whether all is as an operator would have it: the primary takes writes, all that run follow it, and the gateway reaches them. */
+/** Whether all is as an operator would have it: the primary takes writes, all running servers follow it, and the gateway reaches them. */
 export function isSane({ servers, truth }: World): boolean {
   return servers.every((server, at) => {
     if (server.isCut) return false;

@@ -1,5 +1,4 @@
-// What a connection to MySQL needs of the configuration, for the worker and for --check alike.
-// Must not know what the connection is for.
+// What a connection to MySQL needs of the configuration, for the worker and for --check.
 
 import type { Candidate } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
@@ -29,7 +28,7 @@ export function connectionSettings(
   };
 }
 
-/** The operator's statements, one each, and behind them what every session needs all the same, and what `drivers` needs of it. */
+/** The operator's statements (init_sql), one each, then those that every session needs in any case, then those that `drivers` needs. */
 export function initStatements({ initSql, drivers }: Config): readonly string[] {
   const own =
     initSql === null
@@ -42,12 +41,12 @@ export function initStatements({ initSql, drivers }: Config): readonly string[] 
   ];
 }
 
-/** Without autocommit a write would be answered as done and undone by the next reset, whatever an operator's statement says. */
+/** Overrides init_sql: without autocommit the next reset would undo a write that was answered as done. */
 const writesCommit = 'SET autocommit=1, completion_type=0';
 
 /**
- * A driver's text has its values in it, escaped by backslashes, as UTF-8: the server's global sql_mode, init_connect or a
- * statement of the operator's may say otherwise, so this is said last. Other modes, and a collation of utf8mb4, stay what they are.
+ * A driver escapes the values in its text by backslashes, as UTF-8. The server's global sql_mode, init_connect or init_sql may contradict
+ * that, so this statement comes last. Other modes, and a collation of utf8mb4, remain.
  */
 const backslashesEscape =
   'SET character_set_client = utf8mb4, character_set_results = utf8mb4, ' +

@@ -126,8 +126,8 @@ function chooseAmong(eligible: readonly SeenCandidate[], scene: Scene): Choice {
   }
   return contested(
     complete.length === 0
-      ? 'their histories differ, and it cannot be told which one the others follow'
-      : 'their histories are the same, and nothing tells which one is the former primary',
+      ? 'their histories differ, and nothing shows which one the others follow'
+      : 'their histories are the same, and nothing shows which one is the former primary',
   );
 }
 

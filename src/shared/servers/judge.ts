@@ -168,7 +168,7 @@ function judgeOther(one: SeenCandidate, others: Others): Verdict {
   if (!isNode && !isReplicaOf(one, against, others, [])) {
     return unusable('it follows another server than the primary');
   }
-  if (view.position === null) return unusable('its position cannot be told: there are no GTIDs');
+  if (view.position === null) return unusable('it has no position: there are no GTIDs');
   const isContained = isContainedIn(against, one);
   if (isContained === false && !isNode) return unusable('it holds what the primary lacks');
   if (isContained === null && source !== null && !isNode) {

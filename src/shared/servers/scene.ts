@@ -190,11 +190,11 @@ function isNamed(source: RememberedSource, server: Named, scene: Scene): boolean
  */
 export function numberOf({ number, address }: RememberedSource, scene: Scene): string | null {
   if (number !== null || address === null) return number;
-  const told: RememberedSource[] = [
+  const known: RememberedSource[] = [
     ...scene.seen.flatMap(sourcesOf),
     ...(scene.memory?.replicas ?? []).map(({ follows }) => follows),
   ];
-  return told.find((one) => one.number !== null && one.address === address)?.number ?? null;
+  return known.find((one) => one.number !== null && one.address === address)?.number ?? null;
 }
 
 /** Reads an identity: a uuid, or `<address>/<server_id>`. */

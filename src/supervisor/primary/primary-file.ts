@@ -1,4 +1,4 @@
-// The file that keeps what a section remembers of its primary over restarts and reboots. It is read whole and replaced whole.
+// The file that keeps a section's memory of its primary over restarts and reboots. It is read whole and replaced whole.
 import {
   closeSync,
   constants,
@@ -18,7 +18,7 @@ import {
   parsePrimaryMemory,
 } from '../../shared/servers/primary-memory.ts';
 
-/** What the file holds. `unusable`: something is there, and it is not a memory that we have written. */
+/** What the file holds. `unusable`: it exists, and is not a memory that an instance has written. */
 export type PrimaryFileContent =
   | { readonly kind: 'none' }
   | { readonly kind: 'memory'; readonly memory: PrimaryMemory }
@@ -36,7 +36,7 @@ export function primaryFilePath({
   return join(stateDir, `${section}.primary`);
 }
 
-/** Reads the file. It must be a regular one of our own user which no other user may write to. Never throws. */
+/** Reads the file. It must be a regular file of the gateway's user, to which no other user may write. Never throws. */
 export function readPrimaryFile(path: string): PrimaryFileContent {
   let fd: number;
   try {
@@ -68,10 +68,10 @@ export function readPrimaryFile(path: string): PrimaryFileContent {
 }
 
 /**
- * Replaces the file; makes its directory where that is missing. The memory is on the disk when this resolves with true, however the
- * machine ends. Until then the file holds what it held before, or the new memory: never a part.
- * @param mayReplace asked in the same turn in which the file gets its name; false gives the memory up, and nothing was replaced
- * @throws when the file or its directory cannot be written, or others may write to the directory
+ * Replaces the file; makes its directory if that is missing. When this resolves with true, the memory survives a crash of the machine.
+ * Until then the file holds the former memory or the new one, never a part.
+ * @param mayReplace called in the same turn in which the file gets its name; if it returns false, nothing is replaced
+ * @throws if the file or its directory cannot be written, or others may write to the directory
  */
 export async function replacePrimaryFile(
   path: string,
@@ -90,7 +90,7 @@ export async function replacePrimaryFile(
   } finally {
     await file.close();
   }
-  // If not, a successor may be writing to the temporary file of this name.
+  // Without this, the rename could take the temporary file that a successor is writing.
   if (!mayReplace()) return false;
   renameSync(temporary, path);
   const entries = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY);

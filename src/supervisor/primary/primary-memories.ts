@@ -39,19 +39,19 @@ export type PrimaryMemories = {
     section: string,
     primary: Omit<RememberedPrimary, 'taken'>,
   ) => Promise<Overridden | null>;
-  /** Ends all writing at once: the files belong to a successor from now on, and a proposal is answered with what it has written. */
+  /** Ends all writing at once: from now on the files belong to a successor, and proposals are answered with its memory. */
   readonly freeze: () => void;
   /** The number of sections whose memory does not outlive the instance. */
   readonly unsaved: () => number;
 };
 
 /** Called for each memory that comes into force, in their order, before the proposer gets its answer. */
-type Tell = (section: string, memory: PrimaryMemory) => void;
+type Announce = (section: string, memory: PrimaryMemory) => void;
 
 /** How the files are written. */
 export type Saving = {
   readonly replace: typeof replacePrimaryFile;
-  /** A disk that takes longer counts as one that cannot be written to: clients wait for the primary meanwhile. */
+  /** A disk that takes longer counts as one that cannot be written to, because clients wait for the primary in the meantime. */
   readonly boundMs: number;
   /** Positions move with every write of a client: they are saved at most this often. */
   readonly lazyMs: number;
@@ -66,20 +66,20 @@ const usualSaving: Saving = {
   retryMs: 5000,
 };
 
-/** What must be known of a section. */
+/** What the memory needs of a section's configuration. */
 type KeptSection = Pick<Config, 'section' | 'stateDir' | 'candidates'>;
 
 /** Reads the memories of all sections that have several servers. The caller must freeze them in the end. */
 export function openPrimaryMemories(
   sections: readonly KeptSection[],
   log: Log,
-  tell: Tell,
+  announce: Announce,
   saving = usualSaving,
 ): PrimaryMemories {
   const keepers = new Map(
     sections
       .filter(({ candidates }) => candidates.length > 1)
-      .map((config) => [config.section, new Keeper(config, log, tell, saving)]),
+      .map((config) => [config.section, new Keeper(config, log, announce, saving)]),
   );
   return {
     inForce: () =>
@@ -107,24 +107,24 @@ class Keeper {
   readonly #section: string;
   readonly #path: string;
   readonly #log: Log;
-  readonly #tell: Tell;
+  readonly #announce: Announce;
   readonly #saving: Saving;
-  /** What the file holds as far as we know; null: nothing. */
+  /** What the file holds, as far as is known; null: nothing. */
   #saved: PrimaryMemory | null = null;
-  /** Why it could not be saved last; null: it could. */
+  /** Why the last write failed; null: it succeeded. */
   #problem: string | null = null;
   #isFrozen = false;
   /** A write that took too long may still end. */
   #isWriting = false;
-  #hasToldForeign = false;
+  #hasWarnedOfOther = false;
   #last: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(config: KeptSection, log: Log, tell: Tell, saving: Saving) {
+  constructor(config: KeptSection, log: Log, announce: Announce, saving: Saving) {
     this.#section = config.section;
     this.#path = primaryFilePath(config);
     this.#log = log;
-    this.#tell = tell;
+    this.#announce = announce;
     this.#saving = saving;
     const content = readPrimaryFile(this.#path);
     if (content.kind === 'unusable') {
@@ -184,7 +184,7 @@ class Keeper {
     this.#timer = null;
   }
 
-  /** A change begins once the answer to the one before has left: a worker is sent both in their order. */
+  /** A change begins after the answer to the one before was sent, so that a worker receives both in their order. */
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(change);
     const rest = () => nextTurn();
@@ -192,7 +192,7 @@ class Keeper {
     return turn;
   }
 
-  /** What we could not read again would be lost at the next start. */
+  /** A memory that cannot be read again would be lost at the next start. */
   #verify(memory: PrimaryMemory): void {
     const version = (this.inForce?.version ?? 0) + 1;
     const isReadable = isDeepStrictEqual(parsePrimaryMemory(formatPrimaryMemory(memory)), memory);
@@ -210,17 +210,17 @@ class Keeper {
         term: memory.term,
       });
     }
-    this.#tell(this.#section, memory);
+    this.#announce(this.#section, memory);
     this.#saveLater();
   }
 
-  /** With what is in force; once frozen, that is what a successor has written. */
+  /** Answers with the memory in force; once frozen, that is the successor's. */
   #refuse(): Proposal['answer'] {
     const content = this.#isFrozen ? readPrimaryFile(this.#path) : null;
     if (content?.kind === 'memory' && !isDeepStrictEqual(content.memory, this.#saved)) {
       this.#saved = content.memory;
       this.inForce = content.memory;
-      this.#tell(this.#section, content.memory);
+      this.#announce(this.#section, content.memory);
     }
     return { isAccepted: false, memory: this.inForce };
   }
@@ -244,7 +244,7 @@ class Keeper {
     this.#timer.unref();
   }
 
-  /** `unsaved`: it cannot be, and the memory lives in RAM. `given up`: frozen meanwhile, the file is as it was. Never rejects. */
+  /** `unsaved`: the file cannot be written, and the memory lives in RAM. `given up`: the keeper was frozen, and the file is unchanged. Never rejects. */
   async #save(memory: PrimaryMemory): Promise<'saved' | 'unsaved' | 'given up'> {
     const outcome = this.#isWriting
       ? 'an earlier write has not ended'
@@ -268,7 +268,7 @@ class Keeper {
   async #write(memory: PrimaryMemory): Promise<string> {
     this.#isWriting = true;
     try {
-      this.#lookForOthers();
+      this.#warnOfOther();
       const isReplaced = await this.#saving.replace(this.#path, memory, () => !this.#isFrozen);
       if (!isReplaced) return 'given up';
       this.#saved = memory;
@@ -280,12 +280,12 @@ class Keeper {
     }
   }
 
-  /** Two instances that share a file would take each other's primaries for their own after a restart. */
-  #lookForOthers(): void {
-    if (this.#hasToldForeign) return;
+  /** Two instances that share a file would use each other's primaries after a restart. */
+  #warnOfOther(): void {
+    if (this.#hasWarnedOfOther) return;
     const content = readPrimaryFile(this.#path);
     if (content.kind !== 'memory' || isDeepStrictEqual(content.memory, this.#saved)) return;
-    this.#hasToldForeign = true;
+    this.#hasWarnedOfOther = true;
     this.#log.warn(
       'another instance writes to the memory of the last primary: give each its own state_dir',
       this.#place,
@@ -310,7 +310,7 @@ class Keeper {
   }
 }
 
-/** Whether two memories differ in how far the primary has come, and in nothing else. Such a change may be lost with the machine. */
+/** Whether two memories differ only in the primary's position. Such a change may be lost with the machine. */
 function movesPositionAlone(before: PrimaryMemory | null, after: PrimaryMemory): boolean {
   if (before === null) return false;
   const { version } = before;

@@ -1,16 +1,16 @@
-// The order by which `dbhttpd --primary` has a running instance take another primary, and its answer: one line each way at the phase socket.
+// The order by which `dbhttpd --primary` sets another primary in a running instance, and its answer: one line each way at the phase socket.
 import { formatCandidate } from '../../shared/config/addresses.ts';
 import type { Sections } from '../../shared/config/config.ts';
 import type { RememberedPrimary } from '../../shared/servers/primary-memory.ts';
 import type { Overridden, PrimaryMemories } from './primary-memories.ts';
 
-/** The primary of one section, as the operator's command has seen it. */
+/** The primary of one section, as the operator's command has found it. */
 export type PrimaryChange = {
   readonly section: string;
   readonly primary: Omit<RememberedPrimary, 'taken'>;
 };
 
-/** What came of one change. `before`: the address of the primary until then; null: none was remembered. */
+/** The result of one change. `before`: the address of the primary until then; null: none was remembered. */
 export type ChangeResult = {
   readonly section: string;
   readonly before: string | null;
@@ -18,7 +18,7 @@ export type ChangeResult = {
   readonly isSaved: boolean;
 };
 
-/** What came of an order. `refused`: nothing has changed. */
+/** The result of an order. `refused`: nothing has changed. */
 export type OrderResult =
   | { readonly kind: 'set'; readonly results: readonly ChangeResult[] }
   | { readonly kind: 'refused'; readonly problem: string };
@@ -28,7 +28,7 @@ export function formatOrder(changes: readonly PrimaryChange[]): string {
   return JSON.stringify({ primary: changes });
 }
 
-/** Reads the answer to an order of ours. Null: it is none. */
+/** Reads the answer to an order; null: it is something else. */
 export function parseOrderResult(text: string): OrderResult | null {
   try {
     const result = JSON.parse(text) as OrderResult | null;
@@ -38,7 +38,7 @@ export function parseOrderResult(text: string): OrderResult | null {
   }
 }
 
-/** What came of a change. */
+/** The result of a change. */
 export function describeChange(section: string, { before, isSaved }: Overridden): ChangeResult {
   return { section, before: before?.primary.address ?? null, isSaved };
 }
@@ -71,7 +71,7 @@ export async function obeyOrder(
   return answer({ kind: 'set', results });
 }
 
-/** Only our own user can send one: its form is checked, and the memory that comes of it later. */
+/** Only the gateway's own user can send an order. This checks its form; the memory that it leads to is checked later. */
 function parseOrder(text: string): readonly PrimaryChange[] | null {
   try {
     const { primary: changes } = JSON.parse(text) as { readonly primary?: unknown };
