@@ -192,7 +192,7 @@ class Binding {
     if (doubt !== null) return failed('PARAMS_TEXT', doubt);
     const second = this.#ended < 0 ? -1 : findSecondStatement(this.#sql, this.#ended);
     if (second >= 0) {
-      const message = `${this.#key} go with one statement; another begins at offset ${second}`;
+      const message = `${this.#key} need one statement only; another begins at offset ${second}`;
       return failed('PARAMS_SEVERAL', message, second);
     }
     const unused = this.#unused();
@@ -213,9 +213,10 @@ class Binding {
       const [wanted, given] = [this.#count, this.#positional.length];
       if (wanted === given) return null;
       const missing = this.#missingOffset;
-      const first = missing === null ? '' : `; the first without is at offset ${missing}`;
+      const first =
+        missing === null ? '' : `; the first one without a value is at offset ${missing}`;
       const none =
-        wanted === 0 ? '; an array is for ? (outside of quotes), an object is for :name' : '';
+        wanted === 0 ? '; an array is for ? (outside of quotes), an object for :name' : '';
       return failed(
         'PARAMS_COUNT',
         `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}${none}`,
@@ -224,7 +225,7 @@ class Binding {
     }
     for (const name of Object.keys(this.#named ?? {})) {
       if (this.#used?.has(name) === true) continue;
-      const message = `${this.#key} holds a name that the statement does not use: ${quoteName(name)}`;
+      const message = `${this.#key} contains a name that the statement does not use: ${quoteName(name)}`;
       return failed('PARAMS_NAME', message);
     }
     return null;
@@ -298,7 +299,7 @@ class Binding {
   }
 
   #misplaced(value: Value): Unbound {
-    const message = `${this.#nameOf(value)} is an array, which may only stand alone in the parentheses of IN (?) or IN (:name), not where it is used, at offset ${value.offset}`;
+    const message = `${this.#nameOf(value)} is an array, which must be alone in the parentheses of IN (?) or IN (:name); it is used at offset ${value.offset}`;
     return failed('PARAMS_VALUE', message, value.offset);
   }
 
@@ -312,7 +313,7 @@ class Binding {
   }
 
   #tooLarge(): Unbound {
-    const message = `the statement with its ${this.#key} in it would be longer than ${this.#maxBytes} bytes, which is all that the database takes (max_allowed_packet)`;
+    const message = `the statement with its ${this.#key} in it would be longer than ${this.#maxBytes} bytes, the database's limit (max_allowed_packet)`;
     return failed('STATEMENT_TOO_LARGE', message);
   }
 

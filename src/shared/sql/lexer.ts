@@ -333,9 +333,9 @@ export function describeDoubt(lexer: LexerState, cleared = 0): string | null {
   if (doubt & doubts.backslash) {
     return 'a backslash before a quote in a literal depends on sql_mode; double the quote, or make the literal a parameter';
   }
-  if (doubt & doubts.nul) return 'the statement holds a NUL character outside of a literal';
+  if (doubt & doubts.nul) return 'the statement contains a NUL character outside of a literal';
   if (doubt & doubts.comment) {
-    return 'an executable comment or hint with quotes, placeholders or marks in it cannot go with PARAMS';
+    return 'an executable comment or hint with quotes, placeholders or other marks cannot be used with PARAMS';
   }
-  return 'a name of the form $…$ is a string to some servers and cannot go with PARAMS';
+  return 'a name of the form $…$ is a string to some servers and cannot be used with PARAMS';
 }

@@ -29,7 +29,7 @@ export function encodeLiteral(value: unknown, maxBytes: number): Literal {
   if (typeof value === 'number') return encodeNumber(String(value));
   if (isLosslessNumber(value)) return encodeNumber(value.value);
   if (isBinary(value)) return encodeBinary(value.$binary, maxBytes);
-  return wrong('is no string, number, boolean, null or {"$binary":"<base64>"}');
+  return wrong('is not a string, number, boolean, null or {"$binary":"<base64>"}');
 }
 
 /**
@@ -39,7 +39,7 @@ export function encodeLiteral(value: unknown, maxBytes: number): Literal {
  * value with a literal (1267).
  */
 function encodeString(value: string, maxBytes: number): Literal {
-  if (!isWellFormed(value)) return wrong('holds half of a surrogate pair');
+  if (!isWellFormed(value)) return wrong('contains half of a surrogate pair');
   if (hexLiteralBytes(Buffer.byteLength(value)) > maxBytes) return tooLarge;
   return { ok: true, sql: `_utf8mb4 X'${Buffer.from(value, 'utf8').toString('hex')}'` };
 }
@@ -60,7 +60,7 @@ export function isWellFormed(value: string): boolean {
 /** Keeps the client's digits; a number with an exponent is a DOUBLE to MySQL. */
 function encodeNumber(digits: string): Literal {
   const found = /^-?(0|[1-9]\d*)(?:\.(\d+))?([eE][+-]?\d+)?$/.exec(digits);
-  if (found === null) return wrong('is a number that JSON does not have');
+  if (found === null) return wrong('is not a number of JSON');
   const [, whole = '', fraction = '', exponent] = found;
   if (exponent === undefined) {
     if (whole.length + fraction.length > maxDigits || fraction.length > maxFractionDigits) {

@@ -50,26 +50,33 @@ export function whyNotInTransaction(
 function whyNot(facts: Facts, isReadOnly: boolean): string | null {
   const { verb, kept } = facts;
   if (facts.executableComment) return 'an executable comment is SQL to some servers only';
-  if (facts.writesFile) return 'a file that it writes stays when the transaction is undone';
+  if (facts.writesFile) return 'the file that it writes would remain after a rollback';
   const notReading = isReadOnly ? whyNotReading(facts) : null;
   if (notReading !== null) return notReading;
   if (!facts.beginsWithVerb) return mayEnd;
-  if (plainVerbs.has(verb)) return facts.delayed ? 'DELAYED is outside of transactions' : null;
+  if (plainVerbs.has(verb))
+    return facts.delayed ? 'DELAYED writes outside of the transaction' : null;
   if (explainingVerbs.has(verb)) return null;
-  if (verb === 'WITH') return facts.main === '' ? 'what its WITH leads to is not known' : null;
+  if (verb === 'WITH')
+    return facts.main === '' ? 'the gateway does not recognise the statement after its WITH' : null;
   if (verb === 'SET') return whyNotSet(kept);
   const savepoint = savepointOf(kept);
   if (savepoint === null) return mayEnd;
-  return isOurs(savepoint) ? `savepoints ${savepointPrefix}… are the gateway's own` : null;
+  return isOurs(savepoint)
+    ? `names of savepoints that begin with ${savepointPrefix} are reserved for the gateway`
+    : null;
 }
 
-const mayEnd = 'it might end the transaction; there are other ways to run it';
+const mayEnd = 'it might end the transaction; run it outside of one';
 
 /** Locks are not writes: READ ONLY does not stop them. */
 function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null {
-  if (verb === 'CALL') return 'it only reads, and a procedure may end it, and write';
-  if (lockingRead) return 'it only reads, and the statement locks the rows that it reads';
-  return sessionCall ? 'it only reads, and the statement takes or releases a lock' : null;
+  if (verb === 'CALL') return 'the transaction is read-only, and a procedure may end it or write';
+  if (lockingRead)
+    return 'the transaction is read-only, and the statement locks the rows that it reads';
+  return sessionCall
+    ? 'the transaction is read-only, and the statement acquires or releases a lock'
+    : null;
 }
 
 /** The clauses of a SET, which commas separate. */
@@ -89,7 +96,7 @@ function whyNotSet(kept: readonly Token[]): string | null {
   );
   return isHarmless
     ? null
-    : 'SET is taken of user variables, and of a few that change nothing but answers';
+    : 'SET is accepted only for user variables, and for a few others that affect only answers';
 }
 
 function isAssignment(token: Token | undefined): boolean {

@@ -105,7 +105,7 @@ test('the error about an array for names, or for a ? inside quotes, says what ar
     assert.equal(code(refused), 'PARAMS_COUNT');
     assert.match(
       refused.ok ? '' : refused.failure.message,
-      /an array is for \? .* object is for :name/,
+      /an array is for \? .* object for :name/,
     );
   }
 });
@@ -122,10 +122,10 @@ test('an error names the parameter and the place, and no value', () => {
     [`select :${long}`, {}, 7, /: "n{64}"$/],
     ['select ?', { [long]: secret }, 7, /written :name/],
     ['select 1', { [long]: secret }, null, /not use: "n{64}"$/],
-    ['select ?, ?', [1, { x: secret }], 10, /^PARAMS\[1\] is no string, number/],
+    ['select ?, ?', [1, { x: secret }], 10, /^PARAMS\[1\] is not a string, number/],
     ['select :id', { id: { $binary: secret } }, 7, /^PARAMS\["id"\] is a \$binary that is not/],
-    ['select ?, ?', [1, `${secret}\ud800`], 10, /^PARAMS\[1\] holds half of a surrogate pair/],
-    ['x in (?)', [[1, [secret]]], 6, /^PARAMS\[0\]\[1\] is no string/],
+    ['select ?, ?', [1, `${secret}\ud800`], 10, /^PARAMS\[1\] contains half of a surrogate pair/],
+    ['x in (?)', [[1, [secret]]], 6, /^PARAMS\[0\]\[1\] is not a string/],
     ['select ?', [[secret]], 7, /^PARAMS\[0\] is an array.* IN \(\?\).*at offset 7$/],
     ['x in (:ids, 1)', { ids: [secret] }, 6, /^PARAMS\["ids"\] is an array/],
     ['select ?; select 2', [secret], 10, /one statement.*offset 10/],
