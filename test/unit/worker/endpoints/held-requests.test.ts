@@ -1,16 +1,16 @@
-// What is told of a request whose transaction is over, when the worker that had it is gone.
+// The failure of a request whose transaction is over, or whose worker is gone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commitOver, statementOver } from '../../../../src/worker/endpoints/held-requests.ts';
 
-test('a COMMIT that was sent and has no answer is unknown, whoever asks and whatever was passed on', () => {
+test('a COMMIT that was sent and has no answer is unknown', () => {
   for (const wasSent of [true, false]) {
     const { status, outcome } = commitOver('unknown', wasSent);
     assert.deepEqual([status, outcome], [502, 'unknown'], `${wasSent}`);
   }
 });
 
-test('a COMMIT that was not sent is told rolled back, or not executed where nothing was passed on', () => {
+test('a COMMIT that was not sent is reported as rolled back, or not executed if nothing was passed on', () => {
   assert.deepEqual(
     [true, false].map((wasSent) => [
       commitOver('over', wasSent).status,

@@ -1,12 +1,11 @@
 // User name and password of Basic authentication, as clients send them.
-// Must not know who may come in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBasic } from '../../../../src/worker/request/credentials.ts';
 
 const header = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
-test('user and password are what stands before and behind the first colon', () => {
+test('the first colon separates user and password', () => {
   assert.deepEqual(parseBasic(header('app:one:two')), { user: 'app', password: 'one:two' });
   assert.deepEqual(parseBasic(header('é:')), { user: 'é', password: '' });
   assert.deepEqual(parseBasic(header('app:x').replace('Basic', 'bASIC  ')), {

@@ -1,5 +1,4 @@
 // The promise of the guard, part by part: hosts, browsers, tokens.
-// Must not know routes.
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';

@@ -32,7 +32,7 @@ test('a job goes on for a turn, and then waits for the others', async () => {
     return 'done';
   }
   const done = work.do(count());
-  assert.equal(pieces, 0, 'nothing is done in the turn of whoever asks');
+  assert.equal(pieces, 0, 'nothing runs before the caller goes on');
   const seen: number[] = [];
   while (giveTurn()) seen.push(pieces);
   assert.deepEqual(seen, [7, 15, 20]);

@@ -1,5 +1,4 @@
 // The promise about fates: for each way in which a run got no answer the status, the outcome, and what to do.
-// Must not need a run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FailureFacts, failures } from '../../../../src/shared/failure-codes.ts';
@@ -41,15 +40,15 @@ test('says what happened, and never more than is known', () => {
   }
 });
 
-test('tells of a key whose request is not known to have ended that the same key may be sent again', () => {
+test('if the outcome of a request with a key is unknown, the same key may be sent again', () => {
   const reasons = ['deadline', 'stopping', 'queue full', 'database unreachable', 'lost'] as const;
-  const told = reasons.map((reason) => {
+  const reported = reasons.map((reason) => {
     const failure = runFailure({ kind: 'key unknown', reason }, false, () => 7);
     assert.deepEqual([failure.outcome, failure.mayRepeat], ['unknown', true]);
     assert.match(failure.message, /^[^.]+\. The outcome of .* repeat it with the same key/);
     return [failure.status, failure.code];
   });
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     [504, 'DEADLINE_RUNNING'],
     [502, 'STOPPING'],
     [502, 'QUEUE_FULL'],
@@ -58,7 +57,7 @@ test('tells of a key whose request is not known to have ended that the same key 
   ]);
 });
 
-test('a stopped batch is told with what became of it, and nothing else is said of that', () => {
+test('the failure of a stopped batch says its outcome, once', () => {
   const end = { kind: 'batch stopped', reason: 'too large', outcome: 'rolled_back' } as const;
   const { status, code, message } = runFailure(end, false, () => 7);
   assert.deepEqual([status, code], [422, 'RESULT_TOO_LARGE']);

@@ -1,5 +1,4 @@
 // The promises of decoding a request to /db: DBSlayer's URL rules, exact digits, a 400 for everything malformed.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { isLosslessNumber } from 'lossless-json';

@@ -1,4 +1,4 @@
-// Rows found, counted from what a server tells of a write: in whichever language it speaks.
+// Rows found, counted from what a server reports of a write, in any language.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyse } from '../../../../../src/shared/sql/analyse.ts';

@@ -1,5 +1,4 @@
-// A driver's session: what one worker writes every other reads, and nobody else can write.
-// Must not know HTTP.
+// A driver's session: every worker reads what another one writes, and nothing else can write one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -13,10 +12,14 @@ import {
 const sessions = new DriverSessions('secret');
 const readCommitted = { isolation: 'read committed', isReadOnly: null } as const;
 const serializable = { isolation: 'serializable', isReadOnly: true } as const;
-const told: DriverSession = { transaction: 'abc.def', next: readCommitted, always: serializable };
+const changed: DriverSession = {
+  transaction: 'abc.def',
+  next: readCommitted,
+  always: serializable,
+};
 
 test('a session comes back as it was, at another worker with the same secret too', () => {
-  for (const session of [freshSession, told]) {
+  for (const session of [freshSession, changed]) {
     const member: unknown = JSON.parse(sessions.encode(session));
     assert.deepEqual(sessions.decode(member), session);
     assert.deepEqual(new DriverSessions('secret').decode(member), session);
@@ -26,12 +29,12 @@ test('a session comes back as it was, at another worker with the same secret too
 });
 
 test('of a session that was signed with another secret only the name of its transaction counts', () => {
-  const member: unknown = JSON.parse(new DriverSessions('other').encode(told));
+  const member: unknown = JSON.parse(new DriverSessions('other').encode(changed));
   assert.deepEqual(sessions.decode(member), { ...freshSession, transaction: 'abc.def' });
 });
 
 test('what is no session is refused', () => {
-  const { token } = JSON.parse(sessions.encode(told)) as { token: string };
+  const { token } = JSON.parse(sessions.encode(changed)) as { token: string };
   const forged = (fields: unknown) => {
     return { token: `${Buffer.from(JSON.stringify(fields)).toString('base64url')}.AAAA` };
   };
@@ -44,7 +47,7 @@ test('what is no session is refused', () => {
     { token: token.replace('.', '') },
     { token: `${token}.x` },
     { token: 'a'.repeat(9000) },
-    { signature: 'of somebody else', vitessSession: {} },
+    { signature: 'of another one', vitessSession: {} },
     forged({}),
     forged([2, null, null, null, null, null]),
     forged([1, 1, null, null, null, null]),

@@ -1,4 +1,4 @@
-// What an Idempotency-Key stands for: its section, and every part of the request that asks for something.
+// The identity of a request with an Idempotency-Key: its section, and every part of it that asks for something.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allAtOnce } from '../../../../../src/shared/pieces.ts';
@@ -53,7 +53,7 @@ test('a key has 1 to 255 visible characters', () => {
   assert.equal(checkKey(undefined, false), null);
 });
 
-test('a stored key is found again: what a request stands for never changes, also of lists and objects in it', () => {
+test('the hash of a request never changes, also with lists and objects in it: stored keys must be found again', () => {
   const write = {
     sql: 'insert into t values (?, ?)',
     params: [1, null, { b: [true, 'ü'], a: 0.5 }],
