@@ -223,8 +223,16 @@ test('what would be lost on its way is a TypeError that names it, and nothing is
     [[{ sql: text, expect: { affectedRows: {} } }], {}, /expects nothing$/],
     [[{ sql: text, expect: { affectedRows: { max: undefined } } }], {}, /expects nothing$/],
     [[{ sql: text, expect: { affectedRows: { most: 1 } } }], {}, /^"most" is no bound/],
-    [[{ sql: text, expect: { affectedRows: { max: Number.NaN } } }], {}, /^max must be a finite number/],
-    [[{ sql: text, expect: { affectedRows: Number.NaN } }], {}, /^affected_rows must be a finite number/],
+    [
+      [{ sql: text, expect: { affectedRows: { max: Number.NaN } } }],
+      {},
+      /^max must be a finite number/,
+    ],
+    [
+      [{ sql: text, expect: { affectedRows: Number.NaN } }],
+      {},
+      /^affected_rows must be a finite number/,
+    ],
     [[sql`do 1`, sql`do ${new Date() as never}`], {}, /^statement 1, parameter 1 is a Date/],
     [[{ sql: 'do :a', params: { a: undefined } }], {}, /^statement 0, parameter :a is undefined/],
     [[sql`do 1`], { dryRun: true }, /^"dryRun" is no option of a batch/],
