@@ -1,6 +1,9 @@
 // The database under all of them: a private MariaDB with the benchmark's tables.
 import mysql from 'mysql2/promise';
-import { describeCreation, parseIdempotencyTable } from '../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../src/shared/database/idempotency-table.ts';
 import { startServerProcess } from '../../test/support/database/server-process.ts';
 import { readUsage } from '../support/proc.ts';
 

@@ -1,5 +1,8 @@
 // Three servers that replicate, a gateway before them, and the truth that an operator has: which server is the primary, and since when.
-import { describeCreation, parseIdempotencyTable } from '../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../src/shared/database/idempotency-table.ts';
 import { exitCodes } from '../../src/shared/process/exit-codes.ts';
 import { type Ask, createAsk } from '../../test/support/ask.ts';
 import {

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import { type Client, connect, sql } from '../../../src/client/client.ts';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { RowDataPacket } from 'mysql2';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import type { Fault } from '../../support/database/fault-proxy.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';

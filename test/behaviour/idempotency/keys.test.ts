@@ -2,7 +2,10 @@
 // Must not know how keys are kept, but that the table is the operator's.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { createNumbers } from '../../support/database/numbers.ts';

@@ -2,7 +2,10 @@
 // Moments between two transactions cannot be had through the gateway: the statements are run by themselves.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Log } from '../../../src/shared/process/log.ts';
 import { KeyAttempt, KeyStore } from '../../../src/worker/execution/idempotency/key-store.ts';
 import { useDatabase } from '../../support/use-gateway.ts';

@@ -2,7 +2,10 @@
 // Waits 10 s: the server ends a transaction in which nothing runs. It needs little of the processor.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { beginHeld } from '../../support/held.ts';

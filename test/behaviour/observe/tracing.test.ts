@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Options } from '../../support/ask.ts';
 import { takesAttributes } from '../../support/database/attributed.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';

@@ -5,7 +5,10 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';

@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { parsePrimaryMemory } from '../../../src/shared/servers/primary-memory.ts';
 import { makeGhost } from '../../support/clusters/ghost.ts';
 import {

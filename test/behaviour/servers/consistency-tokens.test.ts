@@ -7,7 +7,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect, Seen, sql } from '../../../src/client/client.ts';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { type ReplicatedSet, startReplication } from '../../support/clusters/replication.ts';
 import type { ReplicationServer } from '../../support/clusters/replication-server.ts';

@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { Reply } from '../../support/ask.ts';
 import { holdAnswer, timesSent } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';

@@ -2,7 +2,10 @@
 // Must not know how that is found out.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const { gateway, database } = useGateway(

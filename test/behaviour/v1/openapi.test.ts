@@ -5,7 +5,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { occupy, waiting } from '../../support/busy-pool.ts';
 import { closeGate, createGate } from '../../support/database/gate.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,10 @@
 // What histories of writes before a cluster have in common, whose nodes could all be written to: gateways, tables in which two writers would
 // conflict, a while in which nothing happens, what all nodes hold in the end.
 // Must not know of what product the cluster is, nor what happens to it.
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import type { LinkedServer } from '../clusters/linked-server.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway, type Target } from '../gateway.ts';

@@ -2,7 +2,10 @@
 // that showed less than its request's bearer had seen.
 // Must not know how a token is made.
 import { setTimeout as pause } from 'node:timers/promises';
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 import { readerOf } from '../clusters/several-servers.ts';

@@ -1,7 +1,10 @@
 // A history of writes during one failover: a gateway before a replicated set, clients that write all the time, a primary that is struck, a replica
 // that is promoted, the former primary back. Ends with what contradicts the promises.
 // Must not know how a write is judged.
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 import { reasonsOf } from '../clusters/several-servers.ts';

@@ -1,7 +1,10 @@
 // A history of batches with idempotency keys under faults: a gateway of several workers before a server of its own behind a proxy that
 // cuts and drops, clients that repeat, workers that are killed, a server that crashes. Ends with what contradicts the promises.
 // Must not know how a batch is judged.
-import { describeCreation, parseIdempotencyTable } from '../../../src/shared/database/idempotency-table.ts';
+import {
+  describeCreation,
+  parseIdempotencyTable,
+} from '../../../src/shared/database/idempotency-table.ts';
 import { type Database, startDatabase } from '../database/mariadb.ts';
 import { startProxiedDatabase } from '../database/proxied-database.ts';
 import { eventually } from '../eventually.ts';
