@@ -67,7 +67,7 @@ test('lists an unreachable database together with every other obstacle', async (
   assert.match(stderr, /database unreachable: 127\.0\.0\.1:\d+: ECONNREFUSED/);
 });
 
-test('an unreachable database alone exits 69, and its account is not told', async () => {
+test('an unreachable database alone exits 69, and its account is not printed', async () => {
   const { status, stderr } = await create({ port: '1', user: 'hunter2' }).run(['--check']);
   assert.equal(status, 69);
   assert.ok(!stderr.includes('hunter2'));

@@ -274,7 +274,7 @@ describe('differences', () => {
   });
 
   for (const [at, what] of names.entries()) {
-    test(`a difference is told, and exits 78: ${what}`, () => {
+    test(`a difference is reported, and exits 78: ${what}`, () => {
       const [, ...faults] = differences[what] ?? [];
       assert.deepEqual(told.get(`s${at}`), faults);
     });
@@ -408,7 +408,7 @@ test('a server that forgets commits in a crash, or takes no writes, is a warning
   assert.deepEqual(await warningsWith('read_only = 1'), ['whether']);
 });
 
-test('a server that tells only a part is told of, and one that falls silent is unreachable', async (t) => {
+test('a server that reports only a part is named, and one that falls silent is unreachable', async (t) => {
   const start = async (answer: FakeAnswer) => {
     const server = await startFakeMysql();
     t.after(server.stop);

@@ -41,7 +41,7 @@ async function check(host = set.target.host) {
 
 const account = () => `'${set.target.user}'@'127.0.0.1'`;
 
-test('each server has its role and its reason; an account that may not see whom it follows is told which grant helps', async (t) => {
+test('each server has its role and its reason; for an account that may not see what a server follows, the grant is named', async (t) => {
   if (!replicationHere(t)) return;
   const told = await check();
   assert.match(told[0] ?? '', /^role: primary \(writable, and follows no server\)$/m);
@@ -55,7 +55,7 @@ test('each server has its role and its reason; an account that may not see whom 
   }
 });
 
-test('an account that sees it is told whom each follows, and of a replica that is writable', async (t) => {
+test('an account with the grant sees what each server follows, and a replica that is writable', async (t) => {
   if (!replicationHere(t)) return;
   await set.primary().query(`grant slave monitor on *.* to ${account()}`);
   await set.waitForCatchUp();

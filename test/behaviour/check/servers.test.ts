@@ -113,7 +113,7 @@ test('connections to a server are those of all gateways and of all sections that
   }
 });
 
-test('faults of all sections are told together, and a start fails with the same ones', async () => {
+test('faults of all sections are reported together, and a start fails with the same ones', async () => {
   const daemon = create(
     { host: server, workers: '0' },
     { listed: { host: 'x', user: 'other' }, city: { host: 'h:99999' } },

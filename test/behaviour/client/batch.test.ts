@@ -69,7 +69,7 @@ test('a batch is one transaction, and answers each statement', async () => {
   assert.deepEqual([await count('orders'), await left()], [1, 3]);
 });
 
-test('a statement that fails undoes all before it, and is told by its number', async () => {
+test('a statement that fails undoes all before it, and is reported with its number', async () => {
   const error = await failureOf(
     db.batch([
       sql`insert into orders (user) values (1)`,
@@ -142,7 +142,7 @@ test('a CALL has all its results', async () => {
   assert.deepEqual(results[1].rows, [{ c: 'z' }]);
 });
 
-test('rows that make no object undo the batch: nothing is committed that cannot be told', async () => {
+test('rows that cannot be objects undo the batch: nothing is committed that cannot be returned', async () => {
   const statements = [
     sql`insert into orders (user) values (1)`,
     sql`select 'x' as a, 'y' as a`,
@@ -180,7 +180,7 @@ test('the options of a batch are asked of the gateway', async () => {
   });
 });
 
-test('two batches that deadlock on purpose are both committed, and one says that it was begun anew', async () => {
+test('two batches that deadlock on purpose are both committed, and one says that it was repeated', async () => {
   const processlist = await openProcesslist(database);
   const gate = await closeGate(database);
   const swap = (first: string, second: string) =>

@@ -68,7 +68,7 @@ const busy = (retryAfter = '0') =>
 const insert = (n: number, options = {}) =>
   db.query('insert into made (n) values (?)', [n], options);
 
-test('a full queue: the request waits as long as it is told to, and is executed once', async () => {
+test('a full queue: the request waits as long as the gateway says, and is executed once', async () => {
   await occupy(gateway, proxy);
   const waits = gateway.dbPost({ SQL: 'select 1' });
   await waiting(gateway, 1);
@@ -107,7 +107,7 @@ test('a Retry-After beyond the bound of time is not waited for; retry: false wai
   assert.equal(await madeTimes(3), 0);
 });
 
-test('nothing else is sent again without a key, and its outcome is told', async () => {
+test('nothing else is sent again without a key, and its outcome is reported', async () => {
   const cases: readonly (readonly [Deed, string, number | null, string])[] = [
     // A proxy's own 503 does not know whether the gateway was asked.
     [
@@ -177,7 +177,7 @@ test('a reply that is lost or cut: unknown for a write, failed for what was to r
   assert.equal(await madeTimes(5), 2);
 });
 
-test('nobody listens: that is known not to have been executed', async () => {
+test('no server listens: the request is known not to be executed', async () => {
   const gone = await startHttpFront(gateway.url);
   await gone.stop();
   const error = await failureOf(connect({ url: gone.url }).query('delete from made'));
@@ -279,7 +279,7 @@ test('with a key what is final is final', async () => {
   assert.equal(sentTimes(), final.length);
 });
 
-test('who has killed a request does not see it come back, also with a key, whether it ran or waited', async (t) => {
+test('a killed request does not come back, even with a key, whether it ran or waited', async (t) => {
   const ledger = describeCreation(parseIdempotencyTable('request_keys', database.name));
   await database.query(ledger);
   await createGate(database);
@@ -373,7 +373,7 @@ test('a client with keys gives a new one to each request that may write, and to 
   assert.equal(await madeTimes(6), 0);
 });
 
-test('rows that were not kept for a repetition are told to be missing', async () => {
+test('rows that were not kept for a repetition are reported as missing', async () => {
   const body = '"row_count":70000,"truncated":false';
   const columns = '"columns":[{"name":"n","type":"INT","nullable":true}]';
   front.next({

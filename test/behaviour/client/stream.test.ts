@@ -111,7 +111,7 @@ test('what is not sent in lines is refused, and comes whole where that could not
   assert.deepEqual([rows, end], [[{ a: 'x' }], { rowCount: 1, truncated: false }]);
 });
 
-test('who leaves the loop, or aborts, ends the statement', async () => {
+test('leaving the loop, or aborting, ends the statement', async () => {
   const direct = connect({ url: gateway.url, readOnly: true });
   const sql = "select a.seq, repeat('x', 1000) as x from numbers a, numbers b";
   const busy = () => readMetric(gateway, 'dbhttpd_pool_connections', { state: 'busy' });

@@ -131,7 +131,7 @@ test('transactions at one time do not mix', async () => {
   );
 });
 
-test('statements run in the order in which they were asked for, also those that nobody waits for', async () => {
+test('statements run in the order of their calls, even those that are not awaited', async () => {
   await db.transaction(async (tx) => {
     await tx.query`set @n = 0`;
     for (let n = 1; n <= 10; n += 1) {
@@ -193,7 +193,7 @@ test('when it is over, its tx throws at once, and sends nothing', async () => {
   assert.equal(front.seen.length, before);
 });
 
-test('a deadlock is told as one that may be repeated, and the caller who does so succeeds', async () => {
+test('a deadlock is reported as retryable, and a caller that repeats it succeeds', async () => {
   await database.query('insert into notes (id, who) values (1, 0), (2, 0)');
   let arrived = 0;
   let meet = () => {};

@@ -42,7 +42,7 @@ test('serves the page and each file that it names, without token', async () => {
   assert.ok(seen.has('/console/uplot.js') && seen.size > 20, [...seen].join(' '));
 });
 
-test('lets the page load and ask its own origin alone, and nobody frame or keep it', async () => {
+test('lets the page load and ask only its own origin, and no page frame or keep it', async () => {
   for (const path of ['/console', '/console/main.js']) {
     const { headers } = await gateway.get(path);
     assert.equal(

@@ -124,7 +124,7 @@ test('names the client that does not read, its statement and its worker', async 
   }
 });
 
-test('names the replica that is behind, since when, and that nobody reads from it', async (t) => {
+test('names the replica that is behind, since when, and that it gets no reads', async (t) => {
   if (!replicationHere(t)) return;
   const set = await startReplication({ replicas: 1 });
   const [primary, replica] = set.servers;

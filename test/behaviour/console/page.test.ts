@@ -225,7 +225,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-test('is dark or light as the system is, or as it is told, and remembers that', async () => {
+test('is dark or light as the system is, or as the reader chooses, and remembers that', async () => {
   const ground = (page: Page) => page.evaluate('getComputedStyle(document.body).backgroundColor');
   const look = async (page: Page) => {
     const dark = await ground(page);

@@ -190,7 +190,7 @@ test('ends a statement that takes long', async () => {
   });
 });
 
-test('keeps what was run only for those who ask for it', async () => {
+test('keeps statements only if the reader asks for it', async () => {
   await withConsole(async (page) => {
     const kept = () => page.evaluate("localStorage.getItem('dbhttpd.history')");
     await run(page, 'select 1');

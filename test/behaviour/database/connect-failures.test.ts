@@ -181,7 +181,7 @@ const accounts: readonly (readonly [
   ],
 ];
 for (const [what, prepare, number, words] of accounts) {
-  test(`${what} is told by the server's own number and words`, options, async () => {
+  test(`${what} is reported with the server's own number and message`, options, async () => {
     const errno = typeof number === 'number' ? number : number[database.flavour];
     // The gateway may meet the failure as soon as the database is changed.
     const logBefore = numbered.log().length;
@@ -230,7 +230,7 @@ const tlsFailures: readonly (readonly [
   ],
 ];
 for (const [what, issue, gateway, words] of tlsFailures) {
-  test(`${what} is told as the reason why TLS failed`, options, async (t) => {
+  test(`${what} is reported as the reason why TLS failed`, options, async (t) => {
     if (database.flavour === 'mysql' && what === 'an expired certificate') {
       t.skip('MySQL does not load an expired certificate');
       return;
@@ -259,7 +259,7 @@ test('a certificate for the name or the address that is configured is taken', op
   }
 });
 
-test('a server without TLS is told as such', async () => {
+test('a server without TLS is reported as such', async () => {
   const server = await startFakeMysql();
   const settings = { workers: 1, tls: 'required' };
   const gateway = await startGateway({ database: server.target, settings });

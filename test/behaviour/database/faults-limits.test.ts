@@ -82,7 +82,7 @@ test('too many connections: what there is serves, and the pool grows when it may
   }),
 );
 
-test('a server without a free connection is still told to kill', options, async () => {
+test('a server without a free connection still gets the KILL', options, async () => {
   await eventually('the control connection is there', async () => {
     return (await readMetric(gateway, 'dbhttpd_control_connected')) === 1;
   });

@@ -73,7 +73,7 @@ test('one line when it goes and one when it is back, under load, and served with
   assert.equal(linesAbout(/cannot connect/).length, 1);
 });
 
-test('while nobody asks it is tried ever less, and who asks after its return is served within a second', async () => {
+test('without requests it is tried less and less often, and a request after its return is served within a second', async () => {
   goAway();
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 503);
   const from = performance.now();

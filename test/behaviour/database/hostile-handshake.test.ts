@@ -84,7 +84,7 @@ const floods: Readonly<Record<string, Misbehaviour>> = {
 };
 
 for (const [what, misbehaviour] of Object.entries(floods)) {
-  test(`${what} before anybody is let in: the connection ends soon`, async () => {
+  test(`${what} before the login: the connection ends soon`, async () => {
     server.behave(misbehaviour);
     assert.ok((await open()) !== null);
     await endedEarly();

@@ -142,7 +142,7 @@ test("an answer without end to the gateway's own question ends that connection",
   assert.ok(grownMb < 600, `${grownMb} MiB`);
 });
 
-test('what breaks the protocol is told by its name in the log, without what was sent', async () => {
+test('the log names a breach of the protocol, without the bytes that were sent', async () => {
   for (const [bytes, said] of [
     [toBytes([Buffer.from('\u00fbsecret', 'latin1')]), 'the server asked for a local file'],
     [toBytes([Buffer.from([0xfc, 0, 0])]), 'the server announced a result without columns'],

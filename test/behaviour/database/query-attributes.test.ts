@@ -126,7 +126,7 @@ for (const [tls, kind] of [
   ['', 'plain'],
   ['over TLS, ', 'encrypted'],
 ] as const) {
-  test(`${tls}a MySQL that offers them is asked, told of a trace, and told of none where there is none`, async () => {
+  test(`${tls}a MySQL that offers them is asked, and gets a trace if there is one`, async () => {
     const { server, ask } = use(kind);
     await ask({ SQL: 'select 22' }, traced);
     await ask({ SQL: 'select 23' });

@@ -87,7 +87,7 @@ test('stops MySQL while a reader takes nothing, and goes on when it does', async
   client?.close();
 });
 
-test('frees the connection of a reader who took nothing and left', async () => {
+test('frees the connection of a reader that took nothing and left', async () => {
   const client = await request(fourTimes);
   client.socket.pause();
   await eventually('it runs', async () => (await downloading()).length === 1);

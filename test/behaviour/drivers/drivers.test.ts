@@ -151,7 +151,7 @@ test('a session is opaque, goes from worker to worker, and outside of a transact
   }
 });
 
-test('a statement that changes its session changes nobody else', async () => {
+test('a statement that changes its session changes no other', async () => {
   const driver = createDriver(gateway);
   await Promise.all(
     Array.from({ length: 30 }, () => driver.execute("set time_zone = '+07:00', @a = 1")),
@@ -185,7 +185,7 @@ test('pages of a listed origin may call, with the headers that the driver sends'
   assert.equal(reply.headers.get('access-control-allow-origin'), origin);
 });
 
-test('the access log has the user name of who was let in, and no password', async () => {
+test('the access log has the user name of an accepted client, and no password', async () => {
   await postAsDriver(
     gateway,
     { query: 'select 1 as logged' },

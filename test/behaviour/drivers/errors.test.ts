@@ -132,7 +132,7 @@ test('a wrong token is a 401 that asks for Basic, and an authentication that fai
   assert.match(reply.headers.get('www-authenticate') ?? '', /^Basic /);
 });
 
-test('a lost connection is told with its outcome, and the next statement finds another one', async () => {
+test('a lost connection is reported with its outcome, and the next statement finds another one', async () => {
   await database.query('create table lost (n int)');
   const driver = createDriver(gateway);
   proxied.on(/insert into lost/i, { kind: 'cut-after-request' }, { times: 2 });

@@ -247,7 +247,7 @@ test('affected rows and insert ids are those of MySQL', async () => {
   assert.equal(removed.rowsAffected, 1);
 });
 
-test('affected rows are those that a write has found, as a connection with CLIENT_FOUND_ROWS is told', async () => {
+test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS', async () => {
   for (const table of ['here', 'there']) {
     await database.query(`create table ${table} (id int primary key, n int)`);
   }

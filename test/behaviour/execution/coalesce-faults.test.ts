@@ -183,7 +183,7 @@ test('when the first one gives up waiting, the read keeps its place in the queue
   assert.deepEqual(proxy.statements.slice(-2), [SQL, behind.SQL]);
 });
 
-test("a follower's own deadline holds: not executed, come again, and nobody else is harmed", async () => {
+test("a follower's own deadline holds: not executed, come again, and no other request is harmed", async () => {
   await occupy(gateway, proxy);
   const first = askFirst();
   await waiting(gateway, 1);
@@ -232,7 +232,7 @@ for (const [what, rows] of [
   });
 }
 
-test('nobody waits for a reader of a long reply who does not read', async () => {
+test('no request waits for a reader that does not read its long reply', async () => {
   const long = 'select a.id, a.v from t a join t b on b.id <= 40';
   const settings = { workers: 1, pool: 2, coalesce: 'on' };
   const streaming = await startGateway({ database: proxy.target, settings });
@@ -251,7 +251,7 @@ test('nobody waits for a reader of a long reply who does not read', async () => 
   await streaming.stop();
 });
 
-test('the gateway stops: those who wait behind another are answered', async () => {
+test('the gateway stops: requests that wait behind another are answered', async () => {
   const settings = { workers: 1, pool: 1, coalesce: 'on' };
   const stopping = await startGateway({ database: proxy.target, settings });
   const held = await holdAnswer(proxy, "select 'first'", () =>
@@ -268,7 +268,7 @@ test('the gateway stops: those who wait behind another are answered', async () =
   assert.equal(sent(), 1);
 });
 
-test('a stop that ends a long read begins it for none of those who waited for it', async () => {
+test('a stop that ends a long read starts it for none of the requests that waited for it', async () => {
   const stopping = await startGateway({
     database: proxy.target,
     settings: { workers: 1, pool: 2, coalesce: 'on', drain_timeout: '100ms' },

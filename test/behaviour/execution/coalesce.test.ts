@@ -128,7 +128,7 @@ test('a read that MySQL has got is not joined: what was committed before a reque
   });
 });
 
-test('who waits behind another counts in the queue, and does not fit into a full one', async () => {
+test('a request that waits behind another counts in the queue, and does not fit into a full one', async () => {
   await withGateway({ pool: 1, coalesce: 'on', queue: 4 }, async (gateway) => {
     const request = { SQL: 'select 4' };
     await gateway.dbPost(request);

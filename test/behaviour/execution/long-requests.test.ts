@@ -60,7 +60,7 @@ test('long texts are read as short ones: byte order mark, URL, parameters, exact
   assert.deepEqual(found.json<{ rows: unknown }>().rows, [[1]]);
 });
 
-test('what is wrong with a long request is told as of a short one', async () => {
+test('a fault in a long request is reported as in a short one', async () => {
   const refused = async (path: string, body: object | string) => {
     const reply = await ask(path, body);
     const { CODE, code } = reply.json<Partial<Failed & Problem>>();

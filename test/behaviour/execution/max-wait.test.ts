@@ -48,7 +48,7 @@ function readLog(): string {
   return readFileSync(join(gateway.directory, 'log'), 'utf8');
 }
 
-test('whatever waits for a connection is told so when max_wait is over, and never reaches MySQL', async () => {
+test('a request that waits for a connection is rejected when max_wait is over, and never reaches MySQL', async () => {
   await fillPool(gateway, pool);
   const gate = await occupyAll(gateway);
   try {
@@ -88,7 +88,7 @@ test('a transaction waits no longer for others to end than for a connection', as
   await held.rollback();
 });
 
-test('a driver is told that there is no connection', async () => {
+test('a driver learns that there is no connection', async () => {
   const settings = { ...driverSettings, workers: 1, pool: 1, max_wait: '200ms' };
   const own = await startGateway({ database, settings });
   const gate = await closeGate(database);

@@ -126,7 +126,7 @@ test('after a refusal the service is back as soon as the database is', async () 
   assert.equal(await ids(), '4');
 });
 
-test('of a statement whose COMMIT failed nobody knows what became of it, and a batch is rolled back', async () => {
+test('a statement whose COMMIT failed is unknown, and a batch is rolled back', async () => {
   // As a node of Galera answers that loses its quorum meanwhile: it may stand all the same.
   await database.query(`
     create table uncertain (id int primary key) engine = InnoDB;

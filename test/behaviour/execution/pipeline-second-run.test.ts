@@ -74,7 +74,7 @@ async function askWhileLocked(gateway: Gateway, table: string, request: object):
 const times = (timing: unknown) =>
   [...String(timing).matchAll(/dur=([\d.]+)/g)].map(([, ms]) => Number(ms));
 
-test('the queue is full: 502, nothing was changed, and the time in the database is told', async () => {
+test('the queue is full: 502, nothing was changed, and the time in the database is reported', async () => {
   const reply = await replyWithoutPlace(0, {});
   assert.equal(outcomeOf(reply), '502 QUEUE_FULL failed');
   assert.doesNotMatch(reply.text, /executed/);

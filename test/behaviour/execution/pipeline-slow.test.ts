@@ -204,7 +204,7 @@ test('a deadline beyond the limit: 504 in time, the kill is for the connection o
   assert.equal(await readMetric(gateway, 'dbhttpd_statements_running_on'), 0);
 });
 
-test('a deadline within the limit: 504 in time, and nobody is killed', async () => {
+test('a deadline within the limit: 504 in time, and no session is killed', async () => {
   for (const letter of spare) {
     const table = `locked_in_lane_${letter}`;
     const read = readOf(table);
@@ -229,7 +229,7 @@ test('a deadline within the limit: 504 in time, and nobody is killed', async () 
 });
 
 for (const leave of ['close', 'reset'] as const) {
-  test(`clients that ${leave} while their reads are in the pipeline harm nobody`, async () => {
+  test(`clients that ${leave} while their reads are in the pipeline harm no other`, async () => {
     const load = await beginWith(innocent(1));
     const connects = await readMetric(gateway, 'dbhttpd_connects_total');
     const killsBefore = await kills();

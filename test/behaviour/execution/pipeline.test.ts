@@ -80,7 +80,7 @@ describe('two workers', () => {
     assert.equal((await outcomes(gateway, 'ok')) - okBefore, reads);
   });
 
-  test('errors among them reach only those who made them', async () => {
+  test('errors reach only the requests that caused them', async () => {
     const gateway = gatewayOf();
     // Overflows with any number but 0, so that the shape can be quick before it fails.
     const sum = (n: number, form: number) =>
@@ -109,7 +109,7 @@ describe('one worker', () => {
   const gatewayOf = shareGateway({ workers: 1, pool: 4 });
   const connections = () => readMetric(gatewayOf(), 'dbhttpd_pipeline_connections');
 
-  test('a table that somebody else has created is known soon, and its reads are pipelined', async () => {
+  test('a table that another client has created is known soon, and its reads are pipelined', async () => {
     await enterPipeline(gatewayOf(), known);
     await database.query('create table created_beside (id int primary key, v int)');
     await enterPipeline(gatewayOf(), 'select v from created_beside where id = 1');

@@ -217,7 +217,7 @@ test('one in a transaction that its client holds is counted once, with that', as
   }
 });
 
-test('while nobody waits nobody is reset', async () => {
+test('while no request waits, no reader is reset', async () => {
   const before_ = await givenUp();
   const stalled = await Promise.all(Array.from({ length: pool }, stall));
   await eventually('the pool is taken', async () => (await busy()) === pool);

@@ -92,7 +92,7 @@ test('reads of tables and of harmless views are pipelined as ever', async () => 
   assert.equal(cellOf(await ask('select v from harmless where id = 7')), 'X'.repeat(50));
 });
 
-test('somebody else makes a table a view that writes: refused in the pipeline, it runs once', async () => {
+test('another client makes a table a view that writes: refused in the pipeline, it runs once', async () => {
   const read = 'select id from swapped where id =';
   await enterPipeline(gateway, `${read} 1`);
   await database.query(`rename table swapped to swapped_rows;

@@ -30,7 +30,7 @@ function hold(port: number, count: number): Promise<Socket[]> {
 const counter = (metrics: string, name: string) =>
   Number(new RegExp(`^dbhttpd_${name}\\{[^}]*\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
 
-test('under a low limit, those who find no room are told, and health answers beyond it', async (t) => {
+test('under a low limit, clients without room get an answer, and health answers beyond it', async (t) => {
   const { host, port, user, password, name } = database;
   const account = { database: name, user, password: password || null };
   const daemon = daemonFor(t, { ...account, host, port: String(port) });

@@ -51,7 +51,7 @@ async function check(gateway: Gateway, [headers, status]: Case): Promise<void> {
   }
 }
 
-test('refuses web pages of elsewhere, prefetches and unknown hosts, and nobody else', async (t) => {
+test('rejects pages of other sites, prefetches and unknown hosts, and no others', async (t) => {
   const own = `http://localhost:${open.port}`;
   const cases: readonly Case[] = [
     [{}, 200],

@@ -99,7 +99,7 @@ test('runs nothing of what stands behind a request whose reply closes the connec
   }
 });
 
-test('answers what waits on a connection when the gateway is told to stop', async (t) => {
+test('answers the requests that wait on a connection when the gateway gets a signal to stop', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const other = await startGateway({ database, settings: { workers: 1 } });

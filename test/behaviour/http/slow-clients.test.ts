@@ -181,7 +181,7 @@ describe('slow clients', { concurrency: true }, () => {
     await eventually('the next one is begun', () => server.http.inFlight === 1);
   });
 
-  test('beyond the limit a connection is told from the others and does not last', async (t) => {
+  test('a connection beyond the limit is counted apart and does not last', async (t) => {
     const seen: boolean[] = [];
     const answers: Handler = (_request, response, isBeyondLimit) => {
       seen.push(isBeyondLimit);

@@ -93,7 +93,7 @@ const cuts: readonly Fault[] = [
 const steps = [/INSERT INTO/, /update t/, /RELEASE SAVEPOINT/, /^COMMIT$/];
 const levels = ['read uncommitted', 'read committed', 'repeatable read', 'serializable'];
 
-test("a connection that is lost at any step is nobody's concern: the batch is executed, and once", async () => {
+test('a connection that is lost at any step does not matter: the batch is executed, and once', async () => {
   let key = 0;
   for (const matches of steps) {
     for (const fault of cuts) {
@@ -164,7 +164,7 @@ const plainWrites = [
 
 const lastly = /^COMMIT$/;
 
-test('what may stand outside of transactions is neither told rolled back nor run again, however often it is asked for', async () => {
+test('a change outside of transactions is neither reported as rolled back nor run again, however often it is asked for', async () => {
   for (const [at, sql] of plainWrites.entries()) {
     for (const matches of [/^UPDATE/, lastly]) {
       await database.query('delete from plain; delete from t');
@@ -182,7 +182,7 @@ test('what may stand outside of transactions is neither told rolled back nor run
   }
 });
 
-test('what was committed is told, though it wrote outside of transactions too', async () => {
+test('a committed batch is reported, although it wrote outside of transactions too', async () => {
   await database.query('delete from plain');
   const rule = proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
   const body = { statements: [{ sql: 'insert into plain values (1)' }, ...statements] };
@@ -286,7 +286,7 @@ test('a client that leaves before COMMIT leaves neither rows nor a key', async (
   assert.deepEqual(await values(), once);
 });
 
-test('a server that crashes at COMMIT and is started again: executed once, and told', async (t) => {
+test('a server that crashes at COMMIT and starts again: executed once, and reported', async (t) => {
   if (!ownServerOnly(t)) return;
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const reply = batch('crash');
@@ -354,7 +354,7 @@ test('a key that was asked for without a database, or with no place to wait, may
   }
 });
 
-test('a table that is missing or of another shape is told before anything is run, and used once it is right', async () => {
+test('a table that is missing or of another shape is reported before anything runs, and used once it is right', async () => {
   const creation = describeKeys(database);
   const wrong: readonly string[] = [
     'do 0',
@@ -531,7 +531,7 @@ async function losingCommit(key: string, ask: typeof batch, meanwhile: () => Pro
 
 const notKnownYet = [502, 502, 'CONNECTION_LOST', 'unknown', true];
 
-test('a table of keys that is gone when it must be asked: not known yet, and never told as not executed', async () => {
+test('a table of keys that is gone when it must be asked: not known yet, and never reported as not executed', async () => {
   const reply = await losingCommit('no-table', batch, () =>
     database.query('rename table request_keys to request_keys_away'),
   );
@@ -541,7 +541,7 @@ test('a table of keys that is gone when it must be asked: not known yet, and nev
   assert.equal((await batch('no-table')).headers['idempotency-replayed'], 'true');
 });
 
-test('a server that has become read-only when the key must be asked: not known yet, and never told as undone', async (t) => {
+test('a server that has become read-only when the key must be asked: not known yet, and never reported as undone', async (t) => {
   if (!ownServerOnly(t)) return;
   await database.query(
     `create user ordinary@'%' identified by 'ordinary'; grant all on ${database.name}.* to ordinary@'%'`,
@@ -566,7 +566,7 @@ test('a server that has become read-only when the key must be asked: not known y
   }
 });
 
-test('a COMMIT that somebody ends by KILL QUERY: it is found out what became of it', async (t) => {
+test('a COMMIT that KILL QUERY ends: the gateway finds out what became of it', async (t) => {
   if (!ownServerOnly(t)) return;
   const keeper = await database.connect();
   keeper.on('error', () => undefined);

@@ -113,7 +113,7 @@ test('a descriptor that does not listen: exit 69, and the log says why', async (
   assert.match(ours.readLog(), /descriptor 3 is no listening stream socket/);
 });
 
-test('a socket beyond loopback where `listen` is on loopback: exit 78, whoever could ask is not let in', async (t) => {
+test('a socket beyond loopback while `listen` is on loopback: exit 78, without serving', async (t) => {
   const [ours, { fd }] = [daemonFor(t), await bind(null)];
   assert.equal(await startActivated(ours, { fd }), 78);
   assert.match(ours.readLog(), /beyond loopback/);

@@ -127,7 +127,7 @@ test('a path to listen on that is a regular file or a link is a fault, and stays
   assert.ok(lstatSync(listen).isSymbolicLink());
 });
 
-test('a path that somebody else listens on is in use, for --check too', async (t) => {
+test('a path that another process listens on is in use, for --check too', async (t) => {
   const daemon = daemonFor(t, { port: '1' });
   const listen = join(daemon.directory, 'http.sock');
   daemon.configure({ listen });
@@ -141,7 +141,7 @@ test('a path that somebody else listens on is in use, for --check too', async (t
   other.close();
 });
 
-test('a pidfile where anybody could replace it is a fault; with the sticky bit it is none', async (t) => {
+test('a pidfile that any user could replace is a fault; with the sticky bit it is none', async (t) => {
   const daemon = daemonFor(t);
   const open = join(daemon.directory, 'open');
   mkdirSync(open);
@@ -154,7 +154,7 @@ test('a pidfile where anybody could replace it is a fault; with the sticky bit i
   await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
 });
 
-test('a state directory that anybody may write to is a fault', async (t) => {
+test('a state directory that any user may write to is a fault', async (t) => {
   const daemon = daemonFor(t);
   mkdirSync(daemon.stateDir);
   chmodSync(daemon.stateDir, 0o777);

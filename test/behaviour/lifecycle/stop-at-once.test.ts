@@ -84,7 +84,7 @@ test('what was passed on to another worker is answered before a second SIGTERM e
   }
 });
 
-test('where MySQL cannot be told, the gateway ends all the same, and no write goes on unreported', async (t) => {
+test('if MySQL cannot be reached, the gateway still ends, and no write goes on unreported', async (t) => {
   const proxy = await startProxiedDatabase(database);
   t.after(proxy.stop);
   const gateway = await startGateway({ database: proxy.target, settings: { workers: 1, pool: 2 } });

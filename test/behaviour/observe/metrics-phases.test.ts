@@ -96,7 +96,7 @@ test('a request that waits for a connection that others use was waiting, and not
   assert.deepEqual([waiting.count, connecting.count, firstRow.count], [2, 0, 2]);
 });
 
-test('the first row of a stream comes before its end, and both are told', async () => {
+test('the first row of a stream comes before its end, and both are measured', async () => {
   const earlier = await scrape();
   // More than the server holds back: each row leaves by itself.
   const rows = '(select 1 as n union all select 2 union all select 3) three';

@@ -190,7 +190,7 @@ test('a reply that max_result_bytes cuts after its first byte has a line and is 
   assert.equal((await accessLine('long')).code, 'RESULT_TOO_LARGE');
 });
 
-test('what never reached MySQL is told as no slow statement, however long its connection took', async () => {
+test('a statement that never reached MySQL is not reported as slow, however long its connection took', async () => {
   // A session that lay idle for a second is asked for a sign of life before it is used; that second has no setting.
   await pause(1_100);
   proxy.partition();

@@ -74,7 +74,7 @@ async function occupyBoth(zero: string) {
   return { replies, listed };
 }
 
-test('all that runs is told, by whichever worker, and one of it can be ended: it, and none else', async (t) => {
+test('all running requests are listed, by any worker, and each can be ended without the others', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const { replies, listed } = await occupyBoth(gate.zero);
@@ -134,7 +134,7 @@ test('all that runs is told, by whichever worker, and one of it can be ended: it
   assert.deepEqual((await list()).requests, []);
 });
 
-test('what waits is ended without a trace, and what writes is told as unknown', async (t) => {
+test('a waiting request is ended without a trace, and a write is reported as unknown', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const writes = Array.from({ length: 16 }, (_, at) =>
@@ -173,7 +173,7 @@ test('what waits is ended without a trace, and what writes is told as unknown', 
   assert.ok(Number(counted?.n) <= 16 - waited);
 });
 
-test('nobody else triggers it: no token, a foreign page, another method, no such number', async (t) => {
+test('nothing else triggers it: no token, a foreign page, another method, no such number', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const reply = run(`select ${gate.zero}`, 'stays');
@@ -205,7 +205,7 @@ test('nobody else triggers it: no token, a foreign page, another method, no such
   assert.equal((await reply).status, 200);
 });
 
-test('a worker that hangs is named, and the others are told all the same', async (t) => {
+test('a worker that hangs is named, and the others are still listed', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const { replies } = await occupyBoth(gate.zero);

@@ -126,7 +126,7 @@ test('tells errors by their class', async () => {
   assert.deepEqual(inserts.errors_by, { ER_DUP_ENTRY: 1 });
 });
 
-test('a worker that dies takes nothing with it that had been told', async () => {
+test('a worker that dies takes nothing with it that it had reported', async () => {
   const texts = Array.from({ length: 30 }, (_, number) => `select ${number} as kept_by_all`);
   await Promise.all(texts.map((sql) => ask(sql)));
   await counted('select ? as kept_by_all', 30);
@@ -161,7 +161,7 @@ test('answers within a second though a worker hangs', async () => {
   }
 });
 
-test('needs the token, takes GET and HEAD alone, and pins nobody to a worker', async () => {
+test('needs the token, takes only GET and HEAD, and pins no client to a worker', async () => {
   assert.equal((await gateway.get('/v1/statements')).status, 401);
   const refused = await gateway.post('/v1/statements', {}, { headers });
   assert.equal(refused.status, 405);
@@ -175,7 +175,7 @@ test('needs the token, takes GET and HEAD alone, and pins nobody to a worker', a
   assert.equal(head.text, '');
 });
 
-test('sections are told apart', async () => {
+test('sections are distinguished', async () => {
   const several = await startGateway({
     database,
     settings: { workers: 1 },

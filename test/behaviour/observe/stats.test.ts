@@ -57,7 +57,7 @@ test('workers, servers and sums of the whole instance', async () => {
   assert.ok(Date.parse(stats.started_at) < Date.parse(stats.now));
 });
 
-test('the last errors are told by their numbers and shapes, without a literal', async (t) => {
+test('the last errors have numbers and shapes, without a literal', async (t) => {
   // On one connection one worker answers all of them. Of two workers, the first may note its error after the client has had the reply
   // and the second has noted the next one.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -84,7 +84,7 @@ test('the last errors are told by their numbers and shapes, without a literal', 
   assert.doesNotMatch(JSON.stringify(errors), /hush-hush|4711/);
 });
 
-test('the last minutes are there for whoever comes later, and sums survive a worker', async () => {
+test('the last minutes are there for later readers, and sums survive a worker', async () => {
   const before = await ask();
   const [victim = 0] = gateway.workers();
   process.kill(victim, 'SIGKILL');
@@ -113,7 +113,7 @@ test('the last minutes are there for whoever comes later, and sums survive a wor
   assert.ok(history.connections.max.every((max) => max !== null && max <= 8));
 });
 
-test('a worker that hangs delays nobody', async () => {
+test('a worker that hangs delays no answer', async () => {
   const [hung = 0] = gateway.workers();
   process.kill(hung, 'SIGSTOP');
   try {

@@ -88,7 +88,7 @@ test('the trace stands in the access log and in the line of a slow statement', a
   assert.match(line, new RegExp(`request_id=of-${traceId} trace_id=${traceId} waited_ms=`));
 });
 
-test('it stands in what the log says of refusals, of writes that nobody knows of, of replies that were cut', async () => {
+test('the log has it for rejections, for unknown writes, and for replies that were cut', async () => {
   const refused = createTrace();
   assert.equal((await gateway.dbPost({ SQL: 1 }, refused.options)).status, 400);
   assert.match(
@@ -122,7 +122,7 @@ test('it stands in what the log says of refusals, of writes that nobody knows of
   );
 });
 
-test('it stands beside what runs now, and in the line of who ended it', async (t) => {
+test('running requests have it, and so does the log line of their end', async (t) => {
   const gate = await closeGate(database);
   t.after(gate.open);
   const { traceId, options } = createTrace();

@@ -188,7 +188,7 @@ let hanging: { readonly situation: Situation; readonly page: ReturnType<typeof t
 after(() => hanging?.situation.daemon.dispose());
 
 // What comes of it takes ten seconds: it is looked at behind all others.
-test('a worker that hangs is told', async () => {
+test('a worker that hangs is reported', async () => {
   const situation = await start();
   hanging = { situation, page: tell('A worker hangs or dies', situation) };
   const stats = await situation.ask.get('/v1/stats');

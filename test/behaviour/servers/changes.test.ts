@@ -250,7 +250,7 @@ test('a gateway that is started while no server is there serves as soon as one i
   }
 });
 
-test('who holds what was lost with the primary is not read from, also by a gateway that is started during the failover', async (t) => {
+test('a replica with changes that were lost with the primary gets no reads, even from a gateway that starts during the failover', async (t) => {
   if (!replicationHere(t)) return;
   await withSharedGateway(async (before) => {
     const { holder, promoted } = await makeGhost(set, {

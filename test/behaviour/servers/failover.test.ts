@@ -54,7 +54,7 @@ function summarize({ counts, servedMs, lost }: FailoverHistory): string {
   return `${told}; served after ${Math.round(servedMs ?? 0)} ms; ${lost.length} lost`;
 }
 
-test('a primary that is read-only: writes go on within 2 s of the promotion, and none is told what is not so', async (t) => {
+test('a primary that is read-only: writes go on within 2 s of the promotion, and no reply is wrong', async (t) => {
   if (!replicationHere(t)) return;
   await withSet(async (lent) => {
     const former = lent.primary();
@@ -73,7 +73,7 @@ for (const [how, losing] of [
   ['killed', true],
 ] as const) {
   const what = losing ? `${how} with writes that no replica has` : how;
-  test(`a primary that is ${what}: writes go on within 2 s of the promotion, and none is told what is not so`, async (t) => {
+  test(`a primary that is ${what}: writes go on within 2 s of the promotion, and no reply is wrong`, async (t) => {
     if (!replicationHere(t)) return;
     await withSet(async (lent) => {
       const former = lent.primary();
@@ -89,7 +89,7 @@ for (const [how, losing] of [
   });
 }
 
-test('writes around a crash of the only server are told what became of them, and succeed within 2 s of its return', async (t) => {
+test('writes around a crash of the only server learn what became of them, and succeed within 2 s of its return', async (t) => {
   if (!replicationHere(t)) return;
   const wish = { ...plan, ...oneWorker, how: 'restarted', replicas: 0, losing: false } as const;
   const history = await makeFailoverHistory(wish);

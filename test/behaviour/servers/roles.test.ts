@@ -57,7 +57,7 @@ async function holders(id: number): Promise<readonly string[]> {
   return found;
 }
 
-test('replicas are replicas though read_only is off; roles are told by /readyz, metrics and log', async (t) => {
+test('replicas are replicas although read_only is off; /readyz, metrics and log report roles', async (t) => {
   if (!replicationHere(t)) return;
   assert.deepEqual(await rolesOf(gateway), ['primary', 'replica', 'replica']);
   for (const [at, role] of (await rolesOf(gateway)).entries()) {
@@ -76,7 +76,7 @@ test('replicas are replicas though read_only is off; roles are told by /readyz, 
   assert.deepEqual(wrote, [true, false, false]);
 });
 
-test('a statement in a held transaction that is told of another part has the server looked at at once', async (t) => {
+test('if a statement in a held transaction reports another role, the gateway probes the server at once', async (t) => {
   if (!replicationHere(t)) return;
   await set.primary().query(`create procedure refuses()
     signal sqlstate 'HY000' set mysql_errno = 1290, message_text = 'made up: --read-only'`);
@@ -110,7 +110,7 @@ test('a write waits while the primary is read-only, and is served by the one tha
   assert.deepEqual((await holders(101)).includes('db1'), false);
 });
 
-test('a former primary that is writable again is not written to, and its reason is told', async (t) => {
+test('a former primary that is writable again gets no writes, and its reason is reported', async (t) => {
   if (!replicationHere(t)) return;
   await set.waitForCatchUp();
   await serverAt(0).setReadOnly(false);
@@ -132,7 +132,7 @@ test('a former primary that follows the new one is a replica', async (t) => {
   await rolesBecome(gateway, ['replica', 'primary', 'replica']);
 });
 
-test('a frozen primary is noticed within 2 s, and its client told what is known; writes go to the next', async (t) => {
+test('a frozen primary is noticed within 2 s, and its client learns what is known; writes go to the next', async (t) => {
   if (!replicationHere(t)) return;
   await set.waitForCatchUp();
   const [first, second] = [serverAt(0), serverAt(1)];
@@ -153,7 +153,7 @@ test('a frozen primary is noticed within 2 s, and its client told what is known;
   await rolesBecome(gateway, ['primary', 'replica', 'replica']);
 });
 
-test('two that diverged, and that nobody follows, are not written to: 503 TWO_PRIMARIES', async (t) => {
+test('two that diverged, and that no replica follows, get no writes: 503 TWO_PRIMARIES', async (t) => {
   if (!replicationHere(t)) return;
   await set.waitForCatchUp();
   const [first, second, third] = [serverAt(0), serverAt(1), serverAt(2)];

@@ -155,7 +155,7 @@ test('each request reaches the section that it names, the first one without a na
   });
 });
 
-test('what is told of a server is told of the section that is asked', async () => {
+test('a reply about a server is about the section that was asked', async () => {
   await withSharedGateway(async (gateway) => {
     const asked = { HOST_INFO: true, SERVER_NAME: true };
     const told = async (SERVER: Name) =>

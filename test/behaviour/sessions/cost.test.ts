@@ -147,7 +147,7 @@ test('init_sql holds after the connect and after each reset, whatever a request 
   }
 });
 
-test('a write is committed where it is told to be, whatever init_sql says', async () => {
+test('a write is committed as the request says, whatever init_sql says', async () => {
   for (const [section, init] of Object.entries(uncommitting)) {
     await database.query('delete from t');
     const sql = 'insert into t (n) values (?)';

@@ -144,7 +144,7 @@ test('leaves nothing of it to the next request', async () => {
   assert.deepEqual(at(await ask('select 1'), 'RESULT', 'ROWS', 0, 0), new JsonNumber('1'));
 });
 
-test('gives bytes, not text, to those who ask for no character set', async () => {
+test('gives bytes, not text, to connections that ask for no character set', async () => {
   const rows = await lastRows("set names binary; select 'é', 1, x'ff'", 1);
   assert.deepEqual(rows, [['w6k=', new JsonNumber('1'), '/w==']]);
 });

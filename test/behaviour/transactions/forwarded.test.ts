@@ -137,7 +137,7 @@ test('it is counted once, by its status and by why it failed', async () => {
   assert.deepEqual(await counts(), [good + 1, bad + 1, ok + 1, refused + 1, clients]);
 });
 
-test('while it runs it is told once among the running ones, by its own id and its client; its connection to the other worker is no client', async () => {
+test('while it runs, it is listed once, with its own id and client; its connection to the other worker is no client', async () => {
   const connections = () => readMetric(gateway, 'dbhttpd_client_connections');
   const before = await connections();
   gate = await closeGate(database);

@@ -105,7 +105,7 @@ async function withGateway(
   }
 }
 
-test("a worker that is killed takes its own with it, and nobody else's", async () => {
+test('a killed worker takes only its own transactions with it', async () => {
   const all = await Promise.all(Array.from({ length: 9 }, () => beginHeld(gateway)));
   for (const [who, held] of all.entries()) {
     await held.query('insert into notes (who) values (:who)', { params: { who } });
@@ -189,7 +189,7 @@ test('the same of one whose worker is killed', async () => {
   assert.deepEqual((await plain.rollback()).json(), { rolled_back: true });
 });
 
-test('a procedure that commits and begins anew is found out when its transaction lies idle for too long', async () => {
+test('the idle timeout reveals a procedure that commits and begins again', async () => {
   await withGateway({ transaction_idle_timeout: '1s' }, async (own) => {
     const held = await beginHeld(own);
     await held.query('call restarts()');
@@ -222,7 +222,7 @@ test('a deadlock does not say that all was rolled back if something before it ma
   }
 });
 
-test('a COMMIT that is cut on its way back is unknown, to commit and to rollback, whoever asks', async () => {
+test('a COMMIT whose reply is cut is unknown, to commit and to rollback, for every client', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   proxy.on(/^COMMIT$/, { kind: 'cut-reply', afterBytes: 0 }, { times: 1 });
@@ -251,7 +251,7 @@ async function crowdCommit(held: HeldByClient) {
   return all;
 }
 
-test('who waits behind a COMMIT is told how that ended', async () => {
+test('a request that waits behind a COMMIT learns how it ended', async () => {
   const held = await beginHeld(gateway);
   await held.query('insert into notes (who) values (1)');
   const all = await crowdCommit(held);
@@ -309,7 +309,7 @@ test('a commit that is asked for while its worker takes nothing is unknown if a 
   assert.deepEqual((await first).json(), { committed: true });
 });
 
-test('who waits behind a COMMIT that is lost is told that it is unknown', async () => {
+test('a request that waits behind a lost COMMIT learns that it is unknown', async () => {
   const held = await beginHeld(gateway);
   const [[connection] = []] = await held.rows('select connection_id()');
   await held.query('insert into notes (who) values (1)');

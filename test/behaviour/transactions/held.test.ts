@@ -162,7 +162,7 @@ test('thirty at once over three workers never mix', async () => {
   assert.equal(await countNotes('who % 3 = 0'), 0);
 });
 
-test("what one has left in its session is nobody else's", async () => {
+test('session state that one client leaves never reaches another', async () => {
   const held = await beginHeld(gateway);
   const [[connection] = []] = await held.rows('select connection_id()');
   await held.query("set @left = 'something'");
@@ -249,7 +249,7 @@ test('a procedure that commits ends it, and what follows does not run', async ()
   assert.equal(await countNotes('who = 2'), 0);
 });
 
-test('a procedure that commits and begins anew is found out at COMMIT', async () => {
+test('COMMIT reveals a procedure that commits and begins again', async () => {
   const held = await beginHeld(gateway);
   await held.query('call restarts()');
   await held.query('insert into notes (who) values (2)');

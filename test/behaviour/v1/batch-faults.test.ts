@@ -131,7 +131,7 @@ test('a rerun finds none of what the run before has left in the session', async 
   );
 });
 
-test('without reruns the one that lost is told that it may come again', async () => {
+test('without reruns, the batch that lost reports that it may be repeated', async () => {
   const both = await deadlock([add(1), add(2)], [add(2), add(1)], { retry: 0 });
   const lost = both.filter(({ committed }) => committed !== true);
   assert.equal(lost.length, 1);
@@ -320,7 +320,7 @@ test('a client that leaves after COMMIT was sent: it runs to its end', async () 
   rule.remove();
 });
 
-test('a deadline while COMMIT runs: nobody is told that it was not applied', async () => {
+test('a deadline while COMMIT runs: no reply says that the batch was not applied', async () => {
   const rule = proxy.on(/^COMMIT$/, { kind: 'stall' }, { times: 1 });
   const problem = await batch([write], { timeout_ms: 1500 });
   assert.deepEqual(told(problem), [504, 'DEADLINE_RUNNING', 'unknown', undefined]);
@@ -338,7 +338,7 @@ const cuts: readonly Fault[] = [
   { kind: 'cut-reply', afterBytes: 5, how: 'fin' },
 ];
 
-test('a connection that is lost at any step: nobody is told that nothing was applied', async () => {
+test('a connection that is lost at any step: no reply says that nothing was applied', async () => {
   const steps = [/START TRANSACTION/, /id = 1$/, /RELEASE SAVEPOINT/, /^COMMIT$/];
   for (const matches of steps) {
     for (const fault of cuts) {

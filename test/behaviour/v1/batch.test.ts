@@ -217,7 +217,7 @@ test('what might end the transaction is refused before anything runs', async () 
   assert.equal(await count('orders'), 0);
 });
 
-test('a request that is not understood is told what is wrong with it', async () => {
+test('the reply to an invalid request says what is wrong with it', async () => {
   const one = { sql: 'select 1' };
   const cases: readonly (readonly [object, string, RegExp, number | undefined])[] = [
     [{}, 'NO_SQL', /statements/, undefined],
@@ -277,7 +277,7 @@ test('a procedure that ends the transaction is noticed at once: partial, and not
   }
 });
 
-test('what was changed outside of transactions is never told rolled back', async () => {
+test('changes outside of transactions are never reported as rolled back', async () => {
   const fails = "insert into stock values ('A', 1)";
   for (const sql of ['insert into plain values (1)', 'insert into audited values (1)']) {
     const problem = await problemOf(['insert into orders (user) values (1)', sql, fails]);
@@ -290,7 +290,7 @@ test('what was changed outside of transactions is never told rolled back', async
   assert.deepEqual([await count('orders'), await count('plain')], [0, 3]);
 });
 
-test('without a transaction what was executed stays, and is told', async () => {
+test('without a transaction, executed statements stay and are reported', async () => {
   const write = 'insert into orders (user) values (1)';
   const fails = "insert into stock values ('A', 1)";
   assert.equal((await committed([write, write], { atomic: false })).results.length, 2);
@@ -379,7 +379,7 @@ test('results beyond what is held undo the batch', async () => {
   assert.equal(await count('orders'), 0);
 });
 
-test('a result that cannot be told undoes the batch', async () => {
+test('a result that cannot be written undoes the batch', async () => {
   const statements = ['insert into orders (user) values (1)', 'select 1 as a, 2 as a'];
   const problem = await problemOf(statements, { rows: 'object' });
   assert.deepEqual(told(problem), [400, 'DUPLICATE_COLUMNS', 'rolled_back', undefined]);
@@ -417,7 +417,7 @@ test('many statements, and long ones, are one transaction', async () => {
   assert.equal(await count('orders'), 1000);
 });
 
-test('thousands of statements whose numbers have fractions hold nobody up', async () => {
+test('thousands of statements whose numbers have fractions delay no other request', async () => {
   const statement = `{"sql":"do ${Array(10).fill('?')}","params":[${Array(10).fill(1.5)}]}`;
   // If the body were read again for each number, this would take minutes, and no reply is waited for so long.
   const body = `{"statements":[${Array(2000).fill(statement)}]}`;

@@ -103,7 +103,7 @@ test('a worker that is killed leaves nothing that looks whole', async () => {
   });
 });
 
-test('what is too large, and what a stop ends, is told in the last line', async () => {
+test('the last line reports a reply that is too large, and one that a stop ends', async () => {
   const settings = { workers: 1, max_result_bytes: '600KiB', drain_timeout: '100ms' };
   const other = await startGateway({ database, settings });
   const keeper = await database.connect();

@@ -66,7 +66,7 @@ test('brings every row of a long result whole in every format, in flat memory', 
   }
 });
 
-test('a reader who takes nothing holds back MySQL, compressor or not, and gets the rest later', async () => {
+test('a reader that takes nothing holds back MySQL, with or without compression, and gets the rest later', async () => {
   for (const coding of codings) {
     let reply: IncomingMessage | undefined;
     const grown = await growth(async () => {
@@ -82,7 +82,7 @@ test('a reader who takes nothing holds back MySQL, compressor or not, and gets t
   }
 });
 
-test('readers who leave in the middle take their statements with them', async () => {
+test('a reader that leaves in the middle ends its statement', async () => {
   for (const rows of ['array', 'object']) {
     const replies = await Promise.all(
       ways.map((way) => open({ to: gateway, sql: selectBig, ...way, rows })),

@@ -75,7 +75,7 @@ test('names that stand twice are refused as objects, and named; of a read nothin
 
 type Renamed = { columns: { name: string }[]; rows: Record<string, unknown>[] };
 
-test('what is executed is not refused because names stand twice: they are told apart', async (t) => {
+test('an executed statement is not rejected for duplicate names: the names are made distinct', async (t) => {
   const read = await ask({ sql: 'select noted(41) as a, 1 as a, 2 as a_2', rows: 'object' });
   assert.equal(read.status, 200, read.text);
   const { columns, rows } = read.json<Renamed>();
@@ -138,7 +138,7 @@ test('lines: columns, a row each, and an end that says how many', async () => {
   assert.ok(cut.text.endsWith('{"end":{"row_count":2,"truncated":true}}\n'));
 });
 
-test('CSV: a header, CRLF, NULL told from an empty string', async () => {
+test('CSV: a header, CRLF, NULL distinct from an empty string', async () => {
   // MariaDB keeps a document's text, MySQL writes its own.
   const doc = database.flavour === 'mariadb' ? '{""a"" :\n 1}' : '{""a"": 1}';
   const reply = await ask({ sql: select }, csv);
@@ -216,7 +216,7 @@ test('what has no columns, or several results, is JSON or nothing', async () => 
   }
 });
 
-test('gzip for those who want it, over a kibibyte', async () => {
+test('gzip on request, for more than a kibibyte', async () => {
   const sql = "select repeat('x', 2000) as x, id from orders";
   for (const type of ['application/json', ndjson, csv]) {
     const plain = await ask({ sql }, type);

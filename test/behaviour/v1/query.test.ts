@@ -140,7 +140,7 @@ test("MySQL's errors have its names and real statuses", async () => {
   }
 });
 
-test('a CALL that fails may have applied a part: nobody is told that it did not', async () => {
+test('a CALL that fails may have applied a part: no reply says that it did not', async () => {
   const problem = await problemOf({ sql: 'call half()' });
   assert.deepEqual(
     [problem.status, problem.code, problem.outcome, problem.retryable],

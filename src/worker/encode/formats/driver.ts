@@ -148,7 +148,7 @@ class DriverJson extends Format<DriverReplyOptions> {
     const { maxRows } = this.options;
     return {
       code: 'RESOURCE_EXHAUSTED',
-      message: `The result has more than max_rows = ${maxRows} rows, and this protocol cannot tell a part from the whole: use LIMIT. The statement was executed.`,
+      message: `The result has more than max_rows = ${maxRows} rows, and this protocol cannot mark a result as cut: use LIMIT. The statement was executed.`,
       outcome: 'partial',
     };
   }
