@@ -359,7 +359,7 @@ export const supervisorMetrics = {
   },
 } as const satisfies Record<string, Definition>;
 
-/** A histogram in the making: an array of counts and a sum, read only when somebody asks. */
+/** A histogram that is being filled: an array of counts and a sum, which only a snapshot reads. */
 export class DurationHistogram {
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;

@@ -142,7 +142,7 @@ export type RequestList = {
   readonly silent_workers: readonly number[];
 };
 
-/** So many a worker are told: more is nothing that somebody reads. */
+/** The requests that are listed for each worker: few people read more. */
 export const maxListedRequests = 500;
 
 /** One of them. */
