@@ -470,8 +470,18 @@ const wasExecuted = 'The statement was executed all the same.';
 
 /** Whether nothing is to be reported after this end except that there is no reply. */
 function mayBeRefused(end: RunEnd): boolean {
-  if (end.kind === 'answered') return end.failure === null;
-  return 'reason' in end && end.reason === 'too large';
+  switch (end.kind) {
+    case 'answered':
+      return end.failure === null;
+    case 'not executed':
+    case 'stopped':
+    case 'cut short':
+    case 'batch stopped':
+    case 'key unknown':
+      return end.reason === 'too large';
+    default:
+      return false;
+  }
 }
 
 function sqlOf(work: Work): string | null {
