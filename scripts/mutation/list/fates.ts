@@ -45,10 +45,10 @@ export const fateMutations: readonly Mutation[] = [
   {
     name: 'rollback-of-ddl',
     promise: 'a ROLLBACK behind DDL that failed does not undo what the DDL has committed',
-    file: 'src/shared/sql/rollback.ts',
+    file: 'src/shared/sql/transactions.ts',
     before: 'return changed ? neverCommitting.has(failedVerb)',
     after: 'return changed ? !failsInPart.has(failedVerb)',
-    tests: ['test/unit/shared/sql/rollback.test.ts'],
+    tests: ['test/unit/shared/sql/transactions-rollback.test.ts'],
   },
   {
     name: 'error-during-commit-told-undone',

@@ -1,8 +1,8 @@
 // A statement that MySQL refused: which one of a request's it was, and what remains of those before it. Pure.
 import type { ServerError } from '../../shared/mysql/packets.ts';
 import type { ResultNote } from '../../shared/mysql/query.ts';
-import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/rollback.ts';
 import { createResultMap, type StatementShape } from '../../shared/sql/statements.ts';
+import { type Applied, mayFailInPart, rollbackUndoesAll } from '../../shared/sql/transactions.ts';
 import type { ServerFailure } from '../failure/failure.ts';
 import { type RefusedWork, serverFailure } from '../failure/server-failure.ts';
 

@@ -1,7 +1,7 @@
 // The promise of ROLLBACK_ON_ERROR_SUCCESS: true only when nothing of the request stands any more.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rollbackUndoesAll } from '../../../../src/shared/sql/rollback.ts';
+import { rollbackUndoesAll } from '../../../../src/shared/sql/transactions.ts';
 
 type Step = readonly [verb: string, inTransaction: boolean];
 
