@@ -362,7 +362,7 @@ export class PipelineEntry implements PipelinedStatement, QueryEvents {
 
 /**
  * The longest wait for more statements, in turns of the event loop and in ms. A write and the read of its answer cost most of a small
- * statement, whatever their size: with 48 clients that connect for each request, of whom libuv takes one a turn, 4
+ * statement, whatever their size: with 48 clients that connect for each request, of which libuv takes one a turn, 4
  * turns instead of none took 147 -> 105 µs of CPU a point query, 64 instead of 4 then 105 -> 89 (and 34 -> 28 µs of
  * the database's).
  */
