@@ -3,11 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { fetchRows, RefusedError } from '../../shared/mysql/commands.ts';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { Outcome } from '../failure/failure.ts';
-import {
-  RequestConsistency,
-  type TokenResult,
-  unknownToken,
-} from '../servers/consistency/consistency.ts';
+import { RequestConsistency } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { WaitLimit } from '../servers/pool/queue.ts';
 import type { Session } from '../servers/pool/session.ts';
@@ -156,18 +152,6 @@ export class BatchRun implements Execution, SessionUser, BatchOwner {
   #interrupt(reason: StopReason): void {
     this.#stopReason ??= reason;
     this.#lease?.interrupt();
-  }
-
-  /** Nothing of the reply leaves before the end: there is no reader yet. */
-  pause(): void {}
-
-  resume(): void {}
-
-  /** The results are small, and what is expected of them counts in any case. */
-  abandonResults(): void {}
-
-  seeNow(): Promise<TokenResult> {
-    return Promise.resolve(unknownToken);
   }
 
   // What the acquisition of a session asks and reports.

@@ -20,13 +20,13 @@ export interface Execution {
   start(): void;
   /** Ends it: withdraws it from where it waits, or kills what runs. */
   stop(reason: StopReason): void;
-  /** Reads no more rows for now: the client does not keep up. */
-  pause(): void;
-  resume(): void;
+  /** Reads no more rows for now: the client does not keep up. A run without this method and the next three sends no rows before its end. */
+  pause?(): void;
+  resume?(): void;
   /** Lets the statements run to their end, and discards their results. */
-  abandonResults(): void;
+  abandonResults?(): void;
   /** Resolves with what rows that are under way have seen, at most. Never rejects. */
-  seeNow(): Promise<TokenResult>;
+  seeNow?(): Promise<TokenResult>;
   /** Whether MySQL may have received the statements. */
   readonly isSent: boolean;
   /** Whether a stop leaves nothing half done. If not, the statements run to their end without their client. */

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { LostSession } from '../../shared/mysql/identity.ts';
 import type { TableName } from '../../shared/sql/table-names.ts';
-import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
+import type { TokenResult } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import type { Control } from '../servers/pool/control.ts';
 import { BatchRun } from './batch-run.ts';
@@ -143,17 +143,6 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
       default:
         this.#phase satisfies never;
     }
-  }
-
-  /** Nothing of the reply leaves before the end: there is no reader yet. */
-  pause(): void {}
-
-  resume(): void {}
-
-  abandonResults(): void {}
-
-  seeNow(): Promise<TokenResult> {
-    return Promise.resolve(unknownToken);
   }
 
   seen(seen: TokenResult): void {

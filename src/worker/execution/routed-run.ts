@@ -121,19 +121,19 @@ export class RoutedRun implements Execution, RunEvents, Routed {
   }
 
   pause(): void {
-    this.#run?.pause();
+    this.#run?.pause?.();
   }
 
   resume(): void {
-    this.#run?.resume();
+    this.#run?.resume?.();
   }
 
   seeNow(): Promise<TokenResult> {
-    return this.#run?.seeNow() ?? Promise.resolve(unknownToken);
+    return this.#run?.seeNow?.() ?? Promise.resolve(unknownToken);
   }
 
   abandonResults(): void {
-    this.#run?.abandonResults();
+    this.#run?.abandonResults?.();
   }
 
   // What the router says.

@@ -26,7 +26,7 @@ import {
 } from '../http/reply-transport.ts';
 import { type ReaderEvents, SlowReader, type SlowReaders } from '../http/slow-readers.ts';
 import type { ExchangeSummary, Observe, RequestRecord } from '../observe/observation.ts';
-import type { TokenResult } from '../servers/consistency/consistency.ts';
+import { type TokenResult, unknownToken } from '../servers/consistency/consistency.ts';
 import type { Token } from '../servers/consistency/token.ts';
 import { noToken, type Tokens } from './consistency-tokens.ts';
 import type { LiveExchange, LiveExchanges } from './live-exchanges.ts';
@@ -225,22 +225,22 @@ export class Exchange
       return;
     }
     if (this.#reader.isWaiting || this.#clientGone) return;
-    this.#run.pause();
+    this.#run.pause?.();
     this.#reader.wait();
   }
 
   readerFlows(): void {
-    if (!this.#isCompressing) this.#run.resume();
+    if (!this.#isCompressing) this.#run.resume?.();
   }
 
   compressorIsBusy(): void {
     this.#isCompressing = true;
-    this.#run.pause();
+    this.#run.pause?.();
   }
 
   compressorFlows(): void {
     this.#isCompressing = false;
-    if (!this.#reader.isWaiting) this.#run.resume();
+    if (!this.#reader.isWaiting) this.#run.resume?.();
   }
 
   readerStalled(): void {
@@ -263,7 +263,7 @@ export class Exchange
       this.#stop('client gone');
       return;
     }
-    this.#run.abandonResults();
+    this.#run.abandonResults?.();
     if (!this.#writer.committed) return;
     clearTimeout(this.#deadline);
     this.#deadline = setTimeout(() => this.#deadlinePassed(), this.#request.timeoutMs);
@@ -299,8 +299,9 @@ export class Exchange
   #replyIsFull(): void {
     this.#timesFull += 1;
     const time = this.#timesFull;
-    this.#run.pause();
-    void this.#run.seeNow().then((seen) => {
+    this.#run.pause?.();
+    const asked = this.#run.seeNow?.() ?? Promise.resolve(unknownToken);
+    void asked.then((seen) => {
       if (this.#over || time !== this.#timesFull || !this.#writer.isFull) return;
       try {
         this.#beginWith(seen);
@@ -317,7 +318,7 @@ export class Exchange
     this.#seen = seen;
     this.#addTokenHeaders();
     this.#writer.open();
-    if (!this.#isCompressing && !this.#reader.isWaiting) this.#run.resume();
+    if (!this.#isCompressing && !this.#reader.isWaiting) this.#run.resume?.();
   }
 
   /** Once, and before the head leaves. */

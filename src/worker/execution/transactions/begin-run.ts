@@ -4,11 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { ServerError } from '../../../shared/mysql/packets.ts';
 import type { Isolation } from '../../../shared/sql/transactions.ts';
 import { savepointPrefix } from '../../../shared/sql/transactions.ts';
-import {
-  RequestConsistency,
-  type TokenResult,
-  unknownToken,
-} from '../../servers/consistency/consistency.ts';
+import { RequestConsistency } from '../../servers/consistency/consistency.ts';
 import type { Token } from '../../servers/consistency/token.ts';
 import type { Refusal, WaitLimit } from '../../servers/pool/queue.ts';
 import type { Reserving } from '../../servers/pool/reserved-sessions.ts';
@@ -114,17 +110,6 @@ export class BeginRun implements Execution, Reserving, SessionUser {
         this.#phase satisfies never;
     }
     this.#end({ kind: 'not executed', reason });
-  }
-
-  /** A beginning has no results. */
-  pause(): void {}
-
-  resume(): void {}
-
-  abandonResults(): void {}
-
-  seeNow(): Promise<TokenResult> {
-    return Promise.resolve(unknownToken);
   }
 
   get isSent(): boolean {

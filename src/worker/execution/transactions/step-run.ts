@@ -83,9 +83,6 @@ export class StepRun implements Execution, Step, JobTools {
     this.#lease?.session.connection.resume();
   }
 
-  /** The transaction is undone when its client leaves: nothing goes on. */
-  abandonResults(): void {}
-
   async seeNow(): Promise<TokenResult> {
     return (await this.#look()) ?? unknownToken;
   }

@@ -9,7 +9,7 @@ import {
   type TableDescription,
 } from '../../../../src/shared/database/idempotency-table.ts';
 
-/** As MariaDB tells it; MySQL has null in the place of 'NULL'. */
+/** As MariaDB reports it; MySQL reports null in place of 'NULL'. */
 const sound: TableDescription = {
   table: ['BASE TABLE', 'InnoDB'],
   columns: [
@@ -99,7 +99,7 @@ test('each further unique index is named once, and an index on an expression is 
   ]);
 });
 
-test('of what is no table of its own nothing more is told', () => {
+test('a view has no further faults', () => {
   assert.deepEqual(findDifferences({ ...sound, table: ['VIEW', null], keys: [] }), [
     'it is no base table: VIEW',
   ]);

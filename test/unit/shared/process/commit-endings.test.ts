@@ -1,11 +1,11 @@
-// How COMMITs ended, for those who ask again: what was forgotten is never told as not committed.
+// How open transactions have ended: what was forgotten is never reported as not committed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommitEndings } from '../../../../src/shared/process/commit-endings.ts';
 
 const nameOf = (serial: number, incarnation = 'aa') => ({ incarnation, serial });
 
-test('what was noted last is told, and of others that they are over', () => {
+test('the last note counts, and an unknown transaction is over', () => {
   const endings = new CommitEndings();
   endings.note(nameOf(1), 'unknown');
   endings.note(nameOf(2), 'unknown');
@@ -17,7 +17,7 @@ test('what was noted last is told, and of others that they are over', () => {
   assert.equal(endings.of(nameOf(1, 'bb')), 'over');
 });
 
-test('what had to be forgotten is unknown, also of those before it', () => {
+test('a forgotten transaction is unknown, and so are those before it', () => {
   const endings = new CommitEndings(2);
   for (const serial of [3, 2, 7, 8]) endings.note(nameOf(serial), 'committed');
   const told = [1, 2, 3, 4, 7, 8].map((serial) => endings.of(nameOf(serial)));

@@ -1,4 +1,4 @@
-// What an error says of the transaction around it. Must not need a server.
+// What an error means for the transaction around it.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {
@@ -13,7 +13,7 @@ test('a COMMIT that a server refuses since it takes no writes, or leaves its gro
   for (const errno of [1290, 3100]) assert.equal(undoes(errno, true), true, `${errno}`);
 });
 
-test('what a statement is refused for by the same errors leaves its transaction open', () => {
+test('the same errors as answers to a statement leave its transaction open', () => {
   for (const errno of [1290, 3100]) assert.equal(undoes(errno, false), false, `${errno}`);
 });
 
@@ -23,11 +23,11 @@ test('a deadlock and a conflict undo it wherever they come', () => {
   }
 });
 
-test('an error that leaves open what became of COMMIT does not undo it', () => {
+test('an error after which the result of COMMIT is unknown does not undo it', () => {
   assert.equal(undoes(1180, true), false);
 });
 
-test('without a transaction, the first statement that is refused has applied nothing, but for a CALL; later ones leave a part', () => {
+test('without a transaction, the first statement that is refused has applied nothing, unless it is a CALL; later ones leave a part', () => {
   const refused = (step: number, isCall: boolean, errno = 1062) =>
     outcomeWithoutTransaction({
       kind: 'refused',

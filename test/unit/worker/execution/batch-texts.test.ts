@@ -1,5 +1,4 @@
-// What of a batch goes to the server together, and what waits for what must be known first.
-// Must not know connections.
+// Which statements of a batch are sent together, and which wait for a check.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeTexts } from '../../../../src/worker/execution/batch-texts.ts';
@@ -60,7 +59,7 @@ test('a batch without conditions is one text, with its proof at the end and with
   ]);
 });
 
-test('isolation and READ ONLY stand before the transaction', () => {
+test('isolation comes before the transaction, and READ ONLY begins it', () => {
   assert.deepEqual(textsOf([stepOf('a')], { isolation: 'read committed', isReadOnly: true }), [
     lines(
       'ROLLBACK',
@@ -80,7 +79,7 @@ test('nothing of the batch goes with a statement of which something is expected,
   ]);
 });
 
-test('a CALL is followed by a proof before anything else runs, by a savepoint that no other stands behind', () => {
+test('a CALL is followed by a proof before anything else runs, on a savepoint that is set right before it', () => {
   assert.deepEqual(textsOf([stepOf('call p()'), stepOf('a'), stepOf('call p()')]), [
     lines(
       'ROLLBACK',
@@ -112,7 +111,7 @@ test('a text does not grow without end', () => {
   );
 });
 
-test('a text is no longer than what the server takes at once', () => {
+test('a text is no longer than the server takes', () => {
   const texts = textsOf(
     Array.from({ length: 100 }, () => stepOf('select "äöü"')),
     {},

@@ -1,5 +1,5 @@
-// A batch with a key whose connections are lost again and again: what is told in the end.
-// So many losses at one place cannot be had with every kind of table: what runs is made up.
+// The end of a batch with a key whose connections are lost again and again.
+// So many losses at one place cannot be produced with every kind of table: the runs are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
@@ -63,19 +63,19 @@ function run(steps: readonly BatchStep[], ends: readonly RunEnd[], isBehind = fa
 
 const fourLosses = [lost, lost, lost, lost];
 
-test('where the key is proven to be free, what was written to known tables is told rolled back', () => {
+test('if the key is proven to be free, writes to known tables are reported as rolled back', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   assert.deepEqual(run(steps, [...fourLosses, succeeded]).told, [
     { kind: 'lost', outcome: 'rolled_back' },
   ]);
 });
 
-test('where it is not known which tables were written to, nothing is run again after a loss', () => {
+test('if it is unknown which tables were written to, nothing runs again after a loss', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }]), stepOn(null)];
   assert.deepEqual(run(steps, [lost, succeeded]), { told: [lost], left: 0 });
 });
 
-test('where the server says that a table is not undone, nothing is run again either', () => {
+test('if the server says that a table is not undone, nothing runs again', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const refused: RunEnd = {
     kind: 'batch failed',
@@ -89,21 +89,21 @@ test('where the server says that a table is not undone, nothing is run again eit
   }
 });
 
-test('after a loss, an attempt that could not take the key does not tell that nothing was executed', () => {
+test('after a loss, an attempt that could not take the key does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
   assert.deepEqual(run(steps, [lost, stopped]).told, [{ kind: 'key unknown', reason: 'deadline' }]);
   assert.deepEqual(run(steps, [stopped]).told, [stopped]);
 });
 
-test('a repetition whose turn comes with its deadline does not report that nothing was executed', () => {
+test('a repetition that gets the lock at its deadline does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };
   const unknown: RunEnd = { kind: 'key unknown', reason: 'deadline' };
   assert.deepEqual(run(steps, [stopped], true), { told: [unknown], left: 0 });
 });
 
-test('a key that is there answers with its reply only to the request that it stands for', () => {
+test('a stored key answers with its reply only to the request that it belongs to', () => {
   const replayed: string[] = [];
   const told: RunEnd[] = [];
   const sink = { replay: (kept: Buffer) => replayed.push(kept.toString()) } as unknown as RunSink;

@@ -1,5 +1,5 @@
 // A run that is on its way from one server to another, and is stopped in that moment.
-// The moment cannot be had from outside: what runs, and the servers, are made up.
+// This moment cannot be produced from outside: the runs and the servers are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type {
@@ -49,7 +49,7 @@ function stopWhileItMoves(end: RunEnd) {
   return { begun: runs.length, stops: stops.length, ends };
 }
 
-test('what is stopped while it moves is told why, and not begun again', () => {
+test('a run that is stopped while it moves ends with that reason, and does not begin again', () => {
   const end: RunEnd = { kind: 'batch stopped', reason: 'stopping', outcome: 'rolled_back' };
   assert.deepEqual(stopWhileItMoves(end), {
     begun: 1,
@@ -58,7 +58,7 @@ test('what is stopped while it moves is told why, and not begun again', () => {
   });
 });
 
-test('what ends by itself while it moves, after its time, is told as it is, and not begun again', () => {
+test('a run that ends by itself while it moves, after its time, keeps its end, and does not begin again', () => {
   for (const end of [
     { kind: 'answered', failure: null, facts: null },
     { kind: 'lost', outcome: 'unknown' },
@@ -79,7 +79,7 @@ const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd
 });
 const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 
-/** How often it is begun, where its first run has been sent and ends so; and what is told. @param act done before it ends */
+/** How often it begins if its first run was sent and ends so, and the reported ends. @param act done before it ends */
 function beginnings(
   wish: Wish,
   end: RunEnd,
@@ -117,14 +117,14 @@ const read = { isReadOnly: true, hasKey: false };
 const write = { isReadOnly: false, hasKey: false };
 const keyed = { isReadOnly: false, hasKey: true };
 
-test('a write whose connection was lost is told as it is, and a declared read is begun elsewhere', () => {
+test('a write whose connection was lost keeps its end, and a declared read begins at another server', () => {
   const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
   assert.deepEqual(beginnings(write, lost), { begun: 1, stops: [], ends: [lost] });
   assert.deepEqual(beginnings(keyed, lost), { begun: 1, stops: [], ends: [lost] });
   assert.deepEqual(beginnings(read, lost), { begun: 2, stops: [], ends: [] });
 });
 
-test('what a server that takes no writes has rolled back is begun elsewhere only with a key', () => {
+test('a batch that a read-only server has rolled back begins at another server only with a key', () => {
   const rolledBack = answeredWith(1290, 'rolled_back');
   assert.equal(beginnings(keyed, rolledBack).begun, 2);
   assert.deepEqual(beginnings(write, rolledBack), { begun: 1, stops: [], ends: [rolledBack] });
@@ -132,7 +132,7 @@ test('what a server that takes no writes has rolled back is begun elsewhere only
   assert.equal(beginnings(keyed, answeredWith(1062, 'rolled_back')).begun, 1);
 });
 
-test('a write that was sent stays where it is when its server is given up, and so does a read of which a byte has left', () => {
+test('a write that was sent stays at a server that must not be used any more, and so does a read of which a byte has left', () => {
   const answered: RunEnd = { kind: 'answered', failure: null, facts: null };
   const act = (run: RoutedRun) => run.leaveServer();
   assert.deepEqual(beginnings(write, answered, { act }), { begun: 1, stops: [], ends: [answered] });
@@ -146,7 +146,7 @@ test('a write that was sent stays where it is when its server is given up, and s
   assert.deepEqual([found.begun, found.stops], [2, ['server left']]);
 });
 
-test('a write that its server stopped when it was given up is not begun elsewhere, unless it was not executed', () => {
+test('a write that was stopped in order to move does not begin at another server, unless it was not executed', () => {
   for (const end of [
     { kind: 'stopped', reason: 'server left' },
     { kind: 'batch stopped', reason: 'server left', outcome: 'rolled_back' },

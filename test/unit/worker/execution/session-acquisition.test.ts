@@ -1,12 +1,16 @@
-// What a session is asked before a statement is sent on it.
-// Must not know a server: the sessions are made up.
+// How a session is made ready before a statement is sent on it, and when another one is tried. The sessions are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { RunTimes } from '../../../../src/worker/execution/run-times.ts';
 import {
   makeReady,
   needsPreparation,
+  SessionAcquisition,
+  type SessionUser,
 } from '../../../../src/worker/execution/session-acquisition.ts';
 import type { Pool } from '../../../../src/worker/servers/pool/pool.ts';
+import type { Waiter } from '../../../../src/worker/servers/pool/queue.ts';
 import { type Session, staleAfterMs } from '../../../../src/worker/servers/pool/session.ts';
 import {
   createScriptedConnection,
@@ -21,7 +25,7 @@ const pool = {
 } as unknown as Pool;
 const longAgo = () => performance.now() - staleAfterMs - 1;
 
-test('a session that lay idle is asked whether it is there before anything is sent on it; one that was just heard is not', async () => {
+test('a session that was idle is pinged before anything is sent on it; one that has just answered is not', async () => {
   for (const [aliveAt, asked] of [
     [longAgo(), ['ping']],
     [Number.POSITIVE_INFINITY, []],
@@ -34,7 +38,7 @@ test('a session that lay idle is asked whether it is there before anything is se
   }
 });
 
-test('a session that lay idle and is gone is not used', async () => {
+test('a session that was idle and is gone is not used', async () => {
   const session = createScriptedSession(
     createScriptedConnection(() => 'lost'),
     { aliveAt: longAgo() },
@@ -42,7 +46,7 @@ test('a session that lay idle and is gone is not used', async () => {
   await assert.rejects(makeReady(pool, session, false, false));
 });
 
-test('a statement that reads what was left in a session gets a fresh one', async () => {
+test('a statement that may read what was left in a session gets a fresh one', async () => {
   const session = createScriptedSession(createScriptedConnection(), { isFresh: false });
   assert.equal(needsPreparation(session, false, true, performance.now()), true);
   await makeReady(pool, session, false, true);
@@ -56,4 +60,68 @@ test('a statement under READ ONLY is preceded by a READ ONLY transaction', async
   await makeReady(pool, session, true, false);
   assert.deepEqual(connection.sent, ['START TRANSACTION READ ONLY']);
   assert.equal(session.isFresh, false);
+});
+
+async function turns(): Promise<void> {
+  for (let n = 0; n < 10; n += 1) await turn();
+}
+
+/** An acquisition whose pool grants these sessions one after the other, and what became of it. */
+function acquire(sessions: readonly Session[], check: SessionUser['check'] = null) {
+  const log: string[] = [];
+  const left = [...sessions];
+  const source = {
+    request: (waiter: Waiter) => {
+      const session = left.shift();
+      if (session !== undefined) waiter.granted(session, null);
+    },
+    release: (_session: Session, verdict: string) => log.push(`released ${verdict}`),
+    refresh: async () => {},
+  } as unknown as Pool;
+  const user: SessionUser = {
+    waitLimit: { since: 0, longestMs: 1_000 },
+    isRead: true,
+    isReadOnly: false,
+    needsFreshSession: () => false,
+    check,
+    acquired: (session) => void log.push(`acquired ${sessions.indexOf(session)}`),
+    denied: (end) => void log.push(`denied ${'reason' in end ? end.reason : end.kind}`),
+  };
+  const acquisition = new SessionAcquisition(source, null, user, new RunTimes());
+  acquisition.start();
+  return { acquisition, log };
+}
+
+const lostWhileIdle = () =>
+  createScriptedSession(
+    createScriptedConnection(() => 'lost'),
+    { aliveAt: longAgo() },
+  );
+const ready = () => createScriptedSession(createScriptedConnection());
+
+test('a session that is lost before anything was sent is replaced by another one, once', async () => {
+  const found = acquire([lostWhileIdle(), ready()]);
+  await turns();
+  assert.deepEqual(found.log, ['released broken', 'acquired 1']);
+  const twice = acquire([lostWhileIdle(), lostWhileIdle(), ready()]);
+  await turns();
+  assert.deepEqual(twice.log, [
+    'released broken',
+    'released broken',
+    'denied database unreachable',
+  ]);
+});
+
+test('a check that denies the session sends nothing, and the session is reset', async () => {
+  const denied = { kind: 'key refused', reason: 'no table' } as const;
+  const { log } = acquire([ready()], async () => denied);
+  await turns();
+  assert.deepEqual(log, ['denied no table', 'released unclean']);
+});
+
+test('a session that is made ready for a request that has stopped goes back to the pool', async () => {
+  const { acquisition, log } = acquire([ready()], async () => null);
+  acquisition.stop();
+  await turns();
+  assert.deepEqual(log, ['released unclean']);
 });

@@ -1,4 +1,4 @@
-// What a ROLLBACK on a session proves, by each answer of the server; and that nothing follows an interruption.
+// What a ROLLBACK on a session proves, by each answer of the server. After an interruption nothing is sent.
 // Answers and moments are made up: through the gateway they come by chance.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,13 +20,13 @@ function leaseOn(answer: (statement: string) => ScriptedAnswer) {
   return { connection, lease };
 }
 
-/** What became of a transaction, where the server answers ROLLBACK TO SAVEPOINT and ROLLBACK so. */
+/** What became of a transaction if these are the answers to ROLLBACK TO SAVEPOINT and ROLLBACK. */
 async function undone(toSavepoint: ScriptedAnswer, rollback: ScriptedAnswer) {
   const { lease } = leaseOn((sql) => (sql === 'ROLLBACK' ? rollback : toSavepoint));
   return lease.rollBack('s');
 }
 
-test('a ROLLBACK proves that all is undone only where its savepoint was there and the server warns of nothing', async () => {
+test('a ROLLBACK proves that all is undone only if its savepoint existed and the server reports no warning', async () => {
   assert.equal(await undone('ok', 'ok'), 'rolled_back');
   assert.equal(await undone({ errno: 1305 }, 'ok'), 'no proof');
   assert.equal(await undone('ok', warned), 'partial');
@@ -54,7 +54,7 @@ test('nothing but the ROLLBACK is sent on a session after an interruption', asyn
   assert.deepEqual(connection.sent, ['ROLLBACK']);
 });
 
-test('a session is clean only where the flags of the last answer say that no transaction is open', async () => {
+test('a session is clean only if the flags of the last answer show that no transaction is open', async () => {
   const [inTransaction, settled] = [3, autocommit];
   for (const [status, isClean] of [
     [settled, true],

@@ -1,4 +1,4 @@
-// What an attempt ends of the one before it: on the same run of the same server alone, where connection ids are not given twice.
+// An attempt ends the session of the one before only on the same server, and only if that was not restarted: then connection ids repeat.
 // Two servers with the same connection id are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
 // Which shapes are let into the pipeline: a streak of quick answers earns it, one slow answer costs it.
-// Must not know the pipeline.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LatencyTracker } from '../../../../../src/worker/execution/pipeline/pipeline.ts';
@@ -97,7 +96,7 @@ test('a ban leaves other shapes alone', () => {
   assert.equal(latencies.isQuick(2, 0), true);
 });
 
-test('what was forgotten has to be earned again: a hundred thousand shapes take no more memory than two thousand', () => {
+test('a forgotten shape must earn its place again: a hundred thousand shapes take no more memory than two thousand', () => {
   const latencies = quick();
   for (let other = 0; other < 100_000; other += 1) latencies.noteOutside(1e9 + other, 1, 100);
   assert.equal(latencies.isQuick(shape, 0), false);

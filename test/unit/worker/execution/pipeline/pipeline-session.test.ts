@@ -1,5 +1,4 @@
-// A session of the pipeline: what goes together in one write, what waits for the next, what may be taken back.
-// Must not need a server.
+// A session of the pipeline: which statements go together in one write, wait for the next one, or can be taken back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Command, Connection } from '../../../../../src/shared/mysql/connection.ts';
@@ -13,7 +12,7 @@ import type { Session } from '../../../../../src/worker/servers/pool/session.ts'
 
 const together = 32;
 
-/** A pipeline session on a connection that only counts, and the numbers of the statements it was told of. */
+/** A pipeline session on a connection that only counts, and the numbers of the statements that were written or sent away. */
 function create() {
   const writes: number[] = [];
   const connection: Pick<Connection, 'isLost' | 'sendTogether'> = {
@@ -38,7 +37,7 @@ function create() {
   return { place, writes, written, expelled, add };
 }
 
-test('what is more than goes together waits until all that was written is answered', () => {
+test('statements beyond one write wait until all that was written is answered', () => {
   const { place, writes, written, add } = create();
   add(0, together + 8);
   place.flush(0);
@@ -56,7 +55,7 @@ test('what is more than goes together waits until all that was written is answer
   );
 });
 
-test('behind a head without an answer nothing is added, and what waits is sent away unwritten', () => {
+test('behind a head without an answer nothing is added, and waiting statements are sent away unwritten', () => {
   const { place, writes, expelled, add } = create();
   add(0, 2);
   place.flush(1_000);
@@ -78,7 +77,7 @@ test('a statement is taken back before it is written, not after', () => {
   assert.deepEqual([writes, place.depth], [[1], 1]);
 });
 
-test('all are sent away where the session may have changed, the written ones first', () => {
+test('if the session may have changed, all statements are sent away, the written ones first', () => {
   const { place, expelled, add } = create();
   add(0, 2);
   place.flush(0);

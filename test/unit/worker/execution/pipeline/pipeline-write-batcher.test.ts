@@ -1,5 +1,4 @@
-// When a batch is written: one alone at the end of its turn, company waited for while it comes, but not for ever.
-// Must not know what is written.
+// When statements are written: a single one at the end of its turn of the event loop, several once no more come, within limits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -9,7 +8,7 @@ import {
   WriteBatcher,
 } from '../../../../../src/worker/execution/pipeline/pipeline.ts';
 
-/** What waits, and the sizes of what was written; its clock moves only when it is told to. */
+/** The statements that wait, and the sizes of the writes; the test moves the clock. */
 function create(fullAt = Number.POSITIVE_INFINITY) {
   const written: number[] = [];
   const time = { ms: 0 };
@@ -34,7 +33,7 @@ async function turns(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await turn();
 }
 
-test('one alone is written at the end of its turn', async () => {
+test('a single statement is written at the end of its turn', async () => {
   const { written, add } = create();
   for (let n = 0; n < 3; n += 1) {
     add(1);
@@ -44,7 +43,7 @@ test('one alone is written at the end of its turn', async () => {
   }
 });
 
-test('what comes in one turn is written together', async () => {
+test('statements of one turn are written together', async () => {
   const { written, add } = create();
   add(1);
   add(1);
@@ -53,7 +52,7 @@ test('what comes in one turn is written together', async () => {
   assert.deepEqual(written, [3]);
 });
 
-test('where there was company, it is waited for as long as it comes', async () => {
+test('after a write of several statements, the next write waits while more come', async () => {
   const { written, add } = create();
   add(2);
   await turn();
@@ -66,7 +65,7 @@ test('where there was company, it is waited for as long as it comes', async () =
   assert.deepEqual(written, [2, 2]);
 });
 
-test('company that never ends does not hold up what has come', async () => {
+test('a stream of statements that does not end is written after the most turns', async () => {
   const { written, add } = create();
   add(2);
   await turn();
@@ -78,7 +77,7 @@ test('company that never ends does not hold up what has come', async () => {
   assert.deepEqual(written, [2, maxTurns + 1]);
 });
 
-test('nor does company that is slow to come', async () => {
+test('a slow stream of statements is written after the longest time', async () => {
   const { written, time, add } = create();
   add(2);
   await turn();
@@ -88,7 +87,7 @@ test('nor does company that is slow to come', async () => {
   assert.deepEqual(written, [2, 1]);
 });
 
-test('what is full is written at once', async () => {
+test('a full write is sent at once', async () => {
   const { written, add } = create(3);
   add(2);
   await turn();

@@ -1,4 +1,4 @@
-// What COMMIT and ROLLBACK of a held transaction say, and what is remembered of a COMMIT, by each answer of the server.
+// The ends of COMMIT and ROLLBACK of an open transaction, and what is recorded of a COMMIT, by each answer of the server.
 // The answers cannot be had from outside one by one: the session's lease is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ const refusedWith = (errno: number): Answered => ({
 
 type Commit = { readonly done: Done; readonly noted: readonly string[] };
 
-/** A COMMIT that the server answers so, with what was noted of it in order. */
+/** A COMMIT with these answers of the server, and what was recorded of it, in order. */
 async function commit(
   { atProof = answered, atCommit = answered }: { atProof?: Answered; atCommit?: Answered } = {},
   isLeft = false,
@@ -43,7 +43,7 @@ async function commit(
   return { done, noted };
 }
 
-test('a COMMIT is remembered before it is sent, and what became of it before that is told', async () => {
+test('a COMMIT is recorded before it is sent, and its result before the reply', async () => {
   const { done, noted } = await commit();
   assert.deepEqual(noted, ['begun', 'sent', 'committed']);
   assert.equal(done.ended, 'committed');
@@ -69,7 +69,7 @@ test('a COMMIT that the server has rolled back is noted as not committed', async
   }
 });
 
-test('a COMMIT is not sent where the transaction is not the one that was begun', async () => {
+test('a COMMIT is not sent if the transaction is not the one that was begun', async () => {
   const { done, noted } = await commit({ atProof: refusedWith(1305) });
   assert.deepEqual(noted, []);
   assert.deepEqual(done, {
@@ -106,7 +106,7 @@ test('a ROLLBACK says that all is undone only with the proof that the transactio
   assert.equal(await says('rolled_back', true), 'all');
 });
 
-test('a ROLLBACK of what was committed says that nothing is undone, and of an unknown COMMIT that it is unknown', () => {
+test('a ROLLBACK after a COMMIT reports that nothing is undone, and after an unknown COMMIT that the result is unknown', () => {
   const job = new RollbackJob();
   assert.equal(job.afterEnd('committed', 'nothing').kind, 'answered');
   assert.equal(job.undoes, 'nothing');
@@ -116,7 +116,7 @@ test('a ROLLBACK of what was committed says that nothing is undone, and of an un
   });
 });
 
-test('a ROLLBACK that waited while something else ended its transaction says whether something of that stands', () => {
+test('a ROLLBACK that waited while its transaction ended otherwise reports whether something of it remains', () => {
   for (const [left, undoes] of [
     ['something', 'a part'],
     ['nothing', 'all'],

@@ -1,4 +1,4 @@
-// What a statement in a held transaction says of it when MySQL refuses the statement, by what the server says then.
+// What a refused statement means for its open transaction, by what the server reports then.
 // The answers cannot be had from outside one by one: the session's lease is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ import {
 
 const [autocommit, inTransaction] = [2, 3];
 
-/** What is told where the server refuses with this error, and then says so of the transaction. */
+/** The outcome if the server refuses with this error, and then reports this of the transaction. */
 async function refused(
   errno: number,
   { sql = 'update t set n = 1', status = autocommit, hasLeft = false, mayBeAnother = false } = {},

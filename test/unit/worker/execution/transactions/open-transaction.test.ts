@@ -1,5 +1,5 @@
 // A held transaction gives its session back to be reset, however it has ended.
-// The pool resets by what it is told: what it is told can only be seen beside a pool that is made up.
+// The pool resets a session by the verdict of its user: only a made-up pool can show that verdict.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunContext, RunEnd } from '../../../../../src/worker/execution/execution.ts';
@@ -56,13 +56,13 @@ test('a session that a transaction was held on is reset before another request h
 test('a session that is lost under its transaction is not used again', async () => {
   const found = await givenBack((transaction, connection) => {
     connection.lose();
-    // The pool hears of it, and tells whoever keeps the session.
+    // The pool notices it, and calls the owner of the session.
     transaction.session.onLost?.();
   });
   assert.deepEqual(found, ['broken', 'lost']);
 });
 
-test('whoever asks for a transaction that is about to end is told how it ended, and has no turn in it', async () => {
+test('a step that asks for a transaction that is about to end learns how it ended, and does not run', async () => {
   const session = createScriptedSession(createScriptedConnection());
   const asked: string[] = [];
   const turn = {
@@ -93,7 +93,7 @@ test('whoever asks for a transaction that is about to end is told how it ended, 
   assert.deepEqual(asked, ['stopping']);
 });
 
-test('a transaction that ends by itself tells whether something of it stands', async () => {
+test('a transaction that ends by itself reports whether something of it remains', async () => {
   const answers: readonly (readonly [(sql: string) => ScriptedAnswer, Left])[] = [
     [() => 'ok', 'nothing'],
     [(sql) => (sql === 'ROLLBACK' ? { status: 2, warnings: 1 } : 'ok'), 'something'],
@@ -120,7 +120,7 @@ test('a transaction that ends by itself tells whether something of it stands', a
   }
 });
 
-test('a transaction that is lost leaves nothing, unless what ran in it may have stayed', async () => {
+test('a transaction that is lost leaves nothing, unless a statement in it may have left something', async () => {
   for (const [isDoubted, expected] of [
     [false, 'nothing'],
     [true, 'unknown'],
@@ -152,7 +152,7 @@ test('a transaction that is lost leaves nothing, unless what ran in it may have 
   }
 });
 
-test('while somebody has its turn, the server is kept from taking the transaction for idle', (t) => {
+test('while a step runs, pings keep the server from taking the transaction for idle', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const connection = createScriptedConnection();
   const session = createScriptedSession(connection);

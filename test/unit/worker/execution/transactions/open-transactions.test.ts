@@ -1,4 +1,4 @@
-// Where a token leads: to the worker's life that it names, and to no other one with the same process id.
+// A token leads to the worker that it names, and to no later one with the same process id.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,4 +1,4 @@
-// A turn in a held transaction that ends in an exception: a COMMIT that was sent is never told as undone.
+// A step of an open transaction that ends in an exception: a COMMIT that was sent is never reported as undone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunEnd, RunEvents } from '../../../../../src/worker/execution/execution.ts';
@@ -72,7 +72,7 @@ function turnAfterIdling(answer: ScriptedAnswer) {
   });
 }
 
-test('on a session that lay idle nothing runs before its server has said that the transaction is still there', async () => {
+test('on a session that was idle nothing runs before its server confirms that the transaction is still there', async () => {
   const [autocommit, inTransaction] = [2, 3];
   const open = { status: inTransaction, warnings: 0 };
   const over = { status: autocommit, warnings: 0 };
@@ -81,7 +81,7 @@ test('on a session that lay idle nothing runs before its server has said that th
   assert.deepEqual(await turnAfterIdling('lost'), [false, 'lost']);
 });
 
-test('the age of a transaction ends what runs in it, but not a COMMIT that was sent', async () => {
+test('the age of a transaction ends a statement that runs, but not a COMMIT that was sent', async () => {
   for (const [isCommitting, stopped] of [
     [false, 'deadline'],
     [true, null],
@@ -119,7 +119,7 @@ test('the age of a transaction ends what runs in it, but not a COMMIT that was s
   }
 });
 
-test('where there is no room behind a COMMIT, a further one is unknown, and a statement is not executed', () => {
+test('if the queue behind a COMMIT is full, a further COMMIT is unknown, and a statement is not executed', () => {
   for (const [kind, isBehind, expected] of [
     ['commit', true, 'commit running'],
     ['rollback', true, 'commit running'],

@@ -15,7 +15,7 @@ test('a token names its transaction to its own bearer', () => {
   assert.deepEqual(decodeTransactionToken(text, bearer, key), name);
 });
 
-test('a token is none for a credential that differs in one character, wherever that stands', () => {
+test('a token is invalid for a credential that differs in one character, in any place', () => {
   const { credential } = bearer;
   for (let at = 0; at < credential.length; at += 1) {
     const other = `${credential.slice(0, at)}#${credential.slice(at + 1)}`;
