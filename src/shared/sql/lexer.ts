@@ -147,12 +147,7 @@ export const defaultEscapes: Escapes = { single: true, double: true };
 const shortLiteral = 64;
 
 /** The doubts of a lexer so far. */
-export type LexerState = {
-  /** Bits of `doubts`. */
-  readonly doubt: number;
-  /** A literal, quoted name or comment was still open at the end of the text. */
-  readonly unterminated: boolean;
-};
+export type LexerState = Readonly<Pick<Lexer, 'doubt' | 'unterminated'>>;
 
 /** Walks over one SQL text: call `next()` until it returns `end`; never throws. */
 export class Lexer {
