@@ -1,4 +1,4 @@
-// One section as a worker serves it: its servers, what runs statements on them, and what is counted of it.
+// One section as a worker serves it: its servers, what runs statements on them, and its metrics.
 import { performance } from 'node:perf_hooks';
 import type { Config } from '../shared/config/config.ts';
 import type { Credentials } from '../shared/config/credentials.ts';

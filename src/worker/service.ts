@@ -67,13 +67,13 @@ export type Surroundings = {
   readonly owner: TransactionOwner;
   /** Reports to the other workers that tables may have changed. */
   readonly tellTablesChanged: () => void;
-  /** What is remembered of the primary, by section; a section without a memory is missing. */
+  /** The remembered primary of each section; sections without one are missing. */
   readonly primaries: Readonly<Record<string, PrimaryMemory>>;
 };
 
-/** What one read from MySQL may bring, and 16 KiB. */
+/** The most that one read from MySQL brings, and 16 KiB. */
 const arenaBytes = 144 * 1024;
-/** Room for requests that are only half there; some of the longest must fit in any case. */
+/** Memory for requests that have not arrived in full; some of the longest must fit. */
 const minBufferedBytes = 64 * 1024 ** 2;
 /** How long an idle keep-alive connection may still bring a request after the stop. */
 const idleGraceMs = 1_000;
@@ -81,10 +81,10 @@ const idleGraceMs = 1_000;
 const writeGraceMs = 1_000;
 /** A stop at once takes a second at most: the rest is for the report and the log. */
 const killBoundMs = 700;
-/** What was passed on to another worker is answered when that one has given up, too. */
+/** Requests that were passed on to another worker are answered when that one has given up, too. */
 const answerBoundMs = 850;
 const answerCheckMs = 10;
-/** A scrape has 700 ms to collect what all workers say. */
+/** A scrape has 700 ms to collect the reports of all workers. */
 const maxSettleMs = 250;
 
 /** A service that is not listening yet. Its owner attaches `server` to the socket, and must drain it. */
@@ -218,7 +218,7 @@ export class Service {
   /** From here on the instance's other workers pass requests on to this one. */
   acceptForwarded(): void {
     const { owner, log } = this.#surroundings;
-    // Left over by another process that had our number.
+    // Another process with the same id may have left it.
     removeWorkerSocket(this.#config.pidfile, owner.pid);
     this.#forwarded = acceptForwarded(
       this.#held.socketOf(owner.pid),
@@ -248,7 +248,7 @@ export class Service {
     };
   }
 
-  /** What is made of each of several servers; nothing of a section's only one. */
+  /** The role of each server, in sections that have several. */
   verdicts(): readonly ServerVerdict[] {
     return this.#sections.flatMap((section) => section.verdicts());
   }
@@ -303,7 +303,7 @@ export class Service {
       () => {},
     );
     const lastReplyLeft = this.#http.drain(idleGraceMs, socketStays, onClosed);
-    // A successor opens connections of its own from now on.
+    // From now on a successor opens its own connections.
     for (const section of this.#sections) section.keepNothingIdle();
     await lastReplyLeft;
     // Other workers' clients may still wait for what runs here, or ask what became of it.
@@ -350,7 +350,7 @@ export class Service {
   }
 }
 
-/** What is made of observations: metrics, recent errors, costs of statements, and two logs. */
+/** The observers of a worker: metrics, recent errors, costs of statements, and two logs. */
 class Observers {
   readonly metrics = new WorkerMetrics(openFilesLimit());
   readonly recentErrors = new RecentErrors();
@@ -372,7 +372,7 @@ class Observers {
   }
 }
 
-/** What must be known of a COMMIT when the worker that sent it is gone is known to the supervisor. */
+/** The supervisor remembers each COMMIT, in case the worker that sent it ends before its answer. */
 function keepCommits(supervisor: Caller<SupervisorCalls>): CommitKeeper {
   const note = async (name: EndedName, ending: Ending) => {
     await supervisor.ask('noteCommit', { name, ending });
@@ -386,12 +386,12 @@ function keepCommits(supervisor: Caller<SupervisorCalls>): CommitKeeper {
   };
 }
 
-/** How many connections to databases there may be at once: control and probe beside each pool. */
+/** The most connections to databases at once: each pool, with its control connection and probe. */
 function countConnections(sections: readonly Config[]): number {
   return sections.reduce((sum, { pool }) => sum + pool + 2, 0);
 }
 
-/** Of gateways that share no file the tokens are what they have in common. */
+/** Gateways that share no file have their tokens in common. */
 function driverSecret({ sessionKey }: Config, tokens: readonly string[]): string {
   return sessionKey ?? tokens.join('\n');
 }

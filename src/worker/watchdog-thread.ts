@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 
 const { supervisor } = workerData as { supervisor: number };
 
-// The promise is 2 s from the supervisor's death.
+// A worker must end within 2 s of the supervisor's death.
 const pollMs = 500;
 
 setInterval(() => {

@@ -1,4 +1,4 @@
-// Ends this process when its supervisor is gone, even while its main thread spins.
+// Ends this process when its supervisor is gone, even if its main thread is busy.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 export async function startWatchdog(onLoss: (reason: string) => void): Promise<void> {
   const thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
     workerData: { supervisor: process.ppid },
-    // Nothing of the process's own: the thread reads one number twice a second.
+    // The thread needs nothing of the process: it reads one number twice a second.
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },

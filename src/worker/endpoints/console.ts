@@ -37,7 +37,7 @@ type ConsolePath = {
   readonly file: readonly [name: string, text: string];
 };
 
-/** Every path of the console; none where there is no page. */
+/** Every path of the console; none if the build has no page. */
 export function consolePaths(files: ConsoleFiles | null): readonly ConsolePath[] {
   return [...(files ?? [])].flatMap(([name, text]): ConsolePath[] => {
     const file = [name, text] as const;
@@ -46,7 +46,7 @@ export function consolePaths(files: ConsoleFiles | null): readonly ConsolePath[]
   });
 }
 
-/** Creates what answers with one file. */
+/** Creates the handler of one file. */
 export function createConsoleFile([name, text]: ConsolePath['file']): Handler {
   const contentType = contentTypes[extensionOf(name)];
   return (_request, response, _head, { requestId }) => {

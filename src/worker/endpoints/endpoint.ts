@@ -1,4 +1,4 @@
-// What an endpoint is: a line of the table of routes, and what decides on a request to it.
+// Types of endpoints: a line of the table of routes, and the decisions on a request.
 import { isUtf8 } from 'node:buffer';
 import type { Pieces } from '../../shared/pieces.ts';
 import type { Ending } from '../../shared/process/commit-endings.ts';
@@ -15,11 +15,11 @@ import { type ParsedObject, parseObjectInPieces } from './json-text.ts';
 export type Route = {
   /** A `*` at its end matches any one segment. */
   readonly path: string;
-  /** What metrics call it. */
+  /** Its name in metrics. */
   readonly name: Exclude<EndpointName, 'other'>;
   readonly methods: readonly string[];
   readonly access: Access;
-  /** Whether it answers a client that is one too many. */
+  /** Whether it answers also if too many clients are connected. */
   readonly isEssential: boolean;
   /** Replies end with their connection: see `endWithConnection`. */
   readonly endsConnection: boolean;
@@ -43,7 +43,7 @@ export type Handler = (
 /** Decides on requests that may run SQL. */
 export type SqlEndpoint = {
   readonly kind: 'sql';
-  /** Refuses a request for its head, before its body is read; null: it is read. */
+  /** Refuses a request because of its head, before its body is read; null: it does not. */
   readonly check: (request: IncomingRequest) => Failure | null;
   /** Missing: the body, which must be JSON. */
   readonly sourceOf?: (request: IncomingRequest, head: RequestHead) => Source;
@@ -51,7 +51,7 @@ export type SqlEndpoint = {
   readonly decide: (call: Call) => Pieces<Decision>;
 };
 
-/** What says what a request asks for: a body of JSON, or the URL. `ignored body`: the URL, and a body that is read all the same. */
+/** The part of a request that says what it asks for: a body of JSON, or the URL. `ignored body`: the URL, and the body is read and ignored. */
 export type Source = 'json' | 'url' | 'ignored body';
 
 /** One request, read to its end. */
@@ -94,7 +94,7 @@ const notUtf8: ParsedObject = {
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Parses the body of a long request; null: it is short, and is parsed with what it means. */
+/** Parses the body of a long request; null: it is short, and its decoder parses it. */
 export function* parseLongBody(
   { body, isLong }: Call,
   toleratesMark = false,

@@ -14,13 +14,13 @@ import {
 } from '../request/run-failure.ts';
 import type { Call, Decision, PassOn, WhenOver } from './endpoint.ts';
 
-/** A worker that stops a statement may take a second to undo it: it answers by then, unless it hangs. */
+/** How long after the deadline the other worker may answer: a stop may take a second to undo a statement. */
 const answerMarginMs = 2000;
 
 /** What endpoints need to find transactions. */
 export type HeldRequests = {
   readonly transactions: OpenTransactions;
-  /** Where the worker with that process id takes requests that are passed on. */
+  /** The socket at which the worker with that process id accepts requests that are passed on. */
   readonly socketOf: (pid: number) => string;
   readonly peers: Peers;
 };
@@ -81,7 +81,7 @@ export function passOn(
   const unanswered = (why: Exclude<Unanswered, 'late'>) => {
     void transactions.endingOf(name).then((known) => {
       if (response.destroyed) return;
-      // A COMMIT that was sent is noted before: without that note the transaction is there, and nothing of it is committed.
+      // A worker notes a COMMIT before it sends it: without a note nothing is committed.
       const mayBeEnding = asksForEnd && known !== 'over';
       if (why !== 'not reached') carryOut(over(known, why === 'lost'));
       else if (!mayBeEnding) carryOut({ ok: false, failure: ownerIsBusy });
@@ -110,7 +110,7 @@ export function passOn(
   forwardRequest(socketOf(name.pid), forwarded, response, events, peers);
 }
 
-/** Its transaction may be there. */
+/** The transaction may still be there. */
 const ownerIsBusy: Failure = {
   ...refusal(
     'QUEUE_FULL',

@@ -1,4 +1,4 @@
-// DBSlayer's metadata keys: what each answers, and which of them need a connection.
+// DBSlayer's metadata keys: their answers, and which of them need a connection.
 import type { Config } from '../../../shared/config/config.ts';
 import { clientInfo } from '../../../shared/mysql/open-connection.ts';
 import type { Trailer } from '../../encode/formats/db.ts';
@@ -29,14 +29,14 @@ export function needsConnection(keys: readonly MetadataKey[]): boolean {
   return keys.includes('STAT') || keys.includes('SERVER_VERSION');
 }
 
-/** The keys that need no connection, answered. */
+/** The answers to the keys that need no connection. */
 export function localMetadata(settings: MetadataSettings, keys: readonly MetadataKey[]): Trailer {
   return metadataKeys
     .filter((key) => keys.includes(key) && !needsConnection([key]))
     .map((key) => [key, JSON.stringify(localAnswer(settings, key))] as const);
 }
 
-/** All keys, in DBSlayer's order. @param facts what the server said, where one of them needs it */
+/** All keys, in DBSlayer's order. @param facts the server's answers, if one of the keys needs them */
 export function describeServer(
   settings: MetadataSettings,
   keys: readonly MetadataKey[],
@@ -72,7 +72,7 @@ function localAnswer(settings: MetadataSettings, key: MetadataKey): unknown {
 
 /**
  * A version as one number, major × 10000 + minor × 100 + patch (mysql_get_server_version of the C API).
- * MariaDB's replication prefix `5.5.5-` is no part of its version.
+ * MariaDB's replication prefix `5.5.5-` is not part of its version.
  */
 function versionNumber(text: string): number {
   const own = text.startsWith('5.5.5-') ? text.slice('5.5.5-'.length) : text;

@@ -1,9 +1,9 @@
-// Decodes the text behind `?` by the rules DBSlayer's clients were written for.
+// Decodes the text after `?` by the rules of DBSlayer's clients.
 import { isUtf8 } from 'node:buffer';
 
 /**
  * Decodes `+` as space, `%XX` as a byte and `%uXXXX` as a UTF-16 unit (JavaScript's old escape()). Bytes that
- * are not UTF-8 as a whole are Latin-1. What is no such sequence stays as it is. `raw` is the URL's text as
+ * are not UTF-8 as a whole are Latin-1. Everything else stays as it is. `raw` is the URL's text as
  * Node hands it out, one character a byte. Never throws.
  */
 export function decodeQueryString(raw: string): string {
@@ -28,7 +28,7 @@ export function decodeQueryString(raw: string): string {
         }
       }
     }
-    // More than a byte is nothing that came over the wire; the slow path keeps it.
+    // A code above 255 cannot have come over the wire; the slow path keeps it.
     seen |= code;
     bytes[length++] = code;
   }
@@ -47,7 +47,7 @@ function decodeLatin1(raw: string): string {
     });
 }
 
-/** The code point of `%uXXXX`, or of two of them that make a surrogate pair; -1 when there is none. */
+/** The code point of `%uXXXX`, or of two of them that make a surrogate pair; -1 if there is none. */
 function escapedPoint(raw: string, at: number): number {
   const unit = escapedUnit(raw, at);
   if (unit < 0xd800 || unit > 0xdfff) return unit;
@@ -76,7 +76,7 @@ function hexByte(raw: string, at: number): number {
   return high < 0 || low < 0 ? -1 : (high << 4) | low;
 }
 
-/** The value of a hex digit; -1 for anything else, NaN behind the end included. */
+/** The value of a hex digit; -1 for anything else, also for NaN after the end. */
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;

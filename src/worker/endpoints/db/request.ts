@@ -40,7 +40,7 @@ export type DbRequest = {
   readonly metadata: readonly MetadataKey[];
 };
 
-/** What is asked for, or why that cannot be said. The message holds no value. */
+/** What a request asks for, or why it is refused. The message holds no value. */
 export type Decoded = { readonly ok: true; readonly request: DbRequest } | Refused;
 
 const metadataNames: ReadonlySet<string> = new Set(metadataKeys);
@@ -49,7 +49,7 @@ const noMetadata: readonly MetadataKey[] = [];
 const hint = 'ask for /db?{"SQL":"select 1"} (URL-encoded), or POST the same object';
 
 /**
- * Decodes a URL: everything behind the first `?`, one character a byte, is the JSON text.
+ * Decodes a URL: everything after the first `?`, one character a byte, is the JSON text.
  * `sections` is what SERVER may name. Never throws.
  */
 export function decodeDbQueryString(
@@ -61,7 +61,7 @@ export function decodeDbQueryString(
   return decodeText(rules.rawControls ? escapeControls(text) : text, sections, rules);
 }
 
-/** Decodes a POST: UTF-8 and nothing else, a byte order mark tolerated. Never throws. @param known what it says, where that is known already */
+/** Decodes a POST: UTF-8, perhaps with a byte order mark. Never throws. @param known the parsed body, if it is known already */
 export function decodeDbBody(
   body: Buffer,
   sections: readonly string[],
@@ -74,7 +74,7 @@ export function decodeDbBody(
   return decodeText(body.toString('utf8', marked ? 3 : 0), sections, rules);
 }
 
-/** Decodes the text behind the `?` of a long URL in pieces. */
+/** Decodes a long URL in pieces. */
 export function* decodeDbQueryStringInPieces(
   rawQueryLatin1: string,
   sections: readonly string[],
@@ -123,7 +123,7 @@ const booleanKey = (key: string): [string, Check] => [
   (value) => (typeof value === 'boolean' ? null : wrong(key, 'true or false')),
 ];
 
-/** What the values must be. Other keys mean nothing here and are let pass, as DBSlayer did. */
+/** The checks of values. Other keys mean nothing here and are ignored, as DBSlayer did. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['SQL', checkSql],
   [
@@ -184,7 +184,7 @@ function readMetadata(
   return metadataKeys.filter((key) => object[key] === true);
 }
 
-/** Nothing but JSON's idea of space; an empty SQL is no SQL. */
+/** Whether there is no SQL: it is missing, empty or blank. */
 function isBlank(sql: unknown): boolean {
   return typeof sql !== 'string' || sql.trim() === '';
 }

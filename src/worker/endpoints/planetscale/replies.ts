@@ -55,8 +55,8 @@ export type FoundRows = (counts: WriteCounts) => number | bigint;
 
 /**
  * How the rows that a statement has found are counted: those that an UPDATE has matched, and for INSERT … ON DUPLICATE KEY UPDATE
- * also a row that is set to what it was, as 1 (MySQL Reference Manual, mysql_affected_rows()). Of every other statement it is the rows
- * affected, as it is of an INSERT IGNORE with ON DUPLICATE KEY UPDATE: the server does not report more.
+ * also a row that is set to what it was, as 1 (MySQL Reference Manual, mysql_affected_rows()). For every other statement the rows
+ * affected count, also for an INSERT IGNORE with ON DUPLICATE KEY UPDATE: the server does not report more.
  */
 export function chooseFoundRows({ readings: [{ facts }] }: Analysis): FoundRows {
   if (!facts.beginsWithVerb) return affectedRows;
@@ -71,7 +71,7 @@ const matchedRows: FoundRows = (counts) => readNumbers(counts.info)?.[0] ?? coun
 
 /**
  * `Records: 3  Duplicates: 1  Warnings: 0`, which is missing for a single row: a row that was inserted counts 1 as affected, one that was
- * changed 2, and as a duplicate too; one that was met and stays what it was counts as a record alone.
+ * changed 2, and as a duplicate too; one that was found and stays what it was counts as a record alone.
  */
 const insertedOrMet: FoundRows = (counts) => {
   const affected = BigInt(counts.affectedRows);

@@ -18,7 +18,7 @@ export type DriverSession = {
 
 export const nothingAsked: Characteristics = Object.freeze({ isolation: null, isReadOnly: null });
 
-/** What a client has that sends none. */
+/** The session of a client that sends none. */
 export const freshSession: DriverSession = Object.freeze({
   transaction: null,
   next: nothingAsked,
@@ -64,7 +64,7 @@ export class DriverSessions {
     this.#key = keyOf(secret);
   }
 
-  /** From here on another secret counts: workers that begin later know no other one. */
+  /** Uses another secret from now on: workers that begin later know no other one. */
   replaceSecret(secret: string): void {
     this.#key = keyOf(secret);
   }
@@ -84,8 +84,8 @@ export class DriverSessions {
   }
 
   /**
-   * The member `session` of a request; null: it is none of ours. Of a token that is signed with another secret, as those are from
-   * before a change of tokens, the transaction alone is believed: its own token says whether there is one. Never throws.
+   * Decodes the member `session` of a request; null: no gateway has made it. If it is signed with another secret, as one from before
+   * a change of tokens is, only its transaction counts, which has a signed token of its own. Never throws.
    */
   decode(value: unknown): DriverSession | null {
     if (value === undefined || value === null) return freshSession;

@@ -30,7 +30,7 @@ export type BeginStatement = {
   readonly withConsistentSnapshot: boolean;
 };
 
-/** Decides what is done with the statements of drivers. All in the second half are called with sessions that are in a transaction. */
+/** Decides what is done with the statements of drivers. `runWithin`, `commit` and `rollback` need a session that is in a transaction. */
 export class DriverStatements {
   readonly #served: SqlSection;
   readonly #transactions: OpenTransactions;
@@ -116,7 +116,7 @@ export class DriverStatements {
     });
   }
 
-  /** A transaction is left by its COMMIT; what has failed is left by ROLLBACK alone. */
+  /** The session leaves its transaction if COMMIT succeeds; after a failure, only by ROLLBACK. */
   #sessionBehind({ request, session }: DriverCall): () => DriverSession {
     const { section } = this.#served.context.home;
     const bearer = { section, credential: credentialOf(request.headers) };
