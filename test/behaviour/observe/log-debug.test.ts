@@ -33,7 +33,9 @@ async function live(gateway: Gateway, database: Database, find: Find): Promise<v
   const id = refused.header('x-request-id');
   await find(
     'what was no HTTP',
-    new RegExp(`rejected request=${id} client=127\\.0\\.0\\.1 status=400 code=BAD_REQUEST reason="`),
+    new RegExp(
+      `rejected request=${id} client=127\\.0\\.0\\.1 status=400 code=BAD_REQUEST reason="`,
+    ),
   );
   await gateway.dbPost({ SQL: 3 }, { headers: { 'X-Request-ID': 'no-sql' } });
   await find('a refusal', /a request failed request=no-sql endpoint=db status=400 code=\w+$/m);

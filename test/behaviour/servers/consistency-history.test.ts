@@ -1,12 +1,12 @@
-// Readers that carry a token never see less than they, or who handed it over, have seen: over replicas that lag, at two gateways, by every way,
-// before a primary that shows a write later than its replicas do. Must not know how a token is made. scripts/cluster stale makes longer histories.
+// Readers with a token never see less than they, or the reader that gave it to them, have seen: with replicas that lag, at two gateways, by every
+// endpoint, and with a primary that shows a write later than its replicas do. scripts/cluster stale makes longer histories.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replicationHere } from '../../support/clusters/replication.ts';
 import { makeConsistencyHistories } from '../../support/histories/consistency-history.ts';
 import { seed } from '../../support/property.ts';
 
-test('with a token nothing older is seen, where without one much is', async (t) => {
+test('with a token no read is older than what was seen; without one many are', async (t) => {
   if (!replicationHere(t)) return;
   const plan = { seed, reads: 600, mostMs: 90_000, semiSync: true };
   const { without, withTokens } = await makeConsistencyHistories(plan);
@@ -15,7 +15,7 @@ test('with a token nothing older is seen, where without one much is', async (t) 
   t.diagnostic(`with tokens ${withTokens.older.length} of ${withTokens.judged}: ${summary}`);
   assert.deepEqual(withTokens.older, []);
   assert.deepEqual([...withTokens.strange, ...without.strange], []);
-  // A scripted reader makes sure of each, whatever the seed.
+  // A scripted reader makes each of them happen, whatever the seed.
   assert.ok(without.older.length > 0, 'a replica lagged');
   const { toReplica, toPrimary } = withTokens.moved;
   assert.ok(toReplica > 0 && toPrimary > 0, `${toReplica} and ${toPrimary} moved: ${summary}`);

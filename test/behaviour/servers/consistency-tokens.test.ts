@@ -1,6 +1,5 @@
-// X-Consistency-Token on requests and replies: who gets one, what becomes of one that is none, of a reader whose replica lags, and of what a
-// failover has lost: it is told with 409, never older in silence.
-// Must not know what stands in a token. That nothing older is seen is consistency-history's.
+// X-Consistency-Token on requests and replies: which replies carry one, and what happens with a malformed token, a replica that lags, and writes
+// that a failover has lost, which are reported with 409. consistency-history.test.ts tests that no read is older than what was seen.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -72,7 +71,7 @@ describe('the consistency token', { skip }, () => {
     workspace.remove();
   });
 
-  test('every reply to SQL carries one, results, errors, batches, replays and streams alike', async () => {
+  test('every reply to SQL carries a token: results, errors, batches, replays and streams', async () => {
     const { dbPost, db, post, request } = gateway;
     const key = { headers: { 'Idempotency-Key': 'tokens-1' } };
     const insert = { statements: [{ sql: 'insert into notes values (100, 1)' }] };
@@ -111,19 +110,19 @@ describe('the consistency token', { skip }, () => {
     assert.equal(replies['its replay']?.headers['idempotency-replayed'], 'true');
   });
 
-  test('identical reads that share one execution get one each', async () => {
+  test('identical reads that share one execution each get a token', async () => {
     const replies = await Promise.all(
       Array.from({ length: 30 }, () => gateway.post('/v1/query', { sql: 'select n from notes' })),
     );
     for (const { headers } of replies) assert.ok(headers['x-consistency-token']);
   });
 
-  test('what is refused before any SQL carries none', async () => {
+  test('a request that is refused before any SQL gets no token', async () => {
     const { headers } = await gateway.dbPost({ SQL: 1 });
     assert.equal(headers['x-consistency-token'], undefined);
   });
 
-  test('what is no token is a 400, and nothing is run', async () => {
+  test('a malformed token is answered with 400, and nothing is run', async () => {
     const seen = await gateway.dbPost({ SQL: 'select 1' });
     const token = String(seen.headers['x-consistency-token']);
     const forged = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`;
@@ -145,7 +144,7 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual(await set.primary().query('select id from notes where id = 200'), []);
   });
 
-  test('pages of other origins may send and read it', async () => {
+  test('pages of other origins may send and read the token', async () => {
     const headers = { Origin: origin };
     const reply = await gateway.post('/v1/query', { sql: 'select 1' }, { headers });
     assert.match(
@@ -163,7 +162,7 @@ describe('the consistency token', { skip }, () => {
     assert.match(String(preflight.headers['access-control-allow-headers']), /X-Consistency-Token/);
   });
 
-  test('gateways with one key read what each other signed, and nothing else', async () => {
+  test('gateways with the same key read each other’s tokens, and no others', async () => {
     const [replica] = set.replicas() as [ReplicationServer];
     const otherKey = join(workspace.path, 'other-key');
     writeFileSync(otherKey, randomBytes(48), { mode: 0o600 });
@@ -181,7 +180,7 @@ describe('the consistency token', { skip }, () => {
     assert.equal(await ask(open, await tokenOf(open)), 200);
   });
 
-  test('a reader whose replica does not get there is answered by the primary', async () => {
+  test('if a replica does not reach the token, the primary answers', async () => {
     const [, late] = set.replicas() as [ReplicationServer, ReplicationServer];
     const read = { SQL: "select concat('n', n) from notes where id = 1", READ_ONLY: true };
     await set.lag(late, 'stopped');
@@ -204,7 +203,7 @@ describe('the consistency token', { skip }, () => {
     }
   });
 
-  test('a client that writes is read to by the replicas again as soon as they have caught up', async () => {
+  test('replicas answer a client that writes again as soon as they have caught up', async () => {
     const numberOf = (reply: Reply) =>
       reply.json<{ RESULT: { ROWS: [[number]] } }>().RESULT.ROWS[0][0];
     const read = { SQL: 'select @@server_id', READ_ONLY: true };
@@ -235,7 +234,7 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual([numbers.has(primary), numbers.size], [false, 2]);
   });
 
-  test('a write with a token runs once, also where what was seen is to be found first', async () => {
+  test('a write with a token runs once, also if the server must first be asked for the position', async () => {
     const before = await gateway.dbPost({ SQL: 'select n from notes', READ_ONLY: true });
     const headers = { 'X-Consistency-Token': String(before.headers['x-consistency-token']) };
     const write = { statements: [{ sql: 'insert into notes values (300, 1)' }] };
@@ -247,7 +246,7 @@ describe('the consistency token', { skip }, () => {
     assert.equal((await set.primary().query('select id from notes where id = 300')).length, 1);
   });
 
-  test('dbhttpd/client carries it: a stream and a batch too, and by hand to another reader', async () => {
+  test('dbhttpd/client sends the token on, also in a stream and a batch, and it can be given to another reader', async () => {
     const seen = new Seen();
     const mine = connect({ url: gateway.url }).with({ seen });
     await mine.query`insert into notes values (400, 1)`;
@@ -268,7 +267,7 @@ describe('the consistency token', { skip }, () => {
     assert.deepEqual(rows, [{ n: 2 }]);
   });
 
-  test('what a transaction of dbhttpd/client has written is seen by what comes after it', async () => {
+  test('a request after a transaction of dbhttpd/client sees what that has written', async () => {
     const seen = new Seen();
     const mine = connect({ url: gateway.url }).with({ seen });
     for (const n of [1, 2, 3]) {
@@ -284,15 +283,15 @@ describe('the consistency token', { skip }, () => {
     }
   });
 
-  test('a long reply that is read at several moments says that nothing is promised', async () => {
+  test('a long reply that is read at several moments says that its token is unverified', async () => {
     const long = 'select text from pages; select n from notes';
     const { status, headers } = await gateway.dbPost({ SQL: long });
     assert.equal(status, 200);
     assert.equal(headers['x-consistency'], 'unverified');
   });
 
-  // The last one: the servers are without their first primary afterwards.
-  test('after a failover a token shows what was kept, and says 409 TOKEN_LOST of what was lost', async () => {
+  // This is the last test, because the servers lose their first primary in it.
+  test('after a failover a token shows the kept writes, and a token of lost writes is answered with 409 TOKEN_LOST', async () => {
     const former = set.primary();
     await former.query('create table kept (id int primary key)');
     const write = (id: number) => gateway.dbPost({ SQL: `insert into kept values (${id})` });

@@ -67,7 +67,7 @@ after(async () => {
   await Promise.all(servers.map((server) => server.stop()));
 });
 
-test('a server that has not joined its group is not written to, though it is writable and the first of host', async () => {
+test('a server that has not joined its group is not written to, although it is writable and the first of host', async () => {
   await rolesBecome(gateway, ['unusable', 'primary']);
 });
 

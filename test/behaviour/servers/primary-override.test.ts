@@ -1,4 +1,4 @@
-// `--primary`: an operator names the primary once, and the running instance has it at once, or else the next one.
+// `--primary`: an operator names the primary once, and the running instance, or else the next one, uses it at once.
 // The other candidates are ports at which nothing listens.
 import assert from 'node:assert/strict';
 import {
@@ -154,7 +154,7 @@ test('a running instance has it at once, and on disk', async () => {
   assert.equal((await daemon.start()).status, 75);
 });
 
-test('an instance that cannot write the file has it all the same: it warns, and serves', async () => {
+test('an instance that cannot write the file still uses it: it warns, and serves', async () => {
   const daemon = create();
   const target = { ...account(), host: `${server}, ${closed}` };
   daemon.configure({ ...target, state_dir: join(daemon.configPath, 'state') });
@@ -219,7 +219,7 @@ test('a misuse exits 64 with the usage, a missing file 66, a faulty section 78',
   assert.equal((await setPrimary(create({ pool: 'x' }), server)).status, 78);
 });
 
-test('every section that has the server goes along, and no other', async () => {
+test('every section that has the server changes, and no other', async () => {
   const daemon = create({}, { shop: `${closed}, ${server}`, moon: `${closed}, 127.0.0.1:2` });
   const finished = await setPrimary(daemon, server, '-m', 'shop:moon');
   assertDone(finished, /^\[world\] primary: /m, /^\[shop\] primary: /m);

@@ -1,6 +1,6 @@
-// With `reads = replicas`, what is declared read-only is spread over replicas that are there and fresh enough, and no server's fault is a reader's.
-// Waits 40 s: servers are looked at once a second, and one that was gone three times before it is used again.
-// Must not know how servers are looked at. The tests share one set; each leaves it whole.
+// With `reads = replicas`, declared reads are spread over the replicas that are fresh enough, and no reader notices a server's failure.
+// Waits 40 s: servers are probed once a second, and a server that was gone is used again after three probes.
+// The tests share one set of servers; each leaves it whole.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -44,9 +44,9 @@ after(async () => {
 const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 
 const readerCount = 4;
-/** A reader rests between two reads: they are to go on, not to be many. */
+/** A reader pauses between two reads, because their number does not matter. */
 const restMs = 50;
-/** The gateway looks at its servers once a second: to ask more often only costs. */
+/** The gateway probes its servers once a second, so asking more often does not help. */
 const rarely = { everyMs: 250 };
 
 /** Declared reads one after the other, while `act` runs, which may wait for some more of them; how long the longest took, and every failure. */
@@ -80,7 +80,7 @@ async function readThroughout(act: (more: () => Promise<void>) => Promise<void>)
 /** Four times the 2 s within which a server is noticed: this machine is busy with other tests. */
 const stallMs = 8_000;
 
-test('declared reads of every kind are spread over the replicas, all else goes to the primary', async (t) => {
+test('declared reads of every kind are spread over the replicas, everything else goes to the primary', async (t) => {
   if (!replicationHere(t)) return;
   assert.deepEqual(await readersOf(gateway), [2, 3]);
   assert.equal(await readerOf(gateway, false), 1);

@@ -1,6 +1,6 @@
-// A former primary that comes back is not written to, whatever else cannot be seen, before an operator says so.
-// Waits 15 s: servers are looked at once a second, and one that was gone three times before it counts.
-// Must not know how the memory is kept. The tests go on where the one before them has left the servers: db1 was the primary, and db2 is.
+// A former primary that comes back is not written to before an operator says so, whatever else cannot be seen.
+// Waits 15 s: servers are probed once a second, and a server that was gone counts after three probes.
+// Each test begins where the one before has left the servers: db1 was the primary, and db2 is.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ async function start(directory: string): Promise<void> {
   gateway = await startBefore(set, { state_dir: directory, failover_wait: '1s' });
 }
 
-/** Stops the gateway and starts another one, which has this directory. */
+/** Stops the gateway and starts another one with this directory. */
 async function restart(directory: string): Promise<void> {
   await gateway.stop();
   await start(directory);
@@ -62,7 +62,7 @@ const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 const addressOf = (at: number) => `${serverAt(at).host}:${serverAt(at).port}`;
 let lastNote = 0;
 
-/** Writes a row through the gateway; the reply, and the servers that have the row, without what replicates. */
+/** Writes a row through the gateway. Returns the reply, and whether a server has the row. */
 async function write() {
   lastNote += 1;
   const note = lastNote;
@@ -83,7 +83,7 @@ async function assertWrittenTo(at: number): Promise<void> {
   if (at !== 0) assert.equal(await isThere(0), false, 'it is not on the former primary');
 }
 
-/** The gateway reaches the server again. What it holds against a server that it could not connect to ends a moment after the server has its role. */
+/** The gateway reaches the server again. Its pool connects again a moment after the server has its role. */
 async function reconnect(at: number): Promise<void> {
   await serverAt(at).link.listen(true);
   await rolesBecome(gateway, ['unusable', 'primary', 'replica']);
@@ -91,21 +91,21 @@ async function reconnect(at: number): Promise<void> {
   await assertWrittenTo(at);
 }
 
-/** Why writes go nowhere, as everybody is told. */
+/** Why no server takes writes, as /readyz reports it. */
 async function whyNone(): Promise<{ readonly reason: string; readonly evidence: string } | null> {
   type Told = { no_primary?: { reason: string; evidence: string } };
   const ready = (await gateway.get('/readyz')).json<{ sections: Record<string, Told> }>();
   return ready.sections[gateway.section]?.no_primary ?? null;
 }
 
-/** @param rule why it is, where one rule alone can be the reason */
+/** @param rule the reason, if only one rule can be it */
 async function assertRefused(rule?: string): Promise<void> {
   await eventually('no primary', async () => !(await rolesOf(gateway)).includes('primary'));
   if (rule !== undefined) {
-    await eventually('the reason is told', async () => (await whyNone())?.reason === rule);
+    await eventually('the reason is reported', async () => (await whyNone())?.reason === rule);
     const { evidence } = (await whyNone()) ?? {};
     const line = `no server takes writes section=world reason=${rule} evidence="${evidence}"`;
-    await eventually('the log tells it', () => gateway.log().includes(line));
+    await eventually('the log reports it', () => gateway.log().includes(line));
     assert.equal(await readMetric(gateway, 'dbhttpd_no_primary', { reason: rule }), 1);
   }
   const { reply, isOn: isThere } = await write();
@@ -124,7 +124,7 @@ function readMemory(directory = stateDir) {
   return parsePrimaryMemory(readFileSync(join(directory, 'world.primary'), 'utf8'));
 }
 
-test('a former primary that returns beside a new one without writes is not written to, though a replica still follows it', async (t) => {
+test('a former primary that returns beside a new one without writes is not written to, although a replica still follows it', async (t) => {
   if (!replicationHere(t)) return;
   await assertWrittenTo(0);
   await eventually('the primary and its replicas are on disk', () => {
@@ -174,7 +174,7 @@ test('a worker that is started while the new primary cannot be reached does not 
   await reconnect(1);
 });
 
-test('an instance that is started with a memory of before the promotion does not write to the former primary', async (t) => {
+test('an instance that is started with a memory from before the promotion does not write to the former primary', async (t) => {
   if (!replicationHere(t)) return;
   assert.equal(readMemory(inWorkspace('old'))?.primary.address, addressOf(0));
   await cutOff(1);

@@ -1,5 +1,5 @@
 // Three gateways behind a real haproxy, with the settings of deploy/: a rolling restart fails no request.
-// Must not know how a gateway stops. scripts/cluster gateways restarts them again and again.
+// scripts/cluster gateways restarts them for longer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasHaproxy } from '../../support/clusters/haproxy.ts';

@@ -1,4 +1,4 @@
-// Which writable server may be the primary: every rule, what is learnt from each step, and what one memory says to the next look.
+// Which writable server may be the primary: every rule, what each step adds to the memory, and how that counts at the next probe.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
@@ -29,7 +29,7 @@ const again = (view: ServerView): ServerView => ({
   identity: { ...view.identity, startedAt: view.identity.startedAt + 60 },
 });
 
-/** Looks at the servers once in each of these ways, and remembers from one to the next as it would be on disk. */
+/** Judges these views of the servers, one after the other, with the memory between them as it would be on disk. */
 function look(...steps: readonly (readonly (ServerView | string)[])[]) {
   let memory: PrimaryMemory | null = null;
   let found: ReturnType<typeof judge> | null = null;
@@ -66,13 +66,13 @@ test('a former primary that returns beside an idle successor is not the primary,
   assert.deepEqual(found.memory?.former, ['db1/1']);
 });
 
-test('a former primary that alone is reached is refused, by a gateway that has seen its successor', () => {
+test('a gateway that has seen the successor refuses a former primary that alone can be reached', () => {
   const found = look(start, promoted, repointed, [back, '2', replica('3', '2')]);
   assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);
   assert.match(found.evidence, /^candidate 1 is writable, but another server is remembered/);
 });
 
-test('a replica that was not seen behind the primary speaks against it once it follows another server than it did', () => {
+test('a replica that was not seen behind the primary counts against it once it follows another server than before', () => {
   const alone = [start[0], '2', '3'] as const;
   const stranger = ['1', replica('2', '1', { isConnected: false }), '3'] as const;
   const found = look(alone, stranger, [back, replica('2', '3'), '3']);
@@ -82,7 +82,7 @@ test('a replica that was not seen behind the primary speaks against it once it f
   assert.equal(late.primary, 1);
 });
 
-test('a former primary without a known position has followed nobody, as far as can be told', () => {
+test('a former primary without a known position has not followed any server, as far as is known', () => {
   const silent = { ...back, position: null };
   const found = look(start, promoted, [silent, '2', '3']);
   assert.deepEqual([found.primary, found.rule], [null, 'not_successor']);
@@ -94,7 +94,7 @@ test('a gateway whose memory is old refuses a restarted primary, if a replica ha
   assert.match(found.evidence, /candidate 3 was its replica, and follows a server now/);
 });
 
-test('a gateway without a memory refuses a server beside a replica that is connected to one that it cannot see', () => {
+test('a gateway without a memory refuses a server if a replica is connected to a server that it cannot see', () => {
   const found = look([back, '2', replica('3', '2')]);
   assert.deepEqual([found.primary, found.rule], [null, 'replica_elsewhere']);
   const dangling = look([back, '2', replica('3', '2', { isConnected: false })]);
@@ -104,14 +104,14 @@ test('a gateway without a memory refuses a server beside a replica that is conne
   assert.deepEqual([ahead.primary, ahead.rule], [null, 'candidate_ahead']);
 });
 
-test('a restarted primary is refused beside a replica that can be written to', () => {
+test('a restarted primary is refused beside a writable replica', () => {
   const found = look(start, [back, writable('2'), replica('3', '1')]);
   assert.equal(found.primary, 1);
   const stranger = look([writable('1'), '2', '3'], [back, writable('2'), '3']);
   assert.deepEqual([stranger.primary, stranger.rule], [null, 'restarted']);
 });
 
-test('a primary that was lost with writes is succeeded by a replica, whatever the third holds of it', () => {
+test('a replica succeeds a primary that was lost with writes, whatever the third server holds of them', () => {
   const written = writable('1', { state: '0-1-12' });
   const ahead = replica('3', '1', { state: '0-1-12', isConnected: false });
   const found = look(
@@ -121,7 +121,7 @@ test('a primary that was lost with writes is succeeded by a replica, whatever th
   assert.equal(found.primary, 1);
 });
 
-test('a successor that reboots read-only keeps a former primary from taking its place', () => {
+test('a former primary does not take the place of a successor that reboots read-only', () => {
   const two = writable('2', { state: '0-1-10,0-2-11' });
   const rebooted = again({ ...two, isReadOnly: true });
   const found = look(start, ['1', two, '3'], [back, rebooted, '3']);
@@ -130,13 +130,13 @@ test('a successor that reboots read-only keeps a former primary from taking its 
   assert.deepEqual([fresh.primary, fresh.rule], [null, 'candidate_ahead']);
 });
 
-test('a second failover is followed, though the last replica never was behind the first successor', () => {
+test('a second failover is followed although the last replica never was behind the first successor', () => {
   const found = look(start, promoted, ['1', '2', lost[2]], ['1', '2', writable('3')]);
   assert.equal(found.primary, 2);
   assert.deepEqual(found.memory?.former, ['db1/1', 'db2/2']);
 });
 
-test('a switchover there and back is followed, also if nobody looked while the other one was the primary', () => {
+test('a switchover there and back is followed, also without a probe while the other server was the primary', () => {
   const other = [replica('1', '2'), writable('2'), replica('3', '2')] as const;
   assert.equal(look(start, other, start).primary, 0);
   assert.equal(look(start, start).primary, 0);
@@ -154,7 +154,7 @@ test('an errant row on a replica changes nothing, direct or behind another one',
   assert.equal(look([start[0], start[1], chain]).primary, 0);
 });
 
-test('a chain whose middle is dead says nothing against its primary', () => {
+test('a chain whose middle is dead does not count against its primary', () => {
   const chain = [start[0], start[1], replica('3', '2')] as const;
   const broken = [start[0], '2', replica('3', '2', { isConnected: false })] as const;
   assert.equal(look(chain, broken).primary, 0);
@@ -183,7 +183,7 @@ test('a server that was writable beside the primary is no replica any more', () 
   assert.equal(follows.primary, 1, 'it has followed it again');
 });
 
-test('in a switchover the next primary may be looked at first, and takes the place all the same', () => {
+test('in a switchover the next primary may be probed first, and still takes the place', () => {
   const readOnly = writable('1', { isReadOnly: true });
   const found = look(
     start,
@@ -211,18 +211,18 @@ test('a replica that names its source by an address alone, as after a restart, i
   assert.deepEqual([third?.follows.number, third?.term], ['1', 1]);
 });
 
-test('two looks at one state learn nothing new', () => {
+test('two views of the same state add nothing to the memory', () => {
   const once = look(start, lost, promoted, repointed).memory;
   const twice = look(start, lost, lost, promoted, promoted, repointed, repointed).memory;
   assert.deepEqual(twice, once);
   assert.equal(once?.term, 2);
 });
 
-test('a server that returns is not used at once, and speaks against others at once', () => {
+test('a server that returns counts against others at once, but is not used at once', () => {
   const { memory } = look(start, promoted, repointed);
   const returning: CandidateState = {
     ...seen(writable('2')),
-    notYet: 'it had been gone',
+    notYet: 'it was gone',
   } as CandidateState;
   const found = judge([away('1'), returning, seen(replica('3', '2'))], null, memory);
   assert.deepEqual([found.primary, found.none?.reason], [null, 'returning']);

@@ -1,5 +1,4 @@
-// A member of a group that has lost its majority is not used, whatever it says of itself.
-// Must not ask any server.
+// A member of a group that has lost its majority is not used, whatever state it reports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
@@ -33,7 +32,7 @@ function member(number: string, isReadOnly: boolean, told: Partial<GroupMember>)
 const rolesOf = (...members: readonly CandidateState[]) =>
   judge(members, null, null).verdicts.map(({ role }) => role);
 
-test('a primary without a majority is not written to, and nobody takes its place who has none either', () => {
+test('a primary without a majority is not written to, and no member without a majority takes its place', () => {
   const alone = { hasMajority: false };
   assert.deepEqual(rolesOf(member('1', false, {}), member('2', true, {})), ['primary', 'replica']);
   assert.deepEqual(rolesOf(member('1', false, alone), member('2', true, alone)), [
@@ -54,7 +53,7 @@ test('an account that may not see the group’s members uses a member as it find
   assert.deepEqual(rolesOf(member('1', false, unseen)), ['primary']);
 });
 
-test('a writable server that has not joined its group since its start is not used, though nobody tells its state', () => {
+test('a writable server that has not joined its group since its start is not used, although its state is not known', () => {
   const unseen = { state: null, hasMajority: null, hasSinglePrimary: false };
   const outside = member('1', false, { ...unseen, takesPart: false });
   const inside = member('2', false, { ...unseen, takesPart: true });

@@ -1,5 +1,4 @@
 // MySQL's sets of GTIDs, as its manual writes them ("GTID Format and Storage"): read, united, subtracted, compared.
-// Must not need a server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -35,7 +34,7 @@ test('reads lists, several sources, tags, and what is owned, and writes the shor
   }
 });
 
-test('what is no list is none', () => {
+test('a text that is no list is rejected', () => {
   for (const text of ['x', a, `${a}:`, `${a}:1-`, `${a}:-1`, `${a}:1;drop`, `${a}:1'`, '0-1-5']) {
     assert.equal(parseSets(text), null, text);
   }

@@ -1,4 +1,4 @@
-// Who is written to, who is read from, and why: every rule, on made-up looks.
+// Which server is written to, which ones are read from, and why: every rule, on made-up views.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge } from '../../../../src/shared/servers/judge.ts';
@@ -33,7 +33,7 @@ function judged(
   return { ...choice, roles: verdicts.map(({ role }) => role).join(' '), reasons };
 }
 
-/** What is remembered after this was seen, beside what was remembered before. */
+/** The memory after these views, given the memory before. */
 function remembering(
   candidates: readonly (ServerView | CandidateState)[],
   before: PrimaryMemory | null = null,
@@ -47,7 +47,7 @@ const primary = createView('1', { state: '0-1-10' });
 const replica = (number: string, more: Parameters<typeof createView>[1] = {}) =>
   createView(number, { follows: ['1'], state: '0-1-10', ...more });
 
-test('who follows nobody and is writable is the primary, wherever it stands; who follows it is a replica', () => {
+test('a writable server that follows none is the primary, in any place; a server that follows it is a replica', () => {
   const found = judged([replica('2'), primary, replica('3')]);
   assert.deepEqual(
     [found.primary, found.roles, found.warning],
@@ -60,20 +60,20 @@ test('who follows nobody and is writable is the primary, wherever it stands; who
   ]);
 });
 
-test('a replica is a replica though read_only is off, also while there is no primary', () => {
+test('a replica is a replica although read_only is off, also while there is no primary', () => {
   const writable = replica('2', { isReadOnly: false });
   assert.equal(judged([primary, writable]).roles, 'primary replica');
   assert.equal(judged([gone('1'), writable], primary).primary, null);
   assert.equal(judged([gone('1'), writable], primary).roles, 'unusable replica');
 });
 
-test('a read-only server that follows nobody is neither', () => {
+test('a read-only server that follows none is neither', () => {
   const found = judged([createView('1', { isReadOnly: true, state: '0-1-1' }), gone()]);
   assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
   assert.deepEqual(found.reasons, ['read-only, and follows no server', 'ECONNREFUSED']);
 });
 
-test('without a primary, and with none before, nobody is read from', () => {
+test('without a primary, now or before, no server is read from', () => {
   const found = judged([gone(), replica('2')]);
   assert.deepEqual([found.primary, found.roles], [null, 'unusable unusable']);
 });
@@ -89,7 +89,7 @@ test('a replica of a former primary is not one of the new primary, unless throug
   assert.equal(stranded.roles, 'unusable primary unusable unusable');
 });
 
-test('whom a replica follows may be unknown: a server that is no candidate, or one that the account may not see', () => {
+test('the source of a replica may be unknown: a server that is no candidate, or one that the account may not see', () => {
   assert.equal(judged([primary, replica('2', { follows: ['99'] })]).roles, 'primary replica');
   assert.equal(judged([primary, replica('2', { follows: [] })]).roles, 'primary replica');
   const unseen = replica('2', { following: { kind: 'unknown' } });
@@ -110,7 +110,7 @@ test('a replica that holds what the primary lacks serves ghosts: it is not used'
   assert.equal(same.reasons[1], 'it holds what the primary lacks');
 });
 
-test('a replica that was looked at later than the primary is compared by an earlier look', () => {
+test('a replica that was probed later than the primary is compared by an earlier view', () => {
   const ahead = replica('2', { state: '0-1-12', askedAt: 100 });
   const then = replica('2', { state: '0-1-9', askedAt: -100 });
   assert.equal(judged([primary, seen(ahead, [then])]).roles, 'primary replica');
@@ -120,13 +120,13 @@ test('a replica that was looked at later than the primary is compared by an earl
   assert.equal(judged([primary, seen(ahead, [ghost])]).roles, 'primary unusable');
 });
 
-test('without a primary its replicas go on, measured by what it had', () => {
+test('without a primary its replicas go on, compared with its last position', () => {
   const found = judged([gone('1'), replica('2'), replica('3', { state: '0-1-10,0-3-1' })], primary);
   assert.equal(found.roles, 'unusable replica unusable');
   assert.equal(found.reasons[2], 'it holds what the primary lacks');
 });
 
-test('servers that follow each other: the first writable one of host, with a warning where there are two', () => {
+test('servers that follow each other: the first writable one of host, with a warning if there are two', () => {
   const two = createView('2', { follows: ['3'], isReadOnly: false, state: '0-1-10' });
   const three = createView('3', { follows: ['2'], isReadOnly: false, state: '0-1-10' });
   const found = judged([three, two]);
@@ -147,7 +147,7 @@ test('of two writable servers the one whose history has all of the other one', (
   assert.equal(found.reasons[0], 'writable beside the primary');
 });
 
-test('who is in use is left for one that seems to have as much only once it was looked at again', () => {
+test('the server in use is left for one that seems to have as much only after it was probed again', () => {
   const follower = createView('1', { state: '0-1-10', follows: ['2'] });
   const inUse = { ...createView('2', { state: '0-1-10' }), askedAt: 1_000 };
   const memory = remembering([follower, inUse]);
@@ -163,7 +163,7 @@ test('who is in use is left for one that seems to have as much only once it was 
   assert.equal(chosen([back(1_500, '0-1-11'), { ...inUse, askedAt: 2_000 }]).primary, 0);
 });
 
-test('of two that diverged between two looks neither is written to once both were looked at', () => {
+test('of two servers that diverged between two probes neither is written to once both were probed', () => {
   const one = createView('1', { state: '0-1-10' });
   const before = remembering([one, createView('2', { state: '0-1-10', follows: ['1'] })]);
   const look = (number: string, state: string, askedAt: number) =>
@@ -196,14 +196,14 @@ test('of two that diverged the one that the others follow, and else neither', ()
   );
 });
 
-test('whom the others follow is told by what they have, where the account may not see it', () => {
+test('if the account may not see which server the others follow, their positions show it', () => {
   const blind = (state: string) => createView('3', { follows: [], state });
   assert.equal(judged([former, promoted, blind('0-1-10,0-2-11')]).primary, 1);
   assert.equal(judged([former, promoted, blind('0-1-12')]).primary, 0);
   assert.equal(judged([former, promoted, blind('0-1-10')]).isContested, true);
 });
 
-test('nor need it be told that a read-only server follows anybody: MySQL does not, to every account', () => {
+test('nor need it be known that a read-only server follows any: MySQL does not show it to every account', () => {
   const blind = (state: string) =>
     createView('3', { isReadOnly: true, following: { kind: 'unknown' }, state });
   const found = judged([former, promoted, blind('0-1-10,0-2-11')]);
@@ -215,7 +215,7 @@ test('nor need it be told that a read-only server follows anybody: MySQL does no
   assert.equal(judged([former, promoted, idle]).primary, 1);
 });
 
-test('all gateways without a memory decide alike: neither the order of looks nor who was written to before counts', () => {
+test('all gateways without a memory decide alike: neither the order of probes nor the server that was written to before counts', () => {
   const views = [former, promoted, createView('3', { follows: ['2'], state: '0-1-10,0-2-11' })];
   for (const reference of [null, former, promoted]) {
     assert.equal(judged(views, reference).primary, 1);
@@ -253,13 +253,13 @@ test('a former primary that is alone is not written to: another one is remembere
   assert.equal(judged([gone('1'), promoted], promoted, memory).primary, 1, 'it is the same');
 });
 
-test('one server by two names does not contest itself', () => {
+test('a server with two names does not contest itself', () => {
   const found = judged([primary, { ...primary, askedAt: 3 }, replica('2')]);
   assert.deepEqual([found.primary, found.roles], [0, 'primary unusable replica']);
   assert.equal(found.reasons[1], 'the same server as one before it in host');
 });
 
-test('an account that sees nothing: a writable replica is told from the primary by what both have', () => {
+test('an account that sees nothing: the positions distinguish a writable replica from the primary', () => {
   const unseen = (number: string, last: number) =>
     createView(number, {
       following: { kind: 'unknown' },
@@ -294,7 +294,7 @@ test('Galera: read-only nodes are read from; two clusters contest each other; a 
   assert.equal(found.roles, 'primary replica');
 });
 
-test('a replica may show for a moment what its primary has still to show; what another left there is a ghost at once', () => {
+test('a replica may show for a moment what its primary has yet to show; a row that another server left there is a ghost at once', () => {
   const position = (last: number) =>
     readMysqlPosition(`aaaaaaaa-1111-1111-1111-bbbbbbbbbbbb:1-${last}`);
   const source = createView('1', { position: position(10), askedAt: 5_000 });

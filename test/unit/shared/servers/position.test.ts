@@ -99,7 +99,7 @@ test('the same number of another server is another transaction', () => {
   assert.equal(hasAllOf(mariadb('0-1-7'), mariadb('1-1-1')), false);
 });
 
-test('positions of different kinds, and of two clusters, tell nothing of each other', () => {
+test('positions of different kinds, or of two clusters, cannot be compared', () => {
   assert.equal(hasAllOf(mariadb('0-1-7'), mysql('a:1')), null);
   const galera = (cluster: string): Position => ({ kind: 'galera', cluster, committed: 5n });
   assert.equal(hasAllOf(galera('x'), galera('y')), null);
@@ -114,7 +114,7 @@ test('nothing written, nothing replicated: no position', () => {
   assert.equal(readMariadbPosition({ binlogState: '', binlogPos: '', slavePos: '' }), null);
 });
 
-test('a replica without a log of its own has reached what its last event says', () => {
+test('a replica without its own log has reached its last event', () => {
   const source = mariadb('0-1-5,0-2-9', { binlogPos: '0-2-9' });
   assert.equal(hasReached(mariadb('', { binlogPos: '', slavePos: '0-2-9' }), source), true);
   assert.equal(hasReached(mariadb('', { binlogPos: '', slavePos: '0-2-8' }), source), false);
@@ -130,7 +130,7 @@ test('a replica that has all of a source has reached it', () => {
   );
 });
 
-test('who wrote last is told where all domains agree', () => {
+test('the last writer is known if all domains agree', () => {
   assert.equal(lastWriter(mariadb('0-1-5,0-2-9', { binlogPos: '0-2-9' })), '2');
   assert.equal(lastWriter(mariadb('0-1-5,1-2-9')), null);
   assert.equal(lastWriter(mysql('a:1-5')), null);

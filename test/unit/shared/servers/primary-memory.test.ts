@@ -1,4 +1,4 @@
-// What is remembered of the primary survives being written and read, and nothing else is taken for it.
+// A memory of the primary survives being written and read, and no other text is taken for one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -40,7 +40,7 @@ test('a memory is read as it was written', () => {
   assert.deepEqual(parsePrimaryMemory(formatPrimaryMemory(mysql)), mysql);
 });
 
-test('anything odd is no memory', () => {
+test('any other text is rejected', () => {
   const { primary, replicas } = memory;
   const [one, two] = replicas;
   const odd: readonly unknown[] = [
@@ -76,7 +76,7 @@ test('anything odd is no memory', () => {
   }
 });
 
-test('a primary that the operator names begins a term of its own, and the one before it is a former one', () => {
+test('a primary that the operator names begins a new term, and the one before it becomes a former primary', () => {
   const { taken: _taken, ...named } = {
     ...memory.primary,
     identity: '10.0.0.4:3306/4',

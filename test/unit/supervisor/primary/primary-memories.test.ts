@@ -1,4 +1,4 @@
-// What an instance remembers of its primaries: one proposal wins, it is on disk before anybody hears of it, and a broken file is in nobody's way.
+// What an instance remembers of its primaries: one proposal wins, it is on disk before a worker receives it, and a broken file is no obstacle.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -110,7 +110,7 @@ function write(text: string): void {
   writeFileSync(path, text, { mode: 0o600 });
 }
 
-test('a new primary is on disk before a worker hears of it, for its user alone, and a successor remembers it', async () => {
+test('a new primary is on disk before a worker receives it, for its user alone, and a successor remembers it', async () => {
   const memories = open();
   assert.deepEqual(memories.inForce(), {});
   const answer = await memories.propose({ section, base: null, memory: first });
@@ -148,7 +148,7 @@ test('of two proposals that were made from the same memory one wins, and the oth
   );
 });
 
-test('an answer leaves before the next change is told: a worker gets both in their order', async () => {
+test('an answer leaves before the next change is announced: a worker gets both in their order', async () => {
   const memories = open();
   await memories.propose({ section, base: null, memory: first });
   const events: string[] = [];
@@ -180,7 +180,7 @@ test('a replica that is seen for the first time is on disk at once', async () =>
   assert.deepEqual(told.at(-1), { memory, onDisk: memory });
 });
 
-test('an instance that is ending writes no more, and learns what its successor writes', async () => {
+test('an instance that is ending writes no more, and reads what its successor writes', async () => {
   const leaving = open();
   await leaving.propose({ section, base: null, memory: first });
   await leaving.propose({ section, base: 1, memory: moved });
@@ -239,7 +239,7 @@ for (const [what, damage] of Object.entries(damages)) {
   });
 }
 
-test('where the file cannot be written the memory lives in the instance, which says so once, and is saved as soon as it can be', async () => {
+test('if the file cannot be written, the memory lives in the instance, which logs that once, and is saved as soon as possible', async () => {
   writeFileSync(stateDir, '');
   const memories = open();
   lines = [];
@@ -300,7 +300,7 @@ test('another instance that writes to the same file is noticed', async () => {
   assert.match(lines.join('\n'), /another instance writes to the memory of the last primary/);
 });
 
-test('what could not be read again is no proposal, and a section with one server has no memory', async () => {
+test('a proposal that could not be read again is rejected, and a section with one server has no memory', async () => {
   const memories = open();
   const odd: readonly PrimaryMemory[] = [
     { ...first, version: 2 },

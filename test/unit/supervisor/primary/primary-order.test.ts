@@ -1,4 +1,4 @@
-// The order of `--primary` changes what it names, all of it or nothing, and no other line does anything.
+// An order of `--primary` makes all its changes or none, and no other line changes anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Sections } from '../../../../src/shared/config/config.ts';
@@ -26,7 +26,7 @@ const change = (section: string, host: string): PrimaryChange => ({
   },
 });
 
-/** What came of an order, and which sections were changed. */
+/** The result of an order, and the sections that it changed. */
 async function obey(order: string) {
   const changed: string[] = [];
   const answer = await obeyOrder(order, sections, async (section, primary) => {

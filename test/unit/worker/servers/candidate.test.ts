@@ -1,4 +1,4 @@
-// What is known of one candidate: when it counts, and which looks are kept.
+// What is known about one candidate: when it counts, and which views are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectFailure } from '../../../../src/shared/mysql/connect-failure.ts';
@@ -9,7 +9,7 @@ const failure: ConnectFailure = { kind: 'silent', errno: null, reason: 'no answe
 
 const mayBeUsed = ({ seen }: Candidate) => seen.view !== null && seen.notYet === null;
 
-test('a server counts at its first look, and after three once it had been gone', () => {
+test('a server counts at its first look, and after three once it was gone', () => {
   const candidate = new Candidate('db1:3306');
   assert.equal(candidate.probes, 0);
   candidate.noteView(createView('1'));
@@ -22,7 +22,7 @@ test('a server counts at its first look, and after three once it had been gone',
   }
 });
 
-test('a failure between makes it begin to count anew', () => {
+test('a failure in between starts the count again', () => {
   const candidate = new Candidate('db1:3306');
   candidate.noteView(createView('1'));
   for (const _round of [1, 2, 3]) {
@@ -34,7 +34,7 @@ test('a failure between makes it begin to count anew', () => {
   }
 });
 
-test('a server that was never seen has not been gone: it counts at its first look', () => {
+test('a server that was never reached has not been gone: it counts after its first probe', () => {
   const candidate = new Candidate('db1:3306');
   candidate.noteFailure(failure);
   assert.equal(candidate.probes, 1);
@@ -42,7 +42,7 @@ test('a server that was never seen has not been gone: it counts at its first loo
   assert.equal(candidate.seen.view?.number, '1');
 });
 
-test('looks that are kept go back a second and more, however often it is looked at', () => {
+test('the kept views go back a second and more, however often the server is probed', () => {
   const candidate = new Candidate('db1:3306');
   for (let askedAt = 0; askedAt <= 10_000; askedAt += 50) {
     candidate.noteView(createView('1', { askedAt }));
@@ -66,7 +66,7 @@ test('another server behind the same name has no past', () => {
   assert.deepEqual([seen.view.number, seen.earlier], ['2', []]);
 });
 
-test('whose replica it was is known until it is something else', () => {
+test('its last primary is remembered until it is no replica any more', () => {
   const candidate = new Candidate('db1:3306');
   const { identity } = createView('2');
   const provenBy = () => (candidate.seen.view === null ? 'gone' : candidate.seen.provenBy);

@@ -18,7 +18,7 @@ function tracker(seconds: number): LagTracker {
   return lag;
 }
 
-test('who has the latest has no lag; else it is the age of the first that is missing', () => {
+test('a replica with the latest position has no lag; otherwise its lag is the age of the first position that it lacks', () => {
   const lag = tracker(10);
   assert.equal(lag.lagOf(at(10), 10_500), 0);
   assert.equal(lag.lagOf(at(9), 10_500), 500);
@@ -26,7 +26,7 @@ test('who has the latest has no lag; else it is the age of the first that is mis
   assert.equal(lag.lagOf(at(4), 4_500), 0, 'it was looked at before the primary had more');
 });
 
-test('a primary that writes nothing makes nobody old', () => {
+test('a primary that writes nothing makes no lag', () => {
   const lag = tracker(3);
   for (let second = 4; second < 60; second += 1) lag.note(second * 1_000, at(3));
   assert.equal(lag.lagOf(at(3), 60_000), 0);
@@ -34,7 +34,7 @@ test('a primary that writes nothing makes nobody old', () => {
   assert.equal(lag.lagOf(at(3), 61_000), 1_000);
 });
 
-test('nothing known, or another kind of position: it cannot be told', () => {
+test('without a known position, or with another kind of position, the lag is unknown', () => {
   assert.equal(new LagTracker().lagOf(at(1), 0), null);
   const galera: Position = { kind: 'galera', cluster: 'c', committed: 1n };
   assert.equal(tracker(3).lagOf(galera, 4_000), null);
@@ -43,7 +43,7 @@ test('nothing known, or another kind of position: it cannot be told', () => {
   assert.equal(cleared.lagOf(at(3), 4_000), null);
 });
 
-test('however long it runs, a lag is never told too small, and too great by a sixteenth at most', () => {
+test('however long it runs, a lag is never understated, and overstated by a sixteenth at most', () => {
   const seconds = 20_000;
   const lag = tracker(seconds);
   const now = seconds * 1_000 + 500;

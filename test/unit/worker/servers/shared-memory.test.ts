@@ -1,4 +1,4 @@
-// What a worker proposes to remember, when, and what it takes for true.
+// What a worker proposes to remember, when, and which memory it uses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PrimaryMemory } from '../../../../src/shared/servers/primary-memory.ts';
@@ -60,7 +60,7 @@ test('a new primary is proposed at once, and in force once the supervisor says s
   assert.deepEqual(asked.at(-1), { base: 1, memory: next });
 });
 
-test('of two proposals one wins: the other worker takes what is in force, and not what it had proposed', async () => {
+test('of two proposals one wins: the other worker uses the memory in force, and not its own proposal', async () => {
   const { shared, answer, seen } = share(first);
   shared.propose(next, false);
   const other = { ...next, primary: { ...next.primary, identity: 'db3/3' } };
@@ -70,7 +70,7 @@ test('of two proposals one wins: the other worker takes what is in force, and no
   assert.deepEqual([shared.inForce, seen.changes], [other, 1]);
 });
 
-test('without an answer nothing is in force, and a later look proposes it again', async () => {
+test('without an answer nothing is in force, and the memory is proposed again after a later probe', async () => {
   const { shared, asked, answer } = share(first);
   shared.propose(next, false);
   await answer(null);
@@ -79,7 +79,7 @@ test('without an answer nothing is in force, and a later look proposes it again'
   assert.equal(asked.length, 2);
 });
 
-test('what changes all the time is proposed now and then, and at once when the primary is lost', () => {
+test('a position that changes all the time is proposed at intervals, and at once if the primary is lost', () => {
   const { shared, asked, time } = share(null);
   shared.adopt(first);
   shared.propose(first, false);

@@ -1,5 +1,4 @@
-// What a bearer has seen, from reply to reply: all of it, in a token that does not grow with the replies.
-// Must not need a server.
+// A client's token holds all that it has seen, from reply to reply, and does not grow with the replies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatSets } from '../../../../../src/shared/servers/gtid-sets.ts';
@@ -26,7 +25,7 @@ function bearerOf(name: string) {
     consistency.seenOn(session, [owned, executed], before, false);
 }
 
-test('MySQL: a token does not grow with replies that each saw another transaction on its way', () => {
+test('MySQL: a token does not grow with replies that each saw another transaction being committed', () => {
   const see = bearerOf('one');
   let token: Token | null = null;
   for (let reply = 1; reply <= replies; reply += 1) {
@@ -41,7 +40,7 @@ test('MySQL: a token does not grow with replies that each saw another transactio
   assert.notEqual(encodeToken(token, Buffer.alloc(32)), null, 'it fits into a header');
 });
 
-test('MySQL: what is still on its way stays in the token, whatever else has been executed', () => {
+test('MySQL: a transaction that is still being committed stays in the token, whatever else has been executed', () => {
   const see = bearerOf('one');
   const first = see(`${uuid}:6#7:7#8`, `${uuid}:1-5`, null);
   const second = see(`${uuid}:9#7`, `${uuid}:1-5:7-8`, first.token);
@@ -70,7 +69,7 @@ const tokenOf = (state: string): Token => ({
   position: { kind: 'mariadb', events: parseEvents(state) ?? new Map() },
 });
 
-test('a server that comes back without its last transactions is asked before a write beside their token, which is refused as lost', async () => {
+test('a server that comes back without its last transactions is asked before a write with their token, which is refused as lost', async () => {
   const { server, session, consistency } = createServer('0-1-10');
   const token = tokenOf('0-1-10');
   assert.equal(await consistency.waitForPosition(session, token), 'ready');
@@ -87,7 +86,7 @@ test('a server that comes back without its last transactions as a replica has lo
   assert.equal(await consistency.waitForPosition(session, tokenOf('0-1-10')), 'lost');
 });
 
-test('a read beside the token of what its own server has lost is told lost, not behind', async () => {
+test('a read with a token of transactions that its own server has lost is reported lost, not behind', async () => {
   const { connection, session, consistency } = createServer('0-1-9', 2);
   const row = ['0-1-9', '0-1-9', ''];
   const seen = consistency.seenOn(session, row, tokenOf('0-1-10'), false);
@@ -96,7 +95,7 @@ test('a read beside the token of what its own server has lost is told lost, not 
   assert.deepEqual(beside, { token: null, missing: 'lost', isVerified: false });
 });
 
-test('a write is an upper bound of what it saw only where the last write of its session before is known', () => {
+test('a write is an upper bound of what it saw only if the write before on its session is known', () => {
   const { session, consistency } = createServer('0-1-10');
   const after = (last: string) =>
     consistency.seenOn(session, ['0-1-10', '0-1-10', last], null, true).token?.position;

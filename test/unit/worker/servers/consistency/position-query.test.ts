@@ -1,5 +1,4 @@
-// What a server's answers say of what was seen: of each kind of server a bound, and whether it holds what is missing elsewhere.
-// Must not need a server.
+// A server's answer bounds what a statement saw, for each kind of server, and shows whether it holds what is missing elsewhere.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Connection } from '../../../../../src/shared/mysql/connection.ts';
@@ -34,7 +33,7 @@ const gtids = (executed: string, owned = ''): SeenPosition => ({
   owned: parseSets(owned) ?? new Map(),
 });
 
-test('MariaDB: an event is there where its own server has come as far, not where another one has', () => {
+test('MariaDB: an event is there if its own server has come as far, not if another server has', () => {
   const { read } = questionOf('mariadb');
   const answer = answerOf(read(['0-2-30', '0-1-20,0-2-30', ''], null));
   assert.deepEqual(answer.position, events('0-2-30'));
@@ -53,7 +52,7 @@ test('MariaDB: without a binary log nothing is bounded', () => {
   assert.equal(questionOf('mariadb').read([null, null, null], null), null);
 });
 
-test('MariaDB: the session’s own write is told where it is a new one, and its domain the only one', () => {
+test('MariaDB: the session’s own write is known if it is a new one, and its domain the only one', () => {
   const { read } = questionOf('mariadb');
   const first = answerOf(read(['0-1-20', '0-1-20', '0-1-19'], null));
   assert.deepEqual(first.ownWrite, events('0-1-19'));

@@ -1,5 +1,4 @@
-// When a look at a server proves that it has what a client has seen.
-// Must not need a server.
+// When the view of a server proves that it has what a client has seen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSets } from '../../../../../src/shared/servers/gtid-sets.ts';
@@ -33,7 +32,7 @@ test('MariaDB: each event needs the same server with the same number or a higher
   assert.equal(covers(null, { kind: 'mariadb', events: new Map() }), false);
 });
 
-test('MySQL: what was on its way must be there as well', () => {
+test('MySQL: transactions that were being committed must be there as well', () => {
   const position = readMysqlPosition(`${uuid}:1-9`);
   const seen = (executed: string, owned: string): SeenPosition => ({
     kind: 'mysql',

@@ -1,5 +1,4 @@
-// The consistency token as text: read back as it was, refused where it is another's, never longer than promised.
-// Must not need a server.
+// The consistency token as text: read as it was written, rejected if it is not signed by these gateways, never longer than promised.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSets } from '../../../../../src/shared/servers/gtid-sets.ts';
@@ -48,7 +47,7 @@ test('what is written is read back, signed or not, and fits into a header', () =
   );
 });
 
-test('one that is not signed with this key is none, whatever is changed in it', () => {
+test('a token that is not signed with this key is rejected, whatever was changed in it', () => {
   fc.assert(
     fc.property(tokens, fc.nat(), (token, at) => {
       const text = encodeToken(token, key) ?? '';
@@ -61,7 +60,7 @@ test('one that is not signed with this key is none, whatever is changed in it', 
   );
 });
 
-test('nonsense is none, and nothing of it comes through', () => {
+test('nonsense is rejected', () => {
   fc.assert(fc.property(fc.string(), (text) => decodeToken(text, null) === null));
   const of = (payload: unknown) =>
     `1.${Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload)).toString('base64url')}`;
@@ -87,7 +86,7 @@ test('nonsense is none, and nothing of it comes through', () => {
   }
 });
 
-test('two tokens in one header are none', () => {
+test('two tokens in one header are rejected', () => {
   const text = encodeToken(
     { server: 's', position: { kind: 'galera', cluster: uuid, committed: 1n } },
     null,
@@ -95,7 +94,7 @@ test('two tokens in one header are none', () => {
   assert.equal(decodeToken(`${text}, ${text}`, null), null);
 });
 
-test('one that would be longer than 4 KiB is not made, and a longer text not read', () => {
+test('a token that would be longer than 4 KiB is not made, and a longer text is not read', () => {
   const many = Array.from({ length: 400 }, (_, index) => `${index}-1-1000000000`).join();
   const position = { kind: 'mariadb', events: parseEvents(many) ?? new Map() } as const;
   assert.equal(encodeToken({ server: 's', position }, null), null);

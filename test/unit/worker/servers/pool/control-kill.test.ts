@@ -1,5 +1,5 @@
 // A session is used again only after a KILL that its server confirmed.
-// An answer that comes beside a KILL that nobody confirms cannot be had from outside: the server is made up.
+// An answer beside a KILL without a confirmation cannot be provoked from outside, so the server is made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Control } from '../../../../../src/worker/servers/pool/control.ts';
@@ -19,7 +19,7 @@ function createControl(isConfirmed: boolean) {
   return { control: control as unknown as Control, noted };
 }
 
-/** What becomes of a session that is released after a KILL. */
+/** How a session is released after a KILL. */
 async function verdictAfter(isConfirmed: boolean): Promise<string> {
   const session = createScriptedSession(createScriptedConnection());
   const verdicts: string[] = [];

@@ -1,5 +1,5 @@
 // The control connection never sends a KILL to another server, nor to another run of the same one.
-// Which server it reaches cannot be chosen from outside: the connections are made up.
+// The test cannot choose from outside which server it reaches, so the connections are made up.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { ServerIdentity } from '../../../../../src/shared/mysql/identity.ts';

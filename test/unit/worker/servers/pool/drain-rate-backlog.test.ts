@@ -1,9 +1,9 @@
-// Whether one more would wait for too long: only where all of a window says so, and never for a burst or an idle past.
+// Whether one more request would wait for too long: only if a whole window shows it, and never after a burst or an idle time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog } from '../../../../../src/worker/servers/pool/drain-rate.ts';
 
-/** A backlog of 10 sessions with a longest wait of 5 s, of which so many had their turn in each of the seconds so far. */
+/** A backlog of 10 sessions with a longest wait of 5 s, which has served this many requests in each second so far. */
 function after(turnsBySecond: readonly number[]): (ahead: number, longestMs?: number) => boolean {
   const backlog = new Backlog(5_000, 10);
   backlog.begins(0);
@@ -14,16 +14,16 @@ function after(turnsBySecond: readonly number[]): (ahead: number, longestMs?: nu
   return (ahead, longestMs = 5_000) => backlog.outlasts(ahead, longestMs, now);
 }
 
-test('nothing is said before somebody has waited for as long as anybody may', () => {
+test('there is no verdict before a request has waited for as long as one may', () => {
   assert.equal(after([0, 0, 0, 0])(100_000), false);
 });
 
-test('so many wait that all the turns of a longest wait, and all sessions at once, would not do', () => {
+test('a request would wait too long if all that is served in a longest wait, and all sessions at once, are not enough', () => {
   const outlasts = after([20, 20, 20, 20, 20]);
   assert.deepEqual([outlasts(109), outlasts(110)], [false, true]);
 });
 
-test('whoever may wait for a part of it only is behind fewer', () => {
+test('a request that may wait for a part of it only may be behind fewer', () => {
   const outlasts = after([20, 20, 20, 20, 20]);
   assert.deepEqual([outlasts(29, 1_000), outlasts(30, 1_000)], [false, true]);
 });
@@ -34,12 +34,12 @@ test('statements that end all at one time, seconds apart, are not taken for a st
   assert.deepEqual([outlasts(29), outlasts(30)], [false, true]);
 });
 
-test('where nobody has had a turn for all of a window, only as many may wait as there are sessions', () => {
+test('if no request was served in a whole window, only as many may wait as there are sessions', () => {
   const outlasts = after([50, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   assert.deepEqual([outlasts(9), outlasts(10)], [false, true]);
 });
 
-test('a queue that was empty begins anew', () => {
+test('a queue that was empty starts again', () => {
   const backlog = new Backlog(5_000, 10);
   backlog.begins(0);
   assert.equal(backlog.outlasts(10, 5_000, 6_000), true);

@@ -1,5 +1,4 @@
-// What a client is told about when to come again follows the measured rate of the queue.
-// Must not know HTTP.
+// The time after which a client should come again follows the measured rate of the queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DrainRate } from '../../../../../src/worker/servers/pool/drain-rate.ts';
@@ -11,7 +10,7 @@ function drain(rate: DrainRate, fromMs: number, seconds: number, perSecond: numb
   }
 }
 
-test('says how long those who wait will take at the rate of the last seconds', () => {
+test('says how long the waiting requests will take at the rate of the last seconds', () => {
   const rate = new DrainRate(0);
   drain(rate, 0, 10, 50);
   assert.equal(rate.retryAfterSeconds(1000, 9_999), 20);

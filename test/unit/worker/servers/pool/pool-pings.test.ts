@@ -1,5 +1,5 @@
-// Idle sessions are pinged where the server would end them for being idle, and nowhere else.
-// Real seconds cannot be waited for: the clock and the server are made up.
+// Idle sessions are pinged if the server would end idle sessions, and not otherwise.
+// The clock and the server are made up, so that the test need not wait.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import {
   silentLog,
 } from '../../../support/scripted-connection.ts';
 
-/** What a session hears that lies idle for as long as the server's bound; it has not been heard of for a minute. */
+/** What is sent on a session that is idle for as long as the server's bound, and on which the server has not answered for a minute. */
 async function heardIdle(server: { flavour: string; serverVersion: string }, isLent = false) {
   mock.timers.enable({ apis: ['setInterval'] });
   const connection = Object.assign(createScriptedConnection(), server);

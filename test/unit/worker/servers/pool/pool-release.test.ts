@@ -1,5 +1,4 @@
 // How a session comes back to the pool: lent as it is only when it is clean, reset first when it is not, never again when it is broken.
-// Must not know a server: the sessions are made up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,5 +1,4 @@
-// The pool never opens more sessions than it may, whoever asks for them and when.
-// Must not know a server: the sessions are made up.
+// The pool never opens more sessions than it may, whenever they are asked for.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -30,7 +29,7 @@ function createPool(size: number, onOpened: (pool: Pool) => void): Pool {
   return pool;
 }
 
-test('who asks for a session while one is being told of as opened does not get the pool beyond its size', async () => {
+test('a request for a session while another one is being announced as opened does not exceed the pool’s size', async () => {
   const granted: Session[] = [];
   const waiter: Waiter = { granted: (session) => void granted.push(session), refused: ignore };
   let isAsked = false;

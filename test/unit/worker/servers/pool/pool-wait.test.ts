@@ -21,7 +21,7 @@ function openNever(signal: AbortSignal): Promise<Session> {
   });
 }
 
-/** A pool of one session, and requests that tell what becomes of them. */
+/** A pool of one session, and requests that note their outcome. */
 function create(open: (signal: AbortSignal) => Promise<Session>) {
   const pool = new Pool(
     {
@@ -64,7 +64,7 @@ test('a request for which a connection is being opened waits for max_wait, those
   void pool.close();
 });
 
-test('a request that has waited elsewhere for as long as it may gets an idle session, and is else rejected at once', async () => {
+test('a request that has waited elsewhere for as long as it may gets an idle session, or is rejected at once', async () => {
   const { pool, told, ask } = create(async () => createScriptedSession(createScriptedConnection()));
   ask('first', 10_000);
   for (let n = 0; n < 5; n += 1) await turn();

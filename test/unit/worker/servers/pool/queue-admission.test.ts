@@ -1,5 +1,4 @@
-// The promise of `queue`: it bounds all who wait, wherever they wait, and each of them is counted once.
-// Must not need a server.
+// The promise of `queue`: it bounds all waiting requests, in any place, and counts each of them once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
@@ -10,7 +9,7 @@ const createWaiter = (refused: string[] = []): Waiter => ({
   refused: (reason) => void refused.push(reason),
 });
 
-test('those in the queue and those who wait elsewhere have the same places', () => {
+test('requests in the queue and requests that wait elsewhere share the same places', () => {
   const admission = new Admission(() => 2);
   const queue = new Queue(admission);
   queue.add(createWaiter());

@@ -1,5 +1,4 @@
-// The order in which sessions are given out: who has lost one in the middle of a transaction comes first, and takes nobody's place.
-// Must not need a server.
+// The order in which sessions are lent: a waiter that lost its session in the middle of a transaction comes first, and takes no place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Waiter } from '../../../../../src/worker/servers/pool/queue.ts';
@@ -26,7 +25,7 @@ function createQueue() {
   return { admission, queue, refused, add, next };
 }
 
-test('who is recovering comes before all others, in the order of their coming, and takes no place', () => {
+test('recovering waiters come before all others, in the order of their arrival, and take no place', () => {
   const { admission, add, next } = createQueue();
   add('a', false);
   add('first', true);
@@ -37,7 +36,7 @@ test('who is recovering comes before all others, in the order of their coming, a
   assert.equal(admission.waiting, 0);
 });
 
-test('a server that is gone refuses all but who is recovering; a stop refuses them too', () => {
+test('if the server is gone, all waiters except the recovering ones are refused; a stop refuses them too', () => {
   const { admission, queue, refused, add } = createQueue();
   add('a', false);
   add('lost', true);
@@ -49,7 +48,7 @@ test('a server that is gone refuses all but who is recovering; a stop refuses th
   assert.deepEqual([queue.length, admission.waiting], [0, 0]);
 });
 
-test('whoever has waited for too long is refused; an identical read takes the place; who is recovering is not asked', () => {
+test('a request that has waited for too long is refused; an identical read takes its place; a recovering one keeps waiting', () => {
   const admission = new Admission(() => 10);
   const queue = new Queue(admission);
   const refused: string[] = [];

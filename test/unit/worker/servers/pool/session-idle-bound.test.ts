@@ -1,4 +1,4 @@
-// The variable by which each server bounds a transaction in which nothing runs.
+// The variable by which each server bounds an idle transaction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -21,7 +21,7 @@ test('MariaDB has a bound for transactions; elsewhere idle sessions are bounded,
   }
 });
 
-test('what a client holds is bounded by more than it may lie idle', () => {
+test('a client’s transaction is bounded by more than it may be idle', () => {
   assert.match(boundIdling(mysql, 30_000), /=35$/);
   assert.match(boundIdling(mysql, 1_000), /=10$/);
 });
