@@ -1,27 +1,27 @@
-// How late this process's event loop is: what a request that arrives at any moment has to wait before anybody looks at it.
+// The delay of this process's event loop: how long a request that arrives at any moment waits before the process reads it.
 import { performance } from 'node:perf_hooks';
 import { DurationHistogram, lagBuckets } from './metrics.ts';
 
 /**
- * A timer says by how much it fires late. `monitorEventLoopDelay` sees more of the short delays, but wakes an idle process fifty times a
- * second at its usual resolution, for 0.3 % of a core where this takes 0.1 %, and what it knows cannot be added up over scrapes.
+ * The interval of a timer, whose delay is measured. `monitorEventLoopDelay` sees more of the short delays. But at its usual resolution it wakes
+ * an idle process fifty times a second, for 0.3 % of a core instead of 0.1 %, and its results cannot be summed up over scrapes.
  */
 const everyMs = 200;
-/** The last ten seconds. */
-const mostRecent = 50;
+/** How many samples make ten seconds. */
+const maxRecent = 50;
 
-/** What has been measured. */
+/** The delays so far. */
 export type EventLoopLag = {
-  /** Of all samples: each says what one moment would have waited. */
+  /** All samples: each is the wait of a request that had come at that moment. */
   readonly histogram: DurationHistogram;
-  /** The longest one of the last ten seconds, in seconds. */
+  /** The longest delay of the last ten seconds, in seconds. */
   readonly longest: () => number;
 };
 
-/** Measures from now on, for the life of the process; keeps nothing alive. */
+/** Measures from now on, for the life of the process, which it does not keep alive. */
 export function measureEventLoopLag(): EventLoopLag {
   const histogram = new DurationHistogram(lagBuckets);
-  const recent = new Float64Array(mostRecent);
+  const recent = new Float64Array(maxRecent);
   let samples = 0;
   let due = performance.now() + everyMs;
   setInterval(() => {
@@ -29,7 +29,7 @@ export function measureEventLoopLag(): EventLoopLag {
     // Timers count whole milliseconds, and may fire a fraction early.
     const seconds = Math.max(0, now - due) / 1000;
     histogram.observe(seconds);
-    recent[samples % mostRecent] = seconds;
+    recent[samples % maxRecent] = seconds;
     samples += 1;
     due = now + everyMs;
   }, everyMs).unref();

@@ -12,7 +12,7 @@ const durationBuckets = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ] as const;
 
-/** Of an event loop's delays: timers count whole milliseconds. */
+/** For delays of an event loop: timers count whole milliseconds. */
 export const lagBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
@@ -22,7 +22,7 @@ export const timedPhases = ['waiting', 'connecting', 'first_row'] as const;
 
 export type TimedPhase = (typeof timedPhases)[number];
 
-/** What the workers report. `section` and `slot` are added to every sample by the supervisor. */
+/** The metrics of workers. The supervisor adds the labels `section` and `slot` to every sample. */
 export const workerMetrics = {
   dbhttpd_requests_total: {
     type: 'counter',
@@ -38,9 +38,9 @@ export const workerMetrics = {
   dbhttpd_phase_duration_seconds: {
     type: 'histogram',
     help:
-      'Parts of that time. `waiting`: for a connection, a turn or a server, of every request that was executed. `connecting`: for a MySQL connection to be ' +
-      'opened, of those that waited for one. `first_row`: from the statement being given to MySQL to its first row or answer, of those ' +
-      'that MySQL had; of a batch to the end of its first statement.',
+      'Parts of that time. `waiting`: for a connection or a server, of every request that was executed. `connecting`: until a MySQL connection was ' +
+      'open, of requests that waited for one. `first_row`: from sending the statement to MySQL to its first row or answer, of requests ' +
+      'that reached MySQL; for a batch, to the end of its first statement.',
     labels: ['phase'],
     buckets: durationBuckets,
   },
@@ -56,7 +56,7 @@ export const workerMetrics = {
   },
   dbhttpd_replies_cut_total: {
     type: 'counter',
-    help: 'Replies that had begun and were reset by the gateway, as max_result_bytes, a lost database or a stalled reader wants it.',
+    help: 'Replies that had begun and that the gateway reset, because of max_result_bytes, a lost database or a stalled reader.',
     labels: [],
   },
   dbhttpd_readers_given_up_total: {
@@ -78,12 +78,12 @@ export const workerMetrics = {
   },
   dbhttpd_client_connections_refused_total: {
     type: 'counter',
-    help: 'Clients turned away because too many were connected.',
+    help: 'Clients refused because too many were connected.',
     labels: [],
   },
   dbhttpd_descriptor_shortages_total: {
     type: 'counter',
-    help: 'Seconds in which no file could be opened for want of descriptors, and accepts that failed.',
+    help: 'Seconds in which no file could be opened because no descriptor was free, and accepts that failed.',
     labels: [],
   },
   dbhttpd_ready: {
@@ -98,7 +98,7 @@ export const workerMetrics = {
   },
   dbhttpd_queue_length: {
     type: 'gauge',
-    help: 'Requests waiting now: for a connection, for their turn on a shared one, or for an identical read.',
+    help: 'Requests that wait now: for a connection, for a shared connection, or for an identical read.',
     labels: ['backend'],
   },
   dbhttpd_queue_seconds_total: {
@@ -113,7 +113,7 @@ export const workerMetrics = {
   },
   dbhttpd_pool_connections_max: {
     type: 'gauge',
-    help: 'The most MySQL connections that the pool may have (pool).',
+    help: 'The limit on MySQL connections of the pool (pool).',
     labels: ['backend'],
   },
   dbhttpd_transactions_held: {
@@ -135,7 +135,7 @@ export const workerMetrics = {
   },
   dbhttpd_pipeline_reruns_total: {
     type: 'counter',
-    help: 'Pipelined reads that ran once more by themselves: slow, large, or behind one that was no clean read.',
+    help: 'Pipelined reads that ran again by themselves, because they were slow or large, or followed a statement that was not a clean read.',
     labels: ['backend'],
   },
   dbhttpd_pipeline_connections: {
@@ -185,7 +185,7 @@ export const workerMetrics = {
   },
   dbhttpd_backend_role: {
     type: 'gauge',
-    help: 'What a worker makes of each of several servers: 1 for its role. `primary` takes writes; `unusable` is not used, and the log says why.',
+    help: 'The role of each of several servers, as a worker sees it: 1 for its role. `primary` gets writes; `unusable` is not used, and the log says why.',
     labels: ['backend', 'role'],
   },
   dbhttpd_backend_role_changes_total: {
@@ -195,27 +195,27 @@ export const workerMetrics = {
   },
   dbhttpd_backend_lag_seconds: {
     type: 'gauge',
-    help: 'How far a replica is behind its primary: the age of the first position that it lacks.',
+    help: 'How far a replica is behind its primary: the age of the first position that it does not have.',
     labels: ['backend'],
   },
   dbhttpd_no_primary: {
     type: 'gauge',
-    help: 'Why a worker writes to none of several servers: 1 for the reason, which `/readyz` and the log explain. All are 0 while it writes to one.',
+    help: 'Why a worker has no primary among several servers: 1 for the reason, which `/readyz` and the log explain. All are 0 while it has one.',
     labels: ['reason'],
   },
   dbhttpd_two_primaries: {
     type: 'gauge',
-    help: 'Several servers could be written to and it cannot be told which should: none is.',
+    help: '1 if several servers accept writes and it is not known which one is the primary: none gets writes.',
     labels: [],
   },
   dbhttpd_control_connected: {
     type: 'gauge',
-    help: 'Whether the connection that kills statements is open.',
+    help: 'Whether the connection that kills statements is open: 1 or 0.',
     labels: ['backend'],
   },
   dbhttpd_statements_running_on: {
     type: 'gauge',
-    help: 'Statements that were given up without a confirmed KILL and may still run.',
+    help: 'Statements that were abandoned without a confirmed KILL and may still run.',
     labels: ['backend'],
   },
   process_cpu_seconds_total: {
@@ -230,38 +230,38 @@ export const workerMetrics = {
   },
   nodejs_heap_size_used_bytes: {
     type: 'gauge',
-    help: 'What the objects of the worker take, garbage included, in memory that V8 keeps for them.',
+    help: 'Memory of the objects of the worker in the heap of V8, garbage included.',
     labels: [],
   },
   nodejs_heap_size_limit_bytes: {
     type: 'gauge',
-    help: 'The most that the objects of the worker may take: beyond it the worker ends, and is replaced.',
+    help: 'The limit on the memory of the objects of the worker. A worker beyond it ends and is replaced.',
     labels: [],
   },
   nodejs_external_memory_bytes: {
     type: 'gauge',
-    help: 'Memory of the worker outside of the heap that its objects hold: buffers above all.',
+    help: 'Memory of the worker outside of the heap, mostly buffers.',
     labels: [],
   },
   dbhttpd_event_loop_lag_seconds: {
     type: 'histogram',
-    help: 'By how much the event loop of the worker was late, sampled five times a second: what an arriving request waits before it is looked at.',
+    help: 'By how much the event loop of the worker was late, sampled five times a second: how long an arriving request waits before the worker reads it.',
     labels: [],
     buckets: lagBuckets,
   },
   dbhttpd_event_loop_lag_max_seconds: {
     type: 'gauge',
-    help: 'The longest of these delays within the last ten seconds.',
+    help: 'The longest of these delays in the last ten seconds.',
     labels: [],
   },
   process_open_fds: {
     type: 'gauge',
-    help: 'Descriptors that the worker has open; looked up every 5 s.',
+    help: 'Descriptors that the worker has open, counted every 5 s.',
     labels: [],
   },
   process_max_fds: {
     type: 'gauge',
-    help: 'The most descriptors that the worker may have open.',
+    help: 'The limit on descriptors of the worker.',
     labels: [],
   },
 } as const satisfies Record<string, Definition>;
@@ -289,7 +289,7 @@ export type Snapshot = {
   readonly histograms: readonly HistogramSample[];
 };
 
-/** What the supervisor itself reports. */
+/** The metrics of the supervisor. */
 export const supervisorMetrics = {
   dbhttpd_build_info: {
     type: 'gauge',
@@ -348,7 +348,7 @@ export const supervisorMetrics = {
   },
   dbhttpd_supervisor_heap_used_bytes: {
     type: 'gauge',
-    help: 'What the objects of the supervisor take, garbage included.',
+    help: 'Memory of the objects of the supervisor, garbage included.',
     labels: [],
   },
   dbhttpd_supervisor_event_loop_lag_seconds: {
@@ -359,7 +359,7 @@ export const supervisorMetrics = {
   },
 } as const satisfies Record<string, Definition>;
 
-/** A histogram that is being filled: an array of counts and a sum, which only a snapshot reads. */
+/** A histogram: an array of counts and a sum, which only a snapshot reads. */
 export class DurationHistogram {
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;

@@ -1,7 +1,7 @@
 // The state of an instance as workers report it and /v1 shows it: statistics, requests in flight, recent errors.
 import type { FailureCode, RequestOutcome } from '../failure-codes.ts';
 
-/** A worker, by its slot. `silent`: it does not answer its supervisor; its figures are its last ones. */
+/** A worker, by its slot. `silent`: the worker does not answer the supervisor, and its figures are the last known ones. */
 export type WorkerStats = {
   readonly slot: number;
   readonly pid: number | null;
@@ -9,36 +9,36 @@ export type WorkerStats = {
   readonly restarts: number;
   readonly runs_other_code: boolean;
   readonly ready: boolean;
-  /** Why it is not ready. */
+  /** Why the worker is not ready. */
   readonly unready: string | null;
   readonly requests_in_flight: number;
   readonly client_connections: number;
   readonly cpu_seconds: number;
   readonly memory_bytes: number;
-  /** The longest delay of its event loop within ten seconds. Null: it has not told of any yet. */
+  /** The longest delay of its event loop in the last ten seconds. Null: it has not reported yet. */
   readonly event_loop_lag_ms: number | null;
 };
 
-/** What one worker makes of one of several servers. */
+/** The role of one of several servers, as one worker sees it. */
 export type ServerVerdict = {
   readonly section: string;
   readonly backend: string;
   readonly role: string;
-  /** Why: no words of the server's, no accounts. */
+  /** Why it has this role, without texts of the server and without accounts. */
   readonly reason: string;
 };
 
-/** A server, as all workers together see and use it. */
+/** A server, over all workers. */
 export type BackendStats = {
   readonly section: string;
   readonly backend: string;
-  /** What most workers make of it; null: it is alone in its section. */
+  /** The role that most workers see; null: the section has one server. */
   readonly role: string | null;
-  /** Why they do, as the first of them tells; null: it is alone in its section. */
+  /** Why, by the first of these workers; null: the section has one server. */
   readonly reason: string | null;
-  /** The longest that a worker knows of; null: it is not known, or there is none. */
+  /** The longest lag that a worker knows; null: none is known. */
   readonly lag_seconds: number | null;
-  /** A replica that is behind by more gets no reads. Null: this section does not read from replicas. */
+  /** A replica with a longer lag gets no reads. Null: the section does not read from replicas. */
   readonly max_lag_seconds: number | null;
   readonly connections: {
     readonly busy: number;
@@ -46,12 +46,12 @@ export type BackendStats = {
     readonly connecting: number;
     readonly max: number;
   };
-  /** Those of the busy ones that are held by transactions of clients, from request to request. */
+  /** How many of the busy connections are reserved for transactions of clients. */
   readonly transactions_held: number;
   readonly waiting: number;
 };
 
-/** What can be seen of the last minutes, the oldest point first. Null: nothing is known of that moment. */
+/** The last ten minutes, the oldest point first. Null: nothing is known of that point. */
 export type HistoryStats = {
   readonly interval_seconds: number;
   /** Seconds since 1970. */
@@ -63,7 +63,7 @@ export type HistoryStats = {
     readonly p95: readonly (number | null)[];
     readonly p99: readonly (number | null)[];
   };
-  /** What of nineteen requests in twenty takes no longer: waiting for a connection, MySQL's time to the first row. */
+  /** The 95th percentiles of two phases: waiting for a connection, and MySQL's time to the first row. */
   readonly phases_p95_ms: {
     readonly waiting: readonly (number | null)[];
     readonly first_row: readonly (number | null)[];
@@ -75,7 +75,7 @@ export type HistoryStats = {
   readonly waiting: readonly (number | null)[];
 };
 
-/** All of it. */
+/** The state of an instance. */
 export type Stats = {
   readonly version: string;
   readonly node: string;
@@ -86,7 +86,7 @@ export type Stats = {
   readonly ready: boolean;
   readonly workers: readonly WorkerStats[];
   readonly backends: readonly BackendStats[];
-  /** Since the start, over all workers there ever were. */
+  /** Over all workers since the start. */
   readonly totals: {
     readonly requests: number;
     readonly outcomes: Readonly<Record<string, number>>;
@@ -97,28 +97,28 @@ export type Stats = {
   readonly errors: readonly (RecentError & { readonly worker: number })[];
 };
 
-/** Where a request is: it waits for MySQL, MySQL has it, its reply leaves, or its reader takes nothing of that. */
+/** A request waits for MySQL, runs there, streams its reply, or has a reader that takes nothing of the reply. */
 export type LivePhase = 'waiting' | 'running' | 'streaming' | 'stalled';
 
-/** A request as its worker knows it. */
+/** A request in flight, as its worker reports it. */
 export type LiveRequest = {
   /** Unique in its worker. */
   readonly id: number;
   readonly request_id: string;
-  /** The trace that it is part of; null: of none. */
+  /** Null: the request is part of no trace. */
   readonly trace_id: string | null;
   readonly age_ms: number;
   readonly phase: LivePhase;
-  /** The client's address; null: it came by a unix socket, or has gone. */
+  /** The client's address; null: it uses a unix socket, or has gone. */
   readonly client: string | null;
-  /** The server that has it; null: none yet. */
+  /** The server that runs it; null: none yet. */
   readonly backend: string | null;
   readonly section: string;
   /** Its statements without literals. */
   readonly shape: string | null;
 };
 
-/** What a worker tells of them. */
+/** The requests in flight in one worker. */
 export type LiveRequests = {
   /** The oldest first, at most `maxListedRequests`. */
   readonly requests: readonly LiveRequest[];
@@ -126,7 +126,7 @@ export type LiveRequests = {
   readonly omitted: number;
 };
 
-/** A request as it is told to people. */
+/** A request in flight, as /v1/requests lists it. */
 export type ListedRequest = Omit<LiveRequest, 'id'> & {
   /** Unique in the instance. */
   readonly id: string;
@@ -134,7 +134,7 @@ export type ListedRequest = Omit<LiveRequest, 'id'> & {
   readonly worker: number;
 };
 
-/** All requests of an instance, the oldest first. */
+/** All requests in flight, the oldest first. */
 export type RequestList = {
   readonly requests: readonly ListedRequest[];
   readonly omitted: number;
@@ -142,25 +142,25 @@ export type RequestList = {
   readonly silent_workers: readonly number[];
 };
 
-/** The requests that are listed for each worker: few people read more. */
+/** The limit on requests in a worker's report. */
 export const maxListedRequests = 500;
 
-/** One of them. */
+/** A failed request, without literals and texts of the server. */
 export type RecentError = {
-  /** When it ended: ISO 8601, in UTC. */
+  /** When the request ended: ISO 8601, in UTC. */
   readonly at: string;
   readonly request_id: string;
-  /** Null: it was refused before its section was known. */
+  /** Null: the request was rejected before its section was known. */
   readonly section: string | null;
   readonly status: number;
-  /** Null: it is MySQL's own error. */
+  /** Null: MySQL rejected the statement. */
   readonly code: FailureCode | null;
-  /** MySQL's number; null: it is not MySQL's error. */
+  /** The number of MySQL's error; null: it is not an error of MySQL. */
   readonly errno: number | null;
   readonly outcome: RequestOutcome;
   /** Its statements without literals; null: they are not known. */
   readonly shape: string | null;
 };
 
-/** So many are kept and told, the latest. */
+/** How many of the latest errors are kept. */
 export const maxRecentErrors = 50;

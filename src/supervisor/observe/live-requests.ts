@@ -1,11 +1,11 @@
 // The requests in flight in all workers, with ids that are unique in the instance.
 import type { ListedRequest, LiveRequests, RequestList } from '../../shared/observe/stats.ts';
 
-/** A worker's answer; `told` is null if it did not come in time. */
+/** A worker's answer; `live` is null if it did not come in time. */
 export type WorkerAnswer = {
   readonly slot: number;
   readonly pid: number;
-  readonly told: LiveRequests | null;
+  readonly live: LiveRequests | null;
 };
 
 /** A request by the parts of its id. */
@@ -13,8 +13,8 @@ export type RequestName = { readonly slot: number; readonly pid: number; readonl
 
 /** Joins the answers to one list, the oldest request first. */
 export function joinRequests(answers: readonly WorkerAnswer[]): RequestList {
-  const requests = answers.flatMap(({ slot, pid, told }) =>
-    (told?.requests ?? []).map(
+  const requests = answers.flatMap(({ slot, pid, live }) =>
+    (live?.requests ?? []).map(
       (one): ListedRequest => ({
         ...one,
         id: `${slot}-${pid}-${one.id}`,
@@ -24,8 +24,8 @@ export function joinRequests(answers: readonly WorkerAnswer[]): RequestList {
   );
   return {
     requests: requests.sort((left, right) => right.age_ms - left.age_ms),
-    omitted: answers.reduce((sum, { told }) => sum + (told?.omitted ?? 0), 0),
-    silent_workers: answers.filter(({ told }) => told === null).map(({ slot }) => slot),
+    omitted: answers.reduce((sum, { live }) => sum + (live?.omitted ?? 0), 0),
+    silent_workers: answers.filter(({ live }) => live === null).map(({ slot }) => slot),
   };
 }
 

@@ -14,32 +14,32 @@ import {
 import { version } from '../../shared/process/build.ts';
 import { type Reported, readCounts, type SlotState } from './stats.ts';
 
-/** The sums of one instance. */
+/** The metrics of one instance. */
 export type Totals = {
-  /** Remembers a living worker's latest snapshot. */
+  /** Keeps the latest snapshot of a living worker. */
   readonly update: (slot: number, snapshot: Snapshot) => void;
-  /** Adds a dead worker's last counters to its slot's past; its gauges end with it. */
+  /** Adds the last counters of a worker that has ended to the sums of its slot. Its gauges end with it. */
   readonly retire: (slot: number) => void;
   readonly reported: () => Reported;
-  /** Renders everything as Prometheus text. */
+  /** Renders all metrics as Prometheus text. */
   readonly render: (state: SupervisorState) => Promise<string>;
-  /** Requests, failures and outcomes since the last rendering: what no scrape has told. */
+  /** Requests, failures and outcomes since the last rendering, which no scrape has seen. */
   readonly unseen: () => Readonly<Record<string, number>>;
 };
 
-/** The supervisor's own figures. */
+/** What the supervisor knows of itself and its slots. */
 export type SupervisorState = {
   readonly slots: readonly SlotState[];
   readonly silent: number;
   readonly logLinesLost: number;
-  /** Sections whose memory of the last primary does not outlive the instance. */
+  /** How many sections have a memory of the last primary that does not outlive the instance. */
   readonly primariesUnsaved: number;
   /** Seconds since 1970. */
   readonly startedAt: number;
   readonly own: OwnFigures;
 };
 
-/** What the supervisor's process has used so far, and uses now. */
+/** CPU time and memory of the supervisor's process, and the delays of its event loop. */
 export type OwnFigures = {
   readonly cpuSeconds: number;
   readonly residentBytes: number;

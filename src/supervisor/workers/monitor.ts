@@ -123,7 +123,7 @@ export class Monitor {
   async #listRequests(): Promise<RequestList> {
     const answers = await askAll(this.#slots(), 'requests', null);
     return joinRequests(
-      answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, told: answer })),
+      answers.map(({ slot, pid, answer }) => ({ slot: slot.number, pid, live: answer })),
     );
   }
 

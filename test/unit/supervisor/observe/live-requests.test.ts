@@ -21,9 +21,9 @@ const request = (id: number, age_ms: number): LiveRequest => ({
 
 test('the oldest first, whoever has it; who has not answered is named', () => {
   const told = joinRequests([
-    { slot: 0, pid: 10, told: { requests: [request(1, 50), request(2, 5)], omitted: 3 } },
-    { slot: 1, pid: 11, told: null },
-    { slot: 2, pid: 12, told: { requests: [request(1, 20)], omitted: 0 } },
+    { slot: 0, pid: 10, live: { requests: [request(1, 50), request(2, 5)], omitted: 3 } },
+    { slot: 1, pid: 11, live: null },
+    { slot: 2, pid: 12, live: { requests: [request(1, 20)], omitted: 0 } },
   ]);
   assert.deepEqual(
     told.requests.map(({ id, worker }) => [id, worker]),
