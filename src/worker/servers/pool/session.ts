@@ -124,9 +124,8 @@ export class Session implements Indexed {
       ]);
       this.isFresh = true;
     } catch (cause) {
-      const error = new Error('the session could not be reset', { cause });
-      connection.destroy(error);
-      throw error;
+      connection.destroy(new Error('the session could not be reset', { cause }));
+      throw cause;
     } finally {
       clearTimeout(timer);
     }
