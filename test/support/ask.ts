@@ -1,5 +1,4 @@
-// Ordinary requests to a gateway, each on a connection of its own unless told otherwise; whatever comes back is the reply.
-// Must not know who listens at the URL.
+// Ordinary requests to a gateway, each on its own connection unless stated otherwise; any answer is the reply.
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { blackBox } from './black-box.ts';
@@ -11,7 +10,7 @@ export type Reply = {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly text: string;
-  /** The body as JSON.parse reads it. Typed by the caller, who knows what was asked. */
+  /** The body as JSON.parse reads it. The caller gives its type. */
   readonly json: <Shape = unknown>() => Shape;
   /** The body read strictly, with every digit. */
   readonly exact: () => JsonValue;

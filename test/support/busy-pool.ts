@@ -1,5 +1,4 @@
-// Keeps a gateway's sessions busy for as long as a test needs others to wait, and tells who waits.
-// Must not know what waits.
+// Keeps a gateway's sessions busy while a test needs requests to wait, and reports which ones wait.
 import type { Ask, Reply } from './ask.ts';
 import type { FaultProxy } from './database/fault-proxy.ts';
 import { eventually } from './eventually.ts';

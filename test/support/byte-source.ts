@@ -1,5 +1,4 @@
 // The bytes of one socket, handed out by line, by number, or to the end; the kind of end is kept.
-// Must not know HTTP.
 import type { Socket } from 'node:net';
 import { HttpReplyError } from './http-error.ts';
 

@@ -1,5 +1,4 @@
 // Certificates of an authority that lives for one test, made by openssl.
-// Must not know who shows them.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

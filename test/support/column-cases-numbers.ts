@@ -1,5 +1,4 @@
 // The numeric column types of MySQL and MariaDB with their extremes.
-// Must not know how they come out, beyond the kind that the contract promises.
 import type { TypeCase } from './column-truth.ts';
 
 const integers = (

@@ -1,5 +1,4 @@
 // Every column type of MySQL and MariaDB with its extremes.
-// Must not know how they come out, beyond the kind that the contract promises.
 import { numericCases } from './column-cases-numbers.ts';
 import type { TypeCase } from './column-truth.ts';
 

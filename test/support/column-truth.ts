@@ -1,5 +1,4 @@
 // What the database itself says about a cell, and the same out of a reply, in one comparable form.
-// Must not know how the gateway writes cells: only what its contract promises.
 import { JsonNumber, type JsonValue } from './strict-json.ts';
 
 /** How a column's cells are promised to come out. */

@@ -1,5 +1,4 @@
 // What an instance might tell of itself, made up: every text in it is one of the caller's.
-// Must not know who asks.
 import type { RunningRequest, StatementsReply, Stats } from '../../src/console/ask.ts';
 
 /** Answers of the three endpoints that the console asks. */

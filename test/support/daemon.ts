@@ -1,5 +1,4 @@
 // The real command in a directory of its own: started, watched by its pidfile and log, stopped.
-// Must not know what the gateway answers.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +27,7 @@ export type Daemon = {
   readonly stateDir: string;
   readonly start: (env?: NodeJS.ProcessEnv) => Promise<Finished>;
   readonly run: (args: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Finished>;
-  /** Runs the command and leaves it to the caller, who must end it. */
+  /** Runs the command; the caller must end it. */
   readonly spawn: (args: readonly string[], env?: NodeJS.ProcessEnv) => ChildProcess;
   /** The pidfile's process; throws when there is no pidfile. */
   readonly pid: () => number;

@@ -1,5 +1,4 @@
 // What a reply of /db says, for tests that care about rows and errors rather than about bytes.
-// Must not know how the reply came.
 import assert from 'node:assert/strict';
 import type { Reply } from './ask.ts';
 

@@ -1,5 +1,4 @@
 // What deploy/ has for watching a gateway: alerts, dashboard, Prometheus' settings; the metrics that they name, and how.
-// Must not know Prometheus.
 import { readFileSync } from 'node:fs';
 
 export const alertsPath = 'deploy/prometheus/alerts.yml';

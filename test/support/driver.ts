@@ -1,5 +1,4 @@
 // The real @planetscale/database before a gateway.
-// Must not know what is asked of it.
 import { Client, DatabaseError } from '@planetscale/database';
 import type { Gateway } from './gateway.ts';
 

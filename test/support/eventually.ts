@@ -1,5 +1,4 @@
 // Waiting, bounded, for what sends no event: a process of another parent, a file, a server's process list.
-// Must not be used where an event exists.
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** The first pauses between two looks; later ones take a twentieth of the time that has passed: a look costs the tests beside it time. */

@@ -1,5 +1,4 @@
 // Prometheus text as numbers, and whether its counters went back.
-// Must not know who exposed it, nor what the numbers mean.
 
 /** Values by sample: the metric's name with its labels, as they are written. */
 export type Samples = ReadonlyMap<string, number>;

@@ -1,5 +1,4 @@
 // What tests of long replies look at: how far a process's memory grows, and whether MySQL waits for a reader.
-// Must not know how the replies are asked for.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Database } from './database/mariadb.ts';
 import { eventually } from './eventually.ts';

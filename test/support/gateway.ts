@@ -1,5 +1,4 @@
 // The real daemon, started by its own command line in front of a database, for one test file.
-// Must not know how the daemon works inside: it reads pidfile and log, as an operator does.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // A transaction that a client holds by /v1/transaction, as a test uses it.
-// Must not know which gateway answers.
 import assert from 'node:assert/strict';
 import type { Ask, Options, Reply } from './ask.ts';
 
@@ -14,7 +13,7 @@ export type HeldByClient = {
   readonly rollback: () => Promise<Reply>;
 };
 
-/** What a transaction is told that is over. */
+/** The reply to a request in a transaction that is over. */
 export type Told = {
   readonly code: string;
   readonly outcome: string;

@@ -1,5 +1,4 @@
-// How a raw HTTP exchange can go wrong, told apart.
-// Must not know how bytes are read.
+// The ways in which a raw HTTP exchange can fail.
 
 /** `reset`: RST; `ended-early`: FIN before the reply was whole; `timeout`; `malformed`: not HTTP. */
 export type HttpFault = 'reset' | 'ended-early' | 'timeout' | 'malformed';

@@ -1,5 +1,4 @@
 // What may stand between a client and a gateway: passes requests on, answers in its place, or cuts replies.
-// Must not know what is asked.
 import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

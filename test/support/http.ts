@@ -1,5 +1,4 @@
 // A raw HTTP/1 client: sends exact bytes, reads replies strictly, tells FIN from RST.
-// Must not know what is asked; must not forgive: a chunked body without its last chunk is an error.
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { ByteSource, type End } from './byte-source.ts';
 import { HttpReplyError } from './http-error.ts';

@@ -1,5 +1,4 @@
 // Writes a section of an INI file.
-// Must not know the keys.
 
 /** Keys and values of a section, as the INI file has them. */
 export type Settings = Readonly<Record<string, string | number | boolean>>;

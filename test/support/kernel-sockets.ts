@@ -1,5 +1,4 @@
-// What the kernel's table tells of connections to a port of the loopback address: who holds them, and what is unread.
-// Must not know who is at either end.
+// Connections to a port of the loopback address in the kernel's table: their process, and their unread bytes.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** The listening side's end of a connection; `inode` is 0 until a process has accepted it. */

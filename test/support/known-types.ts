@@ -1,5 +1,4 @@
 // Which of the column types the server of a test knows.
-// Must not know how their values come out.
 import type { TestContext } from 'node:test';
 import type { Connection } from 'mysql2/promise';
 import { columnCases, newTypes } from './column-cases.ts';

@@ -1,5 +1,4 @@
 // Brings quick reads into a gateway's pipeline, and keeps it busy with them.
-// Must not know how the gateway decides what is quick, only that it learns from what it has seen.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Ask, Reply } from './ask.ts';
 import { eventually } from './eventually.ts';

@@ -1,5 +1,4 @@
 // What /proc tells about processes that are not our children.
-// Must not know what these processes are; it signals nobody but by a pid it was given.
 import { readdirSync, readFileSync } from 'node:fs';
 import { eventually } from './eventually.ts';
 

@@ -1,5 +1,4 @@
 // A real Prometheus and its promtool: the system's, or what scripts/test has unpacked into its cache.
-// Must not know what is scraped.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -36,7 +35,7 @@ export type FoundSeries = {
   readonly value: number;
 };
 
-/** A running Prometheus. Whoever started it must stop it. */
+/** A running Prometheus. The caller must stop it. */
 export type Prometheus = {
   /**
    * Evaluates an expression; throws what Prometheus says of one that it does not understand.

@@ -1,5 +1,5 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: makes what node itself offers throw in a worker, wherever it is
-// given text with a mark, and lets a test end the time for headers. Must not know the gateway's code.
+// given text with a mark, and lets a test end the time for headers.
 import { existsSync } from 'node:fs';
 import { OutgoingMessage, Server } from 'node:http';
 import { isMainThread } from 'node:worker_threads';

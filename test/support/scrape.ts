@@ -1,5 +1,4 @@
 // Numbers out of a gateway's /metrics.
-// Must not know what they mean.
 import type { Ask } from './ask.ts';
 import { parseExposition, sumOf } from './exposition.ts';
 

@@ -1,12 +1,11 @@
 // A disk of 64 KiB for one test, where it may be mounted.
-// Must not know what is written to it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** Mounts it for the time of the test; null, the test skipped and the reason told, where that is not allowed. */
+/** Mounts it for the time of the test; null if that is not allowed: the test is skipped with the reason. */
 export function mountSmallDisk(t: TestContext): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-disk-'));
   try {

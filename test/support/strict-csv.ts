@@ -1,5 +1,4 @@
-// A CSV parser that shares nothing with the gateway: RFC 4180 to the letter, and NULL told from an empty string.
-// Must not know what the records mean.
+// A CSV parser that shares nothing with the gateway: RFC 4180 to the letter, with NULL distinct from an empty string.
 import { isUtf8 } from 'node:buffer';
 
 /** A field; null is one that is empty and not quoted. */

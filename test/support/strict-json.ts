@@ -1,5 +1,5 @@
 // A JSON parser that shares nothing with the gateway: RFC 8259 to the letter, numbers kept as their text.
-// Must not know what the documents mean, and must not use JSON.parse.
+//parse.
 import { isUtf8 } from 'node:buffer';
 
 /** A number as it stood in the document. */

@@ -1,5 +1,4 @@
 // Long replies of /v1/query: asked for in every format and coding, and read until they end or are cut.
-// Must not know what is promised of them.
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -40,7 +39,7 @@ export async function createBig(database: Database, rows = bigRows): Promise<voi
   );
 }
 
-/** What is asked of whom. */
+/** A request, and the gateway that it goes to. */
 export type Wish = {
   readonly sql: string;
   readonly type: string;

@@ -1,10 +1,9 @@
 // Connections of which it is known which worker has accepted them: what comes on one must be passed on to have it at another.
-// Must not know what is asked on them.
 import assert from 'node:assert/strict';
 import type { NetConnectOpts } from 'node:net';
 import { openRaw, type RawConnection } from './http.ts';
 
-/** One of them. Whoever opened it must destroy its socket. */
+/** One of them. The caller must destroy its socket. */
 export type WorkerConnection = RawConnection & {
   /** The same for all connections of a worker: what it begins its requests' ids with. */
   readonly worker: string;

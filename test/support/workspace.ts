@@ -1,5 +1,4 @@
 // A temporary directory of a test's own that goes with it, however the test's process ends.
-// Must not know what is put into it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

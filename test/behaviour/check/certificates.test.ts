@@ -1,5 +1,4 @@
-// What a start and --check say of certificates and keys before anybody has to meet them.
-// Must not know how they are looked at.
+// What a start and --check say of certificates and keys before clients meet them.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
 // --check tells a person everything that a start would meet, and starts nothing.
-// Must not know how a start is done.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // --check prints the table of idempotency keys, says what differs from it, which rights are missing, and how durable the server is.
-// Must not know what the table is used for.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

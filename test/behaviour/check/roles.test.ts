@@ -1,5 +1,4 @@
 // --check tells of each of several servers what a gateway would use it for, what its account cannot see, and what read_only does not keep from it.
-// Must not know how a gateway uses them.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
@@ -24,7 +23,7 @@ after(() => set?.stop());
 
 const serverAt = (at: number) => set.servers[at] as ReplicationServer;
 
-/** What is told of each server, by its address. */
+/** The report on each server, by its address. */
 async function check(host = set.target.host) {
   const { name, user, password } = set.target;
   const daemon = createDaemon({ database: name, user, password, host });

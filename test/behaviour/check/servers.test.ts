@@ -1,5 +1,4 @@
 // --check tells of every server of every section: what it is, whether it can be reached, and what it must admit.
-// Must not know what a gateway does with them.
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

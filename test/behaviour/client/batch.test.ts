@@ -1,5 +1,5 @@
 // The promises of dbhttpd/client's batches, and of statements that are undone: all or nothing, exact values, every guard kept.
-// Must not know how it sends its requests; retries.test.ts has what is sent again.
+//test.ts has what is sent again.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { type BatchStatement, type Client, connect, sql } from '../../../src/client/client.ts';

@@ -1,5 +1,5 @@
 // The promises of dbhttpd/client to a program that asks: values, results, errors.
-// Must not know how it sends its requests; retries.test.ts has what is sent again.
+//test.ts has what is sent again.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';

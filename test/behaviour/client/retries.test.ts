@@ -1,5 +1,4 @@
 // What dbhttpd/client sends again by itself, and what it says of a request whose reply it has not seen.
-// Must not know how the client decides.
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import { type Client, connect, sql } from '../../../src/client/client.ts';
@@ -202,7 +201,7 @@ const insertAll = (n: number, options = {}) =>
   db.batch([sql`insert into made (n) values (${n})`], options);
 const keyOf = ({ headers }: Seen) => headers['idempotency-key'];
 
-/** After these nobody knows what has become of the request. */
+/** After these the outcome of the request is unknown. */
 const inDoubt: readonly Deed[] = [
   { kind: 'reset' },
   { kind: 'drop', when: 'at once' },

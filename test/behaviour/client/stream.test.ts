@@ -1,5 +1,4 @@
-// The promises of dbhttpd/client's streams: all rows or an error, in memory that is flat, ended by who leaves.
-// Must not know how lines are read.
+// The promises of dbhttpd/client's streams: all rows or an error, in flat memory, and ended when the caller leaves.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Client, connect, DbhttpdError, type StreamEnd } from '../../../src/client/client.ts';

@@ -1,5 +1,4 @@
 // What db.transaction of dbhttpd/client promises: all or nothing, the function's own error, and the truth about a COMMIT.
-// Must not know how a transaction is held.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import {

@@ -1,4 +1,4 @@
-// The promise of /console to those who ask for it: the page and its files come from the gateway alone, without token, under a
+// The promise of /console: the page and its files come from the gateway alone, without token, under a
 // strict policy; a link of another site opens the page, and nothing else of another site's does.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';

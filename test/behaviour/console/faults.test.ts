@@ -81,7 +81,7 @@ async function toLookAt(page: Page, what: RegExp): Promise<{ text: string; part:
   };
 }
 
-/** The latest moment at which a clock showed the time that is told behind this word. */
+/** The latest moment at which a clock showed the time that follows this word. */
 function momentOf(text: string, word = 'since'): Date {
   const [, ...clock] = new RegExp(`${word} (\\d\\d):(\\d\\d):(\\d\\d)`).exec(text) ?? [];
   assert.equal(clock.length, 3, text);
@@ -92,7 +92,7 @@ function momentOf(text: string, word = 'since'): Date {
   return moment;
 }
 
-/** It has not begun before the fault, but for what a point of the history holds. */
+/** It has not begun before the fault, except for one point of the history. */
 function assertSince(text: string, faultAt: number, pointMs: number): void {
   const since = momentOf(text).getTime();
   assert.ok(since > faultAt - pointMs - 2000, `${text}, which began at ${new Date(faultAt)}`);
@@ -214,7 +214,7 @@ test('shows the state, moves on and kills under full load, while a worker hangs 
   }
 });
 
-/** The last moment of the charts, as it is told to who cannot see them. */
+/** The last moment of the charts, as screen readers announce it. */
 async function latestMoment(page: Page): Promise<string> {
   await page.locator('#charts .plot').first().press('Escape');
   await page.locator('#charts .plot').first().press('ArrowLeft');

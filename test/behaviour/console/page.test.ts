@@ -1,5 +1,5 @@
-// The promise of the console to who looks at it: every part by hand and by key, for every eye and every width, with
-// whatever strangers have written, and without a word to anybody but its gateway.
+// The promise of the console to its readers: every part by hand and by key, for every eye and every width, with
+// whatever strangers have written, and without a request to any server except its gateway.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
@@ -283,7 +283,7 @@ test('asks again when no answer comes, one question at a time, and says of when 
     await page.route('**/v1/stats', () => {
       [asked, open] = [asked + 1, open + 1];
       most = Math.max(most, open);
-      // Nobody answers.
+      // No process answers.
     });
     page.on('requestfailed', (request) => {
       if (request.url().endsWith('/v1/stats')) open -= 1;

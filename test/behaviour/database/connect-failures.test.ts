@@ -1,5 +1,4 @@
 // Why the database will not have the gateway: in the server's own words in the log and in --check, by a number for /readyz.
-// Must not know how a connection is made.
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // The database is full, read-only, or refuses a long statement: the pool stays whole.
-// Must not know how the gateway reconnects.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

@@ -1,6 +1,5 @@
 // The database restarts, freezes, dies or is down at the start: everything is answered, and well again afterwards.
 // Waits 10 s: a connection to a database that says nothing is given up then. It needs little of the processor.
-// Must not know how the gateway reconnects.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,5 +1,4 @@
-// A database that goes and comes back: one line each, few attempts while nobody asks, and served again at once.
-// Must not know how often it is tried.
+// A database that goes and comes back: one line each, few attempts without requests, and served again at once.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { fillPool } from '../../support/busy-pool.ts';

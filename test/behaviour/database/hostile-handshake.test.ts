@@ -1,5 +1,5 @@
 // A server that means no good, while it lets a connection in: what it sends is bounded, whatever it sends ends that
-// connection alone, and the password does not leave under a key of its own. Must not need a real server.
+// connection alone, and the password does not leave under a key of its own.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { readFileSync } from 'node:fs';

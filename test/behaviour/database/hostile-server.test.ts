@@ -1,5 +1,5 @@
 // A server that means no good once it has let a connection in: that connection ends with what waits on it, every client
-// gets JSON or a reset, memory is bounded, and the worker lives. Must not need a real server.
+// gets JSON or a reset, memory is bounded, and the worker lives.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';

@@ -1,5 +1,4 @@
 // What opening a connection relies on beyond mysql2's documented interface, pinned to the version it was read from.
-// Must not know the worker's code: it asks mysql2 itself.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';

@@ -1,5 +1,5 @@
 // Query attributes on the wire: asked for where a MySQL offers them and nowhere else; then every statement has its head, and none
-// becomes too long by it. Must not need a real server.
+// becomes too long by it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -19,7 +19,7 @@ import { createWorkspace } from '../../support/workspace.ts';
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const traced = { headers: { traceparent } };
 const comQuery = 0x03;
-/** One attribute in one set, none of them NULL, types are told: a text of this name, and its 55 bytes. */
+/** One attribute in one set, none of them NULL, with types: a text of this name, and its 55 bytes. */
 const head = Buffer.concat([
   Buffer.from([comQuery, 1, 1, 0, 1, 0xfe, 0, 11]),
   Buffer.from('traceparent'),

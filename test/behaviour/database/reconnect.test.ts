@@ -1,5 +1,4 @@
 // A connection that the server or the network closed while it lay idle costs no request anything; a database that is away is not stormed.
-// Must not know how the gateway reconnects.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -92,7 +91,7 @@ test('a database that is away is not stormed: one attempt at a time, at growing 
     return asked >= 100 && attempts() >= 14;
   });
   const seconds = (performance.now() - from) / 1000;
-  // As many as the pool has at first; then pool and control back off: 50 ms, 100 ms, … and twice a second for those who ask.
+  // As many as the pool has at first; then pool and control back off: 50 ms, 100 ms, … and twice a second for requests.
   assert.ok(attempts() <= 24 + 2 * seconds, `${attempts()} in ${seconds} s, ${asked} requests`);
   proxy.refuse(false);
   await eventually('service is back', serves, { timeoutMs: 8000 });

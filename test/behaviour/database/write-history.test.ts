@@ -1,5 +1,5 @@
-// Hundreds of writes under cuts, resets and crashes of the server: what was told is what is in the table.
-// Must not know how an outcome is decided. scripts/soak explore repeats it with other seeds.
+// Hundreds of writes under cuts, resets and crashes of the server: the replies agree with the table.
+// scripts/soak explore repeats it with other seeds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

@@ -1,6 +1,5 @@
-// The promise of errors in a document: dropped while held back, closed and told once streamed; a lost
+// The promise of errors in a document: dropped while held back, closed and reported once streamed; a lost
 // connection never leaves a document that looks whole.
-// Must not test statuses of refusals.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Document } from '../../support/db-results.ts';

@@ -1,5 +1,4 @@
 // The promise of the document: the same JSON for a result whether it is held back or streamed, in DBSlayer's shapes.
-// Must not test single cells.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

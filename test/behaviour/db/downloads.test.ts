@@ -1,6 +1,5 @@
-// The promise of long results: memory stays flat however many read and however slowly, and readers who leave
+// The promise of long results: memory stays flat however many read and however slowly, and readers that leave
 // take nothing with them.
-// Must not measure time.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { eventually } from '../../support/eventually.ts';

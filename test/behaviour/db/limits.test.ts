@@ -1,5 +1,5 @@
 // The promise of max_rows and max_result_bytes: a cut result says so, a result too large is refused before its
-// first byte and reset after. Must not test deadlines.
+// first byte and reset after.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

@@ -1,5 +1,4 @@
 // The promise of DBSlayer's metadata keys: with SQL and without, in DBSlayer's order; and of SERVER.
-// Must not test statements.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parseStrictJson } from '../../support/strict-json.ts';

@@ -1,6 +1,5 @@
 // The promise of `compat = dbslayer`: clients written before HTTP/1.1 was usual are served as DBSlayer served them. Each
 // test speaks, byte for byte, as the client it names.
-// Must not test what /db answers to every client.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
@@ -57,7 +56,7 @@ const fopen = (target: string) => `GET ${target} HTTP/1.0\r\nHost: 127.0.0.1:909
 /** A socket and nothing else. */
 const bare = (target: string) => `GET ${target} HTTP/1.0\r\n\r\n`;
 
-/** The document that a client finds who drops the header section and reads whatever else comes before the end. */
+/** The document that a client finds if it drops the header section and reads everything else up to the end. */
 async function readToEnd(gateway: Gateway, bytes: string): Promise<JsonValue> {
   const client = await openRaw(gateway.port, { timeoutMs: 10_000 });
   try {

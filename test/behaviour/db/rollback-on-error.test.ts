@@ -1,5 +1,4 @@
 // ROLLBACK_ON_ERROR: what is rolled back, and what the reply says about it.
-// Must not know how it is found out.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { type Document, documentOf } from '../../support/db-results.ts';

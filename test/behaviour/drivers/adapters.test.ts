@@ -1,5 +1,4 @@
 // drizzle, Kysely and Prisma's adapter, as they come from npm, before a real gateway.
-// Must not know the protocol that they speak.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PrismaPlanetScale } from '@prisma/adapter-planetscale';

@@ -1,5 +1,4 @@
-// The promise of drivers = planetscale to whoever asks: who may come in, what is refused and how, what a session carries.
-// Must not know how statements are run.
+// The promise of drivers = planetscale: who may log in, what is rejected and how, what a session carries.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -46,7 +45,7 @@ test('the paths are there with drivers = planetscale alone, and want POST', asyn
   });
   try {
     const reply = await postAsDriver(plain, { query: 'select 1' });
-    // Whoever is no driver there needs a bearer token before anything else is told.
+    // A client that is no driver needs a bearer token before it gets any other reply.
     assert.deepEqual([reply.status, code(reply)], [401, 'UNAUTHORIZED']);
     const headers = { Authorization: `Bearer ${driverSettings.token}` };
     const missing = await postAsDriver(plain, { query: 'select 1' }, { headers });

@@ -1,5 +1,4 @@
 // The promise of drivers = planetscale for errors: MySQL's own text with the numbers that adapters parse, and their own kinds.
-// Must not know how errors are written.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connect } from '@planetscale/database';

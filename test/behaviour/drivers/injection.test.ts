@@ -1,5 +1,4 @@
 // The promise that values which a driver puts into the text stay values, whatever sql_mode and character set the server has.
-// Must not know how sessions are prepared.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';

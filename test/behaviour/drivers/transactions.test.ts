@@ -1,5 +1,4 @@
 // Transactions of today's drivers, as they come from npm: they never mix, never run outside, and end as their adapters expect.
-// Must not know how one is held.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import type { Connection, Transaction } from '@planetscale/database';

@@ -1,5 +1,4 @@
 // The promise of drivers = planetscale for values: every column type leaves as the server holds it, and comes back as it was sent.
-// Must not know how cells are written: the server's own bytes are read by another client.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Client, cast, type Field } from '@planetscale/database';
@@ -251,7 +250,7 @@ test('affected rows are those that a write has found, as with CLIENT_FOUND_ROWS'
   for (const table of ['here', 'there']) {
     await database.query(`create table ${table} (id int primary key, n int)`);
   }
-  // mysql2 asks for CLIENT_FOUND_ROWS unless it is told not to.
+  // mysql2 asks for CLIENT_FOUND_ROWS by default.
   const measure = await database.connect();
   const told: [statement: string, expected: number, rows: number][] = [];
   for (const statement of [

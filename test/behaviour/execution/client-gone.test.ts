@@ -1,5 +1,4 @@
 // A client that goes away: its read is killed, its write runs to its end and is logged.
-// Must not know how the gateway notices.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';

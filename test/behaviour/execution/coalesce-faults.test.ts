@@ -1,6 +1,5 @@
 // `coalesce = on`, on bad days: whatever becomes of the request whose statement runs, those behind it get what is theirs; replies too
 // long to be held back, readers that do not read, and a stop meanwhile.
-// Must not know how they are matched: the proxy shows what reached MySQL.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

@@ -1,5 +1,4 @@
 // `coalesce = on` under load, pipelined reads included: every read sees what was committed before it was asked for.
-// Must not know which reads are shared, nor which are pipelined.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

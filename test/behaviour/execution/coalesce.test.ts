@@ -1,5 +1,4 @@
-// `coalesce = on`: identical reads that wait at the same time share one execution, and nobody can tell by a reply.
-// Must not know how they are matched: the proxy shows what reached MySQL.
+// `coalesce = on`: identical reads that wait at the same time share one execution, and no reply shows it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-// A deadline holds: waiting, connecting and running together; what runs on after it is killed, or told.
-// Must not know how a kill is sent.
+// A deadline holds: waiting, connecting and running together; what runs on after it is killed, or reported.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { fillPool } from '../../support/busy-pool.ts';

@@ -1,5 +1,4 @@
 // Kills that race with completions: no innocent statement is hit, no connection lost without need.
-// Must not know how a kill is sent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

@@ -1,5 +1,4 @@
 // Requests of more than 64 KiB are worked on in pieces: they have the replies that short ones have, on every door.
-// Must not test that pieces are short: unit/worker/long-work and unit/worker/endpoints/pieces do.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useGateway } from '../../support/use-gateway.ts';

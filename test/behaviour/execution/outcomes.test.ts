@@ -1,5 +1,4 @@
-// A statement's fate is told as it is, and no statement is ever sent twice.
-// Must not know how an outcome is decided.
+// A statement's outcome is reported as it is, and no statement is ever sent twice.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Fault } from '../../support/database/fault-proxy.ts';

@@ -1,5 +1,4 @@
 // More clients than the database can serve: shed early with a time to come again, while health and metrics answer.
-// Must not know how the queue is built.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -68,7 +67,7 @@ test(`${crowd} clients on a full queue: 503 with Retry-After, health and metrics
   assert.ok(replies.every(({ reply }) => reply.status === 200 || reply.status === 503));
   const waits = shed.map(({ reply }) => Number(reply.header('retry-after')));
   assert.ok(waits.every((seconds) => seconds >= 1 && seconds <= 30));
-  // Once a rate is known: those who wait, at that rate.
+  // Once a rate is known: the waiting requests, at that rate.
   const fromMs = served()[servedFirst]?.atMs ?? 0;
   const untilMs = served().at(-1)?.atMs ?? 0;
   const perSecond = (served().length - servedFirst) / ((untilMs - fromMs) / 1000);

@@ -1,5 +1,4 @@
 // Reads of one connection see nothing of each other, though the first has changed the session after all, is large or fails.
-// Must not know how sessions are shared or reset: a shape of statement is made quick, then one of its kind is not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cellOf, documentOf, rowsOf } from '../../support/db-results.ts';

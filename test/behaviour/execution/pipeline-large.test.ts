@@ -1,5 +1,4 @@
 // A read of a quick shape whose result is large this once: it streams as any other, others do not wait, memory stays.
-// Must not know how the pipeline notices.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';

@@ -1,5 +1,4 @@
 // The pipeline's connection is lost, or the database stands still, with several reads in flight: each has its right outcome.
-// Must not know how the gateway connects.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,4 @@
 // A read that ran in the pipeline, was cut short, and finds no place outside: it is never said to be not executed.
-// Must not know how the gateway runs it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

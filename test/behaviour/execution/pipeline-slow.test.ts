@@ -1,5 +1,4 @@
-// A read of a quick shape that is slow this once: it holds nobody up for long, is answered right, and nobody is killed in the pipeline.
-// Must not know how the pipeline notices.
+// A read of a quick shape that is slow this once: it delays no other for long, is answered correctly, and no session is killed in the pipeline.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

@@ -1,5 +1,4 @@
 // Quick reads share connections: each reply belongs to its request, errors included; the pipeline opens and closes.
-// Must not know how statements are put together on a connection.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';

@@ -1,5 +1,4 @@
-// The queue in front of the pool is bounded, and whoever does not fit into it is told at once.
-// Must not know how the queue is made.
+// The queue in front of the pool is bounded, and requests that do not fit are rejected at once.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

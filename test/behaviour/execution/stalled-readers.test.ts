@@ -1,6 +1,6 @@
 // Waits 20 s: a reader is slow once its pace over two seconds is known.
-// Readers that take little of large replies: while others wait they have half of the pool at most, and nobody is reset
-// while nobody waits. Must not know how that is noticed.
+// Readers that take little of large replies: while others wait they have half of the pool at most, and none is reset
+// while no request waits.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -118,7 +118,7 @@ test('one after the other is reset until half of the pool is left to others', as
   for (let n = 0; n < 20; n += 1) {
     assert.equal(cellOf(await gateway.dbPost({ SQL: `select ${n}` })), n);
   }
-  // Once one connection is free nobody waits any more, and nobody is reset.
+  // Once one connection is free, no request waits any more, and no reader is reset.
   assert.ok((await givenUp()) - before_ > crowd - pool);
   const told = gateway.log().match(/slow readers held connections/g) ?? [];
   assert.ok(told.length >= 1 && told.length <= 3, `${told.length} lines`);
@@ -205,7 +205,7 @@ test('one in a transaction that its client holds is counted once, with that', as
     inIt.socket.pause();
     await Promise.all([stall(), stall()]);
     await eventually('the pool is taken', async () => (await busy()) === pool);
-    // More than the first one that is reset leaves room for: somebody still waits when the second has stalled.
+    // More than the first reset leaves room for: a request still waits when the second reader has stalled.
     const waiting = Array.from({ length: 8 }, () => gateway.dbPost({ SQL: 'select sleep(0.5)' }));
     await eventually('the others are reset', async () => (await givenUp()) === before_ + 2);
     for (const reply of await Promise.all(waiting)) assert.equal(reply.status, 200);

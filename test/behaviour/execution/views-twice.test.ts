@@ -1,5 +1,4 @@
 // A view whose function writes: executed once for each request, whatever way the gateway has of running reads.
-// Must not know how it finds out.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

@@ -1,5 +1,5 @@
 // The promise of allow_origins: pages of a listed origin may fetch and read every reply, errors too; no other page learns
-// or runs anything. Headers are as Chromium sends them. Must not test who may ask without a browser.
+// or runs anything. Headers are as Chromium sends them.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Options, Reply } from '../../support/ask.ts';

@@ -1,5 +1,4 @@
 // A worker without descriptors, or near it: service goes on, and the metrics say so.
-// Must not know how connections are counted.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The promise about who may ask: no web page of elsewhere, no unknown host, nobody without a token; the rest
-// is unaffected. Must not test the guard's parts: see the unit tests.
+// The promise about who may ask: no page of another site, no unknown host, no client without a token; the rest
+// is unaffected.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

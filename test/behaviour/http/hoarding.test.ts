@@ -1,5 +1,4 @@
 // The promise that a client that sends much and finishes nothing holds no other up.
-// Must not test what is answered to a single request.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
 // Idle keep-alive connections cost little memory, and nothing of the time of others.
-// Must not know how connections are kept. Prints what it measured. DBHTTPD_TEST_IDLE_CONNECTIONS: how many, for a longer look.
+// Prints what it measured. DBHTTPD_TEST_IDLE_CONNECTIONS: how many, for a longer look.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ const requests = 100;
 
 const { gateway } = useGateway({ workers: 1 });
 const held: Socket[] = [];
-// By RST: thousands of connections that wait for their last packets would be in everybody's way for a minute.
+// By RST: thousands of connections that wait for their last packets would block other tests for a minute.
 after(() => {
   for (const socket of held) socket.resetAndDestroy();
 });

@@ -1,5 +1,5 @@
 // On a node whose undocumented insides are others than those the gateway knows, it serves all the same, and says that it
-// costs more. Must not know which insides those are.
+// costs more.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,4 @@
 // The promise of pipelining: requests on one connection are run and answered in order, one at a time.
-// Must not test single requests.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';

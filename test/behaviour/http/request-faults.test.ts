@@ -1,5 +1,4 @@
-// An exception while one request is handled ends that request: its client is told, others notice nothing, the worker lives.
-// Must not know where exceptions come from: what node offers is made to throw.
+// An exception while one request is handled ends that request: its client gets a reply, others notice nothing, the worker lives.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { waiting } from '../../support/busy-pool.ts';

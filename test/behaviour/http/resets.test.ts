@@ -1,6 +1,5 @@
-// A reply that fails after it has begun ends with its connection, never looks whole, and harms nobody else: over TCP, over
+// A reply that fails after it has begun ends with its connection, never looks whole, and harms no other: over TCP, over
 // TLS, over a unix socket.
-// Must not test which failures there are.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +37,7 @@ const sql = `with recursive c (n) as (select 1 union all select n + 1 from c whe
 const request = (statement: string) =>
   `GET /db?${encodeURIComponent(JSON.stringify({ SQL: statement }))} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
 
-/** What came until the end, and how that was told; `unknown`: TLS does not let its socket be looked at. */
+/** What came until the end, and how the end looked; `unknown`: TLS does not let its socket be looked at. */
 type Heard = { readonly text: string; readonly end: End | 'unknown' };
 
 async function hearPlain(

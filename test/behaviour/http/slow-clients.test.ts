@@ -1,5 +1,5 @@
 // Clients that are slow on purpose, in headers, body or reading, lose their connection in time; others notice nothing.
-// Must not know what is answered. Timeouts are handed in: those of every day would make this last minutes.
+// Timeouts are handed in: those of every day would make this last minutes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -127,7 +127,7 @@ describe('slow clients', { concurrency: true }, () => {
     await othersAreServed(server);
   });
 
-  // Fewer: the kernel takes megabytes of each reply before anybody has to wait.
+  // Fewer: the kernel takes megabytes of each reply before a request has to wait.
   test(`${crowd / 5} clients that take nothing of their replies are reset in time`, async (t) => {
     const reply = Buffer.alloc(8 * 1024 * 1024, 'x');
     const server = await serve(t, (request, response) =>

@@ -1,6 +1,6 @@
 // The promise of strict HTTP: one form of request line and Host, no header dropped, nothing behind another protocol's
 // beginning, whatever the segments. Of bytes that were drawn at random only what a strict reader finds is run, whole requests before the
-// first odd byte are answered, and no connection is left without an answer. Must not test who may ask.
+// first odd byte are answered, and no connection is left without an answer.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw } from '../../support/http.ts';

@@ -1,5 +1,5 @@
 // The promise of HTTP: DBSlayer's URLs mean what they meant, long ones too, and any way to send a request is fine. What is no good request
-// is answered in JSON, no SQL is run, and the worker lives. Must not test who may ask.
+// is answered in JSON, no SQL is run, and the worker lives.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { exchange, openRaw, type RawReply } from '../../support/http.ts';

@@ -1,5 +1,4 @@
 // Idempotency keys on bad days: connections lost at each step, a server that is gone or restarted, a table that is not what it must be.
-// Must not know how a batch is run, but that its key is taken first, its reply is kept last, and COMMIT is sent by itself.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { RowDataPacket } from 'mysql2';
@@ -233,7 +232,7 @@ test('a deadlock behind a write outside of transactions is not run again', async
       );
       return Number(row?.count) > 0;
     };
-    // InnoDB reads this table anew only if nobody has asked for it for 0.1 s.
+    // InnoDB reads this table again only if there was no query for it for 0.1 s.
     await eventually('it waits', isWaiting, { everyMs: 150 });
     await other.query('update t set v = 1 where id = 2');
     assert.deepEqual(problem(await asked), [409, 409, 'ER_LOCK_DEADLOCK', 'partial', false]);
@@ -340,7 +339,7 @@ test('a key that was asked for without a database, or with no place to wait, may
     far.refuse(false);
     await eventually('it is executed', async () => (await ask()).status === 200);
     assert.deepEqual(await values(), once);
-    // With no place for who waits, none waits: not for its turn, and not for the one session while the gateway has it.
+    // With a queue of 0 no request waits: not for its lock, and not for the only session while the gateway has it.
     await database.query('delete from t; delete from request_keys');
     await eventually('one of those that come together is executed', async () => {
       const replies = await Promise.all([ask(), ask(), ask(), ask()]);

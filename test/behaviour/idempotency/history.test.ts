@@ -1,5 +1,5 @@
 // Many batches with keys under faults around COMMIT, killed workers and a crash of the server: executed once, whatever is lost.
-// Must not know how keys are kept. scripts/soak keys makes the same history with ten thousand.
+// scripts/soak keys makes the same history with ten thousand.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeKeyedHistory } from '../../support/histories/keyed-history.ts';

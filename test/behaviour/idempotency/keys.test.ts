@@ -1,5 +1,4 @@
-// Idempotency keys: a request with one is executed once, whoever repeats it, wherever and whenever.
-// Must not know how keys are kept, but that the table is the operator's.
+// Idempotency keys: a request with one is executed once, however often, wherever and whenever it is repeated.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import {

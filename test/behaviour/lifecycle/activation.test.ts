@@ -1,5 +1,4 @@
-// Socket activation: the socket is somebody else's, outlives the instance, and no connection is lost in between.
-// Must not know how the socket reaches the workers.
+// Socket activation: the socket belongs to another process, outlives the instance, and no connection is lost in between.
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +15,7 @@ afterEach(() => {
   for (const listener of listeners.splice(0)) listener.close();
 });
 
-/** Bound and listening, and nobody here accepts. */
+/** Bound and listening, and no process here accepts. */
 const bind = (host: string | null = '127.0.0.1') => bindAt({ kind: 'tcp', host, port: 0 });
 
 async function bindAt(address: Parameters<typeof bindListener>[0]) {

@@ -1,5 +1,4 @@
 // Which start gets an instance: one at a time, whatever lies where the claim's files belong and is not ours.
-// Must not know what the gateway answers.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {

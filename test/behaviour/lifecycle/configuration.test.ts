@@ -1,5 +1,4 @@
 // A configuration that cannot be used fails the start silently; the reason is where an operator looks.
-// Must not know the settings' meaning.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -105,7 +104,7 @@ test('secrets are in no process title, command line or environment of the daemon
   assert.ok(!daemon.readLog().includes('hunter'));
 });
 
-/** A fault of the section: told by --check and by a start, with the same status. */
+/** A fault of the section: --check and a start report it, with the same status. */
 async function assertFault(daemon: Daemon, fault: RegExp): Promise<void> {
   const checked = await daemon.run(['--check']);
   assert.equal(checked.status, 78, checked.stderr);

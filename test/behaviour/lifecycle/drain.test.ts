@@ -1,5 +1,4 @@
 // A stop finishes what is in flight, refuses what is new, and leaves nothing behind.
-// Must not know how workers drain.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';

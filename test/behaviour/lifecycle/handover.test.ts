@@ -1,5 +1,4 @@
 // A drain does not hold up its successor: one instance leaves, the next one serves, and nothing in flight is harmed.
-// Must not know how an instance is claimed.
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { request } from 'node:http';
@@ -58,7 +57,7 @@ async function beginWrite(daemon: Daemon, id: number) {
   await keeper.query('select get_lock(?, 60)', [gate]);
   const sql = `insert into written select ${id} + 0 * get_lock('${gate}', 290)`;
   const ending = ask(daemon, sql);
-  // Who awaits it later must find the error, not the runner.
+  // The later await must find the error, not the test runner.
   ending.catch(() => {});
   const running = 'select count(*) as n from information_schema.processlist where info = ?';
   await eventually(

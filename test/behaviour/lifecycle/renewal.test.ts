@@ -1,5 +1,4 @@
 // SIGHUP alone has certificates, keys, tokens and password read again, for all workers; nothing else ever does.
-// Must not know how workers are told.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';

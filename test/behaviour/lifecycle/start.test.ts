@@ -1,5 +1,4 @@
 // A start is silent, detached, and its exit status is true. What is no start speaks: help, version, misuse.
-// Must not know what the gateway answers.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';

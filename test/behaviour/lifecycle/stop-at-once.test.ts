@@ -1,4 +1,4 @@
-// A second SIGTERM: what runs in MySQL ends there, too, and the log has each write of which nobody knows what became of it.
+// A second SIGTERM: what runs in MySQL ends there, too, and the log has each write with an unknown outcome.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

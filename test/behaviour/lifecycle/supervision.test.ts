@@ -1,5 +1,4 @@
-// Workers that die are replaced, and the log says why; workers whose supervisor dies end with it. Who hangs: see time-limits.
-// Must not know what the gateway answers.
+// Workers that die are replaced, and the log says why; workers whose supervisor dies end with it. For workers that hang see time-limits.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -51,7 +50,7 @@ const testWithDaemon = useRunningDaemon(async () => {
   return daemon;
 });
 
-/** True when a connection is accepted by the kernel, whoever serves it later. */
+/** True when the kernel accepts a connection, before any process serves it. */
 function isAccepted(address: string): Promise<boolean> {
   const [host = '', port = ''] = address.split(':');
   return new Promise((resolve) => {

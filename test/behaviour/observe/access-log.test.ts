@@ -1,5 +1,4 @@
 // The access log of the real command: a line for every request, none lost in a rotation, no literal in any.
-// Must not know how lines are made.
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // The image's health check finds the gateway by itself, however its section has it listen, and tells when it is gone.
-// Must not need a container: the check stands beside a tree as the image has it.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

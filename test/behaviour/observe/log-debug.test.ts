@@ -1,5 +1,5 @@
-// What log_level = debug tells an operator who wants to know why: connections, kills, resets, readings, refusals; and that
-// info tells nothing of it. Must not know who writes the lines.
+// What log_level = debug shows an operator who wants to know why: connections, kills, resets, readings, refusals; and that
+// info tells nothing of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ask } from '../../support/ask.ts';
@@ -16,7 +16,7 @@ const secret = 'a-literal-of-the-tests';
 /** Waits for a line of the log, and tells what stands in it. */
 type Find = (what: string, line: RegExp) => Promise<string>;
 
-/** All that goes wrong in one night; `find` is told what is to be in the log by then. */
+/** All that goes wrong in one night; `find` gets what the log must have by then. */
 async function live(gateway: Gateway, database: Database, find: Find): Promise<void> {
   await gateway.get('/readyz');
   await find('readiness', /readiness changed from=STARTING to=READY$/m);
@@ -66,7 +66,7 @@ async function loseSession(gateway: Ask, database: Database, find: Find): Promis
   await find('its end', new RegExp(`a session was lost connection=${own} error=.+ was_lent=`));
 }
 
-/** A setting of the session's depends on what somebody takes away. */
+/** A setting of the session depends on something that is removed. */
 async function failReset(gateway: Ask, database: Database, find: Find): Promise<void> {
   assert.equal((await gateway.dbPost({ SQL: 'select 1' })).status, 200);
   await database.query('drop table needed');

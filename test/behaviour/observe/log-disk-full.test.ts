@@ -1,5 +1,4 @@
 // A full log disk costs log lines, not requests; the metrics count them, and lines come again with the room.
-// Must not know how lines are buffered.
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

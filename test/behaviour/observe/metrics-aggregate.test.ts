@@ -1,5 +1,4 @@
 // One scrape shows all workers, in time though one hangs, and its counters never go backwards.
-// Must not know what the workers count.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,4 @@
 // Of each request /metrics tells how long it waited, how much of that for a connection to be opened, and when its first row came.
-// Must not know how the times are taken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';

@@ -1,5 +1,4 @@
 // Whatever fails stands where an operator looks: in a counter that was there before, in the log, in the access log.
-// Must not know how anything is counted.
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // What runs now, over all workers, and its end: one statement of another worker is killed, and none else.
-// Must not know how workers and supervisor talk.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Reply } from '../../support/ask.ts';

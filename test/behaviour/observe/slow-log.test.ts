@@ -1,5 +1,4 @@
-// Slow statements are told in the log by their shape, with what they waited and ran.
-// Must not know how a digest is made.
+// The log reports slow statements by their shape, with their times of waiting and running.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closeGate, createGate } from '../../support/database/gate.ts';

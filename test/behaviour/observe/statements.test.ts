@@ -1,5 +1,4 @@
 // GET /v1/statements: what statements cost, by their digests: over all workers, without a literal, in time though one hangs.
-// Must not know how they are counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
@@ -147,7 +146,7 @@ test('answers within a second though a worker hangs', async () => {
   const [worker = 0] = gateway.workers();
   process.kill(worker, 'SIGSTOP');
   try {
-    // At once, before anybody has noticed that it hangs. What it is woken for by the kernel waits; the sound one takes the rest,
+    // At once, before the supervisor notices that it hangs. Connections that the kernel gives to it wait; the other takes the rest,
     // waits for the supervisor for 950 ms, and would then say 503.
     const asked = Array.from({ length: 8 }, () =>
       gateway.get('/v1/statements', { headers, timeoutMs: 5000 }),

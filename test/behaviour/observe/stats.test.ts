@@ -1,5 +1,4 @@
 // One object for people: workers, servers, sums, the last minutes and the last errors, over all workers and their deaths.
-// Must not know how it is found out.
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// A request's traceparent: its trace stands in every line about it, and MySQL is told of it with every statement of it, as a
-// query attribute and in no other way. Must not know how attributes are written.
+// A request's traceparent: every line about it has its trace, and MySQL gets it with every statement, as a
+// query attribute and in no other way.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const { gateway, database, proxy } = useProxiedGateway(
 );
 /** SQL of a statement that is slow. */
 const slow = `sleep(${(2 * slowMs) / 1000})`;
-/** Whether the server is one that can be told: MySQL 8.0.23 and later. */
+/** Whether the server can take a trace: MySQL 8.0.23 and later. */
 const isTold = () => takesAttributes(database);
 
 let traces = 0;
@@ -71,7 +71,7 @@ const logLine = (message: string, id: string) =>
       .find((line) => line.includes(message) && line.includes(id)),
   );
 
-/** What reached the server of those statements since, each with what it was told of a trace. */
+/** Which of those statements reached the server since, each with its trace. */
 function sentSince(from: number, matches: RegExp): (readonly [string, string | undefined])[] {
   return proxy.queries
     .slice(from)

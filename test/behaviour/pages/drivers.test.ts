@@ -1,6 +1,5 @@
 // docs/drivers.md: every example is run as it stands before a real gateway, and prints what stands below it. Those that want a client
 // which Prisma has generated are run by scripts/prisma.
-// Must not know what the examples do.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 // docs/operate.md: every command is run as it stands, in its situation, and prints what stands below it.
 // Waits 10 s: the supervisor ends a worker that hangs after ten pings.
-// Must not know how the daemon does it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';

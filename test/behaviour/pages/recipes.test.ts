@@ -1,5 +1,4 @@
 // docs/recipes.md: every block is run as it stands before a real gateway, and its answer is the one that is printed.
-// Must not know what the recipes do.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // What may change under a gateway with several servers: names that lead elsewhere, passwords, a primary in the midst of a COMMIT, all of it at its start.
-// Must not know how servers are looked at. The tests share one set; each leaves it whole, but for the last.
+// The tests share one set; each leaves it whole, but for the last.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -165,7 +165,7 @@ test('a name that leads to another server is followed, though the one before sti
         await set.promote(serverAt(1));
         upstream = serverAt(1).ownPort;
         const fromMs = performance.now();
-        // What is sent to a server that has become read-only is told so; then it is known.
+        // A statement on a server that has become read-only gets that error; then the gateway knows.
         const isServed = async () => (await write(gateway, 3)).status === 200;
         await eventually('it is served', isServed);
         t.diagnostic(`served after ${Math.round(performance.now() - fromMs)} ms`);

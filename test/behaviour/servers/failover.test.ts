@@ -1,6 +1,6 @@
-// Failovers under writes: nothing doubled, nothing told that is not so, service within 2 s of the promotion.
+// Failovers under writes: nothing doubled, no wrong reply, service within 2 s of the promotion.
 // Waits 15 s: servers are looked at once a second, and one that was gone three times before it counts.
-// Must not know how a failover is noticed. scripts/cluster failover has a hundred of them, and holds them to the 2 s.
+// scripts/cluster failover has a hundred of them, and holds them to the 2 s.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import {

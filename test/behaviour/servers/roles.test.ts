@@ -1,5 +1,5 @@
-// Who takes writes among several servers: found out, told with its reason, and followed when it changes.
-// Must not know how servers are looked at. The tests go on where the one before them has left the servers.
+// Which of several servers takes writes: found, reported with its reason, and followed when it changes.
+// The tests go on where the one before them has left the servers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {

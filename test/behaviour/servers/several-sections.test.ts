@@ -1,5 +1,4 @@
-// Several databases in one daemon (-m): each request reaches the one it names, with that one's pool, limits and keys; one that is down is nobody else's.
-// Must not know how sections are kept apart.
+// Several databases in one daemon (-m): each request reaches the one it names, with its own pool, limits and keys; one that is down does not affect the others.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

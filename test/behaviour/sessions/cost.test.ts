@@ -1,5 +1,4 @@
 // What a clean session costs: nothing for ordinary statements; and what `always` and `init_sql` promise.
-// Must not know how sessions are reset: a counter and the general log tell.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, ownServerOnly, startDatabase } from '../../support/database/mariadb.ts';

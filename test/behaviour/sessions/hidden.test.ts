@@ -1,5 +1,5 @@
 // Effects on the session that hide in expressions, stored functions and procedures: the next request sees none.
-// Must not know how sessions are reset. Views and triggers are the documented limit of `auto`.
+// Views and triggers are the documented limit of `auto`.
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';

@@ -1,5 +1,4 @@
 // What views and triggers do to a session is gone before the next request, and costs nothing where they do nothing.
-// Must not know how sessions are reset.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

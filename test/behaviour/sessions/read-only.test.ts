@@ -1,5 +1,4 @@
 // read_only, of the section or of a request: nothing is written, by whatever path a statement tries.
-// Must not know how it is enforced.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

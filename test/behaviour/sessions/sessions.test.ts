@@ -1,5 +1,4 @@
 // What a request does to its session is gone before another request uses the connection: there is only one here.
-// Must not know how sessions are reset.
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';

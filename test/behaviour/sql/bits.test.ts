@@ -1,5 +1,4 @@
 // BIT through functions: servers send some as bytes, some as decimal digits, some as characters; a client gets the value in all of them.
-// Must not test BITs that are read straight from a table: column-types does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useGateway } from '../../support/use-gateway.ts';

@@ -1,6 +1,5 @@
 // The promise of UTF-8: whatever the server sends and whatever character set a request sets, the reply is valid, and
 // what has a known character set says what the server itself says in UTF-8.
-// Must not know how text is converted: the server is asked by CONVERT, and replies are parsed strictly.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';

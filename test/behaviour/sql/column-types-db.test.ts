@@ -1,5 +1,4 @@
 // The promise of exactness: for every column type, what comes out of /db is what the database holds.
-// Must not know how cells are written: the database is asked itself, and replies are parsed with every digit.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from 'mysql2/promise';

@@ -1,5 +1,4 @@
-// The promise of exactness for tables that nobody thought of: random columns, random rows, any buffer.
-// Must not know how cells are written: the database says itself what it holds.
+// The promise of exactness for arbitrary tables: random columns, random rows, any buffer.
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import type { Connection } from 'mysql2/promise';

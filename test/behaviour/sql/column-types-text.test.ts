@@ -1,5 +1,4 @@
 // The promise of text and bytes: every character, every character set, every size comes out as it is held.
-// Must not know how cells are written: the database says by HEX() what it holds.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test, { after, before } from 'node:test';

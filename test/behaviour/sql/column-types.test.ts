@@ -1,5 +1,4 @@
-// The promise of column descriptions: what information_schema says of a column, told from the wire of a real server.
-// Must not know how definitions are parsed.
+// The promise of column descriptions: what information_schema says of a column, from the wire of a real server.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from '../../../src/shared/mysql/connection.ts';

@@ -1,5 +1,5 @@
 // The promise behind the names that classification trusts: on the server at hand each is a keyword or a
-// built-in, so that no stored function can answer to it. Must not know how a text is classified, but for what it trusts.
+// built-in, so that no stored function can answer to it.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { analyse } from '../../../src/shared/sql/analyse.ts';

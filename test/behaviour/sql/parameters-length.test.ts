@@ -1,5 +1,4 @@
 // The promise of a statement's length: what PARAMS would make too long is refused before it is made, whatever asks for it.
-// Must not know how values are written.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { timesSent } from '../../support/busy-pool.ts';

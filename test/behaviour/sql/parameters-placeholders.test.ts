@@ -1,5 +1,4 @@
 // The promise of finding placeholders: those that the server's own PREPARE finds in the same text, no other.
-// Must not know the gateway's HTTP side.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import mysql, { type Connection, type FieldPacket } from 'mysql2/promise';
@@ -92,7 +91,7 @@ async function prepare(connection: Connection, sql: string): Promise<number | nu
 }
 
 /**
- * All values as text, or the number of MySQL's error. A DECIMAL is told by its value: MySQL 9 prepares `? + .1` as one, with 30 digits,
+ * All values as text, or the number of MySQL's error. A DECIMAL is compared by its value: MySQL 9 prepares `? + .1` as one, with 30 digits,
  * where the text's sum is a DOUBLE.
  */
 async function answer(asked: Promise<[unknown, FieldPacket[]]>): Promise<string> {

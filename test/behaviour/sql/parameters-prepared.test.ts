@@ -1,5 +1,5 @@
 // The promise of binding by text: what a prepared statement of a client library does with the same values, under every
-// sql_mode and several connection charsets. Must not know how values are written.
+// sql_mode and several connection charsets.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection, ExecuteValues } from 'mysql2/promise';

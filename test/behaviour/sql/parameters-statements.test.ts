@@ -1,5 +1,4 @@
 // The promise of cutting a text: as many statements as the server itself finds.
-// Must not know the gateway's HTTP side.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import type { Connection } from 'mysql2/promise';

@@ -1,5 +1,5 @@
 // The promise of PARAMS against a real server: a value arrives as it was sent, whatever the session's
-// sql_mode and charset, and never touches the SQL around it. Must not know how values are written.
+// sql_mode and charset, and never touches the SQL around it.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { parse as parseLossless } from 'lossless-json';

@@ -1,5 +1,4 @@
-// Requests that come to another worker than the one that has their transaction: they are told of once, and are as all others are.
-// Must not know how they are passed on.
+// Requests that arrive at another worker than the one that has their transaction: they are counted once, and are like all others.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

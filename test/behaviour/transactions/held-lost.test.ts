@@ -1,5 +1,4 @@
-// Transactions that clients hold, when something goes wrong: what is lost never runs outside, and an unknown COMMIT is told as unknown.
-// Must not know how one is held.
+// Transactions that clients hold, when something goes wrong: what is lost never runs outside, and an unknown COMMIT is reported as unknown.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -62,7 +61,7 @@ const pidOf = async (from: Gateway, worker: number): Promise<number> => {
   return workers[worker]?.pid ?? 0;
 };
 
-/** Has a statement run in it for as long as `meanwhile` takes, which is told of it. */
+/** Runs a statement in it for as long as `meanwhile` takes. */
 async function whileItRuns<Found>(
   held: HeldByClient,
   meanwhile: (running: Request) => Found | Promise<Found>,

@@ -1,5 +1,4 @@
-// Transactions that clients hold: they are found by every worker, mix with nobody's, end as is said, and nothing runs outside of them.
-// Must not know how one is held.
+// Transactions that clients hold: every worker finds them, they never mix with others, end as reported, and nothing runs outside of them.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Ask } from '../../support/ask.ts';

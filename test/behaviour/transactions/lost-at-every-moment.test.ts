@@ -1,6 +1,5 @@
 // Transactions that clients hold, lost at every moment of their life by everything that may end them: nothing of one ever runs outside of it,
-// what is told of it is so, and ROLLBACK succeeds but after a COMMIT without an answer.
-// Must not know how one is held.
+//its replies are right, and ROLLBACK succeeds except after a COMMIT without an answer.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
@@ -45,14 +44,14 @@ const moments = {
 type Step = 'BEGIN' | 'statement' | 'sleep' | 'COMMIT' | null;
 type Moment = keyof typeof moments;
 
-/** What is told to whoever goes on. */
+/** The reply to a client that goes on. */
 type Next = { readonly statement: Told; readonly commit: Told; readonly rollback: Told };
 
-/** What a transaction is told, and what stands of it: the numbers of its statements. */
+/** The replies to a transaction, and the numbers of its statements that remain. */
 type Cell = {
   /** Of what is under way; null: nothing is. */
   readonly told: Told | null;
-  /** Afterwards, however often; null: nobody can ask for it. */
+  /** Afterwards, however often; null: no client can ask for it. */
   readonly next: Next | null;
   readonly stands: readonly number[];
 };
@@ -80,7 +79,7 @@ const isUnknown = (told: Told, stands: readonly number[]): Cell => ({
 const isCommitted: Cell = { told: 'committed', next: committed, stands: [1] };
 const goesOn = (told: Told, ...stands: readonly number[]): Cell => ({ told, next: open, stands });
 
-/** Whoever was to answer its client is dead: what was under way has no reply. */
+/** The worker that would answer is dead: requests in flight have no reply. */
 const whoAnsweredDied: Cells = {
   'BEGIN is on its way': neverBegun('cut'),
   'BEGIN is done, its answer on its way': neverBegun('cut'),
@@ -141,7 +140,7 @@ type Played = {
   readonly client: TransactionClient;
 };
 
-/** What is under way, and what is told of it. */
+/** What is in flight, and the reply to it. */
 type UnderWay = ReadonlyMap<Played, Promise<Told>>;
 
 /** Where transactions are lost. Two of them may stand before one database. */
@@ -150,7 +149,7 @@ type Stage = {
   readonly proxy: ProxiedDatabase;
   /** Whose connections take what is to be under way; missing: new ones. */
   readonly via?: (count: number) => Promise<Agent>;
-  /** Strikes, and resolves when clients may go on. @param underWay what those will be told who wait */
+  /** Strikes, and resolves when clients may go on. @param underWay the reply to clients that wait */
   readonly strike: (underWay: UnderWay) => Promise<void>;
 };
 
@@ -278,7 +277,7 @@ async function isDone(played: Played, eye: Connection): Promise<boolean> {
   return (await rowsOf(played.who, eye)).length === 2;
 }
 
-/** Does what clients do that do not believe what they are told. What they are told the second time is no other thing. */
+/** Asks again, like a client that does not believe the reply. The second reply is the same. */
 async function goOn(played: Played): Promise<Next> {
   const { client, cell, door } = played;
   const ask = async (): Promise<Next> => ({
@@ -335,7 +334,7 @@ function twoWorkers(): readonly [number, number] {
   return [first, second];
 }
 
-/** Resolves when another one has taken its place: as long as one of its threads lives, its sockets take what nobody answers. */
+/** Resolves when another one has taken its place: as long as one of its threads lives, its sockets take requests without answering. */
 async function killWorker(pid: number): Promise<void> {
   signal(pid, 'SIGKILL');
   await eventually('another one is there', () => {
@@ -389,7 +388,7 @@ test('its gateway is stopped in order, and started again', async () => {
     signal(former.pid, 'SIGTERM');
     await eventually('it has let go', () => !existsSync(former.pidfile));
     gateway = await startAgain();
-    // The former one still drains. Who asks its successor waits for what becomes of COMMIT.
+    // The former one still drains. A request to its successor waits for the outcome of COMMIT.
     const committing = [...underWay.keys()].filter(
       ({ moment }) => moments[moment].step === 'COMMIT',
     );

@@ -1,5 +1,4 @@
 // Requests that are passed on to the worker that has their transaction, in every form that HTTP gives them, and while the gateway stops.
-// Must not know how they are passed on.
 import assert from 'node:assert/strict';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { createDaemon } from '../../support/daemon.ts';

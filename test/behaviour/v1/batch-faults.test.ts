@@ -1,5 +1,4 @@
 // Batches on bad days: deadlocks, deadlines, clients that leave, connections that are lost at each step, a full queue, a stop.
-// Must not know how a batch is run, but that COMMIT is sent by itself.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import type { Fault } from '../../support/database/fault-proxy.ts';
@@ -174,7 +173,7 @@ test('a deadlock that a procedure swallows is noticed: partial, and not run agai
 
 test('a deadlock that could not undo all is partial, and not run again', async () => {
   const light = [add(1), 'insert into plain values (1)', add(2)];
-  // InnoDB spares who has changed such a table: both have.
+  // InnoDB spares a transaction that has changed such a table: both have.
   const heavier = [heavy, 'insert into plain values (2)', add(1)];
   const [victim, other] = await deadlock(light, heavier);
   assert.equal(other.committed, true);

@@ -1,5 +1,4 @@
-// What a batch does to its session is gone before anybody else gets it; and a batch that does nothing to it costs no reset.
-// Must not know how that is found out.
+// What a batch does to its session is gone before another request gets it; and a batch that does nothing to it costs no reset.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

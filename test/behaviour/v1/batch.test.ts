@@ -1,5 +1,4 @@
-// The promises of /v1/batch: all or nothing, what is expected, what is refused, what is told.
-// Must not know how it is run.
+// The promises of /v1/batch: all or nothing, expectations, rejections, replies.
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createNumbers } from '../../support/database/numbers.ts';

@@ -1,5 +1,4 @@
 // The promise of replies of /v1 that fail after they have begun: cut anywhere, they are never taken for whole.
-// Must not measure time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Connection, RowDataPacket } from 'mysql2/promise';

@@ -1,5 +1,4 @@
 // The promises of long replies of /v1: whole in every format, in flat memory, compressed or not.
-// Must not measure time.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';

@@ -1,5 +1,4 @@
-// The promises of /v1/query's other formats: objects, lines of JSON, CSV, gzip, and who gets which of them.
-// Must not know how rows are written.
+// The promises of /v1/query's other formats: objects, lines of JSON, CSV, gzip, and which client gets which.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';

@@ -1,5 +1,4 @@
 // /openapi.json says what /v1 takes and answers: every status that it lists is provoked, every reply checked against it.
-// Must not know how the document is made.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // The promises of /v1/query in JSON: shapes, statuses, strictness, the same safety as /db.
-// Must not know how it is run.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createNumbers } from '../../support/database/numbers.ts';

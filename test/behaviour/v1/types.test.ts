@@ -1,5 +1,4 @@
 // The promise of exactness on /v1: every column type in every format, number mode and shape of rows, as the database holds it.
-// Must not know how cells are written: the database is asked itself, and replies are read by parsers of the test.
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, test } from 'node:test';

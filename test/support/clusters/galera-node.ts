@@ -1,5 +1,4 @@
 // One node of a Galera cluster: its process, a link that clients reach it by, and a way around that link for the test.
-// Must not know the gateway, nor how the cluster came to be.
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import type { GaleraPrograms } from '../../../scripts/support/galera-root.ts';
@@ -45,7 +44,7 @@ export type GaleraNode = {
   readonly status: () => Promise<GaleraStatus>;
   /** Transactions of clients that lost against another node's, so far. */
   readonly conflicts: () => Promise<number>;
-  /** SIGSTOP: connections stay open, and nobody answers. The others go on without it after a second. */
+  /** SIGSTOP: connections stay open without an answer. The other nodes go on without it after a second. */
   readonly freeze: () => void;
   readonly thaw: () => void;
   /** SIGKILL. Its link refuses connections until `restart`. */

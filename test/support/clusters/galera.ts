@@ -1,5 +1,4 @@
 // A Galera cluster of three nodes, each of which may be written to: started, and what an operator asks of it.
-// Must not know the gateway.
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync } from 'node:fs';
 import type { GaleraPrograms } from '../../../scripts/support/galera-root.ts';
@@ -10,7 +9,7 @@ import { eventually } from '../eventually.ts';
 import { createGaleraSeed, type GaleraNode, type GaleraSeed } from './galera-node.ts';
 import type { ReplicatedSet } from './replication.ts';
 
-/** A cluster. Whoever started it must stop it. */
+/** A cluster. The caller must stop it. */
 export type GaleraCluster = {
   /** In the order of the configuration. */
   readonly nodes: readonly [GaleraNode, GaleraNode, GaleraNode];

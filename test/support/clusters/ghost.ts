@@ -1,5 +1,4 @@
 // A ghost: a transaction that the old primary had acknowledged and one replica holds, while the new primary lacks it.
-// Must not know the gateway.
 import { eventually } from '../eventually.ts';
 import { type ReplicatedSet, waitForPosition } from './replication.ts';
 import type { ReplicationServer } from './replication-server.ts';

@@ -1,5 +1,4 @@
 // One member of a group of MySQL's Group Replication: what it says of itself, and what an operator tells it.
-// Must not know the gateway, nor which part the member has.
 import type { ServerProgram } from '../../../scripts/support/private-server.ts';
 import { eventually } from '../eventually.ts';
 import { type LinkedServer, startLinkedServer } from './linked-server.ts';

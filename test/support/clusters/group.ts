@@ -1,5 +1,4 @@
 // A group of three members of MySQL's Group Replication, with one primary or with several: started, and what an operator asks of it.
-// Must not know the gateway.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { freeLastingPort, type ServerProgram } from '../../../scripts/support/private-server.ts';
 import { fetchServerKey } from '../database/mariadb.ts';
@@ -9,7 +8,7 @@ import type { ReplicatedSet } from './replication.ts';
 
 export type GroupMode = 'single-primary' | 'multi-primary';
 
-/** A group. Whoever started it must stop it. */
+/** A group. The caller must stop it. */
 export type Group = {
   /** In the order of the configuration. */
   readonly members: readonly [GroupMember, GroupMember, GroupMember];

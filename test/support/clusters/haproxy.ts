@@ -1,12 +1,11 @@
 // A real haproxy with the settings of deploy/haproxy, on ports of its own.
-// Must not know what is asked through it.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signal } from '../processes.ts';
 import { createWorkspace } from '../workspace.ts';
 
-/** A balancer. Whoever started it must stop it. */
+/** A balancer. The caller must stop it. */
 export type Balancer = { readonly port: number; readonly stop: () => Promise<void> };
 
 /** The settings as they are deployed. */
@@ -41,7 +40,7 @@ export function startHaproxy(port: number, gateways: readonly [number, number, n
   const ports = [port, ...gateways];
   const text = readFileSync(deployedSettings, 'utf8')
     .replace(/127\.0\.0\.1:909([0-3])/g, (_all, at) => `127.0.0.1:${ports[Number(at)]}`)
-    // So many descriptors are not everybody's, and nobody reads the log.
+    // Not every system allows as many descriptors, and no test reads the log.
     .replace(/^ {4}(?:maxconn 4000|log \/dev\/log local0)$/gm, '');
   writeFileSync(path, text);
   const child = spawn('haproxy', ['-db', '-f', path], { env, stdio: 'ignore' });

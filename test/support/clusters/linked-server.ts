@@ -1,5 +1,4 @@
 // One server that replicates, of whatever product: its process, a link that clients reach it by, and a way around that link for the test.
-// Must not know the gateway, nor how the server replicates.
 import { type FaultProxy, startFaultProxy } from '../database/fault-proxy.ts';
 import { openConnection, queryOnce, type Row } from '../database/mariadb.ts';
 import { type ServerWish, startServerProcess } from '../database/server-process.ts';
@@ -22,7 +21,7 @@ export type LinkedServer = {
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** A connection of root's around the link; the caller must end it. */
   readonly connect: () => ReturnType<typeof openConnection>;
-  /** SIGSTOP: connections stay open, new ones are accepted by the system, nobody answers. */
+  /** SIGSTOP: connections stay open, the system accepts new ones, and no process answers. */
   readonly freeze: () => void;
   readonly thaw: () => void;
   /** SIGKILL. Its link refuses connections until `restart`. */

@@ -1,5 +1,4 @@
 // Replicas that fall behind on purpose, each by one of three ways that look different from outside.
-// Must not know who is whose primary.
 import type { ReplicationServer } from './replication-server.ts';
 
 /**
@@ -18,7 +17,7 @@ export type Lags = {
 
 type Held = { readonly end: () => Promise<void>; readonly forget: () => void };
 
-/** Creates the lags of a set in which nobody lags. */
+/** Creates the lags of a set without lag. */
 export function createLags(): Lags {
   const held = new Map<ReplicationServer, Held>();
   return {

@@ -1,5 +1,4 @@
 // One server of a MariaDB set that replicates by GTID.
-// Must not know the gateway, nor which role the server has.
 import { type LinkedServer, startLinkedServer } from './linked-server.ts';
 
 /** A server; `restart` brings it back writable, unless it was begun as a read-only replica. */

@@ -1,5 +1,4 @@
 // A MariaDB primary and its replicas, replicated by GTID: started, promoted, re-pointed, made to lag, stopped.
-// Must not know the gateway.
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { ownServerOnly } from '../database/mariadb.ts';
@@ -12,7 +11,7 @@ import { type ReplicationServer, startReplicationServer } from './replication-se
 export type ReplicationWish = {
   /** 2 unless given. */
   readonly replicas?: number;
-  /** False: replicas are writable for everybody, as MariaDB leaves them. */
+  /** False: replicas are writable for all accounts, as MariaDB leaves them. */
   readonly readOnlyReplicas?: boolean;
   /** False: servers without gtid_strict_mode, as MariaDB leaves them. */
   readonly strict?: boolean;
@@ -24,7 +23,7 @@ export type ReplicationWish = {
   readonly args?: readonly string[];
 };
 
-/** Servers of which one is written to. Whoever started them must stop them. */
+/** Servers of which one is written to. The caller must stop them. */
 export type ReplicatedSet = {
   /** In the order of the configuration; the first one was the primary at the start. */
   readonly servers: readonly ReplicationServer[];
@@ -41,7 +40,7 @@ export type ReplicatedSet = {
     readonly name: string;
   };
   /**
-   * Makes a replica the primary: it applies what it has received, follows nobody any more, and may be written to. Then the other replicas that run
+   * Makes a replica the primary: it applies what it has received, follows no server any more, and may be written to. Then the other replicas that run
    * follow it; the earlier primary is left alone. Resolves to when it could be written to (performance.now()).
    */
   readonly promote: (server: ReplicationServer) => Promise<number>;
@@ -131,7 +130,7 @@ function createSet(
   };
   const follow = async (server: ReplicationServer, followed = primary) => {
     await lags.set(server, null);
-    // Read-only meanwhile: while it follows nobody it looks like one that was promoted to who may not see more.
+    // Read-only meanwhile: while it follows no server, an account without grants takes it for a promoted one.
     // What a former primary has written itself counts as what it has.
     await server.query(`set global read_only = 1;
       stop slave;

@@ -1,5 +1,4 @@
 // Three gateways behind a balancer, killed and started in turn under load; every request and every write is judged.
-// Must not know how the balancer tries again.
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { createDaemon, type Daemon } from '../daemon.ts';

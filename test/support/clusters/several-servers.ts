@@ -1,5 +1,4 @@
 // A gateway before a replicated set, as its operator and its clients see it: roles, reasons, where a statement ran.
-// Must not know how roles are found out.
 import type { Stats } from '../../../src/shared/observe/stats.ts';
 import { eventually } from '../eventually.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
@@ -13,7 +12,7 @@ export type Role = 'primary' | 'replica' | 'unusable';
 type SectionReady = { readonly roles: readonly Role[]; readonly reasons: readonly string[] };
 type Ready = { readonly sections?: Readonly<Record<string, SectionReady>> };
 
-/** Whom a request asks for: the number (server_id) of the server that answers it. */
+/** The number (server_id) of the server that answers a request. */
 export const whoAmI = 'select @@server_id as id';
 
 /** Starts a gateway of one worker before these servers, and waits until it has made up its mind; its caller stops it. */
@@ -40,13 +39,13 @@ export async function rolesOf(gateway: Gateway): Promise<readonly Role[]> {
   return code === 'STARTING' ? [] : (sections?.[gateway.section]?.roles ?? []);
 }
 
-/** Why each server has its role, in the order of `host`, as everybody is told, for nothing guards /readyz. */
+/** Why each server has its role, in the order of `host`, as /readyz reports it to all clients, since nothing guards it. */
 export async function readyReasonsOf(gateway: Gateway): Promise<readonly string[]> {
   const { sections } = (await gateway.get('/readyz')).json<Ready>();
   return sections?.[gateway.section]?.reasons ?? [];
 }
 
-/** Why each server has its role, in the order of `host`, as people and the console are told. */
+/** Why each server has its role, in the order of `host`, as the log and the console report it. */
 export async function reasonsOf(gateway: Gateway): Promise<readonly (string | null)[]> {
   const { backends } = (await gateway.get('/v1/stats')).json<Stats>();
   return backends.map(({ reason }) => reason);

@@ -1,5 +1,4 @@
 // Which servers take query attributes, by what they call themselves.
-// Must not know who sends them.
 import type { Database } from './mariadb.ts';
 
 /** Whether the server does: MySQL 8.0.23 and later. */

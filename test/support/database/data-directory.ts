@@ -1,5 +1,4 @@
 // The data directory of a private server: made, or copied from the one that a run has made for all of its servers.
-// Must not know what is done with the server.
 import { randomBytes } from 'node:crypto';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

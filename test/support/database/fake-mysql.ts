@@ -1,5 +1,4 @@
-// A MySQL server that is none: it lets everybody in, answers the gateway's own questions, and misbehaves where it is told to.
-// Must not know the gateway's code.
+// A fake MySQL server: it accepts every login, answers the gateway's own questions, and misbehaves as a test wants.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -37,7 +36,7 @@ export type Misbehaviour = {
   readonly tls?: { readonly cert: string; readonly key: string };
 };
 
-/** A listening server. Whoever started it must stop it. */
+/** A listening server. The caller must stop it. */
 export type FakeMysql = {
   readonly target: { host: string; port: number; user: string; password: string; name: string };
   readonly clients: FakeClient[];

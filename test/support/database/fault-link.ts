@@ -1,5 +1,4 @@
 // One proxied connection: client's packets are recognised and handed over one by one, faults are done to it.
-// Must not know which fault is due: it asks for each statement.
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { createSplitter, createStatementReader, type Packet, type Query } from './mysql-wire.ts';
 
@@ -19,7 +18,7 @@ export type Fault =
   | { readonly kind: 'cut-request'; readonly afterBytes?: number; readonly how?: 'fin' | 'reset' }
   /** The whole request reaches the server, the client's connection ends at once; the server may finish. */
   | { readonly kind: 'cut-after-request'; readonly how?: 'fin' | 'reset' }
-  /** The same, and the server never hears that nobody is there any more: what it holds, it holds until somebody ends it. */
+  /** The same, but the server does not notice that the peer is gone: it keeps what it holds until it is ended. */
   | { readonly kind: 'abandon' };
 
 type ReplyMode =

@@ -1,5 +1,5 @@
 // A TCP proxy between gateway and database that does what networks and servers do on bad days, on request.
-// Must not know the gateway. A reply is what the server sends after a statement was forwarded, so with
+// A reply is what the server sends after a statement was forwarded, so with
 // statements pipelined on one connection a fault may meet the reply before it.
 import { createServer, type NetConnectOpts, type Socket } from 'node:net';
 import { eventually } from '../eventually.ts';
@@ -11,7 +11,7 @@ export type { Direction, Fault } from './fault-link.ts';
 /** A rule that is in force. `hits`: how many statements it has met. */
 export type Rule = { readonly hits: () => number; readonly remove: () => void };
 
-/** A running proxy. Whoever started it must stop it. */
+/** A running proxy. The caller must stop it. */
 export type FaultProxy = {
   readonly host: string;
   readonly port: number;

@@ -1,8 +1,7 @@
 // Statements that run for as long as a test wants: they read a table that is locked until the gate is opened.
-// Must not know who runs them.
 import type { Database } from './mariadb.ts';
 
-/** A gate that is closed. Whoever closed it must open it; what waits goes on at once, all of it. Opening it again does nothing. */
+/** A gate that is closed. The caller must open it: everything that waits then continues at once. Opening it again does nothing. */
 export type Gate = {
   /** The SQL of a number that is 0, and known once the gate is open. */
   readonly zero: string;

@@ -1,5 +1,4 @@
 // The database of a test: on a private server, or one of its own on the server that the run was given.
-// Must not know the gateway.
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import mysql from 'mysql2/promise';
@@ -10,7 +9,7 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 /** Rows as objects; numbers that JavaScript cannot hold, dates and times come as the server's text. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A database and the server that it lives on. Whoever started it must stop it. */
+/** A database and the server that it lives on. The caller must stop it. */
 export type Database = {
   readonly host: string;
   readonly port: number;
@@ -31,7 +30,7 @@ export type Database = {
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** Opens a connection of mysql2, in this database; one that the caller does not end ends with `stop`. */
   readonly connect: (options?: mysql.ConnectionOptions) => Promise<mysql.Connection>;
-  /** SIGSTOP: the server's sockets stay open and nobody answers. */
+  /** SIGSTOP: the server's sockets stay open without an answer. */
   readonly freeze: () => void;
   readonly thaw: () => void;
   /** Ends the server and keeps its data; SIGKILL is the crash. */
@@ -41,7 +40,7 @@ export type Database = {
   readonly stop: () => Promise<void>;
 };
 
-/** Where a server is reached, and by whom. */
+/** The address and the account of a server. */
 export type Login = Pick<Database, 'host' | 'port' | 'user' | 'password'>;
 
 type Server = {
@@ -56,7 +55,7 @@ type Server = {
 const externalVariable = 'DBHTTPD_TEST_MYSQL';
 const sharedVariable = 'DBHTTPD_TEST_SHARED';
 
-/** Whether all tests are to use a server that somebody else runs. */
+/** Whether all tests use a server that already runs. */
 export function isServerGiven(): boolean {
   return process.env[externalVariable] !== undefined;
 }

@@ -1,5 +1,4 @@
 // Answers of a MySQL server, made by hand: packets of the text protocol as bytes.
-// Must not know who reads them.
 
 const longest = 0xffffff;
 

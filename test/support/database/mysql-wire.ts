@@ -1,5 +1,4 @@
 // MySQL's packets as they pass: split from the stream, the statement of a COM_QUERY read.
-// Must not know what is done with them.
 
 /** One packet with its header, exactly as it came. */
 export type Packet = {

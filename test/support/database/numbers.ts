@@ -1,5 +1,4 @@
 // A table of consecutive numbers, for as many rows as a test wants: MariaDB's seq_1_to_… is known to MariaDB alone.
-// Must not know what is asked of it.
 import type { Database } from './mariadb.ts';
 
 /** How many rows the table has. */

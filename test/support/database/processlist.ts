@@ -1,5 +1,4 @@
-// What a server runs now, and for whom: its process list, read on a connection that stays open.
-// Must not know the gateway.
+// What a server runs now, for which connections: its process list, read on a connection that stays open.
 import type { RowDataPacket } from 'mysql2';
 import { eventually } from '../eventually.ts';
 import type { Database } from './mariadb.ts';
@@ -7,7 +6,7 @@ import type { Database } from './mariadb.ts';
 /** One thread of the server that belongs to the database of a test. */
 export type Thread = { readonly id: number; readonly sql: string | null };
 
-/** A view of the process list; whoever opened it must close it. */
+/** A view of the process list; the caller must close it. */
 export type Processlist = {
   /** The threads of this database that run a statement containing `text`. */
   readonly running: (text: string) => Promise<Thread[]>;

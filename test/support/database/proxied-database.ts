@@ -1,9 +1,8 @@
 // A database with a fault proxy before it: what a gateway is pointed at when its line to the database is to fail.
-// Must not know the gateway, nor which faults there are.
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import type { Database } from './mariadb.ts';
 
-/** The proxy, and the database as it is reached through it. Whoever started it must stop it. */
+/** The proxy, and the database as it is reached through it. The caller must stop it. */
 export type ProxiedDatabase = FaultProxy & {
   readonly target: Pick<Database, 'host' | 'port' | 'user' | 'password' | 'name'>;
 };

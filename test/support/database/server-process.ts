@@ -1,5 +1,4 @@
 // One private database server: made, started, frozen, stopped, started again on the same port.
-// Must not know what is asked of it.
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { hasEnded, launchServer } from '../../../scripts/support/launch-server.ts';
@@ -104,7 +103,7 @@ export function chooseProgram(): ServerProgram {
   return program;
 }
 
-/** The user that a server is told to run as: it does not start as root unless it is told so. */
+/** The user that a server runs as: it does not start as root without this setting. */
 export function userToRunAs(): string | null {
   return process.getuid?.() === 0 ? 'root' : null;
 }

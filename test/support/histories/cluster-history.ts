@@ -1,6 +1,5 @@
 // What histories of writes before a cluster have in common, whose nodes could all be written to: gateways, tables in which two writers would
 // conflict, a while in which nothing happens, what all nodes hold in the end.
-// Must not know of what product the cluster is, nor what happens to it.
 import {
   describeCreation,
   parseIdempotencyTable,
@@ -114,7 +113,7 @@ export function watchWrites(nodes: readonly ClusterNode[]): () => string[] {
       .filter((text) => isWrite(text));
 }
 
-/** A gateway before a cluster that nobody may write to: ready no more, and refusing. @param reason is in its log, where that is promised */
+/** A gateway before a cluster that takes no writes: not ready any more, and rejecting. @param reason is in its log, where that is promised */
 export async function findRefusal(
   gateway: Gateway,
   promise: string,

@@ -1,5 +1,4 @@
-// Whoever carries X-Consistency-Token from reply to request, and what it has seen by then: of each counter the highest value.
-// Must not know which servers answer, nor when they lag.
+// A client that carries X-Consistency-Token from reply to request, and what it has seen: the highest value of each counter.
 import { Agent } from 'node:http';
 import { createAsk } from '../ask.ts';
 import { pick } from '../random.ts';

@@ -1,6 +1,5 @@
 // A history of reads over servers that lag: writers, readers that hop between two gateways, tokens that are handed over. Ends with every reply
 // that showed less than its request's bearer had seen.
-// Must not know how a token is made.
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   describeCreation,
@@ -39,7 +38,7 @@ export type ConsistencyPlan = {
   readonly semiSync: boolean;
 };
 
-/** What has happened while everybody sent tokens, or nobody did. */
+/** What happened while all readers sent tokens, or none did. */
 export type ConsistencyHistory = {
   /** Replies that showed less than their bearers had seen. */
   readonly older: readonly string[];
@@ -55,11 +54,11 @@ export type ConsistencyHistory = {
 
 const writers = 3;
 const readers = 8;
-/** Writers that no gateway sees: the log is always ahead of somebody. */
+/** Writers that no gateway sees: the log is always ahead of a replica. */
 const strangers = 1;
-/** Whoever has seen the primary is answered there from then on: a reader begins anew after so many reads there, and elsewhere, on average. */
+/** A reader that has seen the primary is answered there from then on. On average it starts again after this many reads there, and elsewhere. */
 const readsOfLife = { onPrimary: 1.5, elsewhere: 12 } as const;
-/** Of readers so many begin with what somebody hands them. */
+/** The share of readers that begin with a token from another reader. */
 const handover = 0.2;
 /** Of a reader's reads so many may be the primary's. */
 const plainShare = 0.2;

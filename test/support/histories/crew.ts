@@ -1,5 +1,4 @@
 // What every history has in common: a seed, actors that work at the same time, servers that end with it, and a time by which it must have ended.
-// Must not know what the actors do.
 import { blackBox } from '../black-box.ts';
 import { createRandom } from '../random.ts';
 

@@ -1,6 +1,5 @@
 // A history of writes during one failover: a gateway before a replicated set, clients that write all the time, a primary that is struck, a replica
 // that is promoted, the former primary back. Ends with what contradicts the promises.
-// Must not know how a write is judged.
 import {
   describeCreation,
   parseIdempotencyTable,
@@ -35,11 +34,11 @@ export type FailoverPlan = Pick<WritingPlan, 'clients' | 'enoughWrites'> & {
   readonly replicas: number;
   /** From the strike to the promotion. */
   readonly afterMs: number;
-  /** Writes wait for a replica: none that was told may be lost. */
+  /** Writes wait for a replica: none that was reported may be lost. */
   readonly semiSync: boolean;
-  /** Replicas get nothing of the last writes before the strike, which are lost: they were told all the same. */
+  /** Replicas get nothing of the last writes before the strike, which are lost, although they were reported. */
   readonly losing: boolean;
-  /** The gateway knows one address alone, which somebody else moves to the new primary; else it is to find out itself who that is. */
+  /** The gateway knows one address alone, which a balancer moves to the new primary. Otherwise it finds the new primary itself. */
   readonly floating: boolean;
   /** A write must succeed within this time of the promotion; the promised 2 s unless given. */
   readonly serviceMs?: number;

@@ -1,10 +1,9 @@
-// What clients were told of their writes during a failover, against what the new and the former primary hold in the end: every contradiction.
-// Must not run anything.
+// The replies to writes during a failover, compared with what the new and the former primary hold in the end: every contradiction.
 import type { Write } from './failover-writes.ts';
 import { type Breach, findStrangers } from './judging.ts';
 import { describe, isSuccess, type Success, type Told } from './told.ts';
 
-/** What is promised to who writes during a failover. */
+/** What is promised to clients that write during a failover. */
 export const failoverPromises = {
   once: 'no write is there twice',
   honest: 'what was told as not executed, rolled back or failed is not there',
@@ -47,7 +46,7 @@ export type FailoverFound = {
 /** What the judge makes of it. */
 export type FailoverJudgement = {
   readonly breaches: readonly Breach[];
-  /** Ids of writes that were told as written and went with the former primary, as replication without waiting allows. */
+  /** Ids of writes that were reported as written and lost with the former primary, as asynchronous replication allows. */
   readonly lost: readonly number[];
   /** From the promotion to the first success on the primary in use; null: there was none. */
   readonly servedMs: number | null;
@@ -130,7 +129,7 @@ function judgeLies(write: Write, { rows, former }: FailoverFound): Breach[] {
 }
 
 /**
- * On the former primary alone, and written there before the strike: between strike and return it takes nothing, so that whatever is told by then is
+ * On the former primary alone, and written there before the strike: between strike and return it takes nothing, so that everything reported by then is
  * from before, however late the answer is read.
  */
 function isLost(
@@ -157,7 +156,7 @@ function judgeKey(write: Write, { rows, keys }: FailoverFound): Breach[] {
   return kept === count ? [] : [breachOf('whole', explain(write, `${count} rows, ${kept} keys`))];
 }
 
-/** Whoever heard of a reply that was lost with the former primary gets another one, without the mark. */
+/** A client whose reply was lost with the former primary gets another one, without the mark. */
 function judgeRepetitions(write: Write): Breach[] {
   const successes = write.told.filter(isSuccess);
   const isNew = (one: Success, index: number) =>

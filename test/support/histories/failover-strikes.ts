@@ -1,10 +1,9 @@
 // What makes a failover: the primary is struck, a replica is promoted or the primary comes back by itself, and at last it is there again.
-// Must not know who writes meanwhile.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplicatedSet } from '../clusters/replication.ts';
 import type { ReplicationServer } from '../clusters/replication-server.ts';
 
-/** What becomes of the primary. `restarted`: it crashes and comes back in its place, nobody is promoted. */
+/** What becomes of the primary. `restarted`: it crashes and comes back as primary, without a promotion. */
 export const strikes = ['killed', 'frozen', 'read-only', 'restarted'] as const;
 export type Strike = (typeof strikes)[number];
 
@@ -26,13 +25,13 @@ export async function failOver(set: ReplicatedSet, how: Strike, afterMs: number)
     await former.restart();
     return { struckMs, promotedMs: performance.now(), former: null };
   }
-  // Who makes a primary read-only, to change it, waits: it still answers.
+  // An operator that makes a primary read-only waits: it still answers.
   if (how === 'read-only') await set.waitForCatchUp();
   const heir = await chooseHeir(set);
   return { struckMs, promotedMs: await set.promote(heir), former };
 }
 
-/** The former primary is there again and takes writes, as one does that nobody has told of the failover. */
+/** The former primary is back and takes writes, since it does not know of the failover. */
 export async function bringBack(former: ReplicationServer): Promise<number> {
   const state = former.state();
   switch (state) {

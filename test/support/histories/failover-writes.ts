@@ -1,5 +1,4 @@
-// Writes with unique ids by each way that the gateway has for them, and what each was told; with a key they are repeated until it is known.
-// Must not know when servers fail, nor what became of a write.
+// Writes with unique ids in each way that the gateway offers, and the reply to each; with a key they are repeated until the outcome is known.
 import type { Ask } from '../ask.ts';
 import { pick } from '../random.ts';
 import { composeWrite, type WritingWay } from './statement-ways.ts';
@@ -13,7 +12,7 @@ export type Way = Exclude<WritingWay, 'batch'>;
 
 const ways: readonly Way[] = ['/db', '/v1/query', 'batch with key'];
 
-/** One row to be written, and all that its client was told, in order. */
+/** One row to write, and all replies to its client, in order. */
 export type Write = { readonly id: number; readonly way: Way; readonly told: readonly Told[] };
 
 /** Draws the way of a write. */
@@ -21,7 +20,7 @@ export function drawWay(random: () => number): Way {
   return pick(random, ways);
 }
 
-/** Writes the row of this id; with a key, asks until it is told that it is written. */
+/** Writes the row of this id; with a key, it asks until a reply says that the row is written. */
 export async function writeRow(ask: Ask, id: number, way: Way): Promise<Write> {
   let write = await repeat(ask, { id, way, told: [] });
   const isTold = () => way !== 'batch with key' || write.told.some(isSuccess);
@@ -40,7 +39,7 @@ export async function repeat(ask: Ask, { id, way, told }: Write): Promise<Write>
 
 const requestId = /^failover-(\d+)-\d+$/;
 
-/** Whose reply it is, by the request id that stands in it. Throws for one of nobody's. */
+/** The write that a reply belongs to, by its request id. Throws for an unknown id. */
 export function idOf(replyText: string): number {
   const { request_id } = JSON.parse(replyText) as { request_id: string };
   const [, id] = requestId.exec(request_id) ?? [];

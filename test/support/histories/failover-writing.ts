@@ -1,5 +1,4 @@
 // Clients that write all the time while servers fail, and what is asked of them and of the servers afterwards.
-// Must not know how servers fail, nor how a write is judged.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ask } from '../ask.ts';
 import { eventually } from '../eventually.ts';
@@ -9,7 +8,7 @@ import { countAlike } from './judging.ts';
 import { type Asked, fetchCounts } from './server-look.ts';
 import { describe, isSuccess } from './told.ts';
 
-/** Clients at work. Whoever started them must end them. */
+/** Clients at work. The caller must end them. */
 export type Writing = {
   /** Those that have ended. */
   readonly writes: readonly Write[];
@@ -55,7 +54,7 @@ export function startWriting(
     }
   };
   const all = crew.work(several('client', clients, client));
-  // A failure is told by `end`; until then nothing waits for it.
+  // `end` reports a failure; until then nothing waits for it.
   all.catch(() => undefined);
   return {
     writes,
@@ -79,7 +78,7 @@ export function startWriting(
 export const isWrite = (statement: string) =>
   /^\s*(insert|update|delete|commit)\b/i.test(statement);
 
-/** What was told with a key before the failover can be asked for afterwards: it is there, or is written now. */
+/** A reply from before the failover can be asked for afterwards with its key: the row is there, or is written now. */
 export async function askAgain(
   gateway: Ask,
   writes: readonly Write[],

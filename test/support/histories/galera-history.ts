@@ -1,5 +1,5 @@
 // A history of writes while the node of a Galera cluster that is written to is struck and comes back: two gateways before three nodes.
-// Ends with what contradicts the promises. Must not know how a write is judged.
+// Ends with what contradicts the promises.
 
 import type { GaleraCluster } from '../clusters/galera.ts';
 import { type GaleraNode, waitForSynced } from '../clusters/galera-node.ts';

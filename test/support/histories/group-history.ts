@@ -1,5 +1,5 @@
 // A history of writes while a member of a MySQL group is struck and comes back: two gateways before three members.
-// Ends with what contradicts the promises. Must not know how a write is judged.
+// Ends with what contradicts the promises.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Group } from '../clusters/group.ts';
 import { type GroupMember, waitForMembers } from '../clusters/group-member.ts';
@@ -63,7 +63,7 @@ export type GroupPlan = {
 type Struck = {
   /** When a member could be written to again. */
   readonly promotedMs: number;
-  /** Who is to be written to once all are back. */
+  /** The server that gets writes once all are back. */
   readonly writer: GroupMember;
   readonly breaches: readonly Breach[];
   /** Resolves once those that were struck are members again. */
@@ -137,7 +137,7 @@ function stopsTwice(how: GroupStrike): boolean {
   return how === 'quorum' || how.startsWith('several-');
 }
 
-/** Resolves once all workers of all gateways know who is written to, and read from the others. */
+/** Resolves once all workers of all gateways know the writer, and read from the others. */
 async function settle({ gateways, writer }: Stage, members: readonly GroupMember[]): Promise<void> {
   for (const member of members) {
     await waitForRole(gateways, member, member === writer ? 'primary' : 'replica');
@@ -178,7 +178,7 @@ async function strike(
   }
 }
 
-/** Who is written to when the writer has gone, and when the group had settled on that; of several primaries the first is written to once it is back. */
+/** The next writer when the writer is gone, and when the group settled on it. Of several primaries the first gets the writes once it is back. */
 async function waitForHeir(
   how: GroupStrike,
   former: GroupMember,
@@ -215,7 +215,7 @@ async function thaw(group: Group, member: GroupMember): Promise<void> {
   await group.rejoin(member);
 }
 
-/** The two others are killed; the primary goes on alone when it is told to. */
+/** The two others are killed; the primary goes on alone on command. */
 async function loseMajority(
   group: Group,
   writer: GroupMember,

@@ -1,9 +1,8 @@
 // A history of writes with unique ids, judged against what the database holds afterwards.
-// Must not know how the faults came about.
 import type { Reply } from '../ask.ts';
 import type { Document } from '../db-results.ts';
 
-/** What the client was told about one write. */
+/** What the client learned about one write. */
 export type Told = 'applied' | 'refused' | 'not_executed' | 'unknown';
 
 /** What a reply tells about a single INSERT; anything else than the contract's answers throws. */
@@ -22,7 +21,7 @@ const allowed: Readonly<Record<Told, readonly number[]>> = {
   unknown: [0, 1],
 };
 
-/** Every write whose rows contradict what was told, in words; `rows` counts them by id. */
+/** Every write whose rows contradict its reply, in words; `rows` counts them by id. */
 export function contradictions(
   history: ReadonlyMap<number, Told>,
   rows: ReadonlyMap<number, number>,
@@ -35,7 +34,7 @@ export function contradictions(
   return [...found, ...strangers.map((id) => `${id}: never asked for`)];
 }
 
-/** How often each thing was told. */
+/** How often each kind of reply was given. */
 export function summary(history: ReadonlyMap<number, Told>): Record<Told, number> {
   const counts: Record<Told, number> = { applied: 0, refused: 0, not_executed: 0, unknown: 0 };
   for (const told of history.values()) counts[told] += 1;

@@ -1,5 +1,4 @@
-// What judges of histories have in common: a promise that was broken, and ids that nobody has asked for.
-// Must not run anything.
+// What judges of histories have in common: a broken promise, and ids that no client asked for.
 
 /** Something that breaks a promise. */
 export type Breach = { readonly promise: string; readonly example: string };

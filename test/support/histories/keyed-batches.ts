@@ -1,5 +1,4 @@
 // Batches with keys, of many kinds: what each asks for, what it leaves in the tables, what its reply must say.
-// Must not know how they are sent, nor what becomes of them.
 import { pick } from '../random.ts';
 
 /** No index is unique on a batch's number: what is executed twice leaves two rows, and counts two in `totals`. */
@@ -22,7 +21,7 @@ export type KeyedBatch = {
   /** What it is refused with whenever it is run, so that it leaves nothing; null: it is not. */
   readonly refusal: string | null;
   readonly totals: readonly number[];
-  /** One of its statements is a CALL: after a deadlock in it nobody can tell whether it had committed before. */
+  /** One of its statements is a CALL: after a deadlock in it, it is unknown whether it committed before. */
   readonly hasCall: boolean;
   /** What its statements must say: the number of rows that were changed, or the rows that were read. */
   readonly results: readonly Result[];

@@ -1,5 +1,4 @@
-// A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and writes down what it is told.
-// Must not know what became of its batch, nor which faults there are.
+// A client with an idempotency key: it asks, repeats, asks in several places at once, gives up or leaves, and records the replies.
 import type { Ask } from '../ask.ts';
 import type { Actor } from './crew.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
@@ -11,9 +10,9 @@ export type Manner = {
   readonly copies: number;
   /** The first time it does not wait for longer than this for a reply; null: it does. */
   readonly leavesAfterMs: number | null;
-  /** Asks until it is told how the batch ended; else it asks once. */
+  /** Asks until it learns how the batch ended; otherwise once. */
   readonly persists: boolean;
-  /** Asks so many times again though it has been told. */
+  /** How often it asks again although it knows the outcome. */
   readonly repeats: number;
 };
 
@@ -28,7 +27,7 @@ export function drawManner(random: () => number): Manner {
   };
 }
 
-/** All that the client of one batch was told, in the order in which it asked. */
+/** All replies to the client of one batch, in the order of its requests. */
 export type Story = {
   readonly batch: KeyedBatch;
   readonly manner: Manner;

@@ -1,5 +1,4 @@
 // What goes wrong in a history of batches with keys: the line to the database at random, workers and the server by plan.
-// Must not know the clients, and of the gateway only how a batch with a key is sent: its key first, its reply last, COMMIT by itself.
 import type { Fault, FaultProxy } from '../database/fault-proxy.ts';
 import type { Database } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';

@@ -1,6 +1,5 @@
 // A history of batches with idempotency keys under faults: a gateway of several workers before a server of its own behind a proxy that
 // cuts and drops, clients that repeat, workers that are killed, a server that crashes. Ends with what contradicts the promises.
-// Must not know how a batch is judged.
 import {
   describeCreation,
   parseIdempotencyTable,
@@ -89,7 +88,7 @@ type Run = {
 /** A batch and how its client behaves; they depend on the seed and the number alone. */
 type Part = { readonly batch: KeyedBatch; readonly manner: Manner };
 
-/** The first client is told and repeats, so that no chance can leave a replay out. */
+/** The first client gets a reply and repeats, so that there is always a replay. */
 const firstManner: Manner = { copies: 1, leavesAfterMs: null, persists: true, repeats: 1 };
 
 function drawPart(seed: number, number: number): Part {

@@ -1,5 +1,4 @@
-// Judges what the clients of batches with keys were told against what the database holds afterwards; pure.
-// Must not know how the faults came about, nor how keys are kept.
+// Compares the replies to batches with keys with what the database holds afterwards; pure.
 
 import { type Breach, findStrangers } from './judging.ts';
 import type { KeyedBatch } from './keyed-batches.ts';
@@ -7,7 +6,7 @@ import { isFinal, requestIdPrefix, type Story } from './keyed-client.ts';
 import type { Outage, Strike } from './keyed-faults.ts';
 import { describe, isSuccess, type Told } from './told.ts';
 
-/** What is promised to who sends a key. */
+/** What is promised to clients that send a key. */
 export const keyedPromises = {
   once: 'a batch that was answered with 200 is applied exactly once',
   most: 'any other batch is applied at most once, and not at all where every answer says so',
@@ -30,7 +29,7 @@ export type Found = {
   readonly kept: readonly string[];
 };
 
-/** Replies to a batch that is not executed, or was undone; whoever gets one may ask again. */
+/** Replies to a batch that was not executed, or was undone; the client may ask again. */
 const nothingStands: ReadonlySet<string> = new Set(['not_executed', 'rolled_back']);
 /** A conflict with others, after all the reruns. */
 const conflicts: ReadonlySet<string> = new Set([
@@ -86,7 +85,7 @@ function judgeWholeness(number: number, there: Readonly<Record<string, number>>)
   return [{ promise: keyedPromises.whole, example: `${number}: ${JSON.stringify(there)}` }];
 }
 
-/** The kept reply is the first: whatever else was told before was told of nothing that stands. */
+/** The kept reply is the first: earlier replies reported nothing that remained. */
 function judgeReplies({ batch, told }: Story, kept: string | undefined): Breach[] {
   const { first, right } = keyedPromises;
   const breach = (promise: string, what: string) => ({

@@ -1,5 +1,5 @@
 // Faults of the line to the database, drawn by a script: which of the statements at a place meets which fault depends on the seed and on how many
-// came before it there. Must not know what the statements are for.
+// came before it there.
 import type { Fault, FaultProxy } from '../database/fault-proxy.ts';
 import { pick } from '../random.ts';
 

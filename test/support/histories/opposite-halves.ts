@@ -1,5 +1,5 @@
 // Two workers of one instance, of which one reaches a former primary alone and the other one its successor: which of them writes, and where.
-// It has the product's own topologies before real servers, and the supervisor's own memory on a disk. Must not know how either decides.
+// It has the product's own topologies before real servers, and the supervisor's own memory on a disk.
 import type { Connection } from '../../../src/shared/mysql/connection.ts';
 import { minArenaBytes, openConnection } from '../../../src/shared/mysql/open-connection.ts';
 import type { Log } from '../../../src/shared/process/log.ts';

@@ -1,5 +1,4 @@
 // Twelve histories after which a gateway must write to the right server or to none, each before real servers of its own.
-// Must not know how a gateway decides.
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ReplicatedSet, startReplication } from '../clusters/replication.ts';
@@ -16,7 +15,7 @@ export type CaseStep = {
   readonly what: string;
   readonly expected: string;
   readonly found: string;
-  /** Why writes go nowhere, as it is told. */
+  /** The reported reason why writes are rejected. */
   readonly evidence: string;
 };
 

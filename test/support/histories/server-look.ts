@@ -1,5 +1,4 @@
 // What servers hold at the end of a history, asked with no gateway between.
-// Must not know what it should be.
 import type { Row } from '../database/mariadb.ts';
 import { eventually } from '../eventually.ts';
 

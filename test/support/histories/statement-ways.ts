@@ -1,5 +1,4 @@
 // The ways in which the gateway takes a statement that writes.
-// Must not know how requests are sent, nor what becomes of them.
 
 /** The ways; with a key a repetition is safe. */
 export const writingWays = ['/db', '/v1/query', 'batch', 'batch with key'] as const;

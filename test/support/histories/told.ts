@@ -1,5 +1,4 @@
-// What a client was told about one request: a reply, or how the connection ended; with the times of both.
-// Must not know what was asked for, nor whether the answer is good.
+// What a client learned about one request: a reply, or how the connection ended; with the times of both.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../ask.ts';
 
@@ -83,7 +82,7 @@ export type Success = Extract<Told, { kind: 'reply' }> & {
   readonly code: null;
 };
 
-/** Whether a request was told that what it asked for is done. */
+/** Whether a reply says that the request was done. */
 export function isSuccess(told: Told): told is Success {
   return told.kind === 'reply' && told.status === 200 && told.code === null;
 }

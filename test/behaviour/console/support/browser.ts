@@ -1,10 +1,9 @@
 // A real browser, without a window, for tests of pages.
-// Must not know which page.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Starts the system's Chromium. Whoever started it must close it. */
+/** Starts the system's Chromium. The caller must close it. */
 export async function openBrowser(): Promise<Browser> {
   // Its own sandbox does not work for root, which tests in containers run as; what it loads here is ours.
   return await chromium.launch({

@@ -1,5 +1,4 @@
 // The console in a tab, and what it did besides: errors, requests to elsewhere.
-// Must not know what a test looks for in it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,17 +6,17 @@ import type axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { ConsoleAnswers } from '../../../support/console-answers.ts';
 
-/** A tab with the console. Whoever opened it must close it, before the next one is opened. */
+/** A tab with the console. The caller must close it before it opens another. */
 export type ConsolePage = {
   readonly page: Page;
-  /** Fails where the page has complained, or asked anybody but its gateway. */
+  /** Fails if the page logged an error, or asked any server except its gateway. */
   readonly assertQuiet: () => void;
   readonly close: () => Promise<void>;
 };
 
 const axePath = createRequire(import.meta.url).resolve('axe-core');
 
-/** How long the browser may take to do what it is told, unless a test says otherwise. */
+/** How long an action of the browser may take, unless a test says otherwise. */
 const patienceMs = 30_000;
 
 const usualSize = { width: 1280, height: 900 };
@@ -31,7 +30,7 @@ export type Look = {
 };
 
 /**
- * Opens it as somebody does who was never there before. One profile and one tab serve all tests of a file, emptied when they are closed: a
+ * Opens it like a first-time reader. One profile and one tab serve all tests of a file, emptied when they are closed: a
  * new one takes three processes.
  * @param answers what the instance tells of itself; null: what it does tell
  */
@@ -51,7 +50,7 @@ export async function openConsole(
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
   page.on('console', (message) => {
-    // A status that is no success is told here too, whether or not the page knows what to do with it.
+    // Statuses other than success appear here too, whether or not the page handles them.
     const isStatus = message.text().startsWith('Failed to load resource');
     if (['error', 'warning'].includes(message.type()) && !isStatus) complaints.push(message.text());
   });

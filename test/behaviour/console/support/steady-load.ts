@@ -1,9 +1,8 @@
-// Clients on connections that stay, each with one question after the other, until they are told to stop.
-// Must not know what is asked, nor how it should be answered.
+// Clients on connections that stay, each with one request after the other, until they are stopped.
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** A load. Whoever began it must stop it. */
+/** A load. The caller must stop it. */
 export type SteadyLoad = {
   /** How many replies have come, by their status; 0: none, the connection was lost. */
   readonly replies: () => Readonly<Record<number, number>>;

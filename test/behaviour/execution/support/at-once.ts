@@ -1,5 +1,4 @@
 // Requests that a worker finds all in one turn: it stands still until the kernel holds every byte of them for it.
-// Must not know what is asked.
 import assert from 'node:assert/strict';
 import { createReply, type Reply } from '../../../support/ask.ts';
 import { eventually } from '../../../support/eventually.ts';

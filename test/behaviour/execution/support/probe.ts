@@ -1,5 +1,4 @@
 // Asks for paths again and again from a thread of its own, so that a busy test does not slow down what it measures.
-// Must not know what the paths are.
 import { get } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -32,7 +31,7 @@ if (!isMainThread) {
   const all: Probed[] = [];
   for (let round = 0; round < rounds; round += 1) {
     for (const path of paths) all.push(await ask(port, path));
-    // A pace, not a wait: whoever asks without a pause is load himself.
+    // A pace, not a wait: requests without a pause would be load themselves.
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   parentPort?.postMessage(all);

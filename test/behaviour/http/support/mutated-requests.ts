@@ -1,5 +1,4 @@
 // Requests with one odd change each, drawn by a seed, and what a strict reader of the same bytes would run.
-// Must not know how they are sent.
 import { readStrictly } from './strict-http.ts';
 
 const host = 'Host: localhost\r\n';
@@ -79,7 +78,7 @@ export function createMutations(seed: number): {
     return `POST /db HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n\r\n${framed}0\r\n\r\n`;
   }
 
-  /** A body that is itself a request: run only by who loses count. */
+  /** A body that is itself a request: only a server that loses count runs it. */
   function nested(): string {
     const body = get();
     return `POST /db HTTP/1.1\r\n${host}${json}Content-Length: ${body.length}\r\n\r\n${body}`;

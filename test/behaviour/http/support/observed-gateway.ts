@@ -1,5 +1,4 @@
 // One gateway for all tests of a file, behind a proxy that shows what reached MySQL; after each test it must be well.
-// Must not know what the tests send.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach } from 'node:test';
 import { useProxiedGateway } from '../../../support/use-gateway.ts';

@@ -1,6 +1,6 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: a node whose undocumented insides are others, and whose documentation
 // still holds. With `?parser` its parser cannot be taken off a socket either; with `?descriptor` a server's descriptor is not to
-// be seen. Must not know the gateway's code.
+// be seen.
 import { OutgoingMessage } from 'node:http';
 import { Server, Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
@@ -59,7 +59,7 @@ function changeHandle(handle: Handle): void {
   Object.defineProperty(handle, 'writeQueueSize', { value: undefined });
 }
 
-/** Node itself calls `_listen2`; nobody else sees it. */
+/** Only Node itself calls `_listen2`. */
 function hideLegacyListen(): void {
   const legacy = Server.prototype as unknown as { _listen2?: Method };
   const own = legacy._listen2;

@@ -1,5 +1,4 @@
-// What a connection's bytes ask for, read as strictly as HTTP/1 can be: the measure for whoever reads them in earnest.
-// Must not know the gateway's own reader, and takes its time.
+// What a connection's bytes ask for, read as strictly as HTTP/1 allows: the reference for the gateway's parser.
 
 /** One request that may be run. */
 export type StrictRequest = {

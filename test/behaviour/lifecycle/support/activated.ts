@@ -1,5 +1,4 @@
-// The real command with a socket that somebody else has bound, as systemd passes it (sd_listen_fds(3)).
-// Must not know what is served on it.
+// The real command with a socket that another process has bound, as systemd passes it (sd_listen_fds(3)).
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Daemon } from '../../../support/daemon.ts';

@@ -1,5 +1,5 @@
 // Loaded into the daemon's processes by NODE_OPTIONS=--import: makes workers fail on purpose. WORKER_FAULT says how at boot;
-// SIGUSR2 has a worker do what the file says that WORKER_FAULT_FILE names. Must not know the gateway's code.
+// SIGUSR2 has a worker do what the file says that WORKER_FAULT_FILE names.
 import { readFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 

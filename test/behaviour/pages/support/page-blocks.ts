@@ -1,5 +1,4 @@
 // The fenced blocks of a page for people, for tests that run them as they stand.
-// Must not know what is in them.
 
 /** A fenced block; `mark` is the word behind its language, `heading` that of its section (##). */
 export type Block = {

@@ -1,5 +1,4 @@
-// The two doors by which a client holds a transaction, with the same words for what it is told: /v1, and the driver of PlanetScale's.
-// Must not know what goes wrong with it.
+// The two doors by which a client holds a transaction, with the same words for the replies: /v1, and the driver of PlanetScale's.
 import assert from 'node:assert/strict';
 import type { Agent } from 'node:http';
 import { Client, DatabaseError } from '@planetscale/database';
@@ -8,12 +7,12 @@ import { driverSettings, driverUrl } from '../../../support/driver.ts';
 import { type HeldByClient, holdBy, summarise } from '../../../support/held.ts';
 
 /**
- * What a request was told: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` where
+ * The reply to a request: `begun`, `done`, `committed`, `rolled back`, `ended` (the driver's ROLLBACK says no more); `cut` where
  * the connection ended without a reply; else status, code and outcome of a refusal.
  */
 export type Told = string;
 
-/** A client of one transaction, which keeps to it whatever it is told. Nothing rejects but for what no client may be told. */
+/** A client of one transaction, which keeps to it whatever the replies say. It rejects only replies that no client may get. */
 export type TransactionClient = {
   readonly begin: () => Promise<Told>;
   /** @param agent whose connections are used */
@@ -26,7 +25,7 @@ export type TransactionClient = {
 export type Door = {
   readonly name: string;
   readonly open: (gateway: { readonly url: string }) => TransactionClient;
-  /** What its rollback is told of a transaction of which /v1's is told this. */
+  /** The driver's reply to a rollback for which /v1 replies this. */
   readonly rollbackTold: (told: Told) => Told;
 };
 
@@ -86,7 +85,7 @@ const numbers: Readonly<Record<string, string>> = {
   DATABASE_UNREACHABLE: '(errno 2003) (sqlstate HY000)',
 };
 
-/** The driver's own connection; its session is kept to, as by a request that was under way when another one was told that it is over. */
+/** The driver's own connection; it keeps its session, like a request in flight when another one learns that the transaction is over. */
 function openDriver(gateway: { readonly url: string }): TransactionClient {
   const ask = createAsk(gateway.url);
   let agent: Agent | undefined;
