@@ -1,4 +1,4 @@
-// The command line is one command, or a misuse that says what is wrong.
+// The command line is one command, or a misuse with its reason.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseArguments } from '../../../src/supervisor/arguments.ts';

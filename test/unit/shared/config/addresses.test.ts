@@ -1,4 +1,4 @@
-// The text of `host` names servers, or says which of its items does not.
+// `host` names servers, or the fault names the item that is wrong.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -14,7 +14,7 @@ function named(text: string, port = 3306): readonly string[] {
   return candidatesOf(hosts, port, null).map(formatCandidate);
 }
 
-test('an item without a port has the one of the key, and every server is named with its port', () => {
+test('an item without a port uses that of the key, and every server is named with its port', () => {
   assert.deepEqual(
     named('10.0.0.1, 10.0.0.2:3307,db3.internal ,[::1]:3308, [fe80::2], ::3', 3310),
     [
@@ -32,7 +32,7 @@ test('a socket is named by its path', () => {
   assert.deepEqual(candidatesOf(null, 3306, '/run/m.sock').map(formatCandidate), ['/run/m.sock']);
 });
 
-test('a server that stands there twice is found, whatever its case, its port written or not', () => {
+test('finds a server that is listed twice, without regard to case, with or without its port', () => {
   const repeated = (text: string) => findRepeated(candidatesOf(hostsOf(text), 3306, null));
   assert.deepEqual(repeated('a, b, A:3306'), ['A:3306']);
   assert.deepEqual(repeated('a, a:3307, b'), []);

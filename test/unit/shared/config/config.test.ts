@@ -1,4 +1,4 @@
-// A configuration is valid, or every fault of it is told at once, and none tells a secret.
+// A configuration is valid, or every fault is reported at once, and no report contains a secret.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -75,7 +75,7 @@ test('durations take ms, s, m and h', () => {
   }
 });
 
-test('the table of idempotency keys is named with or without its database, and is no table of a section that only reads', () => {
+test('the table of idempotency keys is named with or without its database, and a read-only section has none', () => {
   assert.equal(valid(minimal).idempotencyTable, null);
   assert.equal(valid(`${minimal}idempotency_table = keys\n`).idempotencyKeepMs, 86_400_000);
   assert.equal(valid(`${minimal}idempotency_table = a.keys\n`).idempotencyTable, 'a.keys');
@@ -101,7 +101,7 @@ test('a section may be named with dots, and others do not matter', () => {
   assert.equal(valid(text, { section: 'a.b' }).section, 'a.b');
 });
 
-test('a value is a text whatever it looks like', () => {
+test('a value is a text, whatever it looks like', () => {
   const config = valid('database = true\nhost = null\nuser = 123\npassword = "false"\n');
   assert.equal(config.database, 'true');
   assert.equal(config.candidates[0].host, 'null');
@@ -138,7 +138,7 @@ for (const secret of [
   });
 }
 
-test('every fault is told at once, with file, section, key and line', () => {
+test('every fault is reported at once, with file, section, key and line', () => {
   const faults = faultsOf(
     [
       'database = world',
@@ -234,7 +234,7 @@ test('a file with a secret must not be open to others; its group may read it', (
   valid(minimal, { mode: 0o644 });
 });
 
-test('secrets come from files, and from the environment before them', () => {
+test('secrets come from files, and the environment overrides them', () => {
   const secret = join(directory, 'secret');
   writeFileSync(secret, 'from-file\n', { mode: 0o600 });
   assert.equal(valid(`${minimal}password_file = ${secret}\n`).password, 'from-file');
@@ -275,14 +275,14 @@ test('the effective settings mask every secret and name every other key', () => 
   assert.match(text, /^listen_mode\s+= 0660$/m);
 });
 
-test('the reference has one row a key', () => {
+test('the reference has one row for each key', () => {
   const rows = describeOptions()
     .split('\n')
     .filter((line) => line.startsWith('| `'));
   assert.equal(rows.length, optionKeys.length);
 });
 
-test('nothing of a secret is shown, neither its beginning nor its length', () => {
+test('no part of a secret is shown, neither its beginning nor its length', () => {
   const lines = describeConfig(valid(`${minimal}password = qx\ntoken = zw9-abcdefghijkl,zw8\n`));
   const shown = (key: string) => lines.find((line) => line.startsWith(`${key} `))?.split('= ')[1];
   assert.equal(shown('password'), '********');
@@ -290,7 +290,7 @@ test('nothing of a secret is shown, neither its beginning nor its length', () =>
   assert.doesNotMatch(lines.join('\n'), /zw[89]|qx/);
 });
 
-test('a file with a secret that others may write to is refused, though they may not read it', () => {
+test('a file with a secret that others may write to is rejected, even if they may not read it', () => {
   assert.equal(faultsOf(`${minimal}password = x\n`, { mode: 0o602 }).length, 1);
   const secret = join(directory, 'writable');
   writeFileSync(secret, 'from-file\n');

@@ -1,4 +1,4 @@
-// A certificate that cannot be used is told from one that can, and from one that only its date keeps from it.
+// Usable certificates, unusable ones, and those that are only expired or not valid yet.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -43,7 +43,7 @@ test('a pair is a certificate that can be read and its own key', () => {
   }
 });
 
-test('a key with a passphrase is told as such', () => {
+test('a key with a passphrase is reported as such', () => {
   const encrypted = join(directory, 'encrypted.key');
   const args = ['ec', '-aes128', '-passout', 'pass:hunter2', '-out', encrypted];
   execFileSync('openssl', args, { input: good.key, stdio: 'pipe' });

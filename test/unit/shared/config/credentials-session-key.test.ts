@@ -1,4 +1,4 @@
-// The file of `session_key_file`: every byte of it is the key, and one that would not keep a secret is refused.
+// The file of `session_key_file`: every byte belongs to the key, and a file that others may read is rejected.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ test('a key of 32 bytes or more is read as it is, bytes that are no text include
   }
 });
 
-test('a short key, one that others may read, and what is no file are faults that do not tell the key', () => {
+test('a short key, a readable file and no file are faults, and none contains the key', () => {
   const secret = Buffer.from('a-secret-of-the-test-that-is-told-to-nobody');
   for (const [path, problem] of [
     [write(secret.subarray(0, 31)), /fewer than 32 bytes/],

@@ -1,4 +1,4 @@
-// Where pidfile and log are without a word of the configuration: in a place of the user's own.
+// The default places of pidfile, log and state: the user's own.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

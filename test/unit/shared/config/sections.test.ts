@@ -64,7 +64,7 @@ test('sections of -s list servers of the first one, in their order, and nothing 
   assert.doesNotMatch(lines, /^(port|socket)\s/m);
 });
 
-test('another database, account or password in a section of -s is a fault of its key, and not told', () => {
+test('another database, account or password in a section of -s is a fault of its key, without its value', () => {
   const secret = writeSecret('listed', 'hunter2');
   const text = `${first}password = hunter1\n[b]\nhost = h2\nuser = x\ndatabase = e\n`;
   const whose = 'is another one than that of [a], whose servers are listed here';
@@ -79,11 +79,11 @@ test('another database, account or password in a section of -s is a fault of its
   }
   const same = `${first}password = hunter2\n[b]\nhost = h2\npassword_file = ${secret}\n`;
   valid(same, 'a:b');
-  // The environment's goes before the first section's, and so before all that stand in its place.
+  // The environment overrides the first section's, and so all that are listed with it.
   valid(`${first}[b]\nhost = h2\npassword = hunter2\n`, 'a:b', '', { DBHTTPD_PASSWORD: 'x' });
 });
 
-test('a server that is listed twice is a fault where it stands again', () => {
+test('a server that is listed twice is a fault of the second place', () => {
   assert.deepEqual(faultsOf(`${first}[b]\nhost = h2, H1:3306\n`, 'a:b'), [
     '[b] host: H1:3306 is a server of a section before it',
   ]);
@@ -92,7 +92,7 @@ test('a server that is listed twice is a fault where it stands again', () => {
   ]);
 });
 
-test('a section of -m has its own database, and of what the daemon has once the first one’s', () => {
+test('a section of -m has its own database, and the first section’s values of what the daemon has once', () => {
   const text =
     `${first}listen = 127.0.0.1:1\nworkers = 2\ntoken = t\nlog = /tmp/a.log\ngateways = 3\n` +
     '[b]\ndatabase = e\nuser = other\nhost = h9\npool = 4\nreads = replicas\nmax_lag = 2s\nfailover_wait = 5s\n' +
@@ -119,7 +119,7 @@ test('a section of -m has its own database, and of what the daemon has once the 
   assert.deepEqual([config.password, other.password], ['of-env', '']);
 });
 
-test('all faults of all sections are told together, each with its section', () => {
+test('all faults of all sections are reported together, each with its section', () => {
   const secret = writeSecret('open', 'x');
   chmodSync(secret, 0o644);
   const text = `[a]\ndatabase = d\nhost = h1\n[b]\nhost = h2\ncolour = red\n[c]\nhost = h3\nuser = u\npassword_file = ${secret}\n`;
@@ -146,7 +146,7 @@ test('a secret of any section keeps the file from being open to others', () => {
   );
 });
 
-test('passwords of all sections are read anew; tokens once, for all; what is faulty stays', () => {
+test('passwords of all sections are read again, tokens once for all, and a faulty file changes nothing', () => {
   const [one, two, tokens] = [
     writeSecret('one', 'p1'),
     writeSecret('two', 'p2'),

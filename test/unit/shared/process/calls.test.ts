@@ -1,4 +1,4 @@
-// Questions between two processes: each answer reaches who asked, none is waited for without end.
+// Calls between two processes: each answer reaches its caller, and every wait ends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -13,7 +13,7 @@ type Table = {
   readonly name: { readonly asked: null; readonly answer: string };
 };
 
-test('each answer reaches who asked, whatever their order', async () => {
+test('each answer reaches its caller, in any order', async () => {
   const sent: Call<Table>[] = [];
   const caller = new Caller<Table>((call) => sent.push(call), 5_000);
   const answers = Promise.all([
@@ -30,7 +30,7 @@ test('each answer reaches who asked, whatever their order', async () => {
   assert.deepEqual(await answers, [4, 'me', 8]);
 });
 
-test("what is not answered in time, or by somebody who is gone, is null; what comes later is nobody's", async () => {
+test('a call without an answer in time, or to a process that is gone, is null, and a late answer is ignored', async () => {
   const sent: Call<Table>[] = [];
   const late = new Caller<Table>((call) => sent.push(call), 1);
   assert.equal(await late.ask('double', 2), null);
@@ -41,7 +41,7 @@ test("what is not answered in time, or by somebody who is gone, is null; what co
   assert.equal(await answer, null);
 });
 
-test('an exception ends its call without an answer, and is told', async () => {
+test('an exception ends its call without an answer, and is reported', async () => {
   const back: Answer<Table>[] = [];
   const faults: unknown[] = [];
   const broken = () => {

@@ -1,4 +1,4 @@
-// Lines reach their file whole or are counted as lost, on a disk that fills up and on a pipe that others write to.
+// Lines reach their file whole, or are counted as lost, on a full disk and on a shared pipe.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { mountSmallDisk } from '../../../support/small-disk.ts';
 const lineWriterUrl = new URL('../../../../src/shared/process/line-writer.js', import.meta.url)
   .href;
 
-test('on a full disk every line is either there or counted, and goes on when there is room', async (t) => {
+test('on a full disk every line is written or counted, and writing continues when there is room', async (t) => {
   const disk = mountSmallDisk(t);
   if (disk === null) return;
   const path = join(disk, 'log');

@@ -1,4 +1,4 @@
-// The names of workers' sockets: those of the dead are taken away, and what cannot be taken away ends nobody.
+// The sockets of workers: those of dead workers are removed, and a failure to remove one does no harm.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ function deadPid(): number {
   return spawnSync(process.execPath, ['--version']).pid;
 }
 
-test('the names of processes that are gone are taken away, and no others', () => {
+test('the sockets of processes that are gone are removed, and no others', () => {
   const dead = workerSocketPath(pidfile, deadPid());
   const living = workerSocketPath(pidfile, process.pid);
   const another = workerSocketPath(join(directory, 'other.pid'), deadPid());
@@ -33,7 +33,7 @@ test('the names of processes that are gone are taken away, and no others', () =>
   assert.deepEqual([dead, living, another].map(existsSync), [false, true, true]);
 });
 
-test('a name that cannot be taken away, and a directory that is gone, are left alone', () => {
+test('a socket that cannot be removed, and a directory that is gone, are left alone', () => {
   const pid = deadPid();
   mkdirSync(workerSocketPath(pidfile, pid));
   removeWorkerSocket(pidfile, pid);

@@ -1,4 +1,4 @@
-// Alerts, dashboard and runbook name what the gateway tells, and nothing else; promtool accepts what is for Prometheus.
+// Alerts, dashboard and runbook name only what the gateway reports, and promtool accepts the files for Prometheus.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ const faultsIn = (text: string) =>
     return fault === null ? [] : [fault];
   });
 
-test('a name, a label or a value that the gateway does not tell is found', () => {
+test('finds a name, a label or a value that the gateway does not report', () => {
   assert.deepEqual(
     faultsIn(
       'dbhttpd_rows dbhttpd_rows_total dbhttpd_request_duration_seconds dbhttpd_request_duration_seconds_sum',

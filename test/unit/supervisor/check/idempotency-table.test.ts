@@ -1,4 +1,4 @@
-// What --check makes of the server's answers: the GRANT that is missing, what stays unknown, what a crash may undo.
+// The table of idempotency keys in --check: the missing GRANT, unknown rights, commits that a crash may undo.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIdempotencyTable } from '../../../../src/shared/database/idempotency-table.ts';
@@ -23,7 +23,7 @@ test('one GRANT has all rights that are missing, and its account in quotes', () 
   assert.deepEqual(judge({ SELECT: null, INSERT: null }), { faults: [], warnings: [] });
 });
 
-test('a server that takes no writes leaves rights unknown: a warning, no fault', () => {
+test('a read-only server leaves rights unknown, which is a warning and no fault', () => {
   for (const errno of [1290, 1792, 1836]) {
     const { faults, warnings } = judge({ SELECT: null, INSERT: errno, UPDATE: errno });
     assert.deepEqual(faults, []);
@@ -31,12 +31,12 @@ test('a server that takes no writes leaves rights unknown: a warning, no fault',
   }
 });
 
-test('another refusal is told where the table itself is not its reason', () => {
+test('another refusal is reported if the table itself is not its reason', () => {
   assert.deepEqual(judge({ INSERT: 1047 }).faults, ['INSERT is refused: no (1047)']);
   assert.deepEqual(judge({ INSERT: 1146, UPDATE: 1054 }, false).faults, []);
 });
 
-test('a server that writes to disk at each commit is not warned of', () => {
+test('does not warn of a server that writes to disk at each commit', () => {
   const settingsOf = (volatile: readonly string[]) =>
     volatile.map((text) => text.slice(0, text.indexOf(':')));
   const volatile = (flush: string, isLogged: string, sync: string) =>

@@ -1,5 +1,5 @@
-// The claim is on the lock file that has its name: one that was deleted meanwhile does not count.
-// flock(1) is the system's; the moment between opening and locking is had by what runs in the same turn.
+// The claim is on the lock file at its path. A file that was deleted meanwhile does not count.
+// flock(1) is the system's. Code that runs in the same turn acts between opening and locking.
 import assert from 'node:assert/strict';
 import { fstatSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ function heldBy(claimed: Claimed) {
   return claimed.claim;
 }
 
-test('a lock file that is deleted between opening and locking is made again: the claim is on the one that is there', async () => {
+test('a lock file that is deleted between opening and locking is created again, and the claim is on the new one', async () => {
   const pidfile = join(directory, 'world.pid');
   const claiming = claimInstance(pidfile);
   // It has been opened in this turn, and flock(1) has just been started.

@@ -1,4 +1,4 @@
-// A lock file is a regular file of our own, which others can neither open nor put in its place.
+// A lock file is a regular file of the same user, which others can neither open nor replace.
 import assert from 'node:assert/strict';
 import {
   chmodSync,

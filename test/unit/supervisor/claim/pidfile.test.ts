@@ -1,4 +1,4 @@
-// The pidfile is whole whenever it is there, and removed only by the process that it names.
+// The pidfile is always complete, and only the process that it names removes it.
 import assert from 'node:assert/strict';
 import {
   existsSync,
@@ -28,7 +28,7 @@ test('a pidfile holds the process id and a newline, may be read by others, and g
   assert.equal(existsSync(path), false);
 });
 
-test('a pidfile that names a successor stays when its former owner goes', () => {
+test('a pidfile that names a successor remains when its former owner exits', () => {
   const pidfile = publishPidfile(path);
   writeFileSync(path, '1\n');
   pidfile.release();

@@ -1,4 +1,4 @@
-// What the kernel's tables and the environment say of inherited sockets.
+// Inherited sockets in the kernel's tables and in the environment.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -35,7 +35,7 @@ test('a listening unix socket is found with its path, spaces included', () => {
   assert.equal(findUnix(unix('00010000', '0001', `142 ${path}`), '42'), null);
 });
 
-test('the variables are taken away, for whomever they were meant', () => {
+test('the variables are removed, for whichever process they were meant', () => {
   const env = { LISTEN_PID: '7', LISTEN_FDS: '1', LISTEN_FDNAMES: 'http', HOME: '/' };
   const other = { ...env };
   assert.equal(takeActivation(env, 7), '1');

@@ -1,4 +1,4 @@
-// How COMMITs ended, over the lives of instances: what one has noted the next one tells, and a file that is none is in nobody's way.
+// The memory of COMMITs over several instances: one notes an ending, the next one knows it, and an unusable file does no harm.
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -45,7 +45,7 @@ test('a successor has the same key, and knows what was noted before it and meanw
   assert.equal(statSync(`${pidfile}.commits`).mode & 0o777, 0o600);
 });
 
-test('it stays short, and what it had to forget stays unknown', () => {
+test('the file remains short, and forgotten endings are unknown', () => {
   const first = open();
   for (let serial = 1; serial <= 16_000; serial += 1) first.note(nameOf(serial), 'committed');
   assert.ok(statSync(`${pidfile}.commits`).size < 1_000_000);
@@ -54,7 +54,7 @@ test('it stays short, and what it had to forget stays unknown', () => {
   assert.deepEqual(faults, []);
 });
 
-test('lines that are none are passed over, and a file without a key is written anew', () => {
+test('malformed lines are ignored, and a file without a key is rewritten', () => {
   open().note(nameOf(1), 'unknown');
   appendFileSync(`${pidfile}.commits`, 'nonsense\n00112233aabbccdd 2 comm');
   open().note(nameOf(3), 'committed');
@@ -66,7 +66,7 @@ test('lines that are none are passed over, and a file without a key is written a
   assert.deepEqual(faults, []);
 });
 
-test('where the file cannot be used it says so once, and remembers for its own life', () => {
+test('if the file cannot be used, it reports so once, and remembers until the end of the instance', () => {
   const elsewhere = join(directory, 'elsewhere');
   writeFileSync(elsewhere, '');
   symlinkSync(elsewhere, `${pidfile}.commits`);

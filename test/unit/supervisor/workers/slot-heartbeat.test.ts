@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Heartbeat } from '../../../../src/supervisor/workers/slot.ts';
 
-test('ten unanswered pings mean that a worker hangs; one answer to the last forgives all', () => {
+test('ten unanswered pings mean that a worker hangs, and an answer to the last one counts for all', () => {
   const heartbeat = new Heartbeat();
   for (let tick = 1; tick <= 10; tick += 1) {
     assert.deepEqual(heartbeat.tick(), { kind: 'ping', sequence: tick });

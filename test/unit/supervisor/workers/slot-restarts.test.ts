@@ -1,4 +1,4 @@
-// A slot is filled at once after a sound worker, and ever later while workers die at boot.
+// A slot is filled at once after a sound worker, and with growing delays while workers die at boot.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decideRestart, isHopeless } from '../../../../src/supervisor/workers/slot.ts';
