@@ -1,5 +1,5 @@
 // Failovers under writes: nothing doubled, no wrong reply, service within 2 s of the promotion.
-// Waits 15 s: servers are looked at once a second, and one that was gone three times before it counts.
+// Waits 15 s: servers are probed once a second, and a server that was gone counts after three probes.
 // scripts/cluster failover has a hundred of them, and holds them to the 2 s.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
