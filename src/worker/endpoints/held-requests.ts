@@ -1,10 +1,11 @@
 // Requests that name a transaction: finds it, passes requests on to the worker that has it, and says what became of a lost one.
-import type { IncomingHttpHeaders } from 'node:http';
+
 import type { Ending } from '../../shared/process/commit-endings.ts';
 import type { Found, OpenTransactions } from '../execution/transactions/open-transactions.ts';
 import { type Failure, type Outcome, refusal } from '../failure/failure.ts';
 import { forwardRequest, type Unanswered } from '../http/forward.ts';
 import type { Peers } from '../http/peers.ts';
+import type { RequestHeaders } from '../http/request.ts';
 import { credentialOf } from '../request/credentials.ts';
 import {
   commitRunning,
@@ -32,7 +33,7 @@ export type HeldRequest = {
   readonly token: string;
   /** The sections that it may be of. */
   readonly sections: readonly string[];
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: RequestHeaders;
   readonly timeoutMs: number;
   readonly asksForEnd: boolean;
   readonly over: WhenOver;

@@ -1,8 +1,8 @@
 // What the headers of a request to /v1 ask for: the media type and coding of its reply, and its idempotency key.
 // Media types and codings by weight, RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3.
-import type { IncomingHttpHeaders } from 'node:http';
+
 import { type Failure, refusal } from '../../failure/failure.ts';
-import type { IncomingRequest } from '../../http/request.ts';
+import type { IncomingRequest, RequestHeaders } from '../../http/request.ts';
 import { checkKey } from './idempotency.ts';
 
 /** What replies can be. If a client likes several best, it gets the first of them. */
@@ -24,7 +24,7 @@ export function checkHeaders({ headers }: IncomingRequest, takesKeys: boolean): 
 }
 
 /** The Idempotency-Key of a request as it was sent. */
-export function keyHeader(headers: IncomingHttpHeaders): string | undefined {
+export function keyHeader(headers: RequestHeaders): string | undefined {
   return headers['idempotency-key'] as string | undefined;
 }
 
@@ -45,12 +45,12 @@ export function chooseMediaType(
 }
 
 /** JSON; null: the client does not accept it. */
-export function chooseJson({ accept }: IncomingHttpHeaders): MediaType | null {
+export function chooseJson({ accept }: RequestHeaders): MediaType | null {
   return chooseMediaType(accept, ['application/json']);
 }
 
 /** Whether a client accepts gzip at least as well as a reply as it is. Without Accept-Encoding it does not ask for it. */
-export function prefersGzip({ 'accept-encoding': accepted }: IncomingHttpHeaders): boolean {
+export function prefersGzip({ 'accept-encoding': accepted }: RequestHeaders): boolean {
   if (accepted === undefined) return false;
   const codings = parseWeighted(accepted as string);
   const find = (name: string) => codings.find(({ range }) => range === name)?.quality;
