@@ -67,7 +67,7 @@ export const failures = {
     repeat: 'changed',
   },
   UNAUTHORIZED: { status: 401, meaning: 'no valid bearer token', repeat: 'changed' },
-  NOT_FOUND: { status: 404, meaning: 'nothing is at that path', repeat: 'changed' },
+  NOT_FOUND: { status: 404, meaning: 'nothing is served at that path', repeat: 'changed' },
   METHOD_NOT_ALLOWED: {
     status: 405,
     meaning: 'the path does not take that method; `Allow` says which',
@@ -75,7 +75,7 @@ export const failures = {
   },
   NOT_ACCEPTABLE: {
     status: 406,
-    meaning: '`Accept` names nothing that the reply can be',
+    meaning: '`Accept` names no format that the reply can have',
     repeat: 'changed',
   },
   UNSUPPORTED_MEDIA_TYPE: {
@@ -96,7 +96,7 @@ export const failures = {
   BAD_ENCODING: { status: 400, meaning: 'a body that is not UTF-8', repeat: 'changed' },
   BAD_JSON: {
     status: 400,
-    meaning: 'no JSON, no object, or nested deeper than 64 levels',
+    meaning: 'not JSON, not an object, or nested deeper than 64 levels',
     repeat: 'changed',
   },
   BAD_KEY: {
@@ -106,10 +106,14 @@ export const failures = {
   },
   UNKNOWN_FIELD: {
     status: 400,
-    meaning: '`/v1`: a field that there is not; the message names those that there are',
+    meaning: '`/v1`: an unknown field; the message names the known ones',
     repeat: 'changed',
   },
-  NO_SQL: { status: 400, meaning: 'neither SQL nor anything else is asked for', repeat: 'changed' },
+  NO_SQL: {
+    status: 400,
+    meaning: 'the request has no SQL, and asks for nothing else',
+    repeat: 'changed',
+  },
   WRONG_SERVER: {
     status: 400,
     meaning: '`SERVER` or `section` names none of the sections that are served',
@@ -129,17 +133,17 @@ export const failures = {
   IDEMPOTENCY_UNFIT: {
     status: 400,
     meaning:
-      'an `Idempotency-Key` on `/db`, or with a request that writes nothing, is undone in the end, or is not one transaction',
+      'an `Idempotency-Key` on `/db`, or with a request that writes nothing, is undone at the end, or is not one transaction',
     repeat: 'changed',
   },
   MULTI_STATEMENTS_OFF: {
     status: 400,
-    meaning: 'several statements, where `multi_statements` is off',
+    meaning: 'several statements, and `multi_statements` is off',
     repeat: 'changed',
   },
   SEVERAL_STATEMENTS: {
     status: 400,
-    meaning: 'several statements where one is taken; `offset` says where the second begins',
+    meaning: 'several statements where only one is allowed; `offset` says where the second begins',
     repeat: 'changed',
   },
   NOT_IN_TRANSACTION: {
@@ -204,7 +208,7 @@ export const failures = {
     status: 503,
     sentStatus: 502,
     meaning:
-      'no connection came free within `max_wait` or a quarter of the deadline, or so many requests wait that none would',
+      'no connection came free within `max_wait` or a quarter of the deadline, or so many requests wait that none would come free in time',
     repeat: 'yes',
   },
   DEADLINE_WAITING: {
@@ -216,7 +220,7 @@ export const failures = {
   DATABASE_UNREACHABLE: {
     status: 503,
     sentStatus: 502,
-    meaning: 'no connection to the database can be had; `/readyz` and the log say why',
+    meaning: 'no connection to the database could be opened; `/readyz` and the log say why',
     repeat: 'yes',
   },
   NO_PRIMARY: {
@@ -236,8 +240,7 @@ export const failures = {
   IDEMPOTENCY_TABLE: {
     status: 503,
     sentStatus: 502,
-    meaning:
-      '`idempotency_table` is missing, or not what it must be; the log and `--check` say why',
+    meaning: '`idempotency_table` is missing or unusable; the log and `--check` say why',
     repeat: 'yes',
   },
   TOKEN_LOST: {
@@ -248,7 +251,7 @@ export const failures = {
   },
   CONSISTENCY_TOKEN: {
     status: 400,
-    meaning: '`X-Consistency-Token` is none that a gateway of this kind, with this key, has given',
+    meaning: '`X-Consistency-Token` is not a token of this gateway, or is signed with another key',
     repeat: 'changed',
   },
   IDEMPOTENCY_KEY_REUSED: {
@@ -307,8 +310,7 @@ export const failures = {
   },
   RESULT_TOO_LARGE: {
     status: 422,
-    meaning:
-      'the result is larger than `max_result_bytes`, or than 16 MiB where it must be held back',
+    meaning: 'the result is larger than `max_result_bytes`, or than 16 MiB if it must be held back',
     repeat: 'pointless',
   },
   TOO_MANY_COLUMNS: {
@@ -360,7 +362,7 @@ export const failureCodes = Object.keys(failures) as readonly FailureCode[];
  */
 export type MysqlRepetition = 'yes' | 'read' | 'no';
 
-/** What is promised of an error of MySQL's, where errors have real statuses. `meaning` is for people: a clause. */
+/** What is promised of an error of MySQL's on paths with real statuses. `meaning` is a clause for people. */
 export type MysqlFailureFacts = {
   readonly status: 403 | 409 | 413 | 422 | 503 | 504;
   readonly meaning: string;
@@ -475,9 +477,9 @@ export const unready = {
   STOPPING: 'the gateway is stopping',
   DATABASE_UNREACHABLE: 'the server cannot be reached: no name, no route, no listener',
   DATABASE_REFUSES:
-    'the server will not have this account, connection or session setting; `errno` is its own number',
+    'the server rejects this account, connection or session setting; `errno` is its own number',
   DATABASE_UNUSABLE:
-    'the server breaks the protocol, or wants a password in a way in which it does not get it',
+    'the server breaks the protocol, or asks for the password in a way that the gateway refuses',
   DATABASE_TLS: 'TLS towards the server failed',
   DATABASE_SILENT: 'the server did not answer in time',
   NO_SERVER: 'none of the servers of the section can serve; the log says why for each',

@@ -68,7 +68,7 @@ const causes: Readonly<Record<Reason, Cause>> = {
     waiting: ['RESULT_TOO_LARGE', 'The result is too large.'],
     running: [
       'RESULT_TOO_LARGE',
-      'The result is larger than max_result_bytes, or than 16 MiB where it is held back.',
+      'The result is larger than max_result_bytes, or than 16 MiB if it is held back.',
     ],
   },
   'too wide': {

@@ -61,7 +61,7 @@ test('the failure of a stopped batch says its outcome, once', () => {
   const end = { kind: 'batch stopped', reason: 'too large', outcome: 'rolled_back' } as const;
   const { status, code, message } = runFailure(end, false, () => 7);
   assert.deepEqual([status, code], [422, 'RESULT_TOO_LARGE']);
-  assert.match(message, /16 MiB where it is held back\. Everything was undone\.$/);
+  assert.match(message, /16 MiB if it is held back\. Everything was undone\.$/);
 });
 
 test('gives each way a code of its own', () => {
