@@ -162,11 +162,11 @@ export function holdsAllOf(one: SeenCandidate, other: SeenCandidate): boolean | 
 export function holdsViews(view: ServerView, views: readonly ServerView[]): boolean | null {
   const { position, askedAt } = view;
   if (position === null) return null;
-  const holds = (look: ServerView) => look.position === null || hasAllOf(position, look.position);
+  const holds = (one: ServerView) => one.position === null || hasAllOf(position, one.position);
   const [latest] = views;
   // If it has the latest position, it has all earlier ones.
   if (latest !== undefined && holds(latest) === true) return true;
-  const then = views.find((look) => look.askedAt <= askedAt);
+  const then = views.find((one) => one.askedAt <= askedAt);
   return then === undefined ? null : holds(then);
 }
 

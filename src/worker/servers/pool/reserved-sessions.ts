@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Pool } from './pool.ts';
 import { LateCheck, type Refusal, type WaitLimit } from './queue.ts';
 
-/** How often it looks for requests that have waited for too long. */
+/** How often it refuses requests that have waited for too long. */
 const lateCheckMs = 25;
 
 /** A request that wants to reserve a session. Exactly one of the two is called, once, unless withdrawn. */
