@@ -7,10 +7,16 @@ import { type Gateway, startGateway } from '../../support/gateway.ts';
 
 const token = 'a-token-of-the-tests';
 /** Nothing listens there: the page needs no database. */
-const nobody: Target = { host: '127.0.0.1', port: 1, user: 'app', password: '', name: 'world' };
+const unreachable: Target = {
+  host: '127.0.0.1',
+  port: 1,
+  user: 'app',
+  password: '',
+  name: 'world',
+};
 let gateway: Gateway;
 before(async () => {
-  gateway = await startGateway({ database: nobody, settings: { workers: 1, token } });
+  gateway = await startGateway({ database: unreachable, settings: { workers: 1, token } });
 });
 after(async () => await gateway?.stop());
 
@@ -116,7 +122,10 @@ test('serves its own files alone', async () => {
 });
 
 test('is not there with console = off', async () => {
-  const plain = await startGateway({ database: nobody, settings: { workers: 1, console: 'off' } });
+  const plain = await startGateway({
+    database: unreachable,
+    settings: { workers: 1, console: 'off' },
+  });
   try {
     for (const path of ['/console', '/console/', '/console/main.js']) {
       assert.equal((await plain.get(path)).status, 404);

@@ -100,7 +100,7 @@ test('closes after every kind of reply of /db, and says so', async () => {
   }
 });
 
-test('keeps the connection of a client that asks for it by name, but for replies without length', async () => {
+test('keeps the connection of a client that asks for it by name, except after replies without length', async () => {
   for (const version of ['1.0', '1.1']) {
     const client = await openRaw(old.port, { timeoutMs: 10_000 });
     const get = (target: string) =>

@@ -131,7 +131,7 @@ test('while one client counts up and others come and go, no read answers less th
     isOver = true;
   });
   await Promise.all([counting, ...reading, ...leaving]);
-  await eventually('nobody waits any more', async () => {
+  await eventually('no request waits any more', async () => {
     return (await readMetric(gateway, 'dbhttpd_queue_length')) === 0;
   });
   assert.deepEqual(gateway.workers(), [worker]);

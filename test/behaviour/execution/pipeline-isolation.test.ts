@@ -70,7 +70,7 @@ for (const [what, how] of [
   test(`a read that ${how}: those behind it on the same connection see nothing`, async (t) => {
     if (what === 'leaving' && database.flavour === 'mysql') {
       t.skip(
-        'MySQL does not tell what a function behind a view has left: for a minute nobody knows',
+        'MySQL does not report what a function behind a view has left: it is unknown for a minute',
       );
       return;
     }

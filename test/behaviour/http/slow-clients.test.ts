@@ -38,7 +38,7 @@ test('the timeouts that are tested are all that there are', () => {
 
 type Handler = (...request: Parameters<RequestHandler>) => void;
 
-const nobody = { requestId: 'none', closed: () => {} };
+const silent = { requestId: 'none', closed: () => {} };
 
 const echo: Handler = (request, response) =>
   readBody(request, response, 1_000_000, {
@@ -64,7 +64,7 @@ async function serve(
   };
   const answering: RequestHandler = (...request) => {
     handle(...request);
-    return nobody;
+    return silent;
   };
   const http = new HttpServer(settings, answering, allInternals);
   const accepted: Socket[] = [];

@@ -171,7 +171,7 @@ const testWithDaemon = useRunningDaemon(async () => {
 });
 
 testWithDaemon(
-  'tokens and password are read again at SIGHUP, by all workers, and not before, by a new one either; a file without a token takes the guard from nobody',
+  'tokens and password are read again at SIGHUP, by all workers, and not before, by a new one either; a file without a token removes no guard',
   async (daemon, t) => {
     await install('one');
     await renew(daemon);

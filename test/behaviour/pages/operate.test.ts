@@ -272,7 +272,7 @@ tellInTurn(
       for (let looks = 0; looks < 6; looks += 1) await page.watch();
       page.end();
     },
-    'too many requests: who waits, who is refused, who holds the connections; one of them is ended':
+    'too many requests: which wait, which are rejected, which hold the connections; one of them is ended':
       async (situation) => {
         const { gate, replies } = await hold(situation, 5);
         const page = tell('Too many requests', situation);
@@ -305,7 +305,7 @@ tellInTurn(
       await page.watch();
       page.end();
     },
-    'stop: nobody is let in, and the log tells the end; at once where it is told twice': async (
+    'stop: no client is let in, and the log reports the end; at once after a second signal': async (
       situation,
     ) => {
       const { daemon } = situation;

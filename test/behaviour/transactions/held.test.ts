@@ -166,7 +166,7 @@ test('session state that one client leaves never reaches another', async () => {
   const [[connection] = []] = await held.rows('select connection_id()');
   await held.query("set @left = 'something'");
   await held.commit();
-  const seen = await eventually('the same connection serves somebody else', async () => {
+  const seen = await eventually('the same connection serves another client', async () => {
     const reply = await gateway.post('/v1/query', { sql: 'select connection_id(), @left' });
     const [row] = reply.json<{ rows: readonly (readonly unknown[])[] }>().rows;
     return row?.[0] === connection ? row : null;

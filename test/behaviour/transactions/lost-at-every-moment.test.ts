@@ -470,7 +470,7 @@ describe('time', { concurrency: true }, () => {
     });
   });
 
-  test('it is too old, but for its COMMIT', async () => {
+  test('it is too old, except for its COMMIT', async () => {
     await loseByTime({ transaction_timeout: '4s' }, 'too_old', {
       'BEGIN is on its way': goesOn('begun', 3),
       'BEGIN is done, its answer on its way': goesOn('begun', 3),

@@ -122,7 +122,7 @@ export async function findRefusal(
   const wrong = (example: string) => ({ promise, example });
   // Its workers find it out one by one.
   const usable = () => readMetric(gateway, 'dbhttpd_backend_role', { role: 'primary' });
-  await eventually('nobody is written to', async () => (await usable()) === 0);
+  await eventually('no server gets writes', async () => (await usable()) === 0);
   const ready = await gateway.get('/readyz');
   const asked = { SQL: 'insert into written (id) values (0)', TIMEOUT: 500 };
   const { status, text } = await gateway.dbPost(asked);

@@ -16,7 +16,7 @@ export const keyedPromises = {
   right: 'a reply of 200 tells what the statements did',
   known: 'no unknown while the database can be reached',
   explained: 'no answer that is not in the contract, no cut that no killed worker explains',
-  told: 'who asks until it is told is told',
+  told: 'a client that asks until it learns the outcome learns it',
 } as const;
 
 /** What the tables hold in the end. */
