@@ -60,11 +60,7 @@ export function supervise(instance: Instance): Supervision {
     marks,
     socketStays: listener.outlives,
     build: readBuild(),
-    commits: openCommitMemory(pidfile, (error) =>
-      log.warn('the outcome of COMMITs is not remembered beyond this instance', {
-        error: error instanceof Error ? error.message : String(error),
-      }),
-    ),
+    commits: openCommitMemory(pidfile, (error) => warnOfForgetting(error, log)),
   };
   const workers = new Workers(making, log.lost);
   const stopping = createStop(workers);
@@ -123,6 +119,12 @@ export function supervise(instance: Instance): Supervision {
       if (phase === 'starting' || phase === 'running') sections = renew(sections, workers, log);
     },
   };
+}
+
+function warnOfForgetting(error: unknown, log: OwnedLog): void {
+  log.warn('the outcome of COMMITs is not remembered beyond this instance', {
+    error: error instanceof Error ? error.message : String(error),
+  });
 }
 
 /** The first request to stop resolves `asked`. The second has all workers kill what they run and exit at once. */
