@@ -1,5 +1,4 @@
 // Requests to the gateway that serves this page, and the answers.
-import type { Series } from './rise.ts';
 
 /** `/v1/stats`. Numbers that are not known are null. */
 export type Stats = {
@@ -19,6 +18,9 @@ export type Stats = {
   readonly history: History;
   readonly errors: readonly LastError[];
 };
+
+/** Values over time, oldest first; null: unknown. */
+export type Series = readonly (number | null)[];
 
 export type WorkerStats = {
   readonly slot: number;

@@ -1,7 +1,14 @@
 // What a reader of the page should see first, in words, with the part of the page that shows more. Pure.
-import type { BackendStats, History, RunningRequest, StatementsReply, Stats } from './ask.ts';
+import type {
+  BackendStats,
+  History,
+  RunningRequest,
+  Series,
+  StatementsReply,
+  Stats,
+} from './ask.ts';
 import { formatClock, formatCount, formatShare, formatSpan } from './format.ts';
-import { findRise, lookLately, quantileOf, type Series } from './rise.ts';
+import { findRise, lookLately, quantileOf } from './rise.ts';
 
 /** One thing to look at. */
 export type Attention = {

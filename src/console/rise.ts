@@ -1,8 +1,5 @@
 // Values that are far above what they were, and since when: of any series, and of each statement's time.
-import type { Statement, StatementsReply } from './ask.ts';
-
-/** Values over time, oldest first; null: unknown. */
-export type Series = readonly (number | null)[];
+import type { Series, Statement, StatementsReply } from './ask.ts';
 
 /** A rise that still lasts. */
 export type Rise = {
