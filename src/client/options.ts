@@ -49,7 +49,7 @@ export type QueryOptions = StreamOptions & {
   readonly dryRun?: boolean | undefined;
 };
 
-/** What a transaction sees of other transactions. */
+/** The isolation level: which changes of other transactions a transaction sees. */
 type Isolation = 'read uncommitted' | 'read committed' | 'repeatable read' | 'serializable';
 
 /** Options of a batch. */

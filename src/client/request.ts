@@ -11,7 +11,7 @@ import {
   sendRequest,
 } from './transport.ts';
 
-/** What every result reports of its request. */
+/** The fields of a request that every result has. */
 export type About = {
   /** The request's id in the gateway's log. */
   readonly requestId: string;

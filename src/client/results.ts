@@ -126,7 +126,7 @@ function refuseDuplicates(names: readonly string[]): void {
   );
 }
 
-/** What a stream reports at its end. */
+/** The end of a stream. */
 export type StreamEnd = { readonly rowCount: number; readonly truncated: boolean };
 
 /** A line that is no row: the first or the last. */

@@ -1,4 +1,4 @@
-// What a reader of the page should see first, in words, with the part of the page that shows more. Pure.
+// The warnings at the top of the page, each with the part of the page that shows more. Pure.
 import type {
   BackendStats,
   History,

@@ -7,7 +7,7 @@
  */
 export type Repetition = 'yes' | 'changed' | 'outcome' | 'pointless' | 'unreported';
 
-/** What is promised of a code. `meaning` is for people: a clause. */
+/** The promises of a code. `meaning` is a clause for people. */
 export type FailureFacts = {
   /** The status of the reply; if there is none, that of the access log. */
   readonly status: number;
@@ -362,7 +362,7 @@ export const failureCodes = Object.keys(failures) as readonly FailureCode[];
  */
 export type MysqlRepetition = 'yes' | 'read' | 'no';
 
-/** What is promised of an error of MySQL's on paths with real statuses. `meaning` is a clause for people. */
+/** The promises of an error of MySQL's on paths with real statuses. `meaning` is a clause for people. */
 export type MysqlFailureFacts = {
   readonly status: 403 | 409 | 413 | 422 | 503 | 504;
   readonly meaning: string;
@@ -490,7 +490,7 @@ export type UnreadyCode = keyof typeof unready;
 
 export const unreadyCodes = Object.keys(unready) as readonly UnreadyCode[];
 
-/** What becomes of a database request: answered well, answered with an error of MySQL's, or as its OUTCOME says. */
+/** The ways in which a database request ends: well, with an error of MySQL's, or as its OUTCOME says. */
 export const outcomes = [
   'ok',
   'error',

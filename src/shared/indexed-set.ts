@@ -1,7 +1,6 @@
-// Who is there now, with no trace of who was.
-// Must not know who they are.
+// A set that keeps no reference to removed members.
 
-/** What can be in an indexed set, in one at a time: it keeps its own index there, -1 outside of one. */
+/** A member of an indexed set, of one at a time. It holds its own index, or -1 outside of a set. */
 export interface Indexed {
   index: number;
 }

@@ -73,7 +73,7 @@ export function candidateKey(candidate: Candidate): string {
   return candidate.socket ?? formatCandidate(candidate).toLowerCase();
 }
 
-/** Where HTTP is served. Port 0 lets the system choose. `host` null: every address. */
+/** The address at which HTTP is served. Port 0 lets the system choose. `host` null: every address. */
 export type ListenAddress =
   | { readonly kind: 'tcp'; readonly host: string | null; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };

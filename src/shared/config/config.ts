@@ -60,7 +60,7 @@ export type Sections = readonly [Config, ...Config[]];
 type FromValues = 'database' | 'candidates' | 'user' | 'allowHosts' | 'allowOrigins';
 type OrFromValues = 'password' | 'tokens' | 'tlsTexts';
 
-/** What the section does not say: its file, the contents of other files, the environment, and this machine's defaults. */
+/** The sources beside the section: its file, the contents of other files, the environment, and this machine's defaults. */
 export type Surroundings = Omit<Composed, FromValues | OrFromValues> & {
   readonly [K in OrFromValues]: Composed[K] | null;
 };

@@ -157,7 +157,7 @@ export function formatFault({ file, section, key, line, problem }: Fault): strin
   return `${file}: [${section}]${key === null ? '' : ` ${key.slice(0, 64)}`}${place}: ${problem}`;
 }
 
-/** What a section writes, or why there is no section of that name. */
+/** The keys of a section, or why there is no section of that name. */
 function readWritten({ text }: ConfigFile, name: string): Written | string {
   if (!/^[\p{L}\p{N}_-][\p{L}\p{N}._-]{0,63}$/u.test(name)) {
     return 'a section is named with letters, digits, dots, - and _, at most 64';

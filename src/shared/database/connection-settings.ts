@@ -1,4 +1,4 @@
-// What a connection to MySQL needs of the configuration, for the worker and for --check.
+// The settings of a connection to MySQL, from the configuration, for the worker and for --check.
 
 import type { Candidate } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';

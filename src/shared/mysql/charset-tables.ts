@@ -1,4 +1,4 @@
-// What the characters of MySQL's older character sets are, where iconv-lite says nothing of them or something else.
+// The characters of MySQL's older character sets that iconv-lite does not know or reads differently.
 // Taken from the servers: each is what `convert(_<charset> x'…' using utf8mb4)` gives on MySQL 9.7 and, alike, on
 // MariaDB 10.11; test/behaviour/sql/charsets.test.ts asks the server again, for every byte and every pair of bytes.
 
@@ -107,7 +107,7 @@ const eucPrivateUse = [
   ),
 ];
 
-/** Of the first bytes 0x8f (EUC) and of gb18030 there are characters of three and of four bytes. */
+/** Characters that begin with 0x8f (EUC) have three bytes. In gb18030 some have four. */
 export const multiByteSets: Readonly<Record<string, MultiByteSet>> = {
   big5: {
     encoding: 'big5',

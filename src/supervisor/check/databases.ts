@@ -32,7 +32,7 @@ type ServerFacts = {
   readonly flavour: 'MySQL' | 'MariaDB';
   readonly version: string;
   readonly maxConnections: number;
-  /** Of the account; null: it has no limit of its own. */
+  /** The account's own limit; null: it has none. */
   readonly maxUserConnections: number | null;
   /** Whether the login works only while the server remembers the password. */
   readonly isRemembered: boolean;

@@ -3,7 +3,7 @@ import type { Config, Sections } from '../../shared/config/config.ts';
 import { describeConfig } from '../../shared/config/describe.ts';
 import type { ExitCode } from '../../shared/process/exit-codes.ts';
 
-/** Where a finding belongs. Null: to none in particular. */
+/** The place of a finding. Null: it has none in particular. */
 export type Place = {
   readonly file: string;
   readonly section: string | null;

@@ -140,7 +140,7 @@ export type StatsSources = {
   readonly sections: Sections;
   readonly slots: readonly SlotState[];
   readonly reported: Reported;
-  /** Of the living workers. */
+  /** The living workers' figures. */
   readonly verdicts: readonly ServerVerdict[];
   readonly history: Stats['history'];
   readonly errors: Stats['errors'];

@@ -206,7 +206,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
     return isRefused && this.#hasLost && !this.#isBarring && end.outcome === 'not_executed';
   }
 
-  /** What may remain in part is not run again, neither now nor when the request is repeated: the key is stored without a reply. */
+  /** Work that may remain in part is never run again, not even when the request is repeated: the key is stored without a reply. */
   #bar(): void {
     this.#phase = 'proving';
     this.#isBarring = true;

@@ -132,7 +132,7 @@ export class SessionRun implements SessionUser, QueryEvents {
     this.resume();
   }
 
-  /** What rows that are read at several moments have seen, or what is not committed yet, is unknown before the end. */
+  /** If rows are read at several moments, or are not committed yet, what they have seen is known only at the end. */
   async seeNow(): Promise<TokenResult> {
     const { seesOneMoment, effects } = this.#statement;
     const session = this.#session;

@@ -62,7 +62,7 @@ export function problemJson(failure: AnyFailure, requestId: string): string {
   });
 }
 
-/** Of our own failures, `failed` is said of reads only. */
+/** Among the gateway's own failures, only those of reads are `failed`. */
 function mayRepeat({ code, outcome }: AnyFailure): boolean {
   const repeat = code === null ? 'changed' : failures[code].repeat;
   return (repeat === 'yes' || repeat === 'outcome') && appliedNothing[outcome];

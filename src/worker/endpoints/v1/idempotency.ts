@@ -46,7 +46,7 @@ const insignificant: ReadonlySet<string> = new Set(['timeout_ms', 'retry']);
 /** The key of a request and the hash of the request. Null: it has no key. */
 export type DecidedKey = { readonly ok: true; readonly key: IdempotencyKey | null } | Refused;
 
-/** Of a request without the header. */
+/** The key of a request without the header. */
 export const noKey: DecidedKey = { ok: true, key: null };
 
 /** Hashes a key that `checkKey` has let pass, unless the section takes none. Two sections may use the same table. */

@@ -14,9 +14,9 @@ import type { Session } from '../../servers/pool/session.ts';
 
 /** What a key stands for; both are SHA-256 sums in hexadecimal. */
 export type IdempotencyKey = {
-  /** Of the section and the key. */
+  /** The sum of the section and the key. */
   readonly id: string;
-  /** Of the request. */
+  /** The sum of the request. */
   readonly request: string;
 };
 
