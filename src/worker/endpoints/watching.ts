@@ -48,10 +48,24 @@ function watching(
   };
 }
 
+/**
+ * Replies when the answer is known, unless the reply has begun meanwhile: the server itself rejects a request whose rest turns out to be
+ * malformed.
+ */
+function whenKnown<Answer>(
+  response: OutgoingReply,
+  asked: Promise<Answer>,
+  reply: (answer: Answer) => void,
+): void {
+  void asked.then((answer) => {
+    if (!response.headersSent) reply(answer);
+  });
+}
+
 /** The server's own message is not in the reply, because this path is open. @param ask whether this worker can serve requests */
 export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((_request, response) => {
-    void ask().then((answer) => {
+    whenKnown(response, ask(), (answer) => {
       const { sections } = answer;
       if (answer.isReady) {
         sendText(response, JSON.stringify({ ready: true, sections }), jsonType);
@@ -67,7 +81,7 @@ export function createReadyz(ask: () => Promise<ReadyAnswer>): Handler {
 /** DBSlayer's own health check, as readiness. @param ask as for /readyz */
 export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
   return watching((_request, response) => {
-    void ask().then(({ isReady }) => {
+    whenKnown(response, ask(), ({ isReady }) => {
       const status = isReady ? 200 : 503;
       const text = JSON.stringify({ status: isReady ? 'ok' : 'unavailable' });
       sendText(response, text, jsonType, status);
@@ -78,7 +92,7 @@ export function createHealth(ask: () => Promise<ReadyAnswer>): Handler {
 /** The metrics of all workers as Prometheus text. */
 export function createMetrics(supervisor: Caller<SupervisorCalls>): Handler {
   return watching((_request, response, requestId) => {
-    void supervisor.ask('metrics', null).then((text) => {
+    whenKnown(response, supervisor.ask('metrics', null), (text) => {
       if (text === null) sendFailure(response, noAnswer, requestId);
       else sendText(response, text, expositionType);
     });
@@ -96,7 +110,7 @@ export type ReportName = 'stats' | 'requests' | 'statements';
 /** A report of the supervisor, as JSON. */
 export function createReport(supervisor: Caller<SupervisorCalls>, name: ReportName): Handler {
   return watching((_request, response, requestId) => {
-    void supervisor.ask(name, null).then((report) => {
+    whenKnown(response, supervisor.ask(name, null), (report) => {
       if (report === null) sendFailure(response, noAnswer, requestId);
       else sendText(response, JSON.stringify(report), jsonType);
     });
@@ -108,7 +122,7 @@ export function createKill(supervisor: Caller<SupervisorCalls>): Handler {
   return (request, response, head, record) => {
     const id = head.path.slice(requestsPath.length + 1);
     watching((_request, reply, requestId) => {
-      void supervisor.ask('kill', id).then((answer) => {
+      whenKnown(reply, supervisor.ask('kill', id), (answer) => {
         if (answer === null) sendFailure(reply, noAnswer, requestId);
         else if (!answer.isFound) sendFailure(reply, noRequest, requestId);
         else sendText(reply, JSON.stringify({ id, killed: true }), jsonType);

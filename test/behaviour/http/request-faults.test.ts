@@ -6,6 +6,7 @@ import { closeGate, createGate } from '../../support/database/gate.ts';
 import { openProcesslist } from '../../support/database/processlist.ts';
 import { cellOf, outcomeOf } from '../../support/db-results.ts';
 import { eventually } from '../../support/eventually.ts';
+import { exchange } from '../../support/http.ts';
 import { readMetric } from '../../support/scrape.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
@@ -88,4 +89,15 @@ test('while a reply is sent: its connection is reset, and logs and metrics tell 
   );
   assert.equal(await count('dbhttpd_outcomes_total', { outcome: 'unknown' }), unknown + 1);
   assert.equal(cellOf(await gateway.dbPost({ SQL: 'select count(*) from written' })), 1);
+});
+
+test('while an answer is awaited, and the rest of the request is malformed: 400', async () => {
+  const lines = ['/readyz', '/metrics', '/v1/stats', '/v1/requests', '/v1/statements'].map(
+    (path) => `GET ${path}`,
+  );
+  for (const line of [...lines, 'DELETE /v1/requests/0-1-1']) {
+    const head = `${line} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const reply = await exchange(gateway.port, `${head}no size\r\n`);
+    assert.equal(reply.status, 400, line);
+  }
 });
