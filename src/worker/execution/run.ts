@@ -188,8 +188,11 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
   }
 
   sessionRunEnded(end: RunEnd): void {
-    const isUnsent = end.kind === 'not executed' && end.reason !== 'behind';
-    this.#end(isUnsent ? this.#unanswered(end.reason) : end);
+    if (end.kind === 'not executed' && end.reason !== 'behind') {
+      this.#end(this.#unanswered(end.reason));
+    } else if (end.kind === 'faulted') {
+      this.#end({ ...end, isSent: end.isSent || this.#wasWritten });
+    } else this.#end(end);
   }
 
   // What the pipeline reports.

@@ -132,37 +132,53 @@ export class SessionAcquisition implements Waiter {
     this.#times.enter('working', now);
     this.#phase = 'preparing';
     this.#session = session;
-    this.#user.granted?.();
-    const { isReadOnly, check } = this.#user;
-    const needsFresh = this.#needsFresh(session);
-    const mustAsk = check !== null || this.#mustWait;
-    if (mustAsk || needsPreparation(session, isReadOnly, needsFresh, now)) {
-      void this.#prepare(session, needsFresh, mustAsk);
-    } else this.#handOut(session);
+    try {
+      this.#user.granted?.();
+      const { isReadOnly, check } = this.#user;
+      const needsFresh = this.#needsFresh(session);
+      const mustAsk = check !== null || this.#mustWait;
+      if (mustAsk || needsPreparation(session, isReadOnly, needsFresh, now)) {
+        void this.#prepare(session, needsFresh, mustAsk);
+        return;
+      }
+    } catch (cause) {
+      this.#fault(session, cause);
+      return;
+    }
+    this.#handOut(session);
+  }
+
+  /** An exception ends this request alone: a session is granted while another request's answer is handled. */
+  #fault(session: Session, cause: unknown): void {
+    try {
+      this.#deny({ kind: 'faulted', isSent: false, cause });
+    } finally {
+      this.#pool.release(session, 'broken');
+    }
   }
 
   async #prepare(session: Session, needsFresh: boolean, mustAsk: boolean): Promise<void> {
-    const { isReadOnly, check } = this.#user;
     let end: RunEnd | null = null;
     let isChecked = false;
     try {
+      const { isReadOnly, check } = this.#user;
       if (mustAsk && isStale(session, performance.now())) await showAlive(session);
-      if (this.#mustWait) end = await this.#waitForPosition(session);
-      if (end === null && check !== null) {
+      if (this.#isPreparing && this.#mustWait) end = await this.#waitForPosition(session);
+      if (this.#isPreparing && end === null && check !== null) {
         isChecked = true;
         end = await check(session);
       }
-      if (end === null && this.#phase === 'preparing') {
+      if (this.#isPreparing && end === null) {
         await makeReady(this.#pool, session, isReadOnly, needsFresh || this.#needsFresh(session));
       }
     } catch {
       clearTimeout(this.#bound);
-      if (this.#phase === 'preparing') this.retry(session);
+      if (this.#isPreparing) this.retry(session);
       else this.#pool.release(session, 'broken');
       return;
     }
     clearTimeout(this.#bound);
-    if (this.#phase === 'preparing' && end === null) {
+    if (this.#isPreparing && end === null) {
       this.#handOut(session);
       return;
     }
@@ -186,6 +202,11 @@ export class SessionAcquisition implements Waiter {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
     this.#user.denied(end);
+  }
+
+  /** Asked after every wait: a stop may have come meanwhile. */
+  get #isPreparing(): boolean {
+    return this.#phase === 'preparing';
   }
 
   #needsFresh(session: Session): boolean {

@@ -67,7 +67,11 @@ async function turns(): Promise<void> {
 }
 
 /** An acquisition whose pool grants these sessions one after the other, and what became of it. */
-function acquire(sessions: readonly Session[], check: SessionUser['check'] = null) {
+function acquire(
+  sessions: readonly Session[],
+  check: SessionUser['check'] = null,
+  differences: Partial<SessionUser> = {},
+) {
   const log: string[] = [];
   const left = [...sessions];
   const source = {
@@ -86,6 +90,7 @@ function acquire(sessions: readonly Session[], check: SessionUser['check'] = nul
     check,
     acquired: (session) => void log.push(`acquired ${sessions.indexOf(session)}`),
     denied: (end) => void log.push(`denied ${'reason' in end ? end.reason : end.kind}`),
+    ...differences,
   };
   const acquisition = new SessionAcquisition(source, null, user, new RunTimes());
   acquisition.start();
@@ -124,4 +129,30 @@ test('a session that is made ready for a request that has stopped goes back to t
   acquisition.stop();
   await turns();
   assert.deepEqual(log, ['released unclean']);
+});
+
+test('an exception while a session is granted ends that request alone, and the session is not lent again', () => {
+  const needsFreshSession = () => {
+    throw new Error('a mistake');
+  };
+  const { log } = acquire(
+    [createScriptedSession(createScriptedConnection(), { isFresh: false })],
+    null,
+    {
+      needsFreshSession,
+    },
+  );
+  assert.deepEqual(log, ['denied faulted', 'released broken']);
+});
+
+test('a request that stops while its session is pinged asks nothing more on it', async () => {
+  const session = createScriptedSession(createScriptedConnection(), { aliveAt: longAgo() });
+  let isAsked = false;
+  const { acquisition, log } = acquire([session], async () => {
+    isAsked = true;
+    return null;
+  });
+  acquisition.stop();
+  await turns();
+  assert.deepEqual([isAsked, log], [false, ['released clean']]);
 });
