@@ -259,7 +259,7 @@ export class KeyedRun implements Execution, RunEvents, KeyOwner {
       const isProven = end.kind === 'answered' && end.failure === null;
       if (isProven) return { kind: 'lost', outcome: this.#isBarring ? 'unknown' : 'rolled_back' };
     }
-    if (end.kind === 'faulted') return end;
+    if (end.kind === 'faulted') return { ...end, isSent: end.isSent || this.#hasLost };
     const reason = 'reason' in end && end.kind !== 'key refused' ? end.reason : null;
     const hasKey = run?.hasKey === true;
     if (this.#hasLost && !hasKey) return { kind: 'key unknown', reason: reason ?? 'lost' };

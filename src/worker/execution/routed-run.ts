@@ -159,6 +159,12 @@ export class RoutedRun implements Execution, RunEvents, Routed {
 
   runEnded(end: RunEnd): void {
     const server = this.#server as Server;
+    // A read that was sent to an earlier server is never reported as not executed.
+    const wasSentBefore = this.isReadOnly && this.#wasSent;
+    const reported: RunEnd =
+      wasSentBefore && end.kind === 'not executed'
+        ? { kind: 'cut short', reason: end.reason }
+        : end;
     this.#wasSent ||= this.#run?.isSent === true;
     // The leader that it followed may also have moved.
     const isMoving = this.#isMoving || ('reason' in end && end.reason === 'server left');
@@ -167,12 +173,12 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     if (this.#stopReason !== null) {
       // Stopped while it moved: its time is over, and it does not begin again.
       const hasReason = 'reason' in end && end.kind !== 'key refused';
-      this.#end(hasReason ? ({ ...end, reason: this.#stopReason } as RunEnd) : end);
+      this.#end(hasReason ? ({ ...reported, reason: this.#stopReason } as RunEnd) : end);
       return;
     }
     const mayGoOn = isMoving ? this.#mayMove(end) : this.#mayRunElsewhere(end, server);
     if (!mayGoOn || !this.sink.restart()) {
-      this.#end(end);
+      this.#end(reported);
       return;
     }
     if (!isMoving) this.#noteFailure(server);

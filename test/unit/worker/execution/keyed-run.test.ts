@@ -96,6 +96,13 @@ test('after a loss, an attempt that could not take the key does not report that 
   assert.deepEqual(run(steps, [stopped]).told, [stopped]);
 });
 
+test('after a loss, an attempt that ends in an exception does not report that nothing was executed', () => {
+  const steps = [stepOn([{ schema: 'd', name: 't' }])];
+  const faulted = { kind: 'faulted', isSent: false, cause: null } as const;
+  assert.deepEqual(run(steps, [faulted]).told, [faulted]);
+  assert.deepEqual(run(steps, [lost, faulted]).told, [{ ...faulted, isSent: true }]);
+});
+
 test('a repetition that gets the lock at its deadline does not report that nothing was executed', () => {
   const steps = [stepOn([{ schema: 'd', name: 't' }])];
   const stopped: RunEnd = { kind: 'not executed', reason: 'deadline' };

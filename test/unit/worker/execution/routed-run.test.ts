@@ -79,11 +79,15 @@ const answeredWith = (errno: number, outcome: 'rolled_back' | 'partial'): RunEnd
 });
 const unsent: RunEnd = { kind: 'not executed', reason: 'database unreachable' };
 
-/** How often it begins if its first run was sent and ends so, and the reported ends. @param act done before it ends */
+/**
+ * How often it begins if its first run was sent and ends so, and the reported ends.
+ * @param act done before it ends
+ * @param second the end of the second run; null: it goes on
+ */
 function beginnings(
   wish: Wish,
   end: RunEnd,
-  { hasLeft = false, act = (_run: RoutedRun) => {} } = {},
+  { hasLeft = false, act = (_run: RoutedRun) => {}, second = null as RunEnd | null } = {},
 ) {
   const runs: RunEvents[] = [];
   const stops: StopReason[] = [];
@@ -110,6 +114,7 @@ function beginnings(
   run.start();
   act(run);
   runs[0]?.runEnded(end);
+  if (second !== null) runs[1]?.runEnded(second);
   return { begun: runs.length, stops, ends };
 }
 
@@ -122,6 +127,13 @@ test('a write whose connection was lost keeps its end, and a declared read begin
   assert.deepEqual(beginnings(write, lost), { begun: 1, stops: [], ends: [lost] });
   assert.deepEqual(beginnings(keyed, lost), { begun: 1, stops: [], ends: [lost] });
   assert.deepEqual(beginnings(read, lost), { begun: 2, stops: [], ends: [] });
+});
+
+test('a declared read that was sent to a server which was lost is not reported as not executed by the next one', () => {
+  const lost: RunEnd = { kind: 'lost', outcome: 'unknown' };
+  const second: RunEnd = { kind: 'not executed', reason: 'waited too long' };
+  const { ends } = beginnings(read, lost, { second });
+  assert.deepEqual(ends, [{ kind: 'cut short', reason: 'waited too long' }]);
 });
 
 test('a batch that a read-only server has rolled back begins at another server only with a key', () => {
