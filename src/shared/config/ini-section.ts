@@ -50,20 +50,55 @@ export function readSection(
   return { entries: [...entries.values()].filter((entry) => !unreadable.has(entry.key)), faults };
 }
 
+/** Finds the lines that belong to no section, whichever section is read: a key there would be ignored silently. */
+export function findStrayLines(text: string): readonly TextFault[] {
+  const faults: TextFault[] = [];
+  let isInSection = false;
+  for (const { text: content, line } of contentLines(text)) {
+    if (content.startsWith('[')) {
+      isInSection = true;
+      if (!header.test(content)) faults.push({ key: null, line, problem: describeHeader(content) });
+    } else if (!isInSection) {
+      const equals = content.indexOf('=');
+      const key = equals < 1 ? null : content.slice(0, equals).trim();
+      faults.push({
+        key,
+        line,
+        problem: 'is before the first [section], so no section would use it',
+      });
+    }
+  }
+  return faults;
+}
+
+function describeHeader(content: string): string {
+  return content.includes(']')
+    ? 'has text after the ] of a section, which must be on a line of its own'
+    : 'begins a section with [ and does not close it with ]';
+}
+
+const header = /^\[([^\]]*)\]\s*(?:[;#].*)?$/;
+
+/** The lines that are neither empty nor comments. */
+function contentLines(text: string): readonly Line[] {
+  return text
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .map((raw, index) => ({ text: raw.trim(), line: index + 1 }))
+    .filter(({ text: content }) => content !== '' && !/^[;#]/.test(content));
+}
+
 function linesOf(text: string, name: string, faults: TextFault[]): readonly Line[] | null {
   let found: Line[] | null = null;
   let current: Line[] | null = null;
-  let line = 0;
-  for (const raw of text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
-    line += 1;
-    const content = raw.trim();
-    if (content === '' || content.startsWith(';') || content.startsWith('#')) continue;
-    const header = /^\[([^\]]*)\]\s*(?:[;#].*)?$/.exec(content);
-    if (header === null) {
+  for (const { text: content, line } of contentLines(text)) {
+    // A faulty header opens its section too, so that it causes no second fault. `findStrayLines` reports it.
+    const opened = /^\[([^\]]*)/.exec(content);
+    if (opened === null) {
       current?.push({ text: content, line });
       continue;
     }
-    const isWanted = header[1]?.trim() === name;
+    const isWanted = opened[1]?.trim() === name;
     if (isWanted && found !== null)
       faults.push({ key: null, line, problem: 'opens the section again' });
     if (isWanted) found ??= [];

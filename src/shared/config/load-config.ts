@@ -25,7 +25,7 @@ import {
   readRegularFile,
   readSessionKey,
 } from './credentials.ts';
-import { readSection, type TextFault } from './ini-section.ts';
+import { findStrayLines, readSection, type TextFault } from './ini-section.ts';
 import {
   logDirectory,
   type Place,
@@ -44,8 +44,8 @@ export type Target = {
   readonly beside: readonly string[];
 };
 
-/** One fault with its file, section and key. It never holds a value. */
-export type Fault = TextFault & { readonly file: string; readonly section: string };
+/** One fault with its file, section and key. It never holds a value. `section` is null if the line belongs to none. */
+export type Fault = TextFault & { readonly file: string; readonly section: string | null };
 
 /**
  * The result of reading the sections. `warnings`: an instance can start with them, but an operator has to act. `log`: where an
@@ -88,7 +88,7 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
   const { configPath, sections: names, beside } = target;
   const [name, ...listedNames] = names;
   const faults: Fault[] = [];
-  const blame = (section: string, found: readonly TextFault[]) => {
+  const blame = (section: string | null, found: readonly TextFault[]) => {
     for (const fault of found) faults.push({ ...fault, file: configPath, section });
   };
   const whole = (problem: string): readonly TextFault[] => [{ key: null, line: null, problem }];
@@ -101,6 +101,7 @@ export function loadConfig(target: Target, env: Environment, place: Place): Load
       return { kind: 'invalid', faults, log: null };
     }
     file = { path: configPath, text, stats };
+    blame(null, findStrayLines(text));
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unreadable';
     return { kind: 'unreadable', reason: `cannot read ${configPath}: ${reason}` };
@@ -152,9 +153,18 @@ function findWarnings(config: Config, index: number): readonly Fault[] {
 }
 
 /** A fault in one line: file, section, key, line, problem. */
-export function formatFault({ file, section, key, line, problem }: Fault): string {
-  const place = line === null ? '' : ` (line ${line})`;
-  return `${file}: [${section}]${key === null ? '' : ` ${key.slice(0, 64)}`}${place}: ${problem}`;
+export function formatFault(fault: Fault): string {
+  return `${formatFaultPlace(fault)}: ${fault.problem}`;
+}
+
+/** The place of a fault: file, section, key, line. */
+export function formatFaultPlace({ file, section, key, line }: Omit<Fault, 'problem'>): string {
+  const parts = [
+    ...(section === null ? [] : [`[${section}]`]),
+    ...(key === null ? [] : [key.slice(0, 64)]),
+    ...(line === null ? [] : [`(line ${line})`]),
+  ];
+  return parts.length === 0 ? file : `${file}: ${parts.join(' ')}`;
 }
 
 /** The keys of a section, or why there is no section of that name. */

@@ -1,6 +1,7 @@
 // The report of --check: settings, servers and findings as data, and the text that is printed from them.
 import type { Config, Sections } from '../../shared/config/config.ts';
 import { describeConfig } from '../../shared/config/describe.ts';
+import { formatFaultPlace } from '../../shared/config/load-config.ts';
 import type { ExitCode } from '../../shared/process/exit-codes.ts';
 
 /** The place of a finding. Null: it has none in particular. */
@@ -92,11 +93,8 @@ function hasOneServer({ sections }: Report): boolean {
 }
 
 function formatPlace({ file, section, server, key, line, message }: Finding, isAlone: boolean) {
-  if (section === null) return '';
-  if (server === null) {
-    const name = key === null ? '' : ` ${key.slice(0, 64)}`;
-    return `${file}: [${section}]${name}${line === null ? '' : ` (line ${line})`}: `;
-  }
+  if (section === null && line === null) return '';
+  if (server === null) return `${formatFaultPlace({ file, section, key, line })}: `;
   if (isAlone) return '';
   return message.includes(server) ? `[${section}] ` : `[${section}] ${server}: `;
 }

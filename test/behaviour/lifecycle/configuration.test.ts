@@ -77,6 +77,19 @@ test('a section that is not there exits 78, with the reason in the fallback log'
   assert.match(added, /\[moon\]: the file has no such section/);
 });
 
+test('a token before the first section exits 78 with its line, and so does a section that is not closed', async (t) => {
+  const daemon = daemonFor(t);
+  const text = readFileSync(daemon.configPath, 'utf8');
+  for (const [strange, fault] of [
+    [`token = hunter2\n${text}`, /dbhttpd\.ini: token \(line 1\): is before the first \[section\]/],
+    [`${text}\n[moon\nhost = x\n`, /dbhttpd\.ini: \(line \d+\): begins a section with \[/],
+  ] as const) {
+    writeFileSync(daemon.configPath, strange);
+    await assertFault(daemon, fault);
+  }
+  assert.ok(!daemon.readLog().includes('hun'));
+});
+
 test('--check lists every fault of a section and exits 78', async (t) => {
   const daemon = daemonFor(t, { port: 'x', workers: '0', password: 'hun;ter2' });
   const { status, stdout, stderr } = await daemon.run(['--check']);

@@ -249,6 +249,33 @@ test('secrets come from files, and the environment overrides them', () => {
   assert.equal(faultsOf(`${minimal}password_file = /nowhere\n`).length, 1);
 });
 
+test('a key before the first section and a section that is not closed are faults with their lines', () => {
+  const wanted = `[world]\n${minimal}`;
+  const faults = (text: string) => {
+    writeFileSync(file, text);
+    const loaded = loadConfig(target('world'), {}, place);
+    return loaded.kind === 'invalid' ? loaded.faults.map(formatFault) : [loaded.kind];
+  };
+  const early = 'is before the first [section], so no section would use it';
+  assert.deepEqual(faults(`; secrets\ntoken = hunter2\nwhat\n${wanted}`), [
+    `${file}: token (line 2): ${early}`,
+    `${file}: (line 3): ${early}`,
+  ]);
+  const unclosed = 'begins a section with [ and does not close it with ]';
+  assert.deepEqual(faults(`${wanted}\n[moon\nhost = 10.0.0.1\n`), [
+    `${file}: (line 6): ${unclosed}`,
+  ]);
+  assert.deepEqual(faults(`[world ; ours\n${minimal}`), [
+    `${file}: (line 1): ${unclosed}`,
+    `${file}: [world]: the file has no such section`,
+  ]);
+  assert.deepEqual(faults(`[world\n${minimal}`), [`${file}: (line 1): ${unclosed}`]);
+  assert.deepEqual(faults(`[moon] host = 10.0.0.1\n${wanted}`), [
+    `${file}: (line 1): has text after the ] of a section, which must be on a line of its own`,
+  ]);
+  assert.deepEqual(faults(`\uFEFF# comment\n\n[moon] ; a comment\n${wanted}`), ['ok']);
+});
+
 test('a missing file is unreadable; a missing section, a strange name and bad UTF-8 are faults', () => {
   assert.equal(
     loadConfig({ ...target('world'), configPath: '/nowhere.ini' }, {}, place).kind,
