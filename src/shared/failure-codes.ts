@@ -159,6 +159,12 @@ export const failures = {
       '`dry_run` or `max_affected` with something that is not known to be undone by a ROLLBACK; it is not run (409: the ROLLBACK itself said so)',
     repeat: 'changed',
   },
+  SESSION_STATEMENT: {
+    status: 400,
+    meaning:
+      '`/v1/query`: a statement that only affects its session, which ends with the request; the message names what works',
+    repeat: 'changed',
+  },
   READ_ONLY: {
     status: 403,
     meaning: 'a statement that does more than read, under `READ_ONLY` or `read_only`',

@@ -81,7 +81,7 @@ function whyNotReading({ verb, lockingRead, sessionCall }: Facts): string | null
 }
 
 /** The clauses of a SET, which commas separate. */
-function clausesOf([, ...tokens]: readonly Token[]): readonly (readonly Token[])[] {
+export function clausesOf([, ...tokens]: readonly Token[]): readonly (readonly Token[])[] {
   const clauses: Token[][] = [[]];
   for (const token of tokens) {
     if (token.text === ',' && token.depth === 0) clauses.push([]);

@@ -4,6 +4,8 @@ import { longFrom, type Pieces } from '../../shared/pieces.ts';
 import { type Analysis, analyse, analyseInPieces } from '../../shared/sql/analyse.ts';
 import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
 import { shapeOf } from '../../shared/sql/digest-key.ts';
+import { type SessionEffect, sessionEffectOf } from '../../shared/sql/session-statements.ts';
+import { whyNotInTransaction } from '../../shared/sql/transactions.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import { type Known, noEffects, StatementEffects } from '../execution/statement-effects.ts';
@@ -44,6 +46,8 @@ export type RunWish = {
   readonly readOnly: boolean;
   /** Whether several statements are refused even if the settings allow them. */
   readonly isSingle: boolean;
+  /** Whether a statement is refused if its only effect is on its session, which ends with the request. */
+  readonly needsEffect: boolean;
   readonly rollbackOnError: boolean;
   readonly asksServer: boolean;
   /** All that the body of the reply depends on, beside the statement and the settings; null: the reply is not shared. */
@@ -142,10 +146,12 @@ export function decideAnalysed(
   catalogue: Known,
 ): Decided {
   const { sql, statements, classification } = analysis;
-  const { isSingle, rollbackOnError, asksServer, format } = wish;
+  const { isSingle, needsEffect, rollbackOnError, asksServer, format } = wish;
   const { kind, single, readOnlyAllowed, readsEarlierSession, leavesSessionClean } = classification;
   if (!single && isSingle) return refused(severalStatements(statements[1]?.start ?? 0));
   if (!single && !config.multiStatements) return refused(severalOff);
+  const sessionEffect = needsEffect ? sessionEffectOf(analysis) : null;
+  if (sessionEffect !== null) return refused(withoutEffect(sessionEffect, analysis));
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
     return refused(classification.isRecognised ? onlyReads : notRecognised);
@@ -190,6 +196,30 @@ function severalStatements(offset: number): Failure {
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
 }
+
+/** What a client can do instead. A batch takes some settings, and no others. */
+function withoutEffect(effect: SessionEffect, analysis: Analysis): Failure {
+  const isForBatch = effect === 'setting' && whyNotInTransaction(analysis) === null;
+  const way = isForBatch ? settingInBatch : instead[effect];
+  const message = `This statement only affects its session, which ends with the request. ${way}`;
+  return refusal('SESSION_STATEMENT', message);
+}
+
+const settingInBatch =
+  'Send it to /v1/batch together with the statements that need it, or in a transaction of /v1/transaction, or put it into init_sql.';
+
+const instead: Readonly<Record<SessionEffect, string>> = {
+  transaction:
+    'For a transaction, send all its statements to /v1/batch, or begin one with POST /v1/transaction.',
+  'table locks':
+    'Lock rows instead (SELECT … FOR UPDATE), in a transaction of /v1/batch or /v1/transaction.',
+  setting: 'The key init_sql sets it for every session of the section.',
+  'default database':
+    'Write the database before the name of the table (db.table), or choose a section of the gateway (section).',
+  'prepared statement': 'Send the statement itself, with its values in params.',
+  'temporary table':
+    'Use WITH, an ordinary table, or a procedure that creates and uses the temporary table.',
+};
 
 /** A statement that may not run in a transaction which its client holds. */
 export function notInTransaction(reason: string): Refused {

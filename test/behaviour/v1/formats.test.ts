@@ -191,7 +191,7 @@ test('what has no columns, or several results, is JSON or nothing', async () => 
   for (const sql of [
     'insert into made (n) values (2)',
     'call two()',
-    'set @x = 1',
+    'do 0',
     '/* x */ update made set n = 3',
   ]) {
     const reply = await ask({ sql }, `${csv}, ${ndjson}`);

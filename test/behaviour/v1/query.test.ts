@@ -185,6 +185,48 @@ test('what cannot be understood is refused by name, and nothing is run', async (
   assert.deepEqual((made as { rows: unknown }).rows, [['0']]);
 });
 
+test('a statement that only affects its session is refused, with what works instead', async () => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ['begin', /\/v1\/batch, or begin one with POST \/v1\/transaction\.$/],
+    ['start transaction', /\/v1\/transaction/],
+    ['commit', /\/v1\/transaction/],
+    ['rollback', /\/v1\/transaction/],
+    ['savepoint a', /\/v1\/transaction/],
+    ['set autocommit = 0', /\/v1\/transaction/],
+    ['set @a = 1', /\/v1\/batch together with .* init_sql\.$/],
+    ['set names latin1', /The key init_sql sets it for every session/],
+    ['lock tables orders write', /FOR UPDATE/],
+    ['use information_schema', /db\.table/],
+    ["prepare p from 'select 1'", /in params\.$/],
+    ['create temporary table t (id int)', /a procedure that creates and uses/],
+  ];
+  for (const [sql, way] of cases) {
+    for (const read_only of [false, true]) {
+      const problem = await problemOf({ sql, read_only });
+      const { status, code, outcome, retryable } = problem;
+      assert.deepEqual(
+        [status, code, outcome, retryable],
+        [400, 'SESSION_STATEMENT', 'not_executed', false],
+        sql,
+      );
+      assert.match(problem.detail, way);
+    }
+    const old = await gateway.db({ SQL: sql });
+    assert.equal(old.status, 200);
+    assert.doesNotMatch(old.text, /SESSION_STATEMENT/);
+  }
+  const token = await beginTransaction();
+  assert.equal((await query({ sql: 'set @a = 1', transaction: token })).status, 200);
+  assert.equal((await query({ sql: 'savepoint a', transaction: token })).status, 200);
+  const ended = await gateway.post('/v1/transaction/rollback', { transaction: token });
+  assert.equal(ended.status, 200);
+});
+
+async function beginTransaction(): Promise<string> {
+  const begun = await gateway.post('/v1/transaction', {});
+  return begun.json<{ transaction: string }>().transaction;
+}
+
 test('paths and methods that there are not have problems too', async () => {
   for (const [path, method, status, code] of [
     ['/v1/nothing', 'GET', 404, 'NOT_FOUND'],

@@ -120,6 +120,7 @@ export function wishOf(request: DbRequest, sql: string): StatementWish {
     paramsKey: 'PARAMS',
     readOnly,
     isSingle: false,
+    needsEffect: false,
     rollbackOnError,
     asksServer: needsConnection(metadata),
     format: isAlone ? null : exactNumbersAsStrings ? 'db strings' : 'db numbers',

@@ -15,6 +15,7 @@ import type { DriverSession } from './session.ts';
 const wish: RunWish = {
   readOnly: false,
   isSingle: true,
+  needsEffect: false,
   rollbackOnError: false,
   asksServer: false,
   format: 'planetscale',

@@ -79,6 +79,7 @@ function wishOf({ sql, params }: AskedStatement, readOnly: boolean): StatementWi
     paramsKey: 'params',
     readOnly,
     isSingle: true,
+    needsEffect: false,
     rollbackOnError: false,
     asksServer: false,
     format: null,

@@ -116,6 +116,7 @@ function* decideRun(query: Query, headsOf: HeadsOf): Pieces<Decision> {
     paramsKey: 'params',
     readOnly: request.readOnly,
     isSingle: true,
+    needsEffect: query.runHeld === null && key === null && !mayBeUndone(request),
     rollbackOnError: false,
     asksServer: false,
     format: `v1 ${query.type} ${nameLayout(request.layout)} ${maxRows}`,

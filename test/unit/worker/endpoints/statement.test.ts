@@ -32,6 +32,7 @@ function decide(sql: string, section: boolean, request: boolean) {
     paramsKey: 'params',
     readOnly: request,
     isSingle: true,
+    needsEffect: false,
     rollbackOnError: false,
     asksServer: false,
     format: null,

@@ -1,0 +1,83 @@
+// Statements that only have an effect on their session: alone in a request, whose session ends with it, they do nothing.
+import type { Analysis } from './analyse.ts';
+import type { Facts, Token } from './facts.ts';
+import { tokenKinds } from './lexer.ts';
+import { clausesOf } from './transactions.ts';
+import { words } from './vocabulary.ts';
+
+/** What a statement would do to its session. */
+export type SessionEffect =
+  | 'transaction'
+  | 'table locks'
+  | 'setting'
+  | 'default database'
+  | 'prepared statement'
+  | 'temporary table';
+
+/** Verbs that say enough. */
+const effects: ReadonlyMap<string, SessionEffect> = new Map([
+  ['COMMIT', 'transaction'],
+  ['ROLLBACK', 'transaction'],
+  ['SAVEPOINT', 'transaction'],
+  ['RELEASE', 'transaction'],
+  ['LOCK', 'table locks'],
+  ['UNLOCK', 'table locks'],
+  ['USE', 'default database'],
+  ['PREPARE', 'prepared statement'],
+  ['DEALLOCATE', 'prepared statement'],
+]);
+
+/** After SET, or after `@@`: other sessions see the change, the disk keeps it, or a whole statement follows. */
+const lastingWords = words('GLOBAL PERSIST PERSIST_ONLY PASSWORD DEFAULT RESOURCE STATEMENT');
+/** After SET: the clause concerns transactions. */
+const transactionWords = words('TRANSACTION AUTOCOMMIT');
+const scopeWords = words('SESSION LOCAL');
+
+/** What a statement does to its session, if it does nothing else; null: it may do more. In doubt it may. */
+export function sessionEffectOf({ classification, readings }: Analysis): SessionEffect | null {
+  const [{ facts }, ...others] = readings;
+  const isCertain = classification.single && !facts.executableComment && facts.beginsWithVerb;
+  const effect = isCertain ? effectOf(facts) : null;
+  return others.every((other) => effectOf(other.facts) === effect) ? effect : null;
+}
+
+function effectOf(facts: Facts): SessionEffect | null {
+  const { verb, kept } = facts;
+  const [, second, third, fourth] = kept.map(({ word }) => word);
+  switch (verb) {
+    case 'BEGIN':
+      // BEGIN NOT ATOMIC … END is a block.
+      return kept.length === 1 || second === 'WORK' ? 'transaction' : null;
+    case 'START':
+      return second === 'TRANSACTION' ? 'transaction' : null;
+    case 'SET':
+      return effectOfSet(facts);
+    case 'CREATE': {
+      const isTemporary = second === 'TEMPORARY' || (third === 'REPLACE' && fourth === 'TEMPORARY');
+      return isTemporary ? 'temporary table' : null;
+    }
+    case 'DROP':
+      if (second === 'PREPARE') return 'prepared statement';
+      return second === 'TEMPORARY' ? 'temporary table' : null;
+    default:
+      return effects.get(verb) ?? null;
+  }
+}
+
+/** A function in a value may write. */
+function effectOfSet({ kept, unknownCall, sequence }: Facts): SessionEffect | null {
+  if (unknownCall || sequence) return null;
+  const clauses = clausesOf(kept);
+  if (clauses.some(isLasting)) return null;
+  return clauses.some(isOfTransactions) ? 'transaction' : 'setting';
+}
+
+function isLasting([first, second]: readonly Token[]): boolean {
+  const named = first?.kind === tokenKinds.systemAt ? second : first;
+  return lastingWords.has(named?.word ?? '');
+}
+
+function isOfTransactions(clause: readonly Token[]): boolean {
+  const named = clause.find(({ kind, word }) => kind === tokenKinds.word && !scopeWords.has(word));
+  return clause[0]?.kind !== tokenKinds.userAt && transactionWords.has(named?.word ?? '');
+}

@@ -1,0 +1,89 @@
+// Which statements only affect their session.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { analyse } from '../../../../src/shared/sql/analyse.ts';
+import { sessionEffectOf } from '../../../../src/shared/sql/session-statements.ts';
+
+const effectOf = (sql: string) => sessionEffectOf(analyse(sql));
+
+const sessions = {
+  transaction: [
+    'begin',
+    'BEGIN WORK;',
+    '/* x */ start transaction',
+    'start transaction read only, with consistent snapshot',
+    'commit',
+    'commit and chain',
+    'rollback',
+    'rollback to savepoint a',
+    'savepoint a',
+    'release savepoint a',
+    'set transaction isolation level serializable',
+    'set session transaction read only',
+    'set autocommit = 0',
+    'set @a = 1, autocommit = 0',
+    'set @@session.autocommit = 0',
+  ],
+  'table locks': ['lock tables t write', 'lock table t read', 'unlock tables'],
+  'default database': ['use world', 'use `world`'],
+  'prepared statement': [
+    "prepare p from 'select 1'",
+    'deallocate prepare p',
+    'drop prepare p',
+    "prepare p from '\\''",
+  ],
+  'temporary table': [
+    'create temporary table t (id int)',
+    'create or replace temporary table t select 1',
+    'create /* x */ temporary table if not exists t like u',
+    'drop temporary table t',
+  ],
+  setting: [
+    'set @a = 1',
+    "set @a = '\\''",
+    'set @autocommit = 0',
+    'set names latin1',
+    "set time_zone = '+00:00'",
+    'set session sql_mode = ansi',
+    'set @@session.sql_mode = ansi, @@sql_safe_updates = 1',
+    'set role none',
+    'set @global = 1',
+  ],
+} as const;
+
+const others = [
+  'select 1',
+  'select 1 into @a',
+  'do 0',
+  'insert into t values (1)',
+  'begin not atomic insert into t values (1); end',
+  'start slave',
+  'start replica',
+  'set global max_connections = 10',
+  'set @a = 1, global max_connections = 10',
+  'set @@global.max_connections = 10',
+  'set @@persist.max_connections = 10',
+  'set persist_only max_connections = 10',
+  "set password = 'x'",
+  'set default role r to u',
+  'set statement max_statement_time = 1 for insert into t values (1)',
+  'set @a = writes()',
+  'set @a = nextval(s)',
+  'create table temporary_table (id int)',
+  'create or replace table t (id int)',
+  'drop table t',
+  '/*! set names latin1 */',
+  'begin; insert into t values (1)',
+  'call p()',
+  'execute p',
+];
+
+test('a statement that only affects its session is recognised', () => {
+  for (const [effect, statements] of Object.entries(sessions)) {
+    for (const sql of statements) assert.equal(effectOf(sql), effect, sql);
+  }
+});
+
+test('a statement that may do more than affect its session is none of them', () => {
+  for (const sql of others) assert.equal(effectOf(sql), null, sql);
+});
