@@ -124,6 +124,11 @@ const changingVerbs = words(
    SHUTDOWN SIGNAL STOP UNINSTALL CASE FOR LOOP REPEAT WHILE`,
 );
 
+/** Whether MySQL or MariaDB has statements that begin with this word, in upper case. */
+export function isKnownVerb(verb: string): boolean {
+  return settledVerbs.has(verb) || changingVerbs.has(verb);
+}
+
 /**
  * Analyses a request's SQL; linear in its length, never throws. Placeholders count as values.
  * @param builtIns what is known to be built in on the server
@@ -299,7 +304,7 @@ function decide(facts: Facts, single: boolean): Classification {
     readOnlyAllowed:
       single && reads && tame && !facts.lockingRead && !facts.sessionCall && !facts.sequence,
     hasUnknownCall: facts.unknownCall || facts.verb === 'CALL',
-    isRecognised: settledVerbs.has(facts.verb) || changingVerbs.has(facts.verb),
+    isRecognised: isKnownVerb(facts.verb),
     leavesSessionClean,
     readsEarlierSession,
     single,

@@ -1,11 +1,12 @@
 // Decides how a text runs: binds its values, analyses it, and allows or refuses it. Pure.
 import type { Config } from '../../shared/config/config.ts';
 import { longFrom, type Pieces } from '../../shared/pieces.ts';
-import { type Analysis, analyse, analyseInPieces } from '../../shared/sql/analyse.ts';
+import { type Analysis, analyse, analyseInPieces, isKnownVerb } from '../../shared/sql/analyse.ts';
 import { type BindFailure, bind, bindInPieces, type Parameters } from '../../shared/sql/bind.ts';
 import { shapeOf } from '../../shared/sql/digest-key.ts';
 import { type SessionEffect, sessionEffectOf } from '../../shared/sql/session-statements.ts';
 import { whyNotInTransaction } from '../../shared/sql/transactions.ts';
+import { toUpperAscii } from '../../shared/sql/vocabulary.ts';
 import type { RowModule } from '../encode/row-module.ts';
 import { longestPipelined } from '../execution/pipeline/pipeline-session.ts';
 import { type Known, noEffects, StatementEffects } from '../execution/statement-effects.ts';
@@ -87,10 +88,8 @@ const onlyReads = refusal(
   'This request or section is read-only, and the statement may write, or there are several.',
 );
 
-const notRecognised = refusal(
-  'READ_ONLY',
-  'This request or section is read-only, and the gateway does not recognise the statement: it may write.',
-);
+/** Beyond this many characters the first word of a statement is cut in a message. */
+const maxShownWord = 32;
 
 /**
  * Decides how a text runs.
@@ -154,7 +153,7 @@ export function decideAnalysed(
   if (sessionEffect !== null) return refused(withoutEffect(sessionEffect, analysis));
   const isReadOnly = config.readOnly || wish.readOnly;
   if (isReadOnly && !readOnlyAllowed) {
-    return refused(classification.isRecognised ? onlyReads : notRecognised);
+    return refused(classification.isRecognised ? onlyReads : notRecognised(analysis));
   }
   const isRead = kind === 'read';
   const isClean = leavesSessionClean && config.sessionReset === 'auto';
@@ -195,6 +194,26 @@ export function decideAnalysed(
 function severalStatements(offset: number): Failure {
   const message = `One statement at a time: a second one begins at character ${offset}. Several go to /v1/batch.`;
   return { ...refusal('SEVERAL_STATEMENTS', message), place: { offset } };
+}
+
+/** The first word may be misspelt; or servers may read the text differently. */
+function notRecognised({ sql, statements }: Analysis): Failure {
+  const unknown = statements.find(({ verb }) => !isKnownVerb(verb));
+  const whyNot =
+    unknown === undefined
+      ? 'servers may read it differently'
+      : `no statement begins with ${JSON.stringify(firstWordOf(sql, unknown))}`;
+  return refusal(
+    'READ_ONLY',
+    `The gateway does not recognise the statement: ${whyNot}. A read-only request or section runs only what it recognises as a read.`,
+  );
+}
+
+/** As the client spelt it. */
+function firstWordOf(sql: string, { start, end, verb }: Analysis['statements'][number]): string {
+  const at = toUpperAscii(sql.slice(start, end)).indexOf(verb);
+  const word = sql.slice(start + at, start + at + verb.length);
+  return word.length > maxShownWord ? `${word.slice(0, maxShownWord)}…` : word;
 }
 
 /** What a client can do instead. A batch takes some settings, and no others. */

@@ -1,6 +1,7 @@
 // read_only, of the section or of a request: nothing is written, by whatever path a statement tries.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { Reply } from '../../support/ask.ts';
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { documentOf, outcomeOf, rowsOf } from '../../support/db-results.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
@@ -31,6 +32,8 @@ after(async () => {
   await gateway?.stop();
   await database.stop();
 });
+
+const messageOf = (reply: Reply) => reply.json<{ ERROR: string }>().ERROR;
 
 /** Both ways to ask for it. */
 const ways: Readonly<Record<string, (SQL: string) => ReturnType<Gateway['dbPost']>>> = {
@@ -81,6 +84,22 @@ for (const [way, ask] of Object.entries(ways)) {
       assert.equal(outcomeOf(await ask(sql)), '403 READ_ONLY not_executed', sql);
     }
     assert.equal((await database.query('select * from t')).length, 1);
+  });
+
+  test(`${way}: a misspelt statement is reported as not recognised, with its first word`, async () => {
+    for (const [sql, shown] of [
+      ['selct 1', '"selct"'],
+      ['/* Selekt */ Selct * from t', '"Selct"'],
+      [`${'x'.repeat(100)} 1`, `"${'x'.repeat(32)}…"`],
+    ] as const) {
+      const reply = await ask(sql);
+      assert.equal(outcomeOf(reply), '403 READ_ONLY not_executed', sql);
+      const message = messageOf(reply);
+      assert.match(message, /does not recognise the statement: no statement begins with /);
+      assert.ok(message.includes(shown), message);
+    }
+    assert.match(messageOf(await ask('delete from t')), /may write/);
+    assert.match(messageOf(await ask('select 1 \0')), /servers may read it differently/);
   });
 
   test(`${way}: a function's write is refused by the server, in its READ ONLY transaction`, async () => {
