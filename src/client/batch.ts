@@ -65,6 +65,7 @@ const rangeNames = { min: true, max: true } as const;
 export function encodeBatch(statements: readonly BatchStatement[], options: BatchOptions): string {
   if (!Array.isArray(statements)) throw new TypeError('the statements must be an array');
   const fields = encodeFields({
+    section: options.section,
     atomic: options.atomic,
     isolation: options.isolation,
     read_only: options.readOnly,

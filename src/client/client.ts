@@ -9,11 +9,13 @@ import {
 } from './batch.ts';
 import { DbhttpdError, type Outcome } from './error.ts';
 import {
+  allNames,
   type BatchOptions,
   batchNames,
   checkNames,
   type InnerOptions,
   layoutOf,
+  type OptionsOfAll,
   type QueryOptions,
   queryNames,
   type RetryPolicy,
@@ -23,12 +25,18 @@ import {
   transactionNames,
 } from './options.ts';
 import { askWhole, toSent } from './request.ts';
-import type { Column, StatementResult, StreamEnd } from './results.ts';
+import type { Column, Progress, StatementResult, StreamEnd } from './results.ts';
 import { Seen } from './seen.ts';
-import { type Fragment, type Parameters, sql } from './sql.ts';
+import { type Fragment, type Parameters, type Sql, sql } from './sql.ts';
 import {
+  type Csv,
+  exactlyOneRow,
+  type MaybeOne,
+  type One,
+  onlyRow,
   type Query,
   type QueryResult,
+  runCsv,
   runQuery,
   runStream,
   type Stream,
@@ -42,16 +50,22 @@ export type {
   BatchResult,
   BatchStatement,
   Column,
+  Csv,
   Expectation,
   Fragment,
   InnerOptions,
+  MaybeOne,
+  One,
+  OptionsOfAll,
   Outcome,
   Parameters,
+  Progress,
   Query,
   QueryOptions,
   QueryResult,
   RetryPolicy,
   RunInTransaction,
+  Sql,
   StatementResult,
   Stream,
   StreamEnd,
@@ -61,18 +75,21 @@ export type {
 };
 export { DbhttpdError, Seen, sql };
 
-/** Sends requests to one section of a gateway. It holds no connection, so there is nothing to close. */
+/** Sends requests to a gateway. It holds no connection, so there is nothing to close. */
 export type Client = {
   readonly query: Query;
+  readonly one: One;
+  readonly maybeOne: MaybeOne;
   readonly stream: Stream;
+  readonly csv: Csv;
   readonly batch: Batch;
   readonly transaction: RunInTransaction;
   /** The same client with other defaults. */
-  readonly with: (options: QueryOptions) => Client;
+  readonly with: (options: OptionsOfAll) => Client;
 };
 
 /** How the client reaches a gateway, and the defaults of its requests. */
-export type ConnectOptions = Omit<QueryOptions, 'idempotencyKey'> & {
+export type ConnectOptions = Omit<OptionsOfAll, 'idempotencyKey' | 'requestId'> & {
   /** `http://host:port`, with a path before /v1 if a proxy needs one. */
   readonly url: string;
   readonly token?: string | undefined;
@@ -82,11 +99,12 @@ export type ConnectOptions = Omit<QueryOptions, 'idempotencyKey'> & {
   readonly idempotencyKey?: true | null | undefined;
 };
 
+const { requestId: _ofOneRequest, ...defaultNames } = allNames;
 const connectNames: Readonly<Record<keyof ConnectOptions, true>> = {
   url: true,
   token: true,
   fetch: true,
-  ...queryNames,
+  ...defaultNames,
 };
 
 /** Creates a client, without sending anything. Throws a TypeError for an invalid URL, token or option. */
@@ -107,15 +125,15 @@ export function connect(asked: ConnectOptions): Client {
   return createClient(connection, options);
 }
 
-function createClient(connection: Connection, defaults: QueryOptions): Client {
-  checkNames(defaults, queryNames, 'option');
+function createClient(connection: Connection, defaults: OptionsOfAll): Client {
+  checkNames(defaults, allNames, 'option');
   const query = async (
     statement: string | TemplateStringsArray,
     ...rest: readonly unknown[]
   ): Promise<QueryResult<unknown>> => {
     const asked = toStatement(statement, rest);
     const options = { ...defaults, ...asked.options };
-    checkNames(options, queryNames, 'option');
+    checkNames(options, queryNames, 'option of a query');
     return await runQuery(connection, asked, options);
   };
   async function* stream(
@@ -126,6 +144,19 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
     const options = { ...defaults, ...asked.options };
     checkNames(options, streamNames, 'option of a stream');
     return yield* runStream(connection, asked, options);
+  }
+  const one = async (statement: string | TemplateStringsArray, ...rest: readonly unknown[]) =>
+    exactlyOneRow(await query(statement, ...rest));
+  const maybeOne = async (statement: string | TemplateStringsArray, ...rest: readonly unknown[]) =>
+    onlyRow(await query(statement, ...rest));
+  async function* csv(
+    statement: string | TemplateStringsArray,
+    ...rest: readonly unknown[]
+  ): AsyncGenerator<string, void, void> {
+    const asked = toStatement(statement, rest);
+    const options = { ...defaults, ...asked.options };
+    checkNames(options, streamNames, 'option of CSV');
+    return yield* runCsv(connection, asked, options);
   }
   const batch = async (
     statements: readonly BatchStatement[],
@@ -145,7 +176,10 @@ function createClient(connection: Connection, defaults: QueryOptions): Client {
   };
   return {
     query: query as Query,
+    one: one as One,
+    maybeOne: maybeOne as MaybeOne,
     stream: stream as Stream,
+    csv: csv as Csv,
     batch: batch as Batch,
     transaction,
     with: (options) => createClient(connection, { ...defaults, ...options }),

@@ -1,5 +1,5 @@
 // The options of requests. An option that would have no effect is a TypeError.
-import type { Layout } from './results.ts';
+import type { Layout, Progress } from './results.ts';
 import type { Seen } from './seen.ts';
 
 /** The bounds of repetitions. The first bound that is reached ends them, with the last error. */
@@ -29,6 +29,10 @@ type CommonOptions = {
    * once, however often it is sent. Null: no key.
    */
   readonly idempotencyKey?: string | true | null | undefined;
+  /** The section, if the gateway has several; the first by default. */
+  readonly section?: string | undefined;
+  /** The id of the request in the gateway's logs: 1 to 128 letters, digits and `_.:/+=@-`. The gateway makes one by default. */
+  readonly requestId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The reader. Its requests see at least what its earlier requests saw and wrote. */
   readonly seen?: Seen | undefined;
@@ -36,18 +40,27 @@ type CommonOptions = {
   readonly retry?: Partial<RetryPolicy> | false | undefined;
 };
 
-/** Options of a stream. */
-export type StreamOptions = CommonOptions & {
+/** Options of each way to read rows. */
+type RowsOptions = CommonOptions & {
   readonly maxRows?: number | undefined;
 };
 
+/** Options of a stream, and of CSV. */
+export type StreamOptions = RowsOptions & {
+  /** Called whenever a part of the reply has arrived. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+};
+
 /** Options of a single statement. */
-export type QueryOptions = StreamOptions & {
+export type QueryOptions = RowsOptions & {
   /** If a write affects more rows, the gateway undoes it, and it fails with `TOO_MANY_ROWS`. */
   readonly maxAffected?: number | undefined;
   /** The gateway runs the statement, answers, and undoes it. */
   readonly dryRun?: boolean | undefined;
 };
+
+/** Options of each statement, for templates. */
+export type OptionsOfAll = QueryOptions & StreamOptions;
 
 /** The isolation level: which changes of other transactions a transaction sees. */
 type Isolation = 'read uncommitted' | 'read committed' | 'repeatable read' | 'serializable';
@@ -63,15 +76,16 @@ export type BatchOptions = CommonOptions & {
 };
 
 /** Options of a transaction, which are also defaults for its statements. */
-export type TransactionOptions = Omit<StreamOptions, 'idempotencyKey'> & {
+export type TransactionOptions = Omit<RowsOptions, 'idempotencyKey'> & {
   /** The session's by default. */
   readonly isolation?: Isolation | undefined;
-  /** The section, if the gateway has several; the first by default. */
-  readonly section?: string | undefined;
 };
 
 /** Options of a statement in a transaction; the others are the transaction's. */
-export type InnerOptions = Omit<StreamOptions, 'idempotencyKey' | 'readOnly' | 'seen' | 'signal'>;
+export type InnerOptions = Omit<
+  RowsOptions,
+  'idempotencyKey' | 'readOnly' | 'section' | 'seen' | 'signal'
+>;
 
 /** The names of a kind of options. */
 type NamesOf<Options> = Readonly<Record<keyof Options, true>>;
@@ -83,18 +97,26 @@ const commonNames: NamesOf<CommonOptions> = {
   bigint: true,
   json: true,
   idempotencyKey: true,
+  section: true,
+  requestId: true,
   signal: true,
   seen: true,
   retry: true,
 };
 
 /** All options of each method. The compiler reports a missing one. */
-export const streamNames: NamesOf<StreamOptions> = { ...commonNames, maxRows: true };
+export const streamNames: NamesOf<StreamOptions> = {
+  ...commonNames,
+  maxRows: true,
+  onProgress: true,
+};
 export const queryNames: NamesOf<QueryOptions> = {
-  ...streamNames,
+  ...commonNames,
+  maxRows: true,
   maxAffected: true,
   dryRun: true,
 };
+export const allNames: NamesOf<OptionsOfAll> = { ...queryNames, ...streamNames };
 export const batchNames: NamesOf<BatchOptions> = {
   ...commonNames,
   atomic: true,
@@ -108,6 +130,7 @@ export const innerNames: NamesOf<InnerOptions> = {
   rows: true,
   bigint: true,
   json: true,
+  requestId: true,
   retry: true,
 };
 export const transactionNames: NamesOf<TransactionOptions> = {
@@ -158,6 +181,13 @@ export function keyOf({ idempotencyKey: key, readOnly, dryRun }: QueryOptions): 
   if (key === true) return readOnly === true || dryRun === true ? null : newKey();
   if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new TypeError('idempotencyKey must be 1 to 255 visible ASCII characters');
+}
+
+/** The caller's id of a request; null: the gateway makes one. Throws a TypeError for an id that the gateway would replace. */
+export function requestIdOf({ requestId }: CommonOptions): string | null {
+  if (requestId === undefined) return null;
+  if (/^[\w.:/+=@-]{1,128}$/.test(requestId)) return requestId;
+  throw new TypeError('requestId must be 1 to 128 letters, digits and _.:/+=@-');
 }
 
 /** 128 random bits. Not randomUUID, which browsers hide from pages loaded by plain HTTP. */

@@ -1,10 +1,11 @@
 // A request with all its repetitions: which failed requests are sent again, when, and how often.
 
 import { DbhttpdError } from './error.ts';
-import { keyOf, type QueryOptions, type RetryPolicy, retriesOf } from './options.ts';
+import { keyOf, type QueryOptions, type RetryPolicy, requestIdOf, retriesOf } from './options.ts';
 import {
   type BegunReply,
   type Connection,
+  isFailedServer,
   type JsonObject,
   readJson,
   type Sent,
@@ -37,6 +38,7 @@ export function toSent(path: string, body: string, options: QueryOptions): Sent 
     accept: 'application/json',
     isReadOnly: options.readOnly === true,
     idempotencyKey: keyOf(options),
+    requestId: requestIdOf(options),
     seen: options.seen ?? null,
     signal: options.signal ?? null,
   };
@@ -84,8 +86,8 @@ const ofEarlier = 'This is true of the last attempt: an earlier one may have bee
 const maxJitter = 0.25;
 
 /**
- * Whether the client may send a request again by itself. It may if the gateway rejected the request with 503 and `not_executed`. With an
- * idempotency key it also may if the request was possibly executed, since the gateway recognises it. A request that was ended on purpose is
+ * Whether the client may send a request again by itself. It may if no connection could be made, or if the gateway rejected the request with
+ * 429 or 503 and `not_executed`. With an idempotency key it also may if the request was possibly executed, since the gateway recognises it. A request that was ended on purpose is
  * never repeated.
  */
 export function maySendAgain(
@@ -93,9 +95,10 @@ export function maySendAgain(
   key: string | null,
 ): boolean {
   if (endedOnPurpose.has(code)) return false;
-  if (status === 503 && outcome === 'not_executed') return true;
+  if (outcome === 'not_executed' && (status === 503 || status === 429)) return true;
+  if (outcome === 'not_executed' && code === 'FETCH_FAILED') return true;
   if (key === null) return false;
-  return retryable || (outcome === 'unknown' && (status === null || status >= 500));
+  return retryable || (outcome === 'unknown' && (status === null || isFailedServer(status)));
 }
 
 /**
@@ -107,7 +110,7 @@ export function mayEndAgain({ code, status, outcome }: DbhttpdError, isInDoubt: 
   if (endedOnPurpose.has(code) || code === 'CONNECTION_LOST') return false;
   if (outcome === 'rolled_back' || outcome === 'partial') return false;
   if (code === 'TRANSACTION_ENDED') return isInDoubt;
-  return status === null || status >= 500 || code === 'REPLY_CUT';
+  return status === null || isFailedServer(status) || code === 'REPLY_CUT';
 }
 
 /**
@@ -146,7 +149,7 @@ export async function withRetries<Reply>(
 }
 
 function abortedBetween(last: DbhttpdError, signal: AbortSignal | null): DbhttpdError {
-  const facts = { code: 'ABORTED', cause: signal?.reason };
+  const facts = { code: 'ABORTED', retryable: false, cause: signal?.reason };
   return last.changed(facts, `The request was aborted before it was sent again. ${last.message}`);
 }
 

@@ -136,9 +136,17 @@ type Marker = {
   readonly error?: JsonObject & { readonly status?: number };
 };
 
-/** Whether a reply is lines of JSON. */
-export function isInLines({ response }: BegunReply): boolean {
-  return response.headers.get('content-type')?.startsWith('application/x-ndjson') === true;
+/** How much of a reply has arrived. */
+export type Progress = {
+  /** The number of rows, including those that the caller has not taken yet; null for CSV. */
+  readonly rows: number | null;
+  /** The number of bytes, after decompression. */
+  readonly bytes: number;
+};
+
+/** Whether a reply has a media type. */
+export function hasType({ response }: BegunReply, type: string): boolean {
+  return response.headers.get('content-type')?.startsWith(type) === true;
 }
 
 /** Yields the rows, and returns their end. A caller that stops early ends the statement. Throws a DbhttpdError if the last line is missing. */
@@ -146,12 +154,16 @@ export async function* readRows<Row>(
   begun: BegunReply,
   sent: Sent,
   layout: Layout,
+  onProgress: ((progress: Progress) => void) | undefined,
 ): AsyncGenerator<Row, StreamEnd, void> {
-  const known = { status: begun.response.status, requestId: begun.requestId };
-  const cut = (cause: unknown) =>
-    interrupted(sent, 'REPLY_CUT', 'The reply was cut before its last line', known, cause);
+  let rows = 0;
   let decode: ((cells: readonly unknown[]) => Row) | null = null;
-  for await (const lines of readLines(begun.response, cut)) {
+  for await (const { lines, bytes } of readLines(begun, sent)) {
+    if (onProgress !== undefined) {
+      // Every line of a row is an array, and no other line is.
+      rows += lines.filter((line) => line.startsWith('[')).length;
+      onProgress({ rows, bytes });
+    }
     for (const line of lines) {
       const parsed = parseLine(line, begun, sent);
       if (Array.isArray(parsed)) {
@@ -165,7 +177,7 @@ export async function* readRows<Row>(
       else throw failureOf(error, begun, sent);
     }
   }
-  throw cut(null);
+  throw cutBefore('its last line', begun, sent, null);
 }
 
 function parseLine(line: string, begun: BegunReply, sent: Sent): object {
@@ -185,28 +197,45 @@ function failureOf(error: Marker['error'], begun: BegunReply, sent: Sent): Dbhtt
 
 /** Yields the lines of a body as they arrive, several at once. A line without its end does not count. */
 async function* readLines(
-  { body }: Response,
-  cut: (cause: unknown) => DbhttpdError,
-): AsyncGenerator<readonly string[], void, void> {
-  if (body === null) throw cut(null);
+  begun: BegunReply,
+  sent: Sent,
+): AsyncGenerator<{ readonly lines: readonly string[]; readonly bytes: number }, void, void> {
+  let rest = '';
+  let bytes = 0;
+  for await (const part of readTexts(begun, sent)) {
+    bytes += part.bytes;
+    // Only new text is searched: a row may arrive in thousands of pieces.
+    const [first = '', ...others] = part.text.split('\n');
+    rest += first;
+    const lines = others.length === 0 ? [] : [rest, ...others];
+    if (others.length > 0) rest = lines.pop() ?? '';
+    yield { lines, bytes };
+  }
+}
+
+/** Yields the text of a body as it arrives. A caller that stops early ends the request. Throws a DbhttpdError if the body is cut. */
+export async function* readTexts(
+  begun: BegunReply,
+  sent: Sent,
+): AsyncGenerator<{ readonly text: string; readonly bytes: number }, void, void> {
+  const { body } = begun.response;
+  if (body === null) throw cutBefore('its end', begun, sent, null);
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let rest = '';
   try {
     for (;;) {
       const read = await reader.read().catch((cause: unknown) => {
-        throw cut(cause);
+        throw cutBefore('its end', begun, sent, cause);
       });
       if (read.done) return;
-      // Only new text is searched: a row may arrive in thousands of pieces.
-      const [first = '', ...others] = decoder.decode(read.value, { stream: true }).split('\n');
-      rest += first;
-      if (others.length === 0) continue;
-      const lines = [rest, ...others];
-      rest = lines.pop() ?? '';
-      yield lines;
+      yield { text: decoder.decode(read.value, { stream: true }), bytes: read.value.length };
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
+}
+
+function cutBefore(what: string, begun: BegunReply, sent: Sent, cause: unknown): DbhttpdError {
+  const known = { status: begun.response.status, requestId: begun.requestId };
+  return interrupted(sent, 'REPLY_CUT', `The reply was cut before ${what}`, known, cause);
 }

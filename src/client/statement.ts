@@ -1,14 +1,27 @@
 // One statement: how a caller asks for it, how it is sent, and its result, at once or row by row.
-import { encodeFields, layoutOf, type QueryOptions, type StreamOptions } from './options.ts';
+import { DbhttpdError } from './error.ts';
+import {
+  encodeFields,
+  layoutOf,
+  type OptionsOfAll,
+  type QueryOptions,
+  type StreamOptions,
+} from './options.ts';
 import { type About, askWhole, repeat, toSent } from './request.ts';
-import { type AllResults, decodeResults, isInLines, readRows, type StreamEnd } from './results.ts';
+import {
+  type AllResults,
+  decodeResults,
+  hasType,
+  readRows,
+  readTexts,
+  type StreamEnd,
+} from './results.ts';
 import {
   encodeParameters,
-  type Fragment,
   isTemplate,
-  type ParameterOrList,
   type Parameters,
   renderTemplate,
+  type Value,
 } from './sql.ts';
 import { type Connection, noReplyOfOurs, readJson, sendRequest } from './transport.ts';
 
@@ -19,28 +32,59 @@ export type QueryResult<Row> = AllResults<Row> &
     readonly rolledBack: boolean;
   };
 
-/** One statement, as a tagged template whose values become parameters, or as text with its parameters. */
+/**
+ * One statement, as a tagged template whose values become parameters, or as text with its parameters. A text needs its parameters, `[]` if
+ * it has none: otherwise a template in parentheses, whose values are part of the text already, would be a valid call.
+ */
 export type Query<Options = QueryOptions> = {
   <Row = Record<string, unknown>>(
     strings: TemplateStringsArray,
-    ...values: readonly (ParameterOrList | Fragment)[]
+    ...values: readonly Value[]
   ): Promise<QueryResult<Row>>;
   <Row = Record<string, unknown>>(
     sql: string,
-    params?: Parameters,
+    params: Parameters,
     options?: Options,
   ): Promise<QueryResult<Row>>;
+};
+
+/** The single row of a statement: a failure with `NO_ROW` or `NOT_ONE_ROW` if there is none, or more than one. */
+export type One<Options = QueryOptions> = {
+  <Row = Record<string, unknown>>(
+    strings: TemplateStringsArray,
+    ...values: readonly Value[]
+  ): Promise<Row>;
+  <Row = Record<string, unknown>>(sql: string, params: Parameters, options?: Options): Promise<Row>;
+};
+
+/** The same, and null if there is no row. */
+export type MaybeOne<Options = QueryOptions> = {
+  <Row = Record<string, unknown>>(
+    strings: TemplateStringsArray,
+    ...values: readonly Value[]
+  ): Promise<Row | null>;
+  <Row = Record<string, unknown>>(
+    sql: string,
+    params: Parameters,
+    options?: Options,
+  ): Promise<Row | null>;
+};
+
+/** The rows as CSV, in parts of any length as they arrive. Leaving the loop ends the statement. */
+export type Csv<Options = StreamOptions> = {
+  (strings: TemplateStringsArray, ...values: readonly Value[]): AsyncGenerator<string, void, void>;
+  (sql: string, params: Parameters, options?: Options): AsyncGenerator<string, void, void>;
 };
 
 /** The same, row by row. The client sends nothing before the caller asks for the first row. Leaving the loop ends the statement. */
 export type Stream<Options = StreamOptions> = {
   <Row = Record<string, unknown>>(
     strings: TemplateStringsArray,
-    ...values: readonly (ParameterOrList | Fragment)[]
+    ...values: readonly Value[]
   ): AsyncGenerator<Row, StreamEnd, void>;
   <Row = Record<string, unknown>>(
     sql: string,
-    params?: Parameters,
+    params: Parameters,
     options?: Options,
   ): AsyncGenerator<Row, StreamEnd, void>;
 };
@@ -49,21 +93,42 @@ export type Stream<Options = StreamOptions> = {
 export type Asked = {
   readonly text: string;
   readonly params: Parameters;
-  readonly options: QueryOptions;
+  readonly options: OptionsOfAll;
 };
 
 /** Reads the arguments of a call, as a tag or with text. Throws a TypeError. */
 export function toStatement(statement: unknown, rest: readonly unknown[]): Asked {
   if (isTemplate(statement)) {
-    const { text, params } = renderTemplate(
-      statement,
-      rest as readonly (ParameterOrList | Fragment)[],
-    );
+    const { text, params } = renderTemplate(statement, ...(rest as readonly Value[]));
     return { text, params, options: {} };
   }
   if (typeof statement !== 'string') throw new TypeError('the statement must be a string');
-  const [params = [], options = {}] = rest as [Parameters?, QueryOptions?];
-  return { text: statement, params, options };
+  const [params, options = {}] = rest as [unknown, OptionsOfAll?];
+  if (typeof params !== 'object' || params === null) throw new TypeError(noParameters);
+  return { text: statement, params: params as Parameters, options };
+}
+
+const noParameters =
+  'a statement as text needs its parameters, [] if it has none; if this was a template, write it without parentheses, as in query`…`';
+
+/** The only row; null if there is none. Throws a DbhttpdError if there are several. */
+export function onlyRow({ rows, requestId }: QueryResult<unknown>): unknown {
+  if (rows.length > 1) {
+    throw wrongCount('NOT_ONE_ROW', `The statement returned ${rows.length} rows`, requestId);
+  }
+  return rows[0] ?? null;
+}
+
+/** The only row. Throws a DbhttpdError if there is none or there are several. */
+export function exactlyOneRow(result: QueryResult<unknown>): unknown {
+  const row = onlyRow(result);
+  if (row === null) throw wrongCount('NO_ROW', 'The statement returned no row', result.requestId);
+  return row;
+}
+
+function wrongCount(code: string, what: string, requestId: string): DbhttpdError {
+  const facts = { code, outcome: 'unknown', retryable: false, requestId } as const;
+  return new DbhttpdError(`${what}, and one was expected. The statement was executed.`, facts);
 }
 
 /** Runs a statement and returns its result. @param transaction the token of its transaction; null: none */
@@ -92,11 +157,34 @@ export async function* runStream(
   const body = encodeQuery(asked, options, transaction);
   const sent = { ...toSent('/v1/query', body, keyed), accept: 'application/x-ndjson' };
   const begun = await repeat(sent, options, () => sendRequest(connection, sent));
-  if (isInLines(begun)) return yield* readRows(begun, sent, layoutOf(options));
+  if (hasType(begun, 'application/x-ndjson')) {
+    return yield* readRows(begun, sent, layoutOf(options), options.onProgress);
+  }
   const found = decodeResults<unknown>(await readJson(begun, sent), layoutOf(options));
   if (found === null) throw noReplyOfOurs(begun.response, sent);
   yield* found.rows;
   return { rowCount: found.rowCount, truncated: found.truncated };
+}
+
+/** Yields the text of a reply in CSV as it arrives. Throws a DbhttpdError if it is cut, or is not CSV. */
+export async function* runCsv(
+  connection: Connection,
+  asked: Asked,
+  { idempotencyKey, ...options }: StreamOptions,
+): AsyncGenerator<string, void, void> {
+  const keyed = idempotencyKey === true ? options : { ...options, idempotencyKey };
+  const sent = {
+    ...toSent('/v1/query', encodeQuery(asked, options, null), keyed),
+    accept: 'text/csv',
+  };
+  const begun = await repeat(sent, options, () => sendRequest(connection, sent));
+  if (!hasType(begun, 'text/csv')) throw noReplyOfOurs(begun.response, sent);
+  let bytes = 0;
+  for await (const part of readTexts(begun, sent)) {
+    bytes += part.bytes;
+    options.onProgress?.({ rows: null, bytes });
+    if (part.text !== '') yield part.text;
+  }
 }
 
 /** Asks for rows as arrays, which are the shortest, and the fastest for the gateway. */
@@ -108,6 +196,8 @@ function encodeQuery(
   const fields = encodeFields({
     sql: text,
     transaction: transaction ?? undefined,
+    // The gateway knows a transaction's section by its token.
+    section: transaction === null ? options.section : undefined,
     timeout_ms: options.timeoutMs,
     read_only: options.readOnly,
     max_rows: options.maxRows,

@@ -12,6 +12,10 @@ import {
 import { mayEndAgain, repeat, toSent, withRetries } from './request.ts';
 import {
   type Asked,
+  exactlyOneRow,
+  type MaybeOne,
+  type One,
+  onlyRow,
   type Query,
   runQuery,
   runStream,
@@ -29,6 +33,8 @@ import {
 /** A transaction as the caller's function uses it, until that function ends. */
 export type Transaction = {
   readonly query: Query<InnerOptions>;
+  readonly one: One<InnerOptions>;
+  readonly maybeOne: MaybeOne<InnerOptions>;
   readonly stream: Stream<InnerOptions>;
 };
 
@@ -142,7 +148,16 @@ class HeldTransaction {
       await answered();
       return yield* begin(statement, rest);
     }
-    return { query: query as Query<InnerOptions>, stream: stream as Stream<InnerOptions> };
+    const one = async (statement: unknown, ...rest: readonly unknown[]) =>
+      exactlyOneRow(await query(statement, ...rest));
+    const maybeOne = async (statement: unknown, ...rest: readonly unknown[]) =>
+      onlyRow(await query(statement, ...rest));
+    return {
+      query: query as Query<InnerOptions>,
+      one: one as One<InnerOptions>,
+      maybeOne: maybeOne as MaybeOne<InnerOptions>,
+      stream: stream as Stream<InnerOptions>,
+    };
   }
 
   /** Rejects further statements of the caller's function. */
@@ -229,7 +244,7 @@ function aborted(outcome: Outcome, cause: unknown): DbhttpdError {
   const facts: ErrorFacts = {
     code: 'ABORTED',
     outcome,
-    retryable: outcome === 'rolled_back',
+    retryable: false,
     cause,
   };
   return new DbhttpdError(`The transaction was aborted. It was ${what}.`, facts);

@@ -19,6 +19,8 @@ export type Sent = {
   /** Whether it can change nothing. */
   readonly isReadOnly: boolean;
   readonly idempotencyKey: string | null;
+  /** The caller's id; null: the gateway makes one. */
+  readonly requestId: string | null;
   /** Null: the request has no reader. */
   readonly seen: Seen | null;
   readonly signal: AbortSignal | null;
@@ -33,13 +35,17 @@ export type BegunReply = {
   readonly requestId: string | null;
 };
 
-/** Node's codes for a connection that was never established. Other runtimes have no such codes. */
+/** The codes of a connection that was never established: Node's, in the error's cause, and Bun's, in the error itself. */
 const neverConnected = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
+  'ConnectionRefused',
+  'FailedToOpenSocket',
 ]);
+/** Deno has no codes. A request that was sent is `client error (SendRequest)`. */
+const neverConnectedText = /client error \(Connect\)|error trying to connect/;
 
 /** The gateway's statuses of success; 201 is that of a new transaction. */
 const succeeded = new Set([200, 201]);
@@ -58,6 +64,7 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
     'Content-Type': 'application/json',
     Accept: sent.accept,
   };
+  if (sent.requestId !== null) headers['X-Request-ID'] = sent.requestId;
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (sent.idempotencyKey !== null) headers['Idempotency-Key'] = sent.idempotencyKey;
   const send = () =>
@@ -103,24 +110,26 @@ export function interrupted(
   cause: unknown,
 ): DbhttpdError {
   const isAborted = sent.signal?.aborted === true;
-  const isUnsent = !isAborted && neverConnected.has(codeOf(cause));
+  const isUnsent = !isAborted && wasNeverConnected(cause);
   const outcome: Outcome = isUnsent ? 'not_executed' : afterSending(sent);
   const why = isAborted ? 'The request was aborted' : what;
   return new DbhttpdError(`${why}. ${meanings[outcome]}`, {
-    ...known,
+    status: known?.status ?? null,
+    requestId: known?.requestId ?? sent.requestId,
     code: isAborted ? 'ABORTED' : code,
     outcome,
-    retryable: isRepeatable(sent, outcome),
+    retryable: !isAborted && isRepeatable(sent, outcome),
     idempotencyKey: sent.idempotencyKey,
     cause: isAborted ? sent.signal?.reason : cause,
   });
 }
 
-function abortedBefore({ signal, idempotencyKey }: Sent): DbhttpdError {
+function abortedBefore({ signal, idempotencyKey, requestId }: Sent): DbhttpdError {
   return new DbhttpdError('The request was aborted before it was sent.', {
     code: 'ABORTED',
     outcome: 'not_executed',
-    retryable: true,
+    retryable: false,
+    requestId,
     idempotencyKey,
     cause: signal?.reason,
   });
@@ -141,9 +150,19 @@ function isRepeatable({ idempotencyKey }: Sent, outcome: Outcome): boolean {
   return outcome !== 'unknown' || idempotencyKey !== null;
 }
 
-function codeOf(error: unknown): string {
-  const cause = (error as { cause?: { code?: unknown } } | null)?.cause;
-  return String(cause?.code ?? '');
+function wasNeverConnected(error: unknown): boolean {
+  const { code, message, cause } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+    readonly cause?: { readonly code?: unknown } | null;
+  };
+  if (neverConnected.has(String(cause?.code ?? code))) return true;
+  return neverConnectedText.test(String(message));
+}
+
+/** Whether a status says that the request may succeed later: the server is overloaded or has failed. */
+export function isFailedServer(status: number): boolean {
+  return status === 429 || status >= 500;
 }
 
 /** The failure that the gateway reports. The reply of another server, such as a proxy, is not trusted. */
@@ -193,9 +212,9 @@ export function noReplyOfOurs(response: Response, sent: Sent): DbhttpdError {
   return new DbhttpdError(`The reply (status ${status}) is not a gateway's. ${meanings[outcome]}`, {
     code: 'BAD_REPLY',
     outcome,
-    retryable: status >= 500 && isRepeatable(sent, outcome),
+    retryable: isFailedServer(status) && isRepeatable(sent, outcome),
     status,
-    requestId: headers.get('x-request-id'),
+    requestId: headers.get('x-request-id') ?? sent.requestId,
     idempotencyKey: sent.idempotencyKey,
     retryAfterMs: retryAfterOf(response),
   });

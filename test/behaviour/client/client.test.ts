@@ -77,7 +77,7 @@ test('no value becomes SQL, whatever it says', async () => {
   }
   const list = await db.query`select id from account where name in (${hostile})`;
   assert.equal(list.rowCount, 0);
-  assert.equal((await db.query('select count(*) as n from account')).rows[0]?.n, '2');
+  assert.equal((await db.query('select count(*) as n from account', [])).rows[0]?.n, '2');
 });
 
 test('what merely looks like a template or a piece of one is refused', async () => {
@@ -162,11 +162,11 @@ test('BIGINT is text, or a BigInt where that is asked for; rows are objects or a
   assert.deepEqual(arrays.rows, [['9007199254740993', '12.5000']]);
   const both = db.with({ rows: 'array', bigint: 'bigint' });
   assert.deepEqual((await both.query`select id from account where id = ${2}`).rows, [[2n]]);
-  assert.deepEqual((await both.query('select cast(null as signed) as n')).rows, [[null]]);
+  assert.deepEqual((await both.query('select cast(null as signed) as n', [])).rows, [[null]]);
 });
 
 test('two columns of one name are no object: nothing is lost in silence', async () => {
-  const error = await failureOf(db.query('select 1 as a, 2 as b, 3 as a'));
+  const error = await failureOf(db.query('select 1 as a, 2 as b, 3 as a', []));
   assert.deepEqual(
     [error.code, error.outcome, error.retryable],
     ['DUPLICATE_COLUMNS', 'unknown', false],
@@ -174,7 +174,7 @@ test('two columns of one name are no object: nothing is lost in silence', async 
   assert.match(error.message, /"a".*was executed/);
   const { rows } = await db.query("select 'x' as a, 'y' as a", [], { rows: 'array' });
   assert.deepEqual(rows, [['x', 'y']]);
-  const strange = await db.query("select 'x' as `__proto__`, 'y' as `constructor`");
+  const strange = await db.query("select 'x' as `__proto__`, 'y' as `constructor`", []);
   assert.deepEqual(Object.entries(strange.rows[0] ?? {}), [
     ['__proto__', 'x'],
     ['constructor', 'y'],
@@ -189,11 +189,11 @@ test('a write says what it changed', async () => {
   );
   const more = await db.query('insert into made (n) values (?)', [3], { bigint: 'bigint' });
   assert.equal(more.insertId, 3n);
-  assert.equal((await db.query('delete from made')).insertId, null);
+  assert.equal((await db.query('delete from made', [])).insertId, null);
 });
 
 test('a CALL has all its results; its first rows are the result', async () => {
-  const called = await db.query<Record<string, string>>('call two()');
+  const called = await db.query<Record<string, string>>('call two()', []);
   assert.deepEqual(called.rows, [{ a: 'x' }]);
   assert.deepEqual(
     called.results.map(({ rows }) => rows),
@@ -232,7 +232,7 @@ test("an error has every field of MySQL's, of the gateway's, and none of the req
   });
   assert.match(duplicate.message, /Duplicate entry '70'/);
   assert.match(String(duplicate.requestId), /./);
-  const several = await failureOf(db.query('select 1; select 2'));
+  const several = await failureOf(db.query('select 1; select 2', []));
   assert.deepEqual(factsOf(several), {
     ...factsOf(duplicate),
     code: 'SEVERAL_STATEMENTS',
@@ -243,7 +243,9 @@ test("an error has every field of MySQL's, of the gateway's, and none of the req
     requestId: several.requestId,
     offset: 10,
   });
-  const stranger = await failureOf(connect({ url: gateway.url, token: 'wrong' }).query('select 1'));
+  const stranger = await failureOf(
+    connect({ url: gateway.url, token: 'wrong' }).query('select 1', []),
+  );
   assert.deepEqual([stranger.code, stranger.status], ['UNAUTHORIZED', 401]);
 });
 
@@ -276,6 +278,60 @@ test('a gateway may stand behind a path, and under a fetch of the caller', async
   });
   assert.deepEqual((await there.query`select 'x' as one`).rows, [{ one: 'x' }]);
   assert.deepEqual(asked, ['https://host.example/behind/v1/query']);
+});
+
+test('a request names its section and its own id; a section that does not exist is reported', async () => {
+  const { section } = gateway;
+  const requestId = 'order-7/attempt=1';
+  const found = await connect({ url: front.url, token, section }).query('select 1', [], {
+    requestId,
+  });
+  assert.deepEqual([found.section, found.requestId], [section, requestId]);
+  const batch = await db.batch([sql`select 1`], { section, requestId });
+  assert.deepEqual([batch.section, batch.requestId], [section, requestId]);
+  const elsewhere = { section: 'nowhere', requestId } as const;
+  const failing = [
+    db.query('select 1', [], elsewhere),
+    db.batch([sql`select 1`], elsewhere),
+    db.stream('select 1', [], elsewhere).next(),
+    db.csv('select 1', [], elsewhere).next(),
+    db.transaction(async () => 1, elsewhere),
+  ];
+  for (const asked of failing) {
+    const error = await failureOf(asked);
+    assert.deepEqual([error.code, error.requestId], ['WRONG_SERVER', requestId]);
+  }
+  const inside = await db.transaction(async (tx) => (await tx.query`select 1`).section, {
+    section,
+  });
+  assert.equal(inside, section);
+});
+
+test('one row, alone or in a transaction', async () => {
+  const id = '9007199254740993';
+  const read = sql`name from account where id = ${id}`;
+  assert.deepEqual(await db.one<{ name: string }>`select ${read}`, { name: 'Ada' });
+  assert.equal(await db.maybeOne('select name from account where id = ?', [3]), null);
+  const several = await failureOf(db.one('select id from account', []));
+  assert.equal(several.code, 'NOT_ONE_ROW');
+  const none = db.transaction((tx) => tx.one`select id from account where id = ${3}`);
+  assert.equal((await failureOf(none)).code, 'NO_ROW');
+});
+
+test('names, lists and rows of values are what MySQL takes', async () => {
+  const rows = [
+    [801, 81],
+    [802, 82],
+    [803, sql`80 + ${3}`],
+  ] as const;
+  const made = await db.query`insert into ${sql.id('made')} (id, n) values ${sql.values(rows)}`;
+  assert.equal(made.affectedRows, 3);
+  const conditions = sql.join([sql`n = ${81}`, sql`n = ${83}`], sql` or `);
+  const found = await db.query`
+    select ${sql.id('n')} from made where ${conditions} ${sql.raw('order by n desc')}`;
+  assert.deepEqual(found.rows, [{ n: 83 }, { n: 81 }]);
+  const deleted = await db.query`delete from made where id in (${sql.join([801, 802, 803])})`;
+  assert.equal(deleted.affectedRows, 3);
 });
 
 test('the package is imported by its name, in a process of its own', async () => {

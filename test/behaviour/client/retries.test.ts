@@ -176,14 +176,24 @@ test('a reply that is lost or cut: unknown for a write, failed for what was to r
   assert.equal(await madeTimes(5), 2);
 });
 
-test('no server listens: the request is known not to be executed', async () => {
+test('no server listens: the request is known not to be executed, and is sent again', async () => {
   const gone = await startHttpFront(gateway.url);
   await gone.stop();
-  const error = await failureOf(connect({ url: gone.url }).query('delete from made'));
+  const error = await failureOf(connect({ url: gone.url }).query('delete from made', []));
   assert.deepEqual(
     [error.code, error.status, error.outcome, error.retryable],
     ['FETCH_FAILED', null, 'not_executed', true],
   );
+  let attempts = 0;
+  const returning = connect({
+    url: gateway.url,
+    fetch: (input, init) => {
+      attempts += 1;
+      return fetch(attempts === 1 ? `${gone.url}/v1/query` : input, init);
+    },
+  });
+  assert.equal((await returning.query('insert into made (n) values (70)', [])).affectedRows, 1);
+  assert.deepEqual([attempts, await madeTimes(70)], [2, 1]);
 });
 
 /** What a gateway answers that has found the key. */
@@ -291,7 +301,7 @@ test('a killed request does not come back, even with a key, whether it ran or wa
   t.after(gate.open);
   const client = connect({ url: between.url, idempotencyKey: true });
   const write = `insert into made (n) values (13 + ${gate.zero})`;
-  const failing = [1, 2].map(() => failureOf(client.query(write)));
+  const failing = [1, 2].map(() => failureOf(client.query(write, [])));
   const requests = await eventually('one runs, one waits', async () => {
     const listed = (await keyed.get('/v1/requests')).json<{ requests: Listed[] }>().requests;
     const [waiting] = listed.filter(({ phase }) => phase === 'waiting');
@@ -432,7 +442,10 @@ test('an abort ends the request at once, and says what is known', async () => {
     await eventually('the request is under way', () => sentTimes() === sent);
     leaving.abort(reason);
     const during = await held;
-    assert.deepEqual([during.code, during.outcome, during.cause], ['ABORTED', outcome, reason]);
+    assert.deepEqual(
+      [during.code, during.outcome, during.retryable, during.cause],
+      ['ABORTED', outcome, false, reason],
+    );
     assert.match(during.message, /^The request was aborted\. /);
   }
   front.release();

@@ -76,7 +76,7 @@ test('a reply that is cut anywhere is an error, and never an end', async () => {
   const lines = whole.text.trimEnd().split('\n').slice(0, -1);
   const headers = { 'Content-Type': 'application/x-ndjson' };
   front.next({ kind: 'answer', status: 200, headers, body: `${lines.join('\n')}\n` });
-  const { rows, end } = await readAll(db.stream(text));
+  const { rows, end } = await readAll(db.stream(text, []));
   assert.equal(rows.length, 50);
   assert.ok(end instanceof DbhttpdError);
   assert.deepEqual([end.code, end.outcome], ['REPLY_CUT', 'unknown']);
@@ -85,7 +85,7 @@ test('a reply that is cut anywhere is an error, and never an end', async () => {
 test('an error in the last line is thrown behind the rows that came before it', async () => {
   // The subquery has two rows at the end alone, beyond what is held back.
   const sql = `select repeat('x', 1000) as x, (select 1 from dual where seq = 900 union all select 2 from dual where seq = 900) as n from numbers where seq <= 900`;
-  const { rows, end } = await readAll(connect({ url: gateway.url }).stream(sql));
+  const { rows, end } = await readAll(connect({ url: gateway.url }).stream(sql, []));
   assert.ok(end instanceof DbhttpdError);
   assert.deepEqual([end.code, end.errno, end.status], ['ER_SUBQUERY_NO_1_ROW', 1242, 422]);
   assert.ok(rows.length > 0 && rows.length < 900);
@@ -99,7 +99,7 @@ test('what has failed before its first row fails as a query does', async () => {
 
 test('what is not sent in lines is refused, and comes whole where that could not be known', async () => {
   for (const text of ['call two()', 'do 1']) {
-    const { end } = await readAll(db.stream(text));
+    const { end } = await readAll(db.stream(text, []));
     assert.ok(end instanceof DbhttpdError);
     assert.deepEqual([end.code, end.outcome], ['NOT_ACCEPTABLE', 'not_executed']);
   }
@@ -115,7 +115,7 @@ test('leaving the loop, or aborting, ends the statement', async () => {
   const sql = "select a.seq, repeat('x', 1000) as x from numbers a, numbers b";
   const busy = () => readMetric(gateway, 'dbhttpd_pool_connections', { state: 'busy' });
   let taken = 0;
-  for await (const _row of direct.stream(sql)) {
+  for await (const _row of direct.stream(sql, [])) {
     taken += 1;
     if (taken === 3) break;
   }
@@ -139,11 +139,46 @@ test('memory stays flat however many rows there are', async () => {
   // 150 MB, of which the first 30 warm up.
   const sql =
     "select a.seq, repeat('x', 5000) as x from numbers a, numbers b where a.seq <= 15000 and b.seq <= 2";
-  for await (const _row of direct.stream(sql)) {
+  for await (const _row of direct.stream(sql, [])) {
     count += 1;
     if (count % 100 === 0) most = Math.max(most, process.memoryUsage.rss());
     if (count === 6000) [baseline, most] = [most, 0];
   }
   assert.equal(count, 30_000);
   assert.ok(most < baseline + 64 * 2 ** 20, `${baseline} became ${most}`);
+});
+
+test('progress counts rows and bytes as they arrive, and a query has none', async () => {
+  const told: { readonly rows: number | null; readonly bytes: number }[] = [];
+  const onProgress = (progress: (typeof told)[number]) => void told.push(progress);
+  const sql = "select seq, repeat('x', 1000) as x from numbers where seq <= 2000";
+  const { rows } = await readAll(connect({ url: gateway.url }).stream(sql, [], { onProgress }));
+  assert.equal(rows.length, 2000);
+  assert.ok(told.length > 1);
+  assert.equal(told.at(-1)?.rows, 2000);
+  assert.ok((told.at(-1)?.bytes ?? 0) > 2_000_000);
+  assert.ok(told.every(({ bytes }, index) => bytes > (told[index - 1]?.bytes ?? 0)));
+  await assert.rejects(db.with({ onProgress }).query`select 1`, /"onProgress" is no option/);
+});
+
+test('CSV arrives in parts, is whole or an error, and is refused for other results', async () => {
+  const sql = `select seq as id, '名,"前"' as name from numbers where seq <= 3000 order by seq`;
+  const records = Array.from({ length: 3000 }, (_, index) => `${index + 1},"名,""前"""\r\n`);
+  const expected = `id,name\r\n${records.join('')}`;
+  const bytes: number[] = [];
+  const parts: string[] = [];
+  const onProgress = (progress: { readonly bytes: number }) => void bytes.push(progress.bytes);
+  for await (const part of db.csv(sql, [], { onProgress })) parts.push(part);
+  assert.equal(parts.join(''), expected);
+  assert.equal(bytes.at(-1), Buffer.byteLength(expected));
+  front.next({ kind: 'cut', afterBytes: 200 });
+  await assert.rejects(
+    async () => {
+      for await (const _part of db.csv(sql, [], { readOnly: true }));
+    },
+    { name: 'DbhttpdError', code: 'REPLY_CUT', outcome: 'failed' },
+  );
+  for (const none of ['do 1', 'call two()']) {
+    await assert.rejects(db.csv(none, []).next(), DbhttpdError);
+  }
 });

@@ -30,7 +30,7 @@ test('each request carries the latest token, and one that has no token in its re
   const seen = new Seen();
   const verified: boolean[] = [];
   for (let count = 0; count < 4; count += 1) {
-    await db.with({ seen }).query('select 1');
+    await db.with({ seen }).query('select 1', []);
     verified.push(seen.isVerified);
   }
   assert.deepEqual(sent, [null, 'a', 'a', 'b']);
@@ -42,16 +42,19 @@ test('requests at once go in turn, so that the last token covers them all', asyn
   const { sent, db } = answering({ token: 'a' }, { token: 'b' }, { token: 'c' });
   const mine = db.with({ seen: new Seen('begin') });
   await Promise.all([
-    mine.query('select 1'),
+    mine.query('select 1', []),
     mine.batch([]).catch(() => undefined),
-    mine.query('select 3'),
+    mine.query('select 3', []),
   ]);
   assert.deepEqual(sent, ['begin', 'a', 'b']);
 });
 
 test('who has none sends none, and does not wait', async () => {
   const { sent, db } = answering({ token: 'a' }, { token: 'b' });
-  await Promise.all([db.query('select 1'), db.with({ seen: new Seen() }).query('select 2')]);
+  await Promise.all([
+    db.query('select 1', []),
+    db.with({ seen: new Seen() }).query('select 2', []),
+  ]);
   assert.deepEqual(sent, [null, null]);
 });
 

@@ -19,7 +19,7 @@ export async function typed(db: Client): Promise<void> {
   // @ts-expect-error an id may be a BigInt, or none
   const asText: string = insertId;
 
-  const untyped = await db.query('select 1 as n');
+  const untyped = await db.query('select 1 as n', []);
   // @ts-expect-error nothing is known of a column without a type
   const n: number = untyped.rows[0]?.n;
 
@@ -44,6 +44,28 @@ export async function typed(db: Client): Promise<void> {
   await db.query('select ?', [{ a: 1 }]);
   // @ts-expect-error lists do not nest
   await db.query('select ?', [[[1]]]);
+  // @ts-expect-error a template in parentheses is a text whose values are SQL already
+  await db.query(`select ${id}`);
+  // @ts-expect-error the same with a type of rows
+  await db.query<City>(`select ${id}`);
+  // @ts-expect-error and for each other way to ask
+  db.stream(`select ${id}`);
+  // @ts-expect-error and for one row
+  await db.one(`select ${id}`);
+  const one: City = await db.one<City>`select id, name from city where id = ${id}`;
+  const perhaps: City | null = await db.maybeOne<City>('select id, name from city', []);
+  // @ts-expect-error there may be no row
+  const certainly: City = await db.maybeOne<City>`select id, name from city`;
+  const parts: AsyncGenerator<string> = db.csv`select ${id}`;
+  db.stream('select 1', [], { onProgress: ({ rows: count, bytes }) => void [count, bytes] });
+  // @ts-expect-error a query has no progress
+  await db.query('select 1', [], { onProgress: () => {} });
+  await db.query('select 1', [], { section: 'world', requestId: 'order-7' });
+  // @ts-expect-error an id belongs to one request
+  connect({ url: 'http://host', requestId: 'order-7' });
+  await db.query`insert into ${sql.id('t')} values ${sql.values([[1, null]])} ${sql.raw('')}`;
+  // @ts-expect-error a separator is a piece of SQL
+  sql.join([1, 2], ' or ');
   // @ts-expect-error the statement is text
   await db.query(sql`select 1`);
   // @ts-expect-error no such option
@@ -63,14 +85,14 @@ export async function typed(db: Client): Promise<void> {
   connect({ url: 'http://host', token: 't', fetch, signal: AbortSignal.timeout(1) });
 
   try {
-    await db.query('select 1');
+    await db.query('select 1', []);
   } catch (error) {
     if (!(error instanceof DbhttpdError)) throw error;
     const { errno, outcome }: { errno: number | null; outcome: string } = error;
     // @ts-expect-error there is no such outcome
     if (outcome === 'unknown' && error.outcome === 'lost') throw new Error(String(errno));
   }
-  void [asText, n, second, rolledBack, replayed];
+  void [asText, n, second, rolledBack, replayed, one, perhaps, certainly, parts];
 }
 
 /** Never called. */
