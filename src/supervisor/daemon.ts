@@ -1,5 +1,5 @@
 // The process of a detached supervisor: takes over what the launcher prepared, reports once, and runs the instance.
-import '../shared/process/no-inspector.ts';
+import '../shared/process/ignored-signals.ts';
 import { closeSync } from 'node:fs';
 import type { ListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';

@@ -16,6 +16,7 @@ export async function runInForeground(
   const abort = () => process.exit(exitCodes.ok);
   process.on('SIGTERM', abort);
   process.on('SIGINT', abort);
+  process.on('SIGQUIT', abort);
   const prepared = await prepare(target, env, activation, 'stderr');
   if (!prepared.ok) return prepared.exitCode;
   const { log } = prepared;
@@ -28,5 +29,6 @@ export async function runInForeground(
   });
   process.off('SIGTERM', abort);
   process.off('SIGINT', abort);
+  process.off('SIGQUIT', abort);
   return live(supervision, log);
 }

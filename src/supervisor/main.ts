@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // The command `dbhttpd`: arguments -> start, check, foreground, primary, help or version. Sets the exit status.
-import '../shared/process/no-inspector.ts';
+import '../shared/process/ignored-signals.ts';
 import { version } from '../shared/process/build.ts';
 import { exitCodes } from '../shared/process/exit-codes.ts';
+import { escapeControl } from '../shared/process/log.ts';
 import { parseArguments, usage } from './arguments.ts';
 import { takeActivation } from './listener/activation.ts';
 
@@ -19,12 +20,14 @@ switch (command.kind) {
     process.exitCode = exitCodes.usage;
     break;
   case 'check': {
+    process.on('uncaughtException', reportFailure);
     // Loaded only here, because a start does not need the MySQL client.
     const { check } = await import('./check/check.ts');
     process.exitCode = await check(command, process.env);
     break;
   }
   case 'primary': {
+    process.on('uncaughtException', reportFailure);
     const { setPrimary } = await import('./set-primary.ts');
     process.exitCode = await setPrimary(command, process.env);
     break;
@@ -50,4 +53,11 @@ switch (command.kind) {
   }
   default:
     command satisfies never;
+}
+
+/** A fault of the command itself, in one line instead of a stack trace. */
+function reportFailure(error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`dbhttpd: the command failed: ${escapeControl(text)}\n`);
+  process.exit(exitCodes.unavailable);
 }

@@ -19,6 +19,7 @@ import { type Log, type LogTarget, type OwnedLog, openLog } from '../shared/proc
 import type { LogDestination } from '../shared/process/messages.ts';
 import { type Claim, claimInstance } from './claim/claim.ts';
 import { endOrphans } from './claim/orphans.ts';
+import { readPidfile } from './claim/pidfile.ts';
 import { adoptListener } from './listener/activation.ts';
 import { type Bound, bindListener, type Listener } from './listener/listener.ts';
 
@@ -119,7 +120,12 @@ async function claim({ pidfile }: Config, place: Place, log: Log): Promise<Claim
     makeDefaultDirectory(dirname(pidfile), place);
     const claimed = await claimInstance(pidfile);
     if (claimed.kind === 'held') return { ok: true, claim: claimed.claim };
-    log.error('this instance cannot be started', { reason: claimed.reason, pidfile });
+    const pid = readPidfile(pidfile);
+    log.error('this instance cannot be started', {
+      reason: claimed.reason,
+      ...(pid === null ? {} : { pid }),
+      pidfile,
+    });
     return { ok: false, exitCode: exitCodes.alreadyRunning };
   } catch (error) {
     log.error('cannot create the pidfile', { path: pidfile, reason: (error as Error).message });

@@ -18,6 +18,7 @@ const crashStatus = 70;
 export async function live(supervision: Supervision, log: OwnedLog): Promise<ExitCode> {
   process.on('SIGTERM', supervision.stop);
   process.on('SIGINT', supervision.stop);
+  process.on('SIGQUIT', supervision.stop);
   process.on('SIGHUP', supervision.renew);
   const crash = (error: unknown) => {
     // Workers exit by their watchdogs, and the claim ends with this process. The pidfile remains, and the next start finds it stale.

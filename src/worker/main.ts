@@ -1,5 +1,5 @@
 // A worker process: its supervisor boots it, it serves on the inherited socket, drains on command, and ends if it is left alone.
-import '../shared/process/no-inspector.ts';
+import '../shared/process/ignored-signals.ts';
 import './tick-objects.ts';
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
@@ -60,6 +60,8 @@ const answerers: Answerers<WorkerCalls> = {
   },
 };
 let running: Running | null = null;
+/** Read at once, because the parent is another process when the supervisor is gone. */
+const supervisorPid = process.ppid;
 
 process.on('exit', () => {
   running?.accessLog?.flush();
@@ -67,11 +69,21 @@ process.on('exit', () => {
 });
 process.on('uncaughtException', (error) => crash('uncaught exception', error));
 process.on('unhandledRejection', (error) => crash('unhandled rejection', error));
-process.on('disconnect', () => process.exit(crashStatus));
+// Before node:cluster's own listener, which ends the process without a line in the log.
+process.prependListener('disconnect', () => {
+  const live = running?.service.live.list(performance.now());
+  const requests = (live?.requests.length ?? 0) + (live?.omitted ?? 0);
+  running?.log.error('the supervisor is gone: this worker ends, and so do its requests', {
+    supervisor: supervisorPid,
+    requests,
+  });
+  process.exit(crashStatus);
+});
 // A terminal or a service manager sends it to the whole group, where it means the same as the supervisor's command. If it is sent to this
 // worker alone, the others keep the socket.
 process.on('SIGTERM', () => drain(true));
 process.on('SIGINT', () => drain(true));
+process.on('SIGQUIT', () => drain(true));
 // A hangup goes to the whole group. The supervisor alone reads what it asks for, and then sends a message.
 process.on('SIGHUP', () => {});
 process.on('message', (message: ToWorker) => receive(message));

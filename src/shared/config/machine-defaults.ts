@@ -42,7 +42,12 @@ function findHome(): string {
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // It is missing, or this user may not see it: it cannot be used either way.
+    return false;
+  }
 }
 
 function mayWrite(path: string): boolean {

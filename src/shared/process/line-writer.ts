@@ -166,12 +166,23 @@ function open(target: string | number): number {
 
 /** Why no lines can be appended to a path, as far as it can be seen beforehand. */
 export function findObstacle(path: string): string | null {
+  try {
+    return obstacleAt(path);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+}
+
+/** @throws the system's error, if the path cannot be examined */
+function obstacleAt(path: string): string | null {
   const link = lstatSync(path, { throwIfNoEntry: false });
   if (link?.isSymbolicLink() === true && !isTrusted(link)) return 'is a link of another user';
   const stats = statSync(path, { throwIfNoEntry: false });
   // A pipe would wait for its reader, or vanish with it. A device (/dev/null, a terminal) does neither.
   const isUsable = stats === undefined || stats.isFile() || stats.isCharacterDevice();
-  return isUsable ? null : 'is no regular file';
+  if (!isUsable) return 'is no regular file';
+  // Its owner could read and change every line.
+  return stats?.isFile() === true && !isTrusted(stats) ? 'belongs to another user' : null;
 }
 
 function isTrusted({ uid }: Stats): boolean {
@@ -180,7 +191,7 @@ function isTrusted({ uid }: Stats): boolean {
 
 /** @throws the system's error, or the obstacle */
 function openForAppending(path: string): number {
-  const obstacle = findObstacle(path);
+  const obstacle = obstacleAt(path);
   if (obstacle !== null) throw new Error(`${path} ${obstacle}`);
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
   // A link that has appeared since was not examined.

@@ -1,5 +1,5 @@
 // --check: examines everything that a start needs, and starts nothing.
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatListenAddress } from '../../shared/config/addresses.ts';
 import type { Config, Sections } from '../../shared/config/config.ts';
@@ -97,12 +97,21 @@ function findUncreatable(config: Config): readonly Finding[] {
   return (['pidfile', 'log'] as const).flatMap((key) => {
     const path = config[key];
     const mayMakeDirectory = key === 'log' || dirname(path) === runDirectory(currentPlace());
-    const obstacle = key === 'log' ? findObstacle(path) : null;
+    const obstacle = key === 'log' ? findObstacle(path) : whyNotReplaceable(path);
     const reason = obstacle ?? whyNotCreatable(path, mayMakeDirectory);
     if (reason === null) return [];
     const message = `cannot create the ${key} ${path}: ${reason}`;
     return [fault(exitCodes.cannotCreate, placeOf(config, key), message)];
   });
+}
+
+/** A pidfile is replaced by its name, which a directory does not allow. Other reasons are those of its directory. */
+function whyNotReplaceable(path: string): string | null {
+  try {
+    return lstatSync(path).isDirectory() ? 'is a directory' : null;
+  } catch {
+    return null;
+  }
 }
 
 /** A start makes missing directories for a log and for a default path, but not for a configured pidfile. */
@@ -128,7 +137,8 @@ async function findUnbindable(config: Config): Promise<readonly Finding[]> {
 async function whyNotBindable({ listen, listenMode }: Config): Promise<string | null> {
   // Binding would replace the socket's name, so its path is only examined.
   if (listen.kind === 'unix') {
-    return (await isTaken(listen.path)) ? 'EADDRINUSE' : whyNotCreatable(listen.path, false);
+    const reason = whyNotCreatable(listen.path, false);
+    return reason ?? ((await isTaken(listen.path)) ? 'EADDRINUSE' : null);
   }
   const bound = await bindListener(listen, listenMode);
   if (!bound.ok) return bound.reason;

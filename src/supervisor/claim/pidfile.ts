@@ -1,5 +1,13 @@
 // The pidfile: published atomically, and removed last, only by the process that wrote it.
-import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 
 /** A published pidfile. */
 export type Pidfile = {
@@ -29,6 +37,16 @@ export function publishPidfile(path: string): Pidfile {
     process.umask(umask);
   }
   return { release: () => release(path, content) };
+}
+
+/** The living process that a pidfile names. Null: the file is missing, names none, or a dead one. */
+export function readPidfile(path: string): number | null {
+  try {
+    const pid = Number(readFileSync(path, 'utf8'));
+    return Number.isSafeInteger(pid) && pid > 0 && existsSync(`/proc/${pid}`) ? pid : null;
+  } catch {
+    return null;
+  }
 }
 
 function release(path: string, content: string): void {

@@ -1,6 +1,6 @@
 // --check tells a person everything that a start would meet, and starts nothing.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { createDaemon, type Daemon, type Settings } from '../../support/daemon.ts';
@@ -16,10 +16,13 @@ afterEach(async () => {
   for (const daemon of daemons.splice(0)) await daemon.dispose();
 });
 
-function create(settings: Settings = {}): Daemon {
+function reached(): Settings {
   const { name, host, port, user, password } = database;
-  const reached = { database: name, host, port: String(port), user, password: password || null };
-  const daemon = createDaemon({ ...reached, ...settings });
+  return { database: name, host, port: String(port), user, password: password || null };
+}
+
+function create(settings: Settings = {}): Daemon {
+  const daemon = createDaemon({ ...reached(), ...settings });
   daemons.push(daemon);
   return daemon;
 }
@@ -64,6 +67,28 @@ test('lists an unreachable database together with every other obstacle', async (
   assert.match(stderr, /cannot create the pidfile \/nowhere\/x\.pid: ENOENT/);
   assert.match(stderr, /cannot listen on 192\.0\.2\.1:1: EADDRNOTAVAIL/);
   assert.match(stderr, /database unreachable: 127\.0\.0\.1:\d+: ECONNREFUSED/);
+});
+
+test('a pidfile that is a directory and a log that cannot be reached exit 73, as a start does, without a stack trace', async () => {
+  const daemon = create();
+  const loop = join(daemon.directory, 'loop');
+  symlinkSync(loop, loop);
+  for (const settings of [{ pidfile: daemon.directory }, { log: join(loop, 'x.log') }]) {
+    daemon.configure({ ...reached(), ...settings });
+    const { status, stderr } = await daemon.run(['--check']);
+    assert.equal(status, 73, stderr);
+    assert.match(
+      stderr,
+      /^dbhttpd: .*cannot create the (pidfile .*: is a directory|log .*: ELOOP)$/m,
+    );
+    assert.equal((await daemon.start()).status, 73);
+  }
+});
+
+test('a fault of the command itself is one line and no stack trace', async () => {
+  const fault = 'data:text/javascript,process.getuid=()=>{throw%20new%20Error(%27no%20user%27)}';
+  const { status, stderr } = await create().run(['--check'], { NODE_OPTIONS: `--import=${fault}` });
+  assert.deepEqual([status, stderr], [69, 'dbhttpd: the command failed: no user\n']);
 });
 
 test('an unreachable database alone exits 69, and its account is not printed', async () => {

@@ -95,6 +95,7 @@ test('a stale pidfile is replaced and its process left alone, in a deep director
     const pid = Number(readFileSync(pidfile, 'utf8'));
     assert.deepEqual(await daemon.start(), { status: 75, stdout: '', stderr: '' });
     assert.match(daemon.readLog(), /cannot be started .*it is running/);
+    assert.match(daemon.readLog(), new RegExp(`cannot be started .* pid=${pid} `));
     assert.equal(readFileSync(pidfile, 'utf8'), `${pid}\n`);
     process.kill(pid, 'SIGTERM');
     assert.equal((await daemon.start()).status, 0);

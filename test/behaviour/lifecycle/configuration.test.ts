@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lchownSync,
   lstatSync,
@@ -192,6 +193,13 @@ test("a log that is a pipe, or a stranger's link, fails the start at once; a lin
     assert.equal((await runCommand(target, { HOME: home })).status, 73);
     assert.equal(existsSync(join(daemon.directory, 'real.log')), false);
     lchownSync(log, 0, 0);
+    const real = join(daemon.directory, 'real.log');
+    writeFileSync(real, '');
+    chownSync(real, 12_345, 12_345);
+    assert.equal((await runCommand(target, { HOME: home })).status, 73);
+    assert.match((await daemon.run(['--check'])).stderr, /cannot create the log .*another user/);
+    assert.equal(readFileSync(real, 'utf8'), '');
+    chownSync(real, 0, 0);
   }
   assert.equal((await daemon.start()).status, 0);
   assert.match(readFileSync(join(daemon.directory, 'real.log'), 'utf8'), /listening/);

@@ -98,6 +98,20 @@ for (const [fault, reason] of [
   );
 }
 
+test('SIGUSR2 is ignored by every process, and SIGQUIT drains', async (t) => {
+  const daemon = daemonFor(t);
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  const supervisor = daemon.pid();
+  const processes = [supervisor, ...daemon.workers()];
+  for (const pid of processes) process.kill(pid, 'SIGUSR2');
+  assert.ok(await isServed(daemon));
+  assert.ok(processes.every((pid) => isAlive(pid)));
+  process.kill(supervisor, 'SIGQUIT');
+  await Promise.all(processes.map((pid) => gone(pid)));
+  assert.match(daemon.readLog(), /draining.*stopped/s);
+  assert.ok(!existsSync(daemon.pidfile));
+});
+
 testWithDaemon('no process of the daemon opens an inspector on SIGUSR1', async (daemon) => {
   assert.ok(await isServed(daemon));
   const processes = [daemon.pid(), ...daemon.workers()];
@@ -138,6 +152,10 @@ test('workers are gone 2 s after their supervisor was killed, a spinning one too
     timeoutMs: 8000,
   });
   assert.ok(isAlive(stopped) && !isAlive(supervisor));
+  const lastLine = new RegExp(
+    `\\[${other} w\\d+\\] the supervisor is gone: .*supervisor=${supervisor} requests=0`,
+  );
+  assert.match(daemon.readLog(), lastLine);
   daemon.configure({ listen });
   assert.equal((await daemon.start()).status, 0, daemon.readLog());
   assert.ok(!isAlive(stopped));

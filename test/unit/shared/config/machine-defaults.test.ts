@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import {
+  currentPlace,
   logDirectory,
   makeDefaultDirectory,
   makeStateDirectory,
@@ -27,6 +28,13 @@ function placeWith(there: readonly string[], uid = 1000, mayWrite = true): Place
 }
 
 const state = '/home/x/.local/state/dbhttpd';
+
+test('a home that cannot be reached is no directory, and no exception', () => {
+  const loop = join(directory, 'loop');
+  symlinkSync(loop, loop);
+  const place: Place = { ...currentPlace(), uid: 1000, home: join(loop, 'x') };
+  assert.equal(logDirectory(place), join(place.temporary, 'dbhttpd-1000'));
+});
 
 test('root has the system directories, or a private one for logs', () => {
   const root = placeWith(['/var/log', '/home/x'], 0);
