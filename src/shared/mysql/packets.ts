@@ -166,6 +166,11 @@ export function parseEofStatus(bytes: Buffer, start: number, end: number): numbe
   return (bytes[start + 3] as number) | ((bytes[start + 4] as number) << 8);
 }
 
+/** The number of warnings in an EOF packet whose status was parsed. */
+export function parseEofWarnings(bytes: Buffer, start: number): number {
+  return (bytes[start + 1] as number) | ((bytes[start + 2] as number) << 8);
+}
+
 /**
  * The character_set_results that an OK packet reports (CLIENT_SESSION_TRACK, MySQL protocol, "session state information"): MySQL's name if
  * text in it must be converted, otherwise null. Undefined: the packet does not report it, or cannot be read.

@@ -11,6 +11,7 @@ import {
   packetMarkers,
   parseColumnCount,
   parseEofStatus,
+  parseEofWarnings,
   parseError,
   parseOk,
   parseResultCharset,
@@ -29,7 +30,7 @@ export interface ResultSink {
   /** Takes as many rows as it can at once; `row` gets the others. */
   rows?(ahead: PacketsAhead): void;
   /** The result set is complete. @param status the server's flags after it */
-  endOfRows(status: number): void;
+  endOfRows(status: number, warnings: number): void;
   /** A statement without result set succeeded. `more`: further results follow. */
   ok(ok: OkPacket, more: boolean): void;
 }
@@ -252,7 +253,7 @@ export class QueryCommand implements Command {
     const status = parseEofStatus(bytes, start, end);
     this.#noteStatus(status, true);
     this.#stage = 'header';
-    this.#sink.endOfRows(status);
+    this.#sink.endOfRows(status, parseEofWarnings(bytes, start));
     if ((status & serverStatus.moreResults) !== 0) return false;
     this.#end(null);
     return true;

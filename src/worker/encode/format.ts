@@ -54,7 +54,7 @@ export abstract class Format<Options extends FormatOptions = FormatOptions> impl
   }
 
   abstract columns(columns: readonly Column[], more: boolean): void;
-  abstract endOfRows(): void;
+  abstract endOfRows(status: number, warnings: number): void;
   abstract ok(ok: OkPacket, more: boolean): void;
   /** Ends the reply, with MySQL's own error if there was one. Returns false if the connection must be reset instead. */
   abstract finish(answer: Answer): boolean;

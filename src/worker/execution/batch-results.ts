@@ -63,9 +63,9 @@ export class TextResults implements LeaseSink {
     this.#events.sink.rows?.(ahead);
   }
 
-  endOfRows(status: number): void {
+  endOfRows(status: number, warnings: number): void {
     if (this.current.role === 'step') {
-      this.#events.sink.endOfRows(status);
+      this.#events.sink.endOfRows(status, warnings);
       this.#look(status, 'row_count', this.#rows);
     }
     if (!this.#isCall) this.#done();

@@ -259,8 +259,8 @@ export class Run implements Execution, SessionRunOwner, PipelineClient, Sharer {
     if (this.#sharing?.hasFollowers === true && sink.hasLeft) this.#sharing.letGo();
   }
 
-  endOfRows(status: number): void {
-    this.#events.sink.endOfRows(status);
+  endOfRows(status: number, warnings: number): void {
+    this.#events.sink.endOfRows(status, warnings);
   }
 
   ok(ok: OkPacket, more: boolean): void {

@@ -68,7 +68,13 @@ test('a statement that wrote is answered without the rows of its wide result, an
   const called = await gateway.post('/v1/query', { sql: 'call wide()' });
   const { results } = called.json<{ results: readonly object[] }>();
   assert.equal(called.status, 200, called.text);
-  assert.deepEqual(results[0], { columns: [], rows: [], row_count: 0, truncated: true });
+  assert.deepEqual(results[0], {
+    columns: [],
+    rows: [],
+    row_count: 0,
+    truncated: true,
+    warnings: 0,
+  });
   const several = await gateway.db({
     SQL: `insert into written values (2); select ${columns(9)}; select 3`,
   });

@@ -111,7 +111,7 @@ test('statements run in order in one transaction, and each has its result', asyn
       ['sku', 'VARCHAR'],
     ],
   );
-  assert.deepEqual(rows, { rows: [[1, 'A']], row_count: 1, truncated: false });
+  assert.deepEqual(rows, { rows: [[1, 'A']], row_count: 1, truncated: false, warnings: 0 });
   assert.deepEqual(await database.query("select n from stock where sku = 'A'"), [{ n: 4 }]);
 });
 

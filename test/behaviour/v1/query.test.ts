@@ -68,6 +68,7 @@ test('a query: columns described, exact numbers as strings, and what is known of
     rows: [['9007199254740993', '12.30', 'a "quoted" name']],
     row_count: 1,
     truncated: false,
+    warnings: 0,
     request_id: reply.headers['x-request-id'],
     section: gateway.section,
   });
@@ -90,6 +91,20 @@ test('a write: rows, id as a string, warnings; no id where there is none', async
   assert.equal(request_id, made.headers['x-request-id']);
   const changed = await query({ sql: 'update made set n = 6' });
   assert.equal(changed.json<{ insert_id: unknown }>().insert_id, null);
+});
+
+test('a read: the number of its warnings, alone, pipelined and in a held transaction', async () => {
+  const sql = "select cast('12abc' as signed), cast('x' as signed)";
+  const warningsOf = async (body: object) => (await query(body)).json<{ warnings: number }>();
+  for (let asked = 0; asked < 5; asked += 1) {
+    assert.equal((await warningsOf({ sql })).warnings, 2);
+  }
+  assert.equal((await warningsOf({ sql: 'select 1' })).warnings, 0);
+  const transaction = await beginTransaction();
+  assert.equal((await warningsOf({ sql, transaction })).warnings, 2);
+  await gateway.post('/v1/transaction/rollback', { transaction });
+  const batch = await gateway.post('/v1/batch', { statements: [{ sql }] });
+  assert.equal(batch.json<{ results: { warnings: number }[] }>().results[0]?.warnings, 2);
 });
 
 test('a CALL has all its results', async () => {

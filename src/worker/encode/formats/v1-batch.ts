@@ -29,8 +29,8 @@ class V1Batch extends V1Json {
     super.columns(columns, more);
   }
 
-  override endOfRows(): void {
-    super.endOfRows();
+  override endOfRows(status: number, warnings: number): void {
+    super.endOfRows(status, warnings);
     if (!this.isSeveral) this.#endInBatch();
   }
 

@@ -68,11 +68,12 @@ export class V1Json<Options extends V1ReplyOptions = V1ReplyOptions> extends For
     return this.isRefused ? null : (found.clash?.renamed ?? found);
   }
 
-  endOfRows(): void {
+  endOfRows(_status: number, warnings: number): void {
     if (this.isRefused) return;
     const { count, isCut } = this.results;
     this.#noteRowBound();
-    writeAscii(this.out, `],"row_count":${count - this.#countBefore},"truncated":${isCut}`);
+    const rows = count - this.#countBefore;
+    writeAscii(this.out, `],"row_count":${rows},"truncated":${isCut},"warnings":${warnings}`);
     this.#endResult();
   }
 

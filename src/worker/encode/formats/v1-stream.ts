@@ -99,8 +99,8 @@ class V1Stream extends V1Json<V1StreamOptions> {
     super.tooWide();
   }
 
-  override endOfRows(): void {
-    if (this.#isJson) super.endOfRows();
+  override endOfRows(status: number, warnings: number): void {
+    if (this.#isJson) super.endOfRows(status, warnings);
   }
 
   override ok(ok: OkPacket, more: boolean): void {

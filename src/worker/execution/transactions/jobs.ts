@@ -194,9 +194,9 @@ class Results implements LeaseSink {
     this.#sink.rows?.(ahead);
   }
 
-  endOfRows(status: number): void {
+  endOfRows(status: number, warnings: number): void {
     this.#note(true, status);
-    this.#sink.endOfRows(status);
+    this.#sink.endOfRows(status, warnings);
   }
 
   ok(ok: OkPacket, more: boolean): void {

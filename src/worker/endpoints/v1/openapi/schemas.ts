@@ -111,6 +111,7 @@ const rowsOf = {
   rows: { type: 'array', items: { type: ['array', 'object'] } },
   row_count: count,
   truncated: { ...flag, description: 'Whether rows were left out, by `max_rows`.' },
+  warnings: { ...count, description: 'How many warnings the server has for the statement.' },
 };
 const changesOf = {
   affected_rows: count,
