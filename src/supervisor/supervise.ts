@@ -1,4 +1,6 @@
 // The lifecycle of one instance, from top to bottom: starting, running, leaving, draining.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { formatListenAddress } from '../shared/config/addresses.ts';
 import type { Sections } from '../shared/config/config.ts';
 import { renewCredentials, withCredentials } from '../shared/config/credentials.ts';
@@ -65,6 +67,7 @@ export function supervise(instance: Instance): Supervision {
   const workers = new Workers(making, log.lost);
   const stopping = createStop(workers);
   let phase: Phase = 'starting';
+  const configAtStart = digestOf(sections[0].configPath);
 
   const run = async (): Promise<ExitCode> => {
     const obey = (order: string) =>
@@ -116,7 +119,13 @@ export function supervise(instance: Instance): Supervision {
     stop: stopping.ask,
     renew: () => {
       // A leaving instance ignores it, because the pidfile names the successor.
-      if (phase === 'starting' || phase === 'running') sections = renew(sections, workers, log);
+      if (phase !== 'starting' && phase !== 'running') return;
+      sections = renew(sections, workers, log);
+      const { configPath } = sections[0];
+      if (digestOf(configPath) === configAtStart) return;
+      log.warn('the configuration file has changed: it is read at a start only', {
+        path: configPath,
+      });
     },
   };
 }
@@ -140,6 +149,15 @@ function createStop(workers: Workers): { readonly asked: Promise<void>; readonly
     if (requests > 1) workers.stopNow();
   };
   return { asked, ask };
+}
+
+/** A digest of a file's content. Null: it cannot be read. */
+function digestOf(path: string): string | null {
+  try {
+    return createHash('sha256').update(readFileSync(path)).digest('hex');
+  } catch {
+    return null;
+  }
 }
 
 /** Publishes the names by which other processes find the instance. Null: they cannot be created, and the reason is logged. */

@@ -60,12 +60,22 @@ export function openLog(
     ...log,
     debug: level === 'debug' ? writeAt('debug') : null,
     reopen: () => {
+      if (target !== 'stderr') remakeDirectory(target.path);
       const reason = writer.reopen();
       if (reason !== null) log.warn('cannot reopen the log; the old file stays in use', { reason });
     },
     flush: () => writer.flush(),
     lost: () => writer.lost(),
   };
+}
+
+/** Makes the directory of a log again, if it was removed with the log. If that fails, opening the log reports why. */
+function remakeDirectory(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+  } catch {
+    // Opening the log fails too.
+  }
 }
 
 function formatLine(level: LogLevel, origin: string, message: string, fields?: LogFields): string {

@@ -9,6 +9,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -137,6 +138,23 @@ test('SIGHUP reopens the log without losing a line', async (t) => {
   process.kill(daemon.pid(), 'SIGTERM');
   await eventually('it has stopped', () => /stopped/.test(daemon.readLog()));
   assert.match(readFileSync(former, 'utf8'), /listening/);
+});
+
+test('SIGHUP makes the directory of a removed log again, and says that an edited configuration is not read', async (t) => {
+  const daemon = daemonFor(t);
+  const directory = join(daemon.directory, 'logs');
+  const log = join(directory, 'world.log');
+  daemon.configure({ log });
+  assert.equal((await daemon.start()).status, 0);
+  rmSync(directory, { recursive: true });
+  process.kill(daemon.pid(), 'SIGHUP');
+  const read = () => (existsSync(log) ? readFileSync(log, 'utf8') : '');
+  await eventually('the log is there again', () => /log files reopened/.test(read()));
+  assert.doesNotMatch(read(), /configuration file has changed/);
+  appendFileSync(daemon.configPath, 'workers = 9\n');
+  process.kill(daemon.pid(), 'SIGHUP');
+  const line = /the configuration file has changed: it is read at a start only path=.*dbhttpd\.ini/;
+  await eventually('the log says so', () => line.test(read()));
 });
 
 test('workers are gone 2 s after their supervisor was killed, a spinning one too; the next start ends a stopped orphan that holds the address, and takes over', async (t) => {
