@@ -216,7 +216,9 @@ class Binding {
       const first =
         missing === null ? '' : `; the first one without a value is at offset ${missing}`;
       const none =
-        wanted === 0 ? '; an array is for ? (outside of quotes), an object for :name' : '';
+        wanted === 0
+          ? '; placeholders are ? or :name, never %s or $1: an array is for ? (outside of quotes), an object for :name'
+          : '';
       return failed(
         'PARAMS_COUNT',
         `the statement has ${wanted} placeholder(s), ${this.#key} has ${given} value(s)${first}${none}`,

@@ -223,7 +223,7 @@ test('the reply to an invalid request says what is wrong with it', async () => {
     [{ statements: [] }, 'BAD_KEY', /statements/, undefined],
     [{ statements: [one], nope: 1 }, 'UNKNOWN_FIELD', /"nope"/, undefined],
     [{ statements: [one, { ...one, nope: 1 }] }, 'UNKNOWN_FIELD', /"nope"/, 1],
-    [{ statements: [one, 'select 1'] }, 'BAD_KEY', /statements\[1\]/, 1],
+    [{ statements: [one, 'select 1'] }, 'BAD_KEY', /statements\[1\]: it must be .*\{"sql":/, 1],
     [{ statements: [{ sql: ' ' }] }, 'NO_SQL', /sql/, 0],
     [{ statements: [{ ...one, expect: { rows: 1 } }] }, 'UNKNOWN_FIELD', /"rows"/, 0],
     [{ statements: [{ ...one, expect: {} }] }, 'BAD_KEY', /expect/, 0],

@@ -145,7 +145,8 @@ type DecodedStatement =
 
 function decodeStatement(value: unknown, exactParams: () => Parameters): DecodedStatement {
   if (value === null || isObject(value) !== null) {
-    return misfit('BAD_KEY', 'it must be an object');
+    const example = typeof value === 'string' ? ', as in {"sql":"select 1"}' : '';
+    return misfit('BAD_KEY', `it must be an object${example}`);
   }
   const fault = findFault(value as Fields, statementChecks);
   if (fault !== null) return { ok: false, fault };

@@ -321,3 +321,9 @@ test('a text beyond the limit is refused before it is built, and many small valu
   assert.ok(process.resourceUsage().maxRSS - peakBefore < 200 * 1024);
   assert.ok(spentMs < 5000, `${spentMs} ms of the processor`);
 });
+
+test('a placeholder of another language is answered with those that there are', () => {
+  for (const sql of ['select * from t where a = %s', 'select * from t where a = $1']) {
+    assert.match(complaint(bind(sql, [1]))[1], /placeholders are \? or :name, never %s or \$1/);
+  }
+});
