@@ -17,6 +17,7 @@ const { gateway, database } = useGateway(
       await database.query(`
         create table orders (id bigint primary key, total decimal(12,2), name varchar(80), doc json) engine = innodb;
         insert into orders values (1, 12.30, 'a "quoted", name', '{"a" :\\n 1}'), (2, null, '', null), (3, 0.5, 'two\\r\\nlines', '[]');
+        create table years (y year); insert into years values (0), (2024);
         create table long_ones (n int primary key) engine = innodb;
         create table made (id int auto_increment primary key, n int unique) engine = innodb;
         create procedure two() begin select 1 as a; select 2 as b; end;
@@ -146,6 +147,8 @@ test('CSV: a header, CRLF, NULL distinct from an empty string', async () => {
     reply.text,
     `id,total,name,doc\r\n1,12.30,"a ""quoted"", name","${doc}"\r\n2,,"",\r\n3,0.50,"two\r\nlines",[]\r\n`,
   );
+  const years = 'select y from years order by y';
+  assert.equal((await ask({ sql: years }, csv)).text, 'y\r\n0000\r\n2024\r\n');
   const named = await ask({ sql: 'select 1 as `a,b`, 2 as `c"`, 3 as `d`' }, csv);
   assert.deepEqual(parseStrictCsv(named.body), [
     ['a,b', 'c"', 'd'],

@@ -113,10 +113,10 @@ function duplicateColumns(names: readonly string[]): Failure {
   );
 }
 
-/** The rules for cells of CSV: JSON is text, and exact numbers need no strings. */
+/** The rules for cells of CSV: JSON is text, YEAR keeps its four digits, and exact numbers need no strings. */
 const csvCells: CellRules = {
   numbersAsStrings: 'none',
-  yearIsNumber: true,
+  yearIsNumber: false,
   jsonIsValue: false,
 };
 
