@@ -61,10 +61,13 @@ export class RunTimes {
     if (this.#firstAnswerMs < 0) this.#firstAnswerMs = this.workedMs;
   }
 
-  /** @param now performance.now(), if the caller has it already */
+  /**
+   * @param now performance.now(), if the caller has it already. It may be older than the last change: time never counts as negative, for
+   *   the sums that Prometheus reads must not go backwards
+   */
   enter(activity: Activity, now?: number): void {
     if (activity === this.#activity) return;
-    const at = now ?? performance.now();
+    const at = Math.max(now ?? performance.now(), this.#since);
     if (this.#activity === 'waiting') this.#waitedMs += at - this.#since;
     else if (this.#activity === 'working') this.#workedMs += at - this.#since;
     this.#activity = activity;
