@@ -122,8 +122,8 @@ export class PartitionWorld {
   }
 
   /**
-   * Has a former primary follow the primary again. What it holds alone is noted first, and it is rebuilt then: it gets all rows from the
-   * primary, while no client reaches it.
+   * Has a former primary follow the primary again. If it holds rows that the primary lacks, they are noted first, and it is rebuilt: it
+   * gets all rows from the primary, while no client reaches it.
    */
   async rejoin(server: ReplicationServer): Promise<'repointed' | 'rebuilt'> {
     const primary = this.set.primary();

@@ -49,7 +49,7 @@ function wrapPrograms(root: string): void {
   }
 }
 
-/** As root, rsync's daemon would act as the user nobody, which may not write a node's data. */
+/** As root, rsync's daemon would run under the account `nobody`, which may not write a node's data. */
 function prepare(name: string): string {
   if (name !== 'rsync') return '';
   const asOneself = '--dparam=uid=$(id -u) --dparam=gid=$(id -g)';

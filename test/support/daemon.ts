@@ -97,8 +97,11 @@ export function createDaemon(settings: Settings = {}): Daemon {
   const stateDir = join(directory, 'state');
   const pids = new Set<number>();
   const target = ['-c', configPath, '-s', 'world'];
+  // A test may configure another one. Its process must not survive a test that fails.
+  let configuredPidfile = pidfile;
   const configure = (changed: Settings) => {
     const all = { ...defaults, pidfile, log, state_dir: stateDir, ...changed };
+    if (all.pidfile !== null) configuredPidfile = String(all.pidfile);
     const lines = Object.entries(all).flatMap(([key, value]) =>
       value === null ? [] : [`${key} = ${value}`],
     );
@@ -112,7 +115,7 @@ export function createDaemon(settings: Settings = {}): Daemon {
     }
   };
   const findPid = () => {
-    const found = Number(read(pidfile));
+    const found = Number(read(configuredPidfile));
     if (found === 0) return null;
     if (found !== process.pid) pids.add(found);
     return found;

@@ -221,7 +221,7 @@ function loadInstance(
   return compose(written, values, around, () => true, additions);
 }
 
-/** The settings of a section that is served beside the first. What the daemon has once is the first section's. */
+/** The settings of a section that is served beside the first. Settings of the whole daemon come from the first section. */
 function loadBeside(written: Written, file: ConfigFile, first: LoadedSection): LoadedSection {
   const own = credentialFiles(written.values, {});
   const files = { ...own, token_file: null, https_cert: null, https_key: null };

@@ -19,7 +19,7 @@ export type CandidateState =
       readonly address: string;
       /** The last primary that it was found to be a replica of; null: none, or it has been something else since. */
       readonly provenBy: ServerIdentity | null;
-      /** Why it may not be used yet although it answers; null: it may. What it shows is evidence in any case. */
+      /** Why it may not be used yet although it answers; null: it may. Its view counts as evidence in both cases. */
       readonly notYet: string | null;
     }
   /** Why it cannot be seen now, and its last server_id; null: that was never known. */

@@ -263,7 +263,7 @@ export class RoutedRun implements Execution, RunEvents, Routed {
     this.#hasPlace = false;
   }
 
-  /** If its time is over, the reason is that there is no server. What was read before has changed nothing. */
+  /** If its time is over, the reason is that there is no server. The reads before changed nothing. */
   #unrouted(reason: StopReason): RunEnd {
     const why = this.#router.isContested ? 'two primaries' : 'no primary';
     return this.#unserved(reason === 'deadline' ? why : reason);

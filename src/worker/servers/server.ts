@@ -132,7 +132,7 @@ export class Server {
     this.control.start();
   }
 
-  /** The longest statement that the server takes, with its parameters, in bytes: as the latest connection was told. */
+  /** The longest statement that the server takes, with its parameters, in bytes, as the server reported it to the latest connection. */
   get maxStatementBytes(): number {
     return Math.min(this.#maxTextBytes, constants.MAX_STRING_LENGTH);
   }

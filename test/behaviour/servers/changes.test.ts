@@ -1,5 +1,5 @@
-// What may change under a gateway with several servers: names that lead elsewhere, passwords, a primary in the midst of a COMMIT, all of it at its start.
-// The tests share one set; each leaves it whole, but for the last.
+// Changes under a gateway with several servers: a name that leads elsewhere, a password, a primary during a COMMIT, a start without servers.
+// The tests share one set of servers. Each test except the last leaves it whole.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -184,8 +184,8 @@ export class Pipeline {
   }
 
   /**
-   * An answer may have changed the session. What was written behind it cannot be called back, and might read what it left: all of it
-   * runs on other sessions, and this one is reset before it serves again.
+   * An answer may have changed the session. Statements written behind it cannot be called back, and might read what it left, so all of them
+   * run on other sessions, and this one is reset before it serves again.
    */
   #spoil(place: PipelineSession): void {
     place.isRetiring = true;

@@ -16,7 +16,7 @@ export type ServerState = {
   readonly name: string;
   /** Distinguishes one run of the server from another: it may have lost something in a crash. */
   readonly run: string;
-  /** Whether it takes writes. What a primary lacks now it will never have. */
+  /** Whether it takes writes. A primary never gets what it lacks now. */
   readonly isPrimary: boolean;
   /** Whether it is a node of a Galera cluster. */
   readonly isNode: boolean;
