@@ -297,8 +297,7 @@ test('a request names its section and its own id; a section that does not exist 
     db.csv('select 1', [], elsewhere).next(),
     db.transaction(async () => 1, elsewhere),
   ];
-  for (const asked of failing) {
-    const error = await failureOf(asked);
+  for (const error of await Promise.all(failing.map(failureOf))) {
     assert.deepEqual([error.code, error.requestId], ['WRONG_SERVER', requestId]);
   }
   const inside = await db.transaction(async (tx) => (await tx.query`select 1`).section, {

@@ -185,8 +185,8 @@ test('an option that a transaction cannot keep is a TypeError, and what it would
 test('when it is over, its tx throws at once, and sends nothing', async () => {
   const left = await db.transaction(async (tx) => tx);
   const before = front.seen.length;
-  for (const asked of [insert(left, 1), left.stream`select 1`.next()]) {
-    const error = await failureOf(asked);
+  const asked = [insert(left, 1), left.stream`select 1`.next()];
+  for (const error of await Promise.all(asked.map(failureOf))) {
     assert.deepEqual([error.code, error.outcome], ['TRANSACTION_ENDED', 'not_executed']);
   }
   assert.equal(front.seen.length, before);
