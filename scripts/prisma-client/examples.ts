@@ -1,7 +1,7 @@
 // The examples of docs/drivers.md that want a generated client: as they stand there, with what they print.
 // Must not know what they do.
 import { readFileSync } from 'node:fs';
-import { findBlocks } from '../../test/behaviour/pages/support/page-blocks.ts';
+import { findBlocks } from '../../test/support/pages/page-blocks.ts';
 
 /** The page's schema and table, and its programs in their order. */
 export type PageExamples = {

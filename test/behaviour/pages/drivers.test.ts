@@ -5,8 +5,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { type Block, findBlocks } from './support/page-blocks.ts';
 
 const run = promisify(execFile);
 const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));

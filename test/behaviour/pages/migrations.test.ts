@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { useGateway } from '../../support/use-gateway.ts';
-import { findBlocks } from './support/page-blocks.ts';
 
 const run = promisify(execFile);
 const blocks = findBlocks(readFileSync('docs/migrations.md', 'utf8'));

@@ -1,11 +1,9 @@
 // docs/operate.md: every command is run as it stands, in its situation, and prints what stands below it.
 // Waits 10 s: the supervisor ends a worker that hangs after ten pings.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, type TestContext, test } from 'node:test';
-import { promisify } from 'node:util';
 import { freePort } from '../../../scripts/support/private-server.ts';
 import { type Ask, createAsk, type Reply } from '../../support/ask.ts';
 import { createAuthority } from '../../support/certificates.ts';
@@ -13,13 +11,12 @@ import { createDaemon, type Daemon, type Settings } from '../../support/daemon.t
 import { closeGate, createGate, type Gate } from '../../support/database/gate.ts';
 import { ownServerOnly } from '../../support/database/mariadb.ts';
 import { eventually } from '../../support/eventually.ts';
+import { findBlocks } from '../../support/pages/page-blocks.ts';
+import { openCommands, type PageCommands } from '../../support/pages/page-commands.ts';
 import { gone, signal } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
-import { findBlocks } from './support/page-blocks.ts';
 
-const run = promisify(execFile);
 const blocks = findBlocks(readFileSync('docs/operate.md', 'utf8'));
-const command = new URL('../../../src/supervisor/main.js', import.meta.url).pathname;
 
 /** A gateway in a situation of the page. */
 type Situation = {
@@ -111,58 +108,9 @@ async function start(settings: Settings = {}): Promise<Situation> {
 const told = new Set<string>();
 
 /** The commands of a section, one after the other. */
-function tell(heading: string, { localise }: Situation) {
+function tell(heading: string, { localise }: Situation): PageCommands {
   told.add(heading);
-  const own = blocks.filter((block) => block.heading === heading);
-  let at = 0;
-  const next = () => {
-    while (own[at]?.language === 'sql') at += 1;
-    const [block, below] = [own[at], own[at + 1]];
-    if (block === undefined) throw new Error(`${heading} has no more commands`);
-    const answer = below?.language === 'sh' || below?.language === 'sql' ? undefined : below;
-    at += answer === undefined ? 1 : 2;
-    const expected = localise(answer?.text ?? '');
-    return {
-      print: async () => {
-        const program = `exec 2>&1; dbhttpd() { ${process.execPath} ${command} "$@"; }\n${localise(block.text)}`;
-        const { stdout } = await run('bash', ['-c', program]);
-        return stdout;
-      },
-      compare: (printed: string) => {
-        const text = printed.endsWith('\n') ? printed : `${printed}\n`;
-        const isWanted = answer === undefined ? printed === '' : asPattern(expected).test(text);
-        assert.ok(isWanted, `${block.text}\nprinted:\n${printed}\nand not:\n${expected}`);
-      },
-    };
-  };
-  return {
-    /** Runs the next command once. */
-    run: async () => {
-      const { print, compare } = next();
-      compare(await print());
-    },
-    /** Runs the next command, which only looks, until it prints what it should. */
-    watch: async () => {
-      const { print, compare } = next();
-      await eventually(
-        'it prints what stands there',
-        async () => {
-          compare(await print());
-          return true;
-        },
-        { everyMs: 500 },
-      );
-    },
-    /** What is for the database. */
-    sql: () => own.flatMap(({ language, text }) => (language === 'sql' ? [text] : [])).join(';'),
-    end: () => assert.equal(at, own.length, `${heading}: not all of it was run`),
-  };
-}
-
-/** `…` stands for anything on its line. */
-function asPattern(text: string): RegExp {
-  const parts = text.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`);
+  return openCommands(blocks, heading, { localise });
 }
 
 const slowSql = 'select count(*), sleep(0) from report';

@@ -11,7 +11,7 @@ import {
 import { type Database, startDatabase } from '../../support/database/mariadb.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
-import { type Block, findBlocks } from './support/page-blocks.ts';
+import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 
 const run = promisify(execFile);
 const page = readFileSync('docs/recipes.md', 'utf8');

@@ -1,0 +1,69 @@
+// The commands of one section of a page: runs each as it stands, and compares what it prints with what the page shows below it.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { eventually } from '../eventually.ts';
+import type { Block } from './page-blocks.ts';
+
+const run = promisify(execFile);
+const command = fileURLToPath(new URL('../../../src/supervisor/main.js', import.meta.url));
+
+/** Where the commands of a page run. */
+export type PageRoom = {
+  /** Replaces the addresses and paths of the page by those here. */
+  readonly localise: (text: string) => string;
+  /** Shell functions for programs that are not installed here; `dbhttpd` is always one. */
+  readonly functions?: string;
+};
+
+/** The commands of a section, in their order. */
+export type PageCommands = {
+  /** Runs the next command once. Resolves to what it printed; rejects if the page shows something else. */
+  readonly run: () => Promise<string>;
+  /** Runs the next command, which must change nothing, until it prints what the page shows. */
+  readonly watch: () => Promise<string>;
+  /** All SQL of the section. */
+  readonly sql: () => string;
+  /** Throws if a command of the section has not been run. */
+  readonly end: () => void;
+};
+
+/** Opens the section of this heading. A block of `sh` is a command, the `text` or `json` below it is what it prints. */
+export function openCommands(
+  blocks: readonly Block[],
+  heading: string,
+  { localise, functions = '' }: PageRoom,
+): PageCommands {
+  const own = blocks.filter((block) => block.heading === heading);
+  const prelude = `exec 2>&1; dbhttpd() { ${process.execPath} ${command} "$@"; }\n${functions}`;
+  let at = 0;
+  const next = () => {
+    while (own[at]?.language === 'sql') at += 1;
+    const [block, below] = [own[at], own[at + 1]];
+    if (block === undefined) throw new Error(`${heading} has no more commands`);
+    const answer = below?.language === 'sh' || below?.language === 'sql' ? undefined : below;
+    at += answer === undefined ? 1 : 2;
+    const expected = localise(answer?.text ?? '');
+    const print = async () => {
+      const { stdout } = await run('bash', ['-c', `${prelude}\n${localise(block.text)}`]);
+      const text = stdout === '' || stdout.endsWith('\n') ? stdout : `${stdout}\n`;
+      const isWanted = answer === undefined ? text === '' : asPattern(expected).test(text);
+      assert.ok(isWanted, `${block.text}\nprinted:\n${text}\nand not:\n${expected}`);
+      return text;
+    };
+    return print;
+  };
+  return {
+    run: () => next()(),
+    watch: () => eventually('it prints what the page shows', next(), { everyMs: 500 }),
+    sql: () => own.flatMap(({ language, text }) => (language === 'sql' ? [text] : [])).join(';'),
+    end: () => assert.equal(at, own.length, `${heading}: not all of it was run`),
+  };
+}
+
+/** `…` matches anything on its line. */
+function asPattern(text: string): RegExp {
+  const parts = text.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`);
+}
