@@ -325,10 +325,13 @@ class Binding {
     const before = start > 0 ? this.#sql.charCodeAt(start - 1) : 0x20;
     const text = this.#sql.slice(this.#copied, start);
     // After a minus neither a space nor a minus may follow: both could make `--`, a comment.
-    const isSigned = before === 0x2d;
-    const opening = isSigned ? '(' : separates(before) ? '' : ' ';
+    const isAfterMinus = before === 0x2d;
+    const isEnclosed =
+      isAfterMinus || (literal.startsWith('-') && bindsTighterThanMinus(this.#sql, end));
+    const space = isAfterMinus || separates(before) ? '' : ' ';
+    const opening = isEnclosed ? `${space}(` : space;
     const isMerging = end < this.#sql.length && !separates(this.#sql.charCodeAt(end));
-    const closing = `${isSigned ? ')' : ''}${isMerging ? ' ' : ''}`;
+    const closing = `${isEnclosed ? ')' : ''}${isMerging ? ' ' : ''}`;
     this.#copied = end;
     this.#outBytes += Buffer.byteLength(text) + opening.length + literal.length + closing.length;
     // Strings have a maximal length. V8 does not flatten a string that is only appended to before its use.
@@ -368,6 +371,18 @@ function separates(code: number): boolean {
     code === 0x3b ||
     code === 0x3d
   );
+}
+
+/**
+ * Whether the server would apply what follows at `at` to the digits of a negative number and not to its value: COLLATE, which may also be
+ * in an executable comment.
+ */
+function bindsTighterThanMinus(sql: string, at: number): boolean {
+  const ahead = new Lexer(sql);
+  ahead.end = at;
+  const kind = ahead.next();
+  if (kind === tokenKinds.executableComment) return true;
+  return kind === tokenKinds.word && sql.slice(ahead.start, ahead.end).toUpperCase() === 'COLLATE';
 }
 
 /** After a dot or an @ it would be a name. */

@@ -279,6 +279,19 @@ test('random statements answer as prepared ones do', async () => {
   assert.ok(answered > 200, `only ${answered} statements were accepted by the server`);
 });
 
+test('a number before COLLATE is its text with this collation, a negative one too', async () => {
+  await inEverySession(async ({ connection, name }) => {
+    const collation = name.split(' ')[0] as string;
+    for (const value of [-1, 1, -2.5]) {
+      const sql = `select collation(? collate ${collation}), '${value}.0' = ? /* c */ collate ${collation}`;
+      const bound = bind(sql, [value, value], plenty);
+      assert.ok(bound.ok);
+      const found = await answer(connection.query({ sql: bound.sql, rowsAsArray: true }));
+      assert.equal(found, JSON.stringify([[collation, '0']]), `${name}: ${bound.sql}`);
+    }
+  });
+});
+
 test('random values are kept as prepared statements keep them', async () => {
   const sql = 'insert into kept (s, b, n, d, t) values (?, ?, ?, ?, ?)';
   const kept =

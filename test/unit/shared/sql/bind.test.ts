@@ -322,6 +322,18 @@ test('a text beyond the limit is refused before it is built, and many small valu
   assert.ok(spentMs < 5000, `${spentMs} ms of the processor`);
 });
 
+test('a negative number is enclosed where the server would give COLLATE to its digits alone', () => {
+  const cases: [sql: string, params: Parameters, bound: string][] = [
+    ['select ? collate x', [-1], 'select (-1) collate x'],
+    ['select :a/* c */COLLATE x', { a: -1.5 }, 'select (-1.5) /* c */COLLATE x'],
+    ['select ? /*!50000 collate x */', [-1], 'select (-1) /*!50000 collate x */'],
+    ['select a|?collate x', [-1], 'select a| (-1) collate x'],
+    ['select ? collate x, ?', [1, -1], 'select 1 collate x, -1'],
+    ["select ? 'a', ? `collate`", [-1, -1], "select -1 'a', -1 `collate`"],
+  ];
+  for (const [sql, params, text] of cases) assert.equal(bound(sql, params), text);
+});
+
 test('a placeholder of another language is answered with those that there are', () => {
   for (const sql of ['select * from t where a = %s', 'select * from t where a = $1']) {
     assert.match(complaint(bind(sql, [1]))[1], /placeholders are \? or :name, never %s or \$1/);
