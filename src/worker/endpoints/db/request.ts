@@ -123,7 +123,7 @@ const booleanKey = (key: string): [string, Check] => [
   (value) => (typeof value === 'boolean' ? null : wrong(key, 'true or false')),
 ];
 
-/** The checks of values. Other keys mean nothing here and are ignored, as DBSlayer did. */
+/** The checks of values. Other keys mean nothing here and are ignored, as DBSlayer did, unless only their letters' case differs. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['SQL', checkSql],
   [
@@ -154,17 +154,24 @@ function checkServer(value: unknown, sections: readonly string[]): Refused | nul
   return refuse('WRONG_SERVER', describeUnknown('SERVER', sections));
 }
 
-/** The first key whose value has the wrong type. */
+/** The first key whose value has the wrong type, or whose letters have the wrong case. */
 function findFault(
   object: Readonly<Record<string, unknown>>,
   keys: readonly string[],
   sections: readonly string[],
 ): Refused | null {
   for (const key of keys) {
-    const fault = checks.get(key)?.(object[key], sections) ?? null;
+    const check = checks.get(key);
+    const fault = check === undefined ? checkUnknown(key) : check(object[key], sections);
     if (fault !== null) return fault;
   }
   return null;
+}
+
+/** A key that is ignored because of its letters' case would have a request run without what it asks for. */
+function checkUnknown(key: string): Refused | null {
+  const capitals = key.toUpperCase();
+  return checks.has(capitals) ? refuse('BAD_KEY', `${capitals} must be written in capitals`) : null;
 }
 
 /** DBSlayer also wrote XML, when asked for just "xml". */
