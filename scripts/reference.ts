@@ -33,11 +33,11 @@ const parts = {
 /** The pages that have generated parts, and which. */
 export const pages = {
   'README.md': ['outcomes'],
-  'docs/configuration.md': ['configuration'],
-  'docs/dbhttpd.8': ['manual-configuration', 'manual-exits'],
-  'docs/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
-  'docs/metrics.md': ['metrics'],
-  'docs/operation.md': ['exits'],
+  'docs/reference/configuration.md': ['configuration'],
+  'docs/reference/dbhttpd.8': ['manual-configuration', 'manual-exits'],
+  'docs/reference/errors.md': ['codes', 'mysql', 'outcomes', 'unready'],
+  'docs/reference/metrics.md': ['metrics'],
+  'docs/operate/install.md': ['exits'],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof parts)[]>>;
 
 /** A page's text with its generated parts as they must be. Throws when a part's marks are missing. */

@@ -27,7 +27,7 @@ table of targets. Takes about ten minutes. Prints a table, and writes every samp
   --before <path>    another built checkout: compares its gateway with this one, only for the targets
   --rounds <n>       rounds (5)
   --seconds <n>      seconds of a measurement for a target (2); others take 1
-  --json <path>      the file for the samples (docs/benchmarks/latest.json)
+  --json <path>      the file for the samples (docs/contributing/benchmarks/latest.json)
   --help             this text
 
 scale: measures how the cost of a request grows in one dimension, and whether that is linear or better. Takes at most five
@@ -36,7 +36,7 @@ minutes. Prints a table, and writes a picture of each curve and every sample as 
   --quick            one round instead of three
   --only <list>      only these: ${curveNames.join(', ')}
   --rounds <n>       rounds (3)
-  --to <directory>   the directory for scale-<curve>.svg and scale-<date>.json (docs/benchmarks)
+  --to <directory>   the directory for scale-<curve>.svg and scale-<date>.json (docs/contributing/benchmarks)
 `;
 
 /** What to run. */
@@ -70,7 +70,7 @@ const runFlags = {
   before: { type: 'string' },
   rounds: { type: 'string' },
   seconds: { type: 'string' },
-  json: { type: 'string', default: 'docs/benchmarks/latest.json' },
+  json: { type: 'string', default: 'docs/contributing/benchmarks/latest.json' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -78,7 +78,7 @@ const scaleFlags = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
   rounds: { type: 'string' },
-  to: { type: 'string', default: 'docs/benchmarks' },
+  to: { type: 'string', default: 'docs/contributing/benchmarks' },
   help: { type: 'boolean', default: false },
 } as const;
 

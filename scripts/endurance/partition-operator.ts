@@ -83,7 +83,7 @@ async function failOver(
   await world.set.promote(next);
   // Probes during the promotion, which takes seconds on a loaded machine, may have seen nothing of it.
   const before = world.set.servers.map(({ link }) => link.statements.length);
-  // A gateway that sees neither the new primary nor its replica cannot know of the promotion: docs/several-servers.md.
+  // A gateway that sees neither the new primary nor its replica cannot know of the promotion: docs/operate/several-servers.md.
   note('waits until the gateway has seen the promotion');
   await eventually('the gateway sees the promotion', () =>
     world.set.servers.some(

@@ -1,4 +1,4 @@
-// The examples of docs/drivers.md that want a generated client: as they stand there, with what they print.
+// The examples of docs/guides/drivers.md that want a generated client: as they stand there, with what they print.
 // Must not know what they do.
 import { readFileSync } from 'node:fs';
 import { findBlocks } from '../../test/support/pages/page-blocks.ts';
@@ -16,10 +16,10 @@ export const pageToken = 'a-long-random-text';
 
 /** Reads the page. Throws where it has no schema, no table, or a program without what it prints. */
 export function readPageExamples(): PageExamples {
-  const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));
+  const blocks = findBlocks(readFileSync('docs/guides/drivers.md', 'utf8'));
   const textOf = (language: string) => {
     const found = blocks.find((block) => block.language === language);
-    if (found === undefined) throw new Error(`docs/drivers.md has no block of ${language}`);
+    if (found === undefined) throw new Error(`docs/guides/drivers.md has no block of ${language}`);
     return found.text;
   };
   const programs = blocks.flatMap(({ mark, text }, at) =>

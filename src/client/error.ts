@@ -31,7 +31,7 @@ export type ErrorFacts = {
 /** A request that has failed. Messages are for people; `code` and `outcome` are for programs. */
 export class DbhttpdError extends Error {
   override readonly name = 'DbhttpdError';
-  /** MySQL's name of the error (`ER_DUP_ENTRY`), a code of docs/errors.md, or the client's own: see docs/client.md. */
+  /** MySQL's name of the error (`ER_DUP_ENTRY`), a code of docs/reference/errors.md, or the client's own: see docs/guides/client.md. */
   readonly code: string;
   readonly outcome: Outcome;
   /** Whether the same request may be sent again without harm, and may succeed then. */

@@ -18,7 +18,7 @@ export type Attention = {
   readonly part: 'charts' | 'running' | 'statements' | 'workers' | 'backends' | 'errors';
 };
 
-/** Why a worker is not ready: docs/errors.md in short. */
+/** Why a worker is not ready: docs/reference/errors.md in short. */
 export const unreadyMeanings: Readonly<Record<string, string>> = {
   STARTING: 'the worker has not asked the database yet',
   STOPPING: 'the gateway is stopping',

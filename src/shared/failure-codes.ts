@@ -1,5 +1,5 @@
 // Every CODE that a request can be refused or ended with, and every error of MySQL's that has a status of its own: status,
-// meaning, whether to repeat. Replies, metrics and docs/errors.md come from it.
+// meaning, whether to repeat. Replies, metrics and docs/reference/errors.md come from it.
 /**
  * When a request may be repeated. `yes`: nothing was executed, after Retry-After. `changed`: nothing was executed, and the
  * same request would be refused again. `outcome`: the reply's OUTCOME says. `pointless`: it says whether something was

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export const alertsPath = 'deploy/prometheus/alerts.yml';
 export const settingsPath = 'deploy/prometheus/prometheus.yml';
 export const dashboardPath = 'deploy/grafana/dbhttpd.json';
-export const runbookPath = 'docs/runbook.md';
+export const runbookPath = 'docs/operate/runbook.md';
 
 /** One alert, as far as tests look at it. */
 export type Alert = {

@@ -1,4 +1,4 @@
-// docs/migrations.md: Prisma Migrate beside the gateway. Runs the page's command, with the schema engine if it can be downloaded.
+// docs/guides/migrations.md: Prisma Migrate beside the gateway. Runs the page's command, with the schema engine if it can be downloaded.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { straight } from './clients.ts';
 import { setting } from './setting.ts';
 
 /** The blocks of the page's section about Prisma. */
-const section = readFileSync('docs/migrations.md', 'utf8').split('## Prisma')[1] ?? '';
+const section = readFileSync('docs/guides/migrations.md', 'utf8').split('## Prisma')[1] ?? '';
 const blockOf = (language: string) =>
   new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(section)?.[1] ?? '';
 

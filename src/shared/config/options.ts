@@ -250,20 +250,20 @@ export const options = {
     type: flag,
     initial: 'on',
     ofInstance: true,
-    meaning: 'the web page at `/console` (docs/console.md)',
+    meaning: 'the web page at `/console` (docs/reference/console.md)',
   },
   compat: {
     type: choice('off', 'dbslayer'),
     initial: 'off',
     ofInstance: true,
-    meaning: '`dbslayer`: what clients written for DBSlayer need (docs/from-dbslayer.md)',
+    meaning: '`dbslayer`: what clients written for DBSlayer need (docs/guides/from-dbslayer.md)',
   },
   drivers: {
     type: choice('off', 'planetscale'),
     initial: 'off',
     ofInstance: true,
     meaning:
-      '`planetscale`: what `@planetscale/database` and its adapters need (docs/drivers.md); only the first section is served to them. Needs a token',
+      '`planetscale`: what `@planetscale/database` and its adapters need (docs/guides/drivers.md); only the first section is served to them. Needs a token',
   },
   log: {
     type: path,

@@ -75,7 +75,7 @@ export function formatReport(report: Report): readonly string[] {
       ...warningsOf(section, server),
     ]),
     ...warningsOf(null, null),
-    // Between empty lines and from the first column on, so that it can be cut out: docs/exactly-once.md says how.
+    // Between empty lines and from the first column on, so that it can be cut out: docs/guides/retries.md says how.
     ...creations.flatMap((statement) => ['', ...statement.split('\n')]),
   ];
 }

@@ -44,7 +44,7 @@ type ReplyInside = {
 
 /**
  * Sends a reply's head and body in one write; end() must follow. Gain: writeHead checks every header again, and write and end take two
- * steps to one write; docs/profiles.md has what this brought together with two other changes. Documented way: writeHead and end.
+ * steps to one write; docs/contributing/profiles.md has what this brought together with two other changes. Documented way: writeHead and end.
  * @param head status line and header lines with their ends, without Connection; they are not checked
  * @param body one character for each byte
  */

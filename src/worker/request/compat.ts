@@ -3,7 +3,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { OutgoingReply } from '../http/reply.ts';
 import type { IncomingRequest } from '../http/request.ts';
 
-/** What is allowed. Each was needed by a real client (docs/from-dbslayer.md). */
+/** What is allowed. Each was needed by a real client (docs/guides/from-dbslayer.md). */
 export type Rules = {
   /** HTTP/1.1 without Host: node 0.2 sends none. Every browser sends it, so that there is no page to guard against. */
   readonly hostMayBeMissing: boolean;

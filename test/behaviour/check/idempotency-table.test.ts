@@ -11,7 +11,7 @@ import { errorPacket } from '../../support/database/mysql-answer.ts';
 import { formatSection } from '../../support/ini-text.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
-const page = readFileSync('docs/exactly-once.md', 'utf8');
+const page = readFileSync('docs/guides/retries.md', 'utf8');
 
 /** A database whose name needs its quotes. */
 let other: string;

@@ -1,4 +1,4 @@
-// docs/drivers.md: every example is run as it stands before a real gateway, and prints what stands below it. Those that want a client
+// docs/guides/drivers.md: every example is run as it stands before a real gateway, and prints what stands below it. Those that want a client
 // which Prisma has generated are run by scripts/prisma.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -9,7 +9,7 @@ import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const run = promisify(execFile);
-const blocks = findBlocks(readFileSync('docs/drivers.md', 'utf8'));
+const blocks = findBlocks(readFileSync('docs/guides/drivers.md', 'utf8'));
 const token = 'a-long-random-text';
 const address = '127.0.0.1:9090';
 

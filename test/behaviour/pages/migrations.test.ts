@@ -1,4 +1,4 @@
-// docs/migrations.md: each program runs as it stands, with a real gateway, and prints what the page shows below it.
+// docs/guides/migrations.md: each program runs as it stands, with a real gateway, and prints what the page shows below it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { findBlocks } from '../../support/pages/page-blocks.ts';
 import { useGateway } from '../../support/use-gateway.ts';
 
 const run = promisify(execFile);
-const blocks = findBlocks(readFileSync('docs/migrations.md', 'utf8'));
+const blocks = findBlocks(readFileSync('docs/guides/migrations.md', 'utf8'));
 const token = 'a-long-random-text';
 const plain = useGateway({ workers: 2 });
 const withDrivers = useGateway({ workers: 1, token, drivers: 'planetscale' });

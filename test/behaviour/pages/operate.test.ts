@@ -1,4 +1,4 @@
-// docs/operate.md: every command is run as it stands, in its situation, and prints what stands below it.
+// docs/operate/tasks.md: every command is run as it stands, in its situation, and prints what stands below it.
 // Waits 10 s: the supervisor ends a worker that hangs after ten pings.
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { openCommands, type PageCommands } from '../../support/pages/page-comman
 import { gone, signal } from '../../support/processes.ts';
 import { useDatabase } from '../../support/use-gateway.ts';
 
-const blocks = findBlocks(readFileSync('docs/operate.md', 'utf8'));
+const blocks = findBlocks(readFileSync('docs/operate/tasks.md', 'utf8'));
 
 /** A gateway in a situation of the page. */
 type Situation = {

@@ -1,4 +1,4 @@
-// docs/recipes.md: every block is run as it stands before a real gateway, and its answer is the one that is printed.
+// docs/guides/recipes.md: every block is run as it stands before a real gateway, and its answer is the one that is printed.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { type HttpFront, startHttpFront } from '../../support/http-front.ts';
 import { type Block, findBlocks } from '../../support/pages/page-blocks.ts';
 
 const run = promisify(execFile);
-const page = readFileSync('docs/recipes.md', 'utf8');
+const page = readFileSync('docs/guides/recipes.md', 'utf8');
 const address = 'http://127.0.0.1:9090';
 const origin = 'https://app.example';
 const clientFile = new URL('../../../src/client/client.js', import.meta.url).href;

@@ -438,14 +438,14 @@ test('/openapi.json describes what a further section answers, and that one may b
   });
 });
 
-test('docs/several-databases.md: every question gets the answer that stands there', async () => {
+test('docs/guides/several-databases.md: every question gets the answer that stands there', async () => {
   await databases.world.query(`
     create table place (name varchar(60) not null primary key);
     insert into place values ('Baku'), ('Longyearbyen')`);
   await databases.shop.query(`
     create table article (name varchar(60) not null);
     insert into article values ('umbrella')`);
-  const page = readFileSync('docs/several-databases.md', 'utf8');
+  const page = readFileSync('docs/guides/several-databases.md', 'utf8');
   const asked = [...page.matchAll(/^```sh\n(.*)\n```\n```json\n(.*)\n```$/gm)];
   assert.equal(asked.length, 4);
   await withGateway(

@@ -1,12 +1,12 @@
-// docs/dbhttpd.8 is a manual page as man(1) wants it, and has every option, key, exit status and signal of the program.
+// docs/reference/dbhttpd.8 is a manual page as man(1) wants it, and has every option, key, exit status and signal of the program.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { optionKeys } from '../../../src/shared/config/options.ts';
 import { exitCodes } from '../../../src/shared/process/exit-codes.ts';
 import { usage } from '../../../src/supervisor/arguments.ts';
 
-const path = 'docs/dbhttpd.8';
+const path = 'docs/reference/dbhttpd.8';
 const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
 
 /** The arguments of each line that calls this macro. */
@@ -78,6 +78,12 @@ test('every signal that the supervisor listens to is there', () => {
   const source = readFileSync('src/supervisor/supervisor-process.ts', 'utf8');
   const told = termsOf('SIGNALS').flatMap((term) => term.match(/SIG\w+/g) ?? []);
   for (const [name] of source.matchAll(/SIG[A-Z]+/g)) assert.ok(told.includes(name), name);
+});
+
+test('every page that it names is there', () => {
+  const named = called('Pa').filter((name) => name.endsWith('.md'));
+  assert.ok(named.length > 2);
+  for (const name of named) assert.ok(existsSync(`docs/${name}`), name);
 });
 
 test('the package installs it', () => {

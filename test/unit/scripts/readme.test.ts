@@ -1,7 +1,7 @@
 // README.md and docs/ say what the program's own tables say, and their links lead somewhere.
 // Must not judge the rest of them.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { pages, withReference } from '../../../scripts/reference.ts';
@@ -60,6 +60,11 @@ function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
+/** Whether a file is there and, if an anchor is named, has a heading with this anchor. */
+function isThere(path: string, anchor?: string): boolean {
+  return existsSync(path) && (anchor === undefined || anchorsOf(read(path)).has(anchor));
+}
+
 test('every relative link, and every anchor, leads somewhere', () => {
   let links = 0;
   const dead: string[] = [];
@@ -69,22 +74,33 @@ test('every relative link, and every anchor, leads somewhere', () => {
       links += 1;
       const [file = '', anchor] = target.split('#');
       const place = file === '' ? path : normalize(join(dirname(path), file));
-      const isThere =
-        existsSync(place) && (anchor === undefined || anchorsOf(read(place)).has(anchor));
-      if (!isThere) dead.push(`${path}: ${target}`);
+      if (!isThere(place, anchor)) dead.push(`${path}: ${target}`);
     }
   }
   assert.deepEqual(dead, []);
   assert.ok(links > 20, `${links} links`);
 });
 
-test('what code, settings and pages say of a page names one that is there', () => {
+test('what code, settings and pages say of a page names one that is there, and a heading that it has', () => {
   const sources = ['src', 'scripts', 'test', 'deploy'].flatMap((folder) =>
     readdirSync(folder, { encoding: 'utf8', recursive: true })
-      .filter((name) => /\.(?:ts|sh|js|service)$/.test(name))
-      .map((name) => join(folder, name)),
+      .map((name) => join(folder, name))
+      .filter((path) => statSync(path).isFile() && !path.endsWith('.png')),
   );
-  assert.deepEqual(missing([...sources, ...documents], /\bdocs\/[\w/-]+\.md\b/g), []);
+  assert.ok(sources.includes('deploy/prometheus/alerts.yml') && sources.includes('scripts/prisma'));
+  assert.deepEqual(missing([...sources, ...documents], /\bdocs\/[\w/-]+\.md\b(?:#[\w-]+)?/g), []);
+});
+
+test('the index of the documents names every page', () => {
+  const index = 'docs/README.md';
+  const named = [...read(index).matchAll(/\]\(([^)\s#]+)/g)].map(([, target = '']) =>
+    normalize(join('docs', target)),
+  );
+  const pages = documents.filter((path) => path.startsWith('docs/') && path !== index);
+  assert.deepEqual(
+    pages.filter((path) => !named.includes(path)),
+    [],
+  );
 });
 
 test('what pages say of a source file names one that is there', () => {
@@ -97,7 +113,7 @@ test('what pages say of a source file names one that is there', () => {
 function missing(paths: readonly string[], name: RegExp): readonly string[] {
   return paths.flatMap((path) =>
     [...read(path).matchAll(name)]
-      .filter(([named]) => !existsSync(named))
+      .filter(([named]) => !isThere(...(named.split('#') as [string, string?])))
       .map(([named]) => `${path}: ${named}`),
   );
 }

@@ -1,4 +1,4 @@
-// Asks a server for its position behind a statement, in the same write: an upper bound of what the statement saw. docs/consistency.md has the
+// Asks a server for its position behind a statement, in the same write: an upper bound of what the statement saw. docs/explain/consistency.md has the
 // ways that do not bound it (gtid_slave_pos, gtid_executed alone, a position asked before).
 import type { Connection } from '../../../shared/mysql/connection.ts';
 import {
