@@ -37,7 +37,8 @@ import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/li
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
 import { createRequestIds } from './http/request.ts';
-import { HttpServer, replaceKeyPair } from './http/server.ts';
+import { HttpServer } from './http/server.ts';
+import { replaceKeyPair } from './http/tls.ts';
 import type { AccessLog } from './observe/access-log.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';

@@ -7,7 +7,11 @@ import { join } from 'node:path';
 export type PairFiles = { readonly cert: string; readonly key: string };
 
 /** When a certificate serves; a server's names as openssl writes them, `DNS:localhost,IP:127.0.0.1`. */
-export type Wish = { readonly when?: 'now' | 'past' | 'future'; readonly names?: string };
+export type Wish = {
+  readonly when?: 'now' | 'past' | 'future';
+  readonly names?: string;
+  readonly algorithm?: keyof typeof algorithms;
+};
 
 /** An authority and what it signs; everything stands in its directory. */
 export type Authority = PairFiles & { readonly issue: (name: string, wish?: Wish) => PairFiles };
@@ -23,7 +27,17 @@ export function createAuthority(directory: string, name = 'ca'): Authority {
   const at = (file: string) => join(directory, file);
   const own = { cert: at(`${name}.pem`), key: at(`${name}.key`) };
   const subject = `/CN=${name}`;
-  openssl(['req', '-x509', ...newKey, '-subj', subject, '-keyout', own.key, '-out', own.cert]);
+  openssl([
+    'req',
+    '-x509',
+    ...newKey('ec'),
+    '-subj',
+    subject,
+    '-keyout',
+    own.key,
+    '-out',
+    own.cert,
+  ]);
   const config = at(`${name}.cnf`);
   const settings = {
     new_certs_dir: directory,
@@ -37,7 +51,8 @@ export function createAuthority(directory: string, name = 'ca'): Authority {
   writeFileSync(settings.database, '');
   return {
     ...own,
-    issue: (leaf, { when = 'now', names = 'DNS:localhost,IP:127.0.0.1' } = {}) => {
+    issue: (leaf, wish = {}) => {
+      const { when = 'now', names = 'DNS:localhost,IP:127.0.0.1', algorithm = 'ec' } = wish;
       const lines = Object.entries(settings).map(([key, value]) => `${key} = ${value}`);
       writeFileSync(
         config,
@@ -46,7 +61,16 @@ export function createAuthority(directory: string, name = 'ca'): Authority {
       );
       const files = { cert: at(`${leaf}.pem`), key: at(`${leaf}.key`) };
       const request = at(`${leaf}.csr`);
-      openssl(['req', ...newKey, '-subj', `/CN=${leaf}`, '-keyout', files.key, '-out', request]);
+      openssl([
+        'req',
+        ...newKey(algorithm),
+        '-subj',
+        `/CN=${leaf}`,
+        '-keyout',
+        files.key,
+        '-out',
+        request,
+      ]);
       const [from, to] = dates[when];
       const signing = ['-cert', own.cert, '-keyfile', own.key, '-startdate', from, '-enddate', to];
       const through = ['-in', request, '-out', files.cert];
@@ -56,7 +80,12 @@ export function createAuthority(directory: string, name = 'ca'): Authority {
   };
 }
 
-const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+const algorithms = {
+  ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
+  rsa: ['-newkey', 'rsa:2048'],
+} as const;
+
+const newKey = (algorithm: keyof typeof algorithms) => [...algorithms[algorithm], '-nodes'];
 
 function openssl(args: readonly string[]): void {
   execFileSync('openssl', args, { stdio: 'pipe' });

@@ -1,6 +1,6 @@
 // The HTTP server: connections within their limits, requests one at a time on each, hostile input, slow readers, and the stop.
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
@@ -25,6 +25,7 @@ import {
 } from './reply.ts';
 import type { Expectation, IncomingRequest } from './request.ts';
 import { StallWatch } from './slow-readers.ts';
+import { type KeyPair, secureOptions } from './tls.ts';
 
 /** The limits of a server, and whether it speaks TLS. */
 export type HttpSettings = {
@@ -36,8 +37,8 @@ export type HttpSettings = {
   readonly timeouts: ClientTimeouts;
   /** Of all sockets of the worker. */
   readonly peers: Peers;
-  /** PEM texts; null serves plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** Null serves plain HTTP. */
+  readonly tls: KeyPair | null;
 };
 
 /** A request that its handler answers. */
@@ -336,11 +337,6 @@ export class HttpServer {
   }
 }
 
-/** Serves further connections with another certificate; open ones keep theirs. */
-export function replaceKeyPair(server: Server, pair: { cert: string; key: string }): void {
-  if (server instanceof TlsServer) server.setSecureContext(pair);
-}
-
 function createNodeServer(settings: HttpSettings): Server {
   const options: ServerOptions = {
     maxHeaderSize: settings.maxUrlBytes + maxHeadersBytes,
@@ -356,7 +352,11 @@ function createNodeServer(settings: HttpSettings): Server {
   const server =
     tls === null
       ? createServer(options)
-      : createTlsServer({ ...options, ...tls, handshakeTimeout: timeouts.headersMs });
+      : createTlsServer({
+          ...options,
+          ...secureOptions(tls),
+          handshakeTimeout: timeouts.headersMs,
+        });
   // Node would silently drop headers beyond its limit. The length of a head was checked before, and their number is checked later.
   server.maxHeadersCount = 0;
   return server;

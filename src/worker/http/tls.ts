@@ -1,0 +1,33 @@
+// TLS towards clients: the versions and cipher suites that a server offers, and its certificate, which may be replaced.
+import type { Server } from 'node:http';
+import { Server as TlsServer } from 'node:https';
+import type { SecureContextOptions } from 'node:tls';
+
+/** PEM texts of a certificate and its key. */
+export type KeyPair = { readonly cert: string; readonly key: string };
+
+/**
+ * TLS 1.3, and of TLS 1.2 only suites with forward secrecy and authenticated encryption (RFC 9325 section 4.2): node's defaults include
+ * static RSA, with which a stolen key decrypts what was recorded before, and CBC.
+ */
+const cipherSuites = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+/** What a server needs to speak TLS with a certificate. Each replacement needs all of it: node keeps nothing of the one before. */
+export function secureOptions({ cert, key }: KeyPair): SecureContextOptions {
+  return { cert, key, ciphers: cipherSuites, minVersion: 'TLSv1.2' };
+}
+
+/** Serves further connections with another certificate; open ones keep theirs. */
+export function replaceKeyPair(server: Server, pair: KeyPair): void {
+  if (server instanceof TlsServer) server.setSecureContext(secureOptions(pair));
+}

@@ -1,0 +1,76 @@
+// The promise of HTTPS: TLS 1.3, and of TLS 1.2 only what keeps recorded traffic secret, whatever certificate is in use.
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { type ConnectionOptions, connect } from 'node:tls';
+import { createAuthority, type PairFiles } from '../../support/certificates.ts';
+import { daemonFor } from '../../support/daemon.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'dbhttpd-tls-'));
+after(() => rmSync(directory, { recursive: true }));
+const authority = createAuthority(directory);
+const used = { cert: join(directory, 'used.pem'), key: join(directory, 'used.key') };
+const install = ({ cert, key }: PairFiles) => {
+  copyFileSync(cert, used.cert);
+  copyFileSync(key, used.key);
+};
+
+type Agreed = { readonly version: string; readonly suite: string; readonly subject: string };
+
+/** What client and server agree on; null: they do not. */
+function shake(port: number, offered: ConnectionOptions): Promise<Agreed | null> {
+  return new Promise((resolve) => {
+    // Level 0: the client accepts what this machine's OpenSSL would refuse by itself.
+    const ciphers = `${offered.ciphers ?? 'DEFAULT'}:@SECLEVEL=0`;
+    const options = { host: '127.0.0.1', port, rejectUnauthorized: false, ...offered, ciphers };
+    const socket = connect(options, () => {
+      resolve({
+        version: socket.getProtocol() ?? '',
+        suite: socket.getCipher().name,
+        subject: String(socket.getPeerCertificate().subject.CN),
+      });
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(null));
+  });
+}
+
+const only = (maxVersion: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3', ciphers: string) =>
+  ({ minVersion: 'TLSv1', maxVersion, ciphers }) as const;
+
+/** Suites that are refused, of TLS 1.2 and before. */
+const refused = [
+  ['static RSA', only('TLSv1.2', 'AES128-GCM-SHA256:AES256-GCM-SHA384')],
+  ['static RSA with CBC', only('TLSv1.2', 'AES128-SHA:AES256-SHA256')],
+  ['CBC', only('TLSv1.2', 'ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES256-SHA384')],
+  ['TLS 1.1', only('TLSv1.1', 'ECDHE-RSA-AES128-SHA')],
+] as const;
+
+test('a server offers TLS 1.3 and forward secrecy with authenticated encryption alone, with a new certificate too', async (t) => {
+  install(authority.issue('before', { algorithm: 'rsa' }));
+  const daemon = daemonFor(t, { https_cert: used.cert, https_key: used.key });
+  assert.equal((await daemon.start()).status, 0, daemon.readLog());
+  const port = Number(daemon.address().split(':').at(-1));
+  for (const subject of ['before', 'after']) {
+    if (subject === 'after') {
+      install(authority.issue('after', { algorithm: 'rsa' }));
+      process.kill(daemon.pid(), 'SIGHUP');
+      await eventually(
+        'the new certificate is in use',
+        async () => (await shake(port, {}))?.subject === 'after',
+      );
+    }
+    for (const [what, offered] of refused) {
+      assert.equal(await shake(port, offered), null, `${what}, ${subject}`);
+    }
+    const newest = await shake(port, {});
+    assert.equal(newest?.version, 'TLSv1.3');
+    for (const suite of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']) {
+      const agreed = await shake(port, only('TLSv1.2', `ECDHE-RSA-${suite}`));
+      assert.deepEqual(agreed, { version: 'TLSv1.2', suite: `ECDHE-RSA-${suite}`, subject });
+    }
+  }
+});
