@@ -5,6 +5,7 @@ import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
 import { ByteCollector, type IncomingRequest } from './request.ts';
 import {
+  asksHead,
   type BodyFrame,
   checkRequestLine,
   checkUnfinishedLine,
@@ -116,6 +117,7 @@ export class Intake implements InputHolder {
   #bodyBytes = 0;
   #isStopped = false;
   #isOver = false;
+  #asksHead = false;
 
   constructor(
     events: IntakeEvents,
@@ -132,6 +134,11 @@ export class Intake implements InputHolder {
   /** Whether another whole head has come. */
   get hasWhole(): boolean {
     return (this.#behind ?? this.#waiting?.bytes())?.includes(headEnd) === true;
+  }
+
+  /** Whether the head that was looked at last begins like one of a HEAD request, however it goes on: a reply to it has no body. */
+  get asksHead(): boolean {
+    return this.#asksHead;
   }
 
   /** Whether input waits. */
@@ -167,6 +174,9 @@ export class Intake implements InputHolder {
   }
 
   giveUp(): void {
+    if (this.#frame === null && this.#waiting !== null) {
+      this.#asksHead = asksHead(this.#waiting.bytes(), 0);
+    }
     this.#fail(noRoom);
   }
 
@@ -230,6 +240,7 @@ export class Intake implements InputHolder {
     if (bytes[from] === carriageReturn && !this.#isBegun && !this.#skippedLine) {
       return this.#skipEmptyLine(bytes, from);
     }
+    this.#asksHead = asksHead(bytes, from);
     const found = bytes.indexOf(headEnd, from + Math.max(0, this.#checked - headEnd.length));
     if (found < 0) return this.#awaitHead(bytes, from);
     const line = this.#findLineEnd(bytes, from);

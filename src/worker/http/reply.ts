@@ -177,12 +177,16 @@ export function syntaxFailure(error: NodeJS.ErrnoException): Failure {
     : refusal('BAD_REQUEST', 'The request is not well-formed HTTP.');
 }
 
-/** Answers on a connection that has no request to reply to, and closes it. Returns the number of bytes of the body. */
+/**
+ * Answers on a connection that has no request to reply to, and closes it. Returns the number of bytes of the body that were sent.
+ * @param hasBody false: the client has asked for the head of a reply
+ */
 export function endWithFailure(
   socket: Socket,
   failure: Failure,
   requestId: string,
   moreHeaders: readonly string[],
+  hasBody: boolean,
 ): number {
   const { contentType, body } = renderPlainFailure(failure, requestId);
   const head = headerLines([
@@ -195,6 +199,7 @@ export function endWithFailure(
     ...failureHeaders(failure),
   ]);
   const line = `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}\r\n`;
-  endSocket(socket, `${line}${head}Connection: close\r\n\r\n${body}`);
-  return Buffer.byteLength(body);
+  const sent = hasBody ? body : '';
+  endSocket(socket, `${line}${head}Connection: close\r\n\r\n${sent}`);
+  return Buffer.byteLength(sent);
 }

@@ -58,6 +58,15 @@ export function checkUnfinishedLine(
   return bytes.length - target > maxUrlBytes + versionBytes + 3 ? urlTooLong(maxUrlBytes) : null;
 }
 
+const headMethod = Buffer.from('HEAD');
+
+/** Whether a request line has the method HEAD, be the rest of it well-formed or not. */
+export function asksHead(bytes: Buffer, start: number): boolean {
+  const end = start + headMethod.length;
+  if (bytes[start] !== headMethod[0] || end > bytes.length) return false;
+  return bytes.compare(headMethod, 0, headMethod.length, start, end) === 0 && !isLetter(bytes[end]);
+}
+
 function isVersion(bytes: Buffer, at: number): boolean {
   for (let index = 0; index < versionStart.length; index += 1) {
     if (bytes[at + index] !== versionStart[index]) return false;

@@ -248,7 +248,7 @@ export class HttpServer {
   #advance(client: Client): void {
     // After a reply that closes the connection nothing behind it is parsed: an answer could not be sent.
     if (!client.socket.writable) client.intake.end();
-    else if (client.broken !== null) this.#refuse(client.socket, client.broken);
+    else if (client.broken !== null) this.#refuse(client, client.broken);
     else if (client.intake.hasMore) this.#budget.spend(client);
   }
 
@@ -275,7 +275,7 @@ export class HttpServer {
     if (current?.request.complete === true) client.broken = failure;
     else if (current?.reply.headersSent === true) current.reply.end();
     else if (!socket.writable) return;
-    else if (current === null) this.#refuse(socket, failure);
+    else if (current === null) this.#refuse(client, failure);
     else {
       // The handler waits for the rest of the body, which is no longer parsed.
       current.reply.shouldKeepAlive = false;
@@ -283,11 +283,12 @@ export class HttpServer {
     }
   }
 
-  #refuse(socket: Socket, failure: Failure): void {
+  #refuse({ socket, intake }: Client, failure: Failure): void {
     const { nextRequestId, headers, observe } = this.#refusals;
     const client = socket.remoteAddress ?? '';
     const requestId = nextRequestId();
-    observe(client, failure, endWithFailure(socket, failure, requestId, headers), requestId);
+    const bytes = endWithFailure(socket, failure, requestId, headers, !intake.asksHead);
+    observe(client, failure, bytes, requestId);
   }
 
   // The stop

@@ -98,6 +98,52 @@ test('refuses whatever is not to the letter, in any segments', { concurrency: tr
   neverRun();
 });
 
+const headsOfBadForm: readonly (readonly [what: string, bytes: string, status: number])[] = [
+  ['two spaces', get('HEAD  /livez HTTP/1.1'), 400],
+  ['a tab behind the method', get('HEAD\t/livez HTTP/1.1'), 400],
+  ['another version', get('HEAD /livez HTTP/1.2'), 400],
+  ['a bare line feed', `HEAD /livez HTTP/1.1\n${host}`, 400],
+  ['no colon', get('HEAD /livez HTTP/1.1', `${host}nonsense\r\n`), 400],
+  ['two hosts', get('HEAD /livez HTTP/1.1', host + host), 400],
+  ['headers of more than 16 KiB', get('HEAD /livez HTTP/1.1', `${host}${field(2, 8200)}`), 431],
+  ['a path that never ends', `HEAD /${'y'.repeat(1024 ** 2 + 20)}`, 414],
+];
+
+test('a HEAD of bad form gets no body, in any segments and behind another request', {
+  concurrency: true,
+}, async (t) => {
+  const before = get('GET /nothing HTTP/1.1');
+  const refuse = async (bytes: string, status: number, isSecond: boolean, pieceBytes: number) => {
+    const client = await openRaw(gateway.port);
+    try {
+      const all = (isSecond ? before : '') + bytes;
+      for (let from = 0; from < all.length; from += pieceBytes) {
+        const piece = all.slice(from, from + pieceBytes);
+        await new Promise<void>((resolve) => client.socket.write(piece, () => resolve()));
+      }
+      if (isSecond) assert.equal((await client.reply()).status, 404);
+      const reply = await client.reply({ toHead: true });
+      assert.equal(reply.status, status);
+      assert.ok(Number(reply.header('content-length')) > 0);
+      await client.ended();
+      assert.equal(client.received(), '');
+    } finally {
+      client.socket.destroy();
+    }
+  };
+  const asked = headsOfBadForm.map(([what, bytes, status]) =>
+    t.test(`${what}: ${status}`, async () => {
+      const sizes = [2 * bytes.length, 1000, ...(bytes.length < 1000 ? [1] : [])];
+      await Promise.all(
+        sizes.flatMap((size) => [false, true].map((second) => refuse(bytes, status, second, size))),
+      );
+    }),
+  );
+  await Promise.all(asked);
+  const other = await ask(get('HEADS  /livez HTTP/1.1'), 1000);
+  assert.match(String(other.body), /BAD_REQUEST/);
+});
+
 const otherProtocols: Readonly<Record<string, readonly [head: string, status: number]>> = {
   'an upgrade to HTTP/2': [
     get('GET /livez HTTP/1.1', `${host}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n`),
