@@ -43,6 +43,9 @@ export function typedHeaders(contentType: string): readonly string[] {
     'nosniff',
     'Cache-Control',
     'no-store',
+    // No page of another origin can load a reply as an image, a script or anything else that needs no permission (Fetch, section 3.7).
+    'Cross-Origin-Resource-Policy',
+    'same-origin',
   ];
 }
 

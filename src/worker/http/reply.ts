@@ -154,9 +154,7 @@ export function sendText(
   contentType = 'text/plain; charset=utf-8',
   status = 200,
 ): void {
-  response.setHeader('Content-Type', contentType);
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Cache-Control', 'no-store');
+  response.addHeaders(typedHeaders(contentType));
   response.setHeader('Content-Length', Buffer.byteLength(text));
   response.writeHead(status);
   response.end(text);

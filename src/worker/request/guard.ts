@@ -6,7 +6,7 @@ import type { IncomingRequest, RequestHeaders } from '../http/request.ts';
 import { createCors } from './cors.ts';
 import { bearerToken, parseBasic } from './credentials.ts';
 
-type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins'>;
+type GuardSettings = Pick<Config, 'allowHosts' | 'allowOrigins' | 'httpsTexts'>;
 
 /** The host that a request's head names. */
 export type Target = {
@@ -20,7 +20,7 @@ export type Guard = (target: Target, headers: RequestHeaders) => Failure | null;
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** Checks Host against DNS rebinding (for every path). */
-export function createHostGuard(settings: GuardSettings): Guard {
+export function createHostGuard(settings: Pick<GuardSettings, 'allowHosts'>): Guard {
   const { allowHosts } = settings;
   if (allowHosts === null) return () => null;
   const allowed = new Set(allowHosts);
@@ -45,6 +45,7 @@ const webSocket = crossSite('There are no WebSockets here.');
  */
 export function createBrowserGuard(settings: GuardSettings): Guard {
   const origins = new Set(settings.allowOrigins);
+  const scheme = settings.httpsTexts === null ? 'http:' : 'https:';
   return ({ authority }, headers) => {
     const { origin } = headers;
     const purpose = headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'];
@@ -53,7 +54,7 @@ export function createBrowserGuard(settings: GuardSettings): Guard {
     }
     if (isWebSocket(headers)) return webSocket;
     if (origin !== undefined && origins.has(origin)) return isFetch(headers) ? null : noFetch;
-    if (origin !== undefined && !isOwnOrigin(origin, authority)) return otherOrigin;
+    if (origin !== undefined && !isOwnOrigin(origin, scheme, authority)) return otherOrigin;
     const site = headers['sec-fetch-site'];
     return site === undefined || site === 'same-origin' || site === 'none' ? null : otherSite;
   };
@@ -131,11 +132,12 @@ export function createTokenGuard(tokens: readonly string[]): TokenGuard {
   };
 }
 
-function isOwnOrigin(origin: string, authority: string | null): boolean {
+/** Another scheme on the same host is another server. A proxy that adds TLS has an origin that must be listed. */
+function isOwnOrigin(origin: string, scheme: string, authority: string | null): boolean {
   if (authority === null) return false;
   try {
     const { protocol, host } = new URL(origin);
-    return host === new URL(`${protocol}//${authority}`).host;
+    return protocol === scheme && host === new URL(`${scheme}//${authority}`).host;
   } catch {
     return false;
   }

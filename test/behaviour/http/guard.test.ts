@@ -63,6 +63,7 @@ test('rejects pages of other sites, prefetches and unknown hosts, and no others'
     [{ Origin: 'http://evil.example' }, 403],
     [{ Origin: 'null' }, 403],
     [{ Origin: own, Host: `localhost:${open.port}` }, 200],
+    [{ Origin: own.replace('http:', 'https:'), Host: `localhost:${open.port}` }, 403],
     [{ Origin: 'http://localhost:1', Host: `localhost:${open.port}` }, 403],
     [{ Origin: own, Host: `localhost:${open.port}`, 'Sec-Fetch-Site': 'cross-site' }, 403],
     [{ 'Sec-Purpose': 'prefetch;prerender' }, 403],

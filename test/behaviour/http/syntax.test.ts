@@ -39,6 +39,9 @@ test('gives the same answer to GET and POST', async () => {
   for (const SQL of ["select 'é誠😀+%u0041&'", 'select 1; select 2', 'select * from nope']) {
     const [byGet, byPost] = await Promise.all([gateway.db({ SQL }), gateway.dbPost({ SQL })]);
     assert.equal(byGet.text, byPost.text);
+    for (const { headers } of [byGet, byPost]) {
+      assert.equal(headers['cross-origin-resource-policy'], 'same-origin');
+    }
   }
 });
 
@@ -160,6 +163,7 @@ test('answers whatever is no good request in JSON, and runs nothing', async (t) 
       assert.match(String(at(body, 'CODE')), /^[A-Z_]+$/);
       assert.equal(reply.header('content-type'), 'application/json; charset=utf-8');
       assert.equal(reply.header('x-content-type-options'), 'nosniff');
+      assert.equal(reply.header('cross-origin-resource-policy'), 'same-origin');
       assert.ok(reply.header('x-request-id'));
       if (status === 405 && !what.startsWith('CONNECT')) assert.ok(reply.header('allow'));
     });

@@ -17,7 +17,8 @@ const visitor = (
   { host: authority?.split(':')[0] ?? null, authority },
   headers,
 ];
-const settings = { allowHosts: null, allowOrigins: [] };
+const settings = { allowHosts: null, allowOrigins: [], httpsTexts: null };
+const withTls = { ...settings, httpsTexts: { cert: '', key: '' } };
 
 test('lets any host pass without a list, and only listed ones with it', () => {
   assert.equal(createHostGuard(settings)(...visitor({}, 'anything')), null);
@@ -28,12 +29,17 @@ test('lets any host pass without a list, and only listed ones with it', () => {
   assert.equal(check(...visitor({}, 'here.there'))?.status, 421);
 });
 
-test('takes an origin for its own only with the same host and port', () => {
-  const check = createBrowserGuard(settings);
-  for (const [origin, authority, status] of [
+test('takes an origin for its own only with its scheme, host and port', () => {
+  for (const [origin, authority, status, own = settings] of [
     ['http://here:9090', 'here:9090', undefined],
-    ['https://here', 'here:443', undefined],
     ['http://here', 'here:80', undefined],
+    ['https://here:9090', 'here:9090', 403],
+    ['https://here', 'here', 403],
+    ['https://here', 'here:443', undefined, withTls],
+    ['https://here', 'here', undefined, withTls],
+    ['https://here:9090', 'here:9090', undefined, withTls],
+    ['http://here:9090', 'here:9090', 403, withTls],
+    ['http://here', 'here', 403, withTls],
     ['http://here:9091', 'here:9090', 403],
     ['http://there:9090', 'here:9090', 403],
     ['http://here:9090', null, 403],
@@ -42,11 +48,8 @@ test('takes an origin for its own only with the same host and port', () => {
     ['no url', 'here:9090', 403],
     ['http://here:9090@there', 'here:9090', 403],
   ] as const) {
-    assert.equal(
-      check(...visitor({ origin }, authority))?.status,
-      status,
-      `${origin} ${authority}`,
-    );
+    const failure = createBrowserGuard(own)(...visitor({ origin }, authority));
+    assert.equal(failure?.status, status, `${origin} ${authority}`);
   }
 });
 
