@@ -15,6 +15,7 @@ import {
   type RequestHead,
   readBody,
 } from './http/request.ts';
+import { createNotFound } from './not-found.ts';
 import { type RequestObserver, RequestRecord } from './observe/observation.ts';
 import { parseTraceparent } from './observe/trace-context.ts';
 import { endWithConnection, rulesOf } from './request/compat.ts';
@@ -49,10 +50,6 @@ const tooManyConnections: Failure = {
   ...refusal('TOO_MANY_CONNECTIONS', 'Too many clients are connected. Nothing was executed.'),
   retryAfterSeconds: 1,
 };
-const nothingHere = refusal(
-  'NOT_FOUND',
-  'There is nothing here. SQL goes to /v1/query, /v1/batch or /db.',
-);
 const unknownExpectation = refusal('UNKNOWN_EXPECTATION', 'Only 100-continue is understood.');
 const otherType = refusal(
   'UNSUPPORTED_MEDIA_TYPE',
@@ -69,6 +66,7 @@ export class App {
   readonly #parts: AppParts;
   readonly #readHead;
   readonly #routeOf;
+  readonly #notFound;
   readonly #admit;
   readonly #cors;
 
@@ -77,6 +75,7 @@ export class App {
     this.#parts = parts;
     this.#readHead = createHeadReader(rulesOf[config.compat]);
     this.#routeOf = createRouteFinder(routes);
+    this.#notFound = createNotFound(routes);
     this.#admit = createAdmission(config, tokens);
     this.#cors = createCors(config.allowOrigins);
   }
@@ -134,19 +133,24 @@ export class App {
     }
     const failure =
       admission.kind === 'refused'
-        ? admission.failure
+        ? this.#explainRefusal(admission.failure, head, route)
         : isBeyondLimit && route?.isEssential !== true
           ? tooManyConnections
           : whyNotAnswered(request, response, route);
-    if (failure !== null) {
-      reject(request, response, record, failure);
+    if (failure !== null || route === undefined) {
+      reject(request, response, record, failure ?? this.#notFound.of(head.path));
       return;
     }
-    const { access, endpoint } = route as Route;
+    const { access, endpoint } = route;
     // The user's name is for the logs: the token alone says what it may do.
     if (access === 'driver') record.user = parseBasic(request.headers.authorization)?.user ?? null;
     if (endpoint.kind === 'sql') this.#read(received, endpoint);
     else endpoint.handle(request, response, head, record);
+  }
+
+  #explainRefusal(failure: Failure, { path }: RequestHead, route: Route | undefined): Failure {
+    const isToken = failure.code === 'UNAUTHORIZED' && route === undefined;
+    return isToken ? this.#notFound.ofUnauthorized(path, failure) : failure;
   }
 
   /** Reads the body, if the request has one that counts. */
@@ -225,12 +229,13 @@ export class App {
   }
 }
 
+/** Null: it is answered, if there is a route. */
 function whyNotAnswered(
   { method = '' }: IncomingRequest,
   { expectation }: OutgoingReply,
   route: Route | undefined,
 ): Failure | null {
-  if (route === undefined) return nothingHere;
+  if (route === undefined) return null;
   if (expectation === 'unknown') return unknownExpectation;
   const { path, methods } = route;
   if (methods.includes(method)) return null;

@@ -38,6 +38,8 @@ after(async () => {
 const code = ({ body }: { body: Record<string, unknown> }) =>
   (body.error as { code?: string })?.code;
 
+const namesTheKey = /set drivers = planetscale and a token/;
+
 test('the paths are there with drivers = planetscale alone, and want POST', async () => {
   const plain = await startGateway({
     database,
@@ -47,9 +49,12 @@ test('the paths are there with drivers = planetscale alone, and want POST', asyn
     const reply = await postAsDriver(plain, { query: 'select 1' });
     // A client that is no driver needs a bearer token before it gets any other reply.
     assert.deepEqual([reply.status, code(reply)], [401, 'UNAUTHORIZED']);
+    const { message } = await driverError(createDriver(plain).execute('select 1'));
+    assert.match(message, namesTheKey);
     const headers = { Authorization: `Bearer ${driverSettings.token}` };
     const missing = await postAsDriver(plain, { query: 'select 1' }, { headers });
     assert.deepEqual([missing.status, code(missing)], [404, 'NOT_FOUND']);
+    assert.match((missing.body.error as { message: string }).message, namesTheKey);
   } finally {
     await plain.stop();
   }

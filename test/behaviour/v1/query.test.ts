@@ -251,6 +251,8 @@ test('paths and methods that there are not have problems too', async () => {
     assert.equal(reply.headers['content-type'], 'application/problem+json');
     assert.deepEqual([reply.status, reply.json<Problem>().code], [status, code]);
   }
+  const misspelt = await gateway.post('/v1/querry', { sql: 'select 1' });
+  assert.match(misspelt.json<Problem>().detail, /Did you mean \/v1\/query\?$/);
   assert.equal((await gateway.get('/nothing')).json<{ CODE: string }>().CODE, 'NOT_FOUND');
 });
 
