@@ -43,6 +43,7 @@ import type { AccessLog } from './observe/access-log.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
 import type { Observe } from './observe/observation.ts';
 import { RecentErrors } from './observe/recent-errors.ts';
+import { createRejectedPagesLog } from './observe/rejected-pages.ts';
 import { createRequestLog } from './observe/request-log.ts';
 import { StatementTable } from './observe/statement-table.ts';
 import { rulesOf } from './request/compat.ts';
@@ -351,16 +352,18 @@ export class Service {
   }
 }
 
-/** The observers of a worker: metrics, recent errors, costs of statements, and two logs. */
+/** The observers of a worker: metrics, recent errors, costs of statements, and the logs. */
 class Observers {
   readonly metrics = new WorkerMetrics(openFilesLimit());
   readonly recentErrors = new RecentErrors();
   readonly statements = new StatementTable();
   readonly #noteInLog: Observe;
+  readonly #noteRejectedPages: Observe;
   readonly #accessLog: AccessLog | null;
 
   constructor({ slowQueryMs }: Config, log: Log, accessLog: AccessLog | null) {
     this.#noteInLog = createRequestLog(log, slowQueryMs);
+    this.#noteRejectedPages = createRejectedPagesLog(log);
     this.#accessLog = accessLog;
   }
 
@@ -369,6 +372,7 @@ class Observers {
     this.recentErrors.observe(observation);
     this.statements.observe(observation);
     this.#noteInLog(observation);
+    this.#noteRejectedPages(observation);
     this.#accessLog?.observe(observation);
   }
 }
