@@ -60,6 +60,8 @@ export type History = {
   readonly interval_seconds: number;
   readonly at: readonly number[];
   readonly outcomes: Readonly<Record<string, Series>>;
+  /** Those among them that the data refused, such as duplicate keys. */
+  readonly data_refusals: Series;
   readonly latency_ms: Readonly<Record<'p50' | 'p95' | 'p99', Series>>;
   readonly phases_p95_ms: { readonly waiting: Series; readonly first_row: Series };
   readonly connections: { readonly busy: Series; readonly max: Series };
@@ -74,6 +76,8 @@ export type LastError = {
   readonly status: number;
   readonly code: string | null;
   readonly errno: number | null;
+  readonly error_name: string | null;
+  readonly by_data: boolean;
   readonly outcome: string;
   readonly shape: string | null;
 };

@@ -217,7 +217,8 @@ function lookAtStatements(reply: StatementsReply | null): readonly Attention[] {
 const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-function lookAtOutcomes({ outcomes, interval_seconds: seconds }: History): readonly Attention[] {
+function lookAtOutcomes(history: History): readonly Attention[] {
+  const { outcomes, data_refusals: refusals, interval_seconds: seconds } = history;
   const found: Attention[] = [];
   const unknown = Math.round(sum(outcomes.unknown ?? []) * seconds);
   if (unknown > 0) {
@@ -229,7 +230,9 @@ function lookAtOutcomes({ outcomes, interval_seconds: seconds }: History): reado
     [name, sum(series.slice(-last))] as const;
   const lately = Object.entries(outcomes).map(of);
   const all = lately.reduce((total, [, rate]) => total + rate, 0);
-  const failing = lately.reduce((total, [name, rate]) => total + (name === 'ok' ? 0 : rate), 0);
+  const notOk = lately.reduce((total, [name, rate]) => total + (name === 'ok' ? 0 : rate), 0);
+  // A duplicate key is an answer that programs expect.
+  const failing = notOk - sum(refusals.slice(-last));
   if (all > 0 && failing / all >= failingShare) {
     const text = `${formatShare(failing / all)} of the last minute's requests failed.`;
     found.push({ severity: 'warn', text, part: 'errors' });

@@ -203,21 +203,28 @@ function errorKey({ at, request_id, worker, code }: LastError): string {
   return `${at} ${worker} ${request_id} ${code}`;
 }
 
+/** A refusal by the data is no fault of anything. */
+function classOfOutcome({ outcome, by_data: isByData }: LastError): string {
+  if (isByData) return 'plain';
+  return `tone ${outcome === 'unknown' || outcome === 'partial' ? 'bad' : 'warn'}`;
+}
+
 const errorColumns: readonly Column<LastError>[] = [
   { name: 'At', show: asText(({ at }) => formatWhen(new Date(at))) },
   {
     name: 'Outcome',
-    show: ({ outcome }, cell) => {
-      setText(cell, outcome.replaceAll('_', ' '));
-      cell.className = `tone ${outcome === 'unknown' || outcome === 'partial' ? 'bad' : 'warn'}`;
+    show: (error, cell) => {
+      setText(cell, error.outcome.replaceAll('_', ' '));
+      cell.className = classOfOutcome(error);
     },
   },
   { name: 'Status', kind: 'number', show: asText(({ status }) => String(status)) },
   {
     name: 'Code',
-    show: asText(
-      ({ code, errno }) => [code, errno].filter((part) => part !== null).join(' ') || unknown,
-    ),
+    show: asText(({ code, errno, error_name: name }) => {
+      if (errno === null) return code ?? unknown;
+      return name === null ? String(errno) : `${name} (${errno})`;
+    }),
   },
   { name: 'Statement', kind: 'text', show: asLongText(({ shape }) => shape ?? unknown) },
   { name: 'Section', show: asText(({ section }) => section ?? unknown) },

@@ -470,6 +470,25 @@ export const mysqlFailures: readonly MysqlFailure[] = [
   { errno: 3572, status: 422, meaning: 'a row is locked, under NOWAIT', repeat: 'yes' },
 ];
 
+/** The gateway's codes for a condition that the client itself has set. */
+const unmetConditions: ReadonlySet<FailureCode | null> = new Set([
+  'EXPECTATION_FAILED',
+  'TOO_MANY_ROWS',
+] as const);
+
+/** Duplicate keys, foreign keys, CHECK (MySQL's number and MariaDB's), and SIGNAL with a number of its own. */
+const refusedByData: ReadonlySet<number | null> = new Set([
+  1022, 1062, 1169, 1216, 1217, 1451, 1452, 1557, 1586, 1644, 1761, 1762, 3819, 4025,
+]);
+
+/**
+ * Whether a request was refused because of the data that it met: every program meets such refusals, and nothing is wrong with the
+ * gateway, the database or the statement.
+ */
+export function isDataRefusal(code: FailureCode | null, errno: number | null): boolean {
+  return unmetConditions.has(code) || (code === null && refusedByData.has(errno));
+}
+
 /** All others. */
 export const otherMysqlFailure: MysqlFailureFacts = {
   status: 422,

@@ -49,6 +49,11 @@ export const workerMetrics = {
     help: 'Database requests: ok, error (MySQL refused a statement), or their OUTCOME.',
     labels: ['outcome'],
   },
+  dbhttpd_data_refusals_total: {
+    type: 'counter',
+    help: 'Database requests that the data refused: a duplicate key, a foreign key, CHECK, SIGNAL, `expect`, `max_affected`. The outcomes count them too.',
+    labels: [],
+  },
   dbhttpd_failures_total: {
     type: 'counter',
     help: 'Requests refused or ended by the gateway, by the CODE of their reply, whether or not it could be sent.',

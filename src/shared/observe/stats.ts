@@ -58,6 +58,8 @@ export type HistoryStats = {
   readonly at: readonly number[];
   /** Per second. */
   readonly outcomes: Readonly<Record<string, readonly (number | null)[]>>;
+  /** The requests a second among them that the data refused, such as duplicate keys. */
+  readonly data_refusals: readonly (number | null)[];
   readonly latency_ms: {
     readonly p50: readonly (number | null)[];
     readonly p95: readonly (number | null)[];
@@ -157,6 +159,10 @@ export type RecentError = {
   readonly code: FailureCode | null;
   /** The number of MySQL's error; null: it is not an error of MySQL. */
   readonly errno: number | null;
+  /** Its name, such as ER_DUP_ENTRY; null as `errno`. */
+  readonly error_name: string | null;
+  /** Whether the data refused the request, as a duplicate key does. */
+  readonly by_data: boolean;
   readonly outcome: RequestOutcome;
   /** Its statements without literals; null: they are not known. */
   readonly shape: string | null;

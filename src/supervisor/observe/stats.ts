@@ -49,6 +49,7 @@ export type Figures = Counts & {
   readonly durations: readonly number[];
   /** The same for two phases of that time. */
   readonly phases: Readonly<Record<ShownPhase, readonly number[]>>;
+  readonly dataRefusals: number;
   readonly busy: number;
   readonly max: number;
   readonly waiting: number;
@@ -100,6 +101,7 @@ export function readFigures(reported: Reported): Figures {
       waiting: addDurations(all, phaseDuration, 'waiting'),
       first_row: addDurations(all, phaseDuration, 'first_row'),
     },
+    dataRefusals: sumOfAll(all, 'dbhttpd_data_refusals_total'),
     busy: sumOfAll(living, 'dbhttpd_pool_connections', { state: 'busy' }),
     max: sumOfAll(living, 'dbhttpd_pool_connections_max'),
     waiting: sumOfAll(living, 'dbhttpd_queue_length'),
@@ -267,6 +269,7 @@ const maxPoints = 300;
 type Point = {
   readonly at: number;
   readonly rates: Readonly<Record<string, number>>;
+  readonly dataRefusals: number;
   readonly p50: number | null;
   readonly p95: number | null;
   readonly p99: number | null;
@@ -294,6 +297,7 @@ export class History {
     this.#points.push({
       at: Math.round(atMs / 1000),
       rates: ratesOf(before.figures.outcomes, figures.outcomes, seconds),
+      dataRefusals: rateOf(before.figures.dataRefusals, figures.dataRefusals, seconds),
       p50: quantile(0.5, whole),
       p95: quantile(0.95, whole),
       p99: quantile(0.99, whole),
@@ -316,6 +320,7 @@ export class History {
       outcomes: Object.fromEntries(
         outcomes.map((outcome) => [outcome, line(({ rates }) => rates[outcome] ?? 0)]),
       ),
+      data_refusals: line(({ dataRefusals }) => dataRefusals),
       latency_ms: {
         p50: line(({ p50 }) => p50),
         p95: line(({ p95 }) => p95),
@@ -340,8 +345,12 @@ function ratesOf(
   now: Readonly<Record<string, number>>,
   seconds: number,
 ): Readonly<Record<string, number>> {
-  const rate = (name: string) => Math.max(0, (now[name] ?? 0) - (before[name] ?? 0)) / seconds;
-  return Object.fromEntries(Object.keys(now).map((name) => [name, rounded(rate(name))]));
+  const rate = (name: string) => rateOf(before[name] ?? 0, now[name] ?? 0, seconds);
+  return Object.fromEntries(Object.keys(now).map((name) => [name, rate(name)]));
+}
+
+function rateOf(before: number, now: number, seconds: number): number {
+  return rounded(Math.max(0, now - before) / seconds);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { failureCodes, outcomes, unreadyCodes } from '../../shared/failure-codes.ts';
+import { failureCodes, isDataRefusal, outcomes, unreadyCodes } from '../../shared/failure-codes.ts';
 import {
   DurationHistogram,
   type HistogramSample,
@@ -60,6 +60,7 @@ export class SectionMetrics {
   #clientsGone = 0;
   #slowStatements = 0;
   #cutReplies = 0;
+  #dataRefusals = 0;
   readonly #section: string;
   readonly #slowMs: number;
   readonly #durations = new DurationHistogram(buckets);
@@ -86,6 +87,7 @@ export class SectionMetrics {
     this.#replyBytes += summary.bytes;
     this.#queueSeconds += summary.queueMs / 1000;
     countOne(this.#outcomes, summary.outcome);
+    if (isDataRefusal(summary.code, summary.errno)) this.#dataRefusals += 1;
     // Refusals are quick: if they counted, thousands of them would make an overload look fast.
     if (summary.outcome === 'not_executed') return;
     this.#durations.observe(summary.durationMs / 1000);
@@ -112,6 +114,7 @@ export class SectionMetrics {
       ...[...this.#outcomes].map(([outcome, value]) =>
         sample('dbhttpd_outcomes_total', value, { section, outcome }),
       ),
+      sample('dbhttpd_data_refusals_total', this.#dataRefusals, { section }),
       ...[...this.#transactionEnds].map(([end, value]) =>
         sample('dbhttpd_transactions_ended_total', value, { section, end }),
       ),

@@ -1,4 +1,6 @@
 // The latest requests that failed since the last report to the supervisor. Statements lose their literals before they are reported.
+import { isDataRefusal } from '../../shared/failure-codes.ts';
+import { errorName } from '../../shared/mysql/error-names.ts';
 import { maxRecentErrors, type RecentError } from '../../shared/observe/stats.ts';
 import { digest } from '../../shared/sql/digest.ts';
 import type { Endpoint, ExchangeSummary, Observation, RequestRecord } from './observation.ts';
@@ -57,7 +59,18 @@ export class RecentErrors {
 
 function ofStatements(summary: ExchangeSummary): Noted {
   const { requestId, section, status, code, errno, outcome, sql } = summary;
-  return { at: Date.now(), request_id: requestId, section, status, code, errno, outcome, sql };
+  return {
+    at: Date.now(),
+    request_id: requestId,
+    section,
+    status,
+    code,
+    errno,
+    error_name: errno === null ? null : errorName(errno),
+    by_data: isDataRefusal(code, errno),
+    outcome,
+    sql,
+  };
 }
 
 function ofRefused({ requestId, status, code }: RequestRecord): Noted {
@@ -70,6 +83,8 @@ function ofRefused({ requestId, status, code }: RequestRecord): Noted {
     status,
     code,
     errno: null,
+    error_name: null,
+    by_data: false,
     outcome,
     sql: null,
   };

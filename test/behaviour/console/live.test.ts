@@ -80,7 +80,7 @@ test('shows the instance as it is, and runs a statement on it', async () => {
       .waitFor();
     await page.fill('#sql', 'select * from nothing_of_this_name');
     await page.press('#sql', 'Control+Enter');
-    await page.locator('#errors tbody tr').getByText('1146').waitFor();
+    await page.locator('#errors tbody tr').getByText('ER_NO_SUCH_TABLE (1146)').waitFor();
     await page
       .locator('#errors tbody tr')
       .getByText('select * from nothing_of_this_name')

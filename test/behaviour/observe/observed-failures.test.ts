@@ -88,10 +88,31 @@ test('every series that an alert needs stands at 0 before its first event', asyn
     const sample = `dbhttpd_requests_total{${own},endpoint="db",status="${status}"}`;
     assert.equal(samples.get(sample), 0, status);
   }
+  assert.equal(samples.get(`dbhttpd_data_refusals_total{${own}}`), 0);
   assert.equal(samples.get(`dbhttpd_replies_cut_total{${own}}`), 0);
   assert.equal(samples.get(`dbhttpd_requests_lost_total{${own}}`), 0);
   const backend = `backend="127.0.0.1:${proxy.port}"`;
   assert.equal(samples.get(`dbhttpd_pool_connections_max{${own},${backend}}`), settings.pool);
+});
+
+test('what the data refuses has a count of its own, beside its outcomes', async () => {
+  const insert = { sql: 'insert into only_once values (1)' };
+  await gateway.db({ SQL: 'create table only_once (id int primary key)' });
+  await gateway.post('/v1/query', insert);
+  const refusals = () => readMetric(gateway, 'dbhttpd_data_refusals_total', {});
+  const before = await refusals();
+  const outcomes = await outcomesSince();
+  const unmet = { sql: 'delete from only_once', expect: { affected_rows: 7 } };
+  const statuses = [
+    await gateway.post('/v1/query', insert),
+    await gateway.post('/v1/batch', { statements: [insert] }),
+    await gateway.post('/v1/batch', { statements: [unmet] }),
+    await gateway.post('/v1/query', { ...unmet, expect: undefined, max_affected: 0 }),
+    await gateway.post('/v1/query', { sql: 'insert into missing values (1)' }),
+  ].map(({ status }) => status);
+  assert.deepEqual(statuses, [409, 409, 409, 409, 422]);
+  await eventually('they are counted', async () => (await refusals()) === before + 4);
+  assert.deepEqual((await outcomes())('error', 'rolled_back'), [2, 3]);
 });
 
 test('a scrape tells the build, the start, and how many descriptors there are', async () => {

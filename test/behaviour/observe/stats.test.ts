@@ -78,6 +78,12 @@ test('the last errors have numbers and shapes, without a literal', async (t) => 
       { code: null, errno: 1062, status: 409, outcome: 'error' },
     ],
   );
+  const named = errors.map(({ error_name, by_data }) => [error_name, by_data]);
+  assert.deepEqual(named, [
+    [null, false],
+    ['ER_PARSE_ERROR', false],
+    ['ER_DUP_ENTRY', true],
+  ]);
   assert.equal(errors[2]?.shape, 'insert into people values (?)');
   assert.equal(errors[2]?.section, 'world');
   assert.doesNotMatch(JSON.stringify(errors), /hush-hush|4711/);

@@ -15,6 +15,7 @@ const well: Stats = {
   history: {
     ...made.history,
     outcomes: { ok: Array(length).fill(100), error: Array(length).fill(0.1), unknown: [] },
+    data_refusals: Array(length).fill(0),
   },
 };
 const told = (
@@ -128,6 +129,8 @@ test('counts what ended unknown, and the share that failed', () => {
   assert.deepEqual(told(history({ outcomes: failing })), [
     "warn: 10 % of the last minute's requests failed.",
   ]);
+  const refusals = Array(length).fill(9.5);
+  assert.deepEqual(told(history({ outcomes: failing, data_refusals: refusals })), []);
 });
 
 test('tells since when requests take far longer than before', () => {

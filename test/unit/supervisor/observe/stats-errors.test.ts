@@ -11,6 +11,8 @@ const errorAt = (ms: number, requestId: string): RecentError => ({
   status: 400,
   code: 'BAD_REQUEST',
   errno: null,
+  error_name: null,
+  by_data: false,
   outcome: 'not_executed',
   shape: null,
 });

@@ -9,12 +9,12 @@ import {
 } from '../../../../src/supervisor/observe/stats.ts';
 
 /** So many requests ok, all of which took `seconds`. */
-function figures(ok: number, seconds = 0.001): Figures {
+function figures(ok: number, seconds = 0.001, dataRefusals = 0): Figures {
   const at = durationBounds.findIndex((bound) => seconds <= bound);
   const durations = [...durationBounds, 0].map((_, index) => (index === at ? ok : 0));
   const phases = { waiting: durations, first_row: durations };
   const sums = { requests: ok, outcomes: { ok }, failures: {}, durations, phases };
-  return { ...sums, busy: 3, max: 8, waiting: 2 };
+  return { ...sums, dataRefusals, busy: 3, max: 8, waiting: 2 };
 }
 
 test('a point tells what has come since the one before, a second', () => {
@@ -35,6 +35,13 @@ test('a point tells what has come since the one before, a second', () => {
     waiting: told.latency_ms.p95,
     first_row: told.latency_ms.p95,
   });
+});
+
+test('refusals by the data have a rate of their own', () => {
+  const history = new History();
+  history.note(figures(100, 1, 5), 1_000_000);
+  history.note(figures(120, 1, 9), 1_002_000);
+  assert.deepEqual(history.points().data_refusals, [2]);
 });
 
 test('ten minutes are kept, however long it runs', () => {

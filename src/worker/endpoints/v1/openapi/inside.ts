@@ -53,6 +53,8 @@ const error = closed({
   status: count,
   code: { ...maybeText, description: "Null: it is MySQL's own error, by `errno`." },
   errno: { type: ['integer', 'null'] },
+  error_name: { ...maybeText, description: "MySQL's name of `errno`, such as ER_DUP_ENTRY." },
+  by_data: { ...flag, description: 'The data refused the request, as a duplicate key does.' },
   outcome: { enum: outcomes },
   shape: { ...maybeText, description: 'The statements without literals.' },
 });
@@ -60,6 +62,10 @@ const history = closed({
   interval_seconds: amount,
   at: { ...listOf(count), description: 'Seconds since 1970, the oldest point first.' },
   outcomes: { type: 'object', additionalProperties: line, description: 'Requests a second.' },
+  data_refusals: {
+    ...line,
+    description: 'Those among them that the data refused, such as duplicate keys.',
+  },
   latency_ms: closed({ p50: line, p95: line, p99: line }),
   phases_p95_ms: closed({ waiting: line, first_row: line }),
   connections: closed({ busy: line, max: line }),
