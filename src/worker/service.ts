@@ -33,6 +33,7 @@ import {
   type TransactionOwner,
 } from './execution/transactions/open-transactions.ts';
 import { acceptForwarded, type ForwardedConnections } from './http/forward.ts';
+import { oldHeads, strictHeads } from './http/head-form.ts';
 import { clientTimeouts, decideConnectionLimit, openFilesLimit } from './http/limits.ts';
 import type { NodeInternals } from './http/node-internals.ts';
 import { Peers } from './http/peers.ts';
@@ -189,10 +190,11 @@ export class Service {
 
   #createHttp(app: App, peers: Peers, nextRequestId: () => string, observe: Observe): HttpServer {
     const { sections, internals } = this.#surroundings;
-    const { maxRequestBytes, keepaliveTimeoutMs, httpsTexts, allowOrigins } = this.#config;
+    const { maxRequestBytes, keepaliveTimeoutMs, httpsTexts, allowOrigins, compat } = this.#config;
     const http = new HttpServer(
       {
         maxUrlBytes: maxRequestBytes,
+        heads: rulesOf[compat].looseHeads ? oldHeads : strictHeads,
         maxBufferedBytes: Math.max(minBufferedBytes, 4 * maxRequestBytes),
         keepaliveTimeoutMs,
         connections: decideConnectionLimit(openFilesLimit(), countConnections(sections)),

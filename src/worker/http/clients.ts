@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import type { Failure } from '../failure/failure.ts';
+import type { HeadForm } from './head-form.ts';
 import { type BufferedInput, Intake, type IntakeEvents, maxHeadersBytes } from './intake.ts';
 import { type NodeInternals, ReadBuffer, sourceOf, takeParser } from './node-internals.ts';
 import type { OutgoingReply } from './reply.ts';
@@ -19,6 +20,7 @@ export type CurrentRequest = {
 export type ClientContext = {
   readonly buffered: BufferedInput;
   readonly maxUrlBytes: number;
+  readonly heads: HeadForm;
   /** Answers with a failure behind the current reply, and closes. */
   readonly refuse: (client: Client, failure: Failure) => void;
 };
@@ -51,7 +53,8 @@ export class Client implements Indexed, IntakeEvents {
     this.isBeyondLimit = isBeyondLimit;
     this.#context = context;
     const headersBytes = isForwarded ? maxForwardedBytes : maxHeadersBytes;
-    this.intake = new Intake(this, context.buffered, context.maxUrlBytes, headersBytes);
+    const { buffered, maxUrlBytes, heads } = context;
+    this.intake = new Intake(this, buffered, maxUrlBytes, headersBytes, heads);
     const parse = takeParser(socket);
     if (parse === null) throw new Error("node's parser does not listen to its socket");
     this.#parse = parse;

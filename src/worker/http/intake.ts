@@ -3,6 +3,7 @@
 
 import { type Indexed, IndexedSet } from '../../shared/indexed-set.ts';
 import { type Failure, refusal } from '../failure/failure.ts';
+import { type HeadForm, headEnd, strictHeads } from './head-form.ts';
 import { ByteCollector, type IncomingRequest } from './request.ts';
 import {
   asksHead,
@@ -60,9 +61,7 @@ export const maxHeadersBytes = 16 * 1024;
 /** How much is read ahead while a request is being answered. */
 const maxAheadBytes = 64 * 1024;
 
-const [carriageReturn, lineFeed] = [0x0d, 0x0a];
 const lineEnd = Buffer.from('\r\n');
-const headEnd = Buffer.from('\r\n\r\n');
 const nothing = Buffer.alloc(0);
 
 const headersTooLarge = refusal(
@@ -100,6 +99,7 @@ export class Intake implements InputHolder {
   readonly #all: BufferedInput;
   readonly #maxUrlBytes: number;
   readonly #maxHeadersBytes: number;
+  readonly #form: HeadForm;
   /** Input that may not be parsed yet. */
   #waiting: ByteCollector | null = null;
   /** The input behind the head that is being parsed at this moment. */
@@ -124,16 +124,19 @@ export class Intake implements InputHolder {
     all: BufferedInput,
     maxUrlBytes: number,
     headersLimit = maxHeadersBytes,
+    form = strictHeads,
   ) {
     this.#events = events;
     this.#all = all;
     this.#maxUrlBytes = maxUrlBytes;
     this.#maxHeadersBytes = headersLimit;
+    this.#form = form;
   }
 
   /** Whether another whole head has come. */
   get hasWhole(): boolean {
-    return (this.#behind ?? this.#waiting?.bytes())?.includes(headEnd) === true;
+    const bytes = this.#behind ?? this.#waiting?.bytes();
+    return bytes !== undefined && this.#form.findEnd(bytes, 0) >= 0;
   }
 
   /** Whether the head that was looked at last begins like one of a HEAD request, however it goes on: a reply to it has no body. */
@@ -237,25 +240,27 @@ export class Intake implements InputHolder {
 
   /** Returns where the head ends, or `from` if it is incomplete. */
   #advanceHead(bytes: Buffer, from: number): number {
-    if (bytes[from] === carriageReturn && !this.#isBegun && !this.#skippedLine) {
-      return this.#skipEmptyLine(bytes, from);
+    if (!this.#isBegun && !this.#skippedLine) {
+      // Old clients send an empty line behind a body (RFC 9112 section 2.2).
+      const after = this.#form.skipEmptyLine(bytes, from);
+      if (after !== null) return this.#skipLine(from, after);
     }
     this.#asksHead = asksHead(bytes, from);
-    const found = bytes.indexOf(headEnd, from + Math.max(0, this.#checked - headEnd.length));
-    if (found < 0) return this.#awaitHead(bytes, from);
-    const line = this.#findLineEnd(bytes, from);
+    const end = this.#form.findEnd(bytes, from + Math.max(0, this.#checked - headEnd.length));
+    if (end < 0) return this.#awaitHead(bytes, from);
+    const head = this.#form.toStrictHead(part(bytes, from, end));
+    const line = head.indexOf(lineEnd);
     const failure =
-      checkRequestLine(bytes, from, line, this.#maxUrlBytes) ??
-      (found - line > this.#maxHeadersBytes ? headersTooLarge : null);
+      checkRequestLine(head, 0, line, this.#maxUrlBytes) ??
+      (head.length - headEnd.length - line > this.#maxHeadersBytes ? headersTooLarge : null);
     if (failure !== null) return this.#fail(failure);
-    return this.#parseHead(bytes, from, found + headEnd.length);
+    return this.#parseHead(head, bytes, end);
   }
 
-  /** Old clients send an empty line behind a body (RFC 9112 section 2.2). */
-  #skipEmptyLine(bytes: Buffer, from: number): number {
-    if (from + 1 === bytes.length) return from;
-    this.#skippedLine = true;
-    return bytes[from + 1] === lineFeed ? from + 2 : this.#fail(bareLineFeed);
+  #skipLine(from: number, after: number): number {
+    if (after < 0) return this.#fail(bareLineFeed);
+    this.#skippedLine = after > from;
+    return after;
   }
 
   #awaitHead(bytes: Buffer, from: number): number {
@@ -273,24 +278,28 @@ export class Intake implements InputHolder {
 
   #findLineEnd(bytes: Buffer, from: number): number {
     if (this.#lineEnd > 0) return from + this.#lineEnd;
-    return bytes.indexOf(lineEnd, from + Math.max(0, this.#checked - 1));
+    return this.#form.findLineEnd(bytes, from + Math.max(0, this.#checked - 1));
   }
 
   #checkUnfinished(bytes: Buffer, from: number, line: number): Failure | null {
-    if (hasBareLineFeed(bytes, from + Math.max(0, this.#checked - 1))) return bareLineFeed;
+    const form = this.#form;
+    if (form.hasBadLineEnd(bytes, from + Math.max(0, this.#checked - 1))) return bareLineFeed;
     if (line < 0) return checkUnfinishedLine(bytes, from, this.#maxUrlBytes);
     if (bytes.length - line > this.#maxHeadersBytes + headEnd.length) return headersTooLarge;
-    return this.#lineEnd > 0 ? null : checkRequestLine(bytes, from, line, this.#maxUrlBytes);
+    if (this.#lineEnd > 0) return null;
+    const first = form.toStrictLine(bytes.subarray(from, line));
+    return checkRequestLine(first, 0, first.length, this.#maxUrlBytes);
   }
 
-  #parseHead(bytes: Buffer, from: number, end: number): number {
-    const start = this.#isBegun ? from + 1 : from;
+  /** @param head in strict form; it stands in `bytes` up to `end` */
+  #parseHead(head: Buffer, bytes: Buffer, end: number): number {
+    const start = this.#isBegun ? 1 : 0;
     this.#isBegun = false;
     this.#skippedLine = false;
     this.#checked = 0;
     this.#lineEnd = 0;
     this.#behind = end === bytes.length ? nothing : bytes.subarray(end);
-    this.#events.parse(part(bytes, start, end));
+    this.#events.parse(part(head, start, head.length));
     this.#behind = null;
     if (this.#isOver) return end;
     const request = this.#events.takeRequest();
@@ -321,13 +330,4 @@ function copyOf(bytes: Buffer, from: number, end: number): Buffer {
 /** The same bytes, copied if they would keep a much larger buffer alive: only they are counted. */
 function withoutRest(bytes: Buffer): Buffer {
   return bytes.buffer.byteLength <= 2 * bytes.length ? bytes : copyOf(bytes, 0, bytes.length);
-}
-
-function hasBareLineFeed(bytes: Buffer, from: number): boolean {
-  let at = bytes.indexOf(lineFeed, from);
-  while (at >= 0) {
-    if (bytes[at - 1] !== carriageReturn) return true;
-    at = bytes.indexOf(lineFeed, at + 1);
-  }
-  return false;
 }

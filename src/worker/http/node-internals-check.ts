@@ -1,6 +1,7 @@
 // The test of node's internals when a worker starts: a small server must give the same replies with each of them as without.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type ListenOptions, type NetConnectOpts, connect as openSocket } from 'node:net';
+import { strictHeads } from './head-form.ts';
 import {
   allInternals,
   easeSocketCreation,
@@ -46,6 +47,7 @@ const timeouts = {
 
 const settings = {
   maxUrlBytes: 1_000,
+  heads: strictHeads,
   maxBufferedBytes: 1024 ** 2,
   keepaliveTimeoutMs: 5_000,
   connections: { served: 1, reserved: 1 },

@@ -98,8 +98,9 @@ export function createHeadReader({
   };
   return ({ url: target = '', httpVersion, rawHeaders }, isForwarded = false) => {
     if (rawHeaders.length > 2 * maxHeaders && !isForwarded) return tooManyHeaders;
-    const given = findOnceOnly(rawHeaders);
-    if (typeof given === 'object' && given !== null) return given;
+    const found = findOnceOnly(rawHeaders);
+    if (typeof found === 'object' && found !== null) return found;
+    const given = found === '' && hostMayBeMissing ? null : found;
     const isNeeded = httpVersion !== '1.0' && !hostMayBeMissing && !isForwarded;
     if (given === null && isNeeded) return noHost;
     const host = given === null ? null : hostOf(given);

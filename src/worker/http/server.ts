@@ -5,6 +5,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Failure } from '../failure/failure.ts';
 import { whenBacklogIsEmpty } from './backlog.ts';
 import { type Client, Clients, type CurrentRequest, LoopBudget } from './clients.ts';
+import type { HeadForm } from './head-form.ts';
 import { BufferedInput, maxHeadersBytes } from './intake.ts';
 import type { ClientTimeouts, ConnectionLimit } from './limits.ts';
 import {
@@ -30,6 +31,7 @@ import { type KeyPair, secureOptions } from './tls.ts';
 /** The limits of a server, and whether it speaks TLS. */
 export type HttpSettings = {
   readonly maxUrlBytes: number;
+  readonly heads: HeadForm;
   /** Bytes of requests that have not been read to their end, of all clients together. */
   readonly maxBufferedBytes: number;
   readonly keepaliveTimeoutMs: number;
@@ -111,6 +113,7 @@ export class HttpServer {
       {
         buffered: this.#buffered,
         maxUrlBytes: settings.maxUrlBytes,
+        heads: settings.heads,
         refuse: (client, failure) => this.#refuseInTurn(client, failure),
       },
       internals,

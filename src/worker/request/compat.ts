@@ -5,7 +5,9 @@ import type { IncomingRequest } from '../http/request.ts';
 
 /** What is allowed. Each was needed by a real client (docs/guides/from-dbslayer.md). */
 export type Rules = {
-  /** HTTP/1.1 without Host: node 0.2 sends none. Every browser sends it, so that there is no page to guard against. */
+  /** Heads as DBSlayer's parser took them (slayer_http_parse.c): lines that end with LF alone, several spaces in the request line. */
+  readonly looseHeads: boolean;
+  /** HTTP/1.1 without Host, or with an empty one: node 0.2 sends none. Every browser sends it, so that there is no page to guard against. */
   readonly hostMayBeMissing: boolean;
   /** Replies of /db end with their connection, and are never chunked: see `endWithConnection`. */
   readonly repliesEndConnection: boolean;
@@ -21,6 +23,7 @@ export type Rules = {
 
 const allOf = (isAllowed: boolean): Rules =>
   Object.freeze({
+    looseHeads: isAllowed,
     hostMayBeMissing: isAllowed,
     repliesEndConnection: isAllowed,
     looseKeys: isAllowed,

@@ -143,6 +143,85 @@ test('takes a request without Host, for any path, though only some hosts are all
   assert.equal((await ask(twice)).status, 400);
 });
 
+/** Requests that DBSlayer's parser took, and HTTP/1.1 does not. */
+const loose: readonly (readonly [what: string, bytes: string])[] = [
+  ['line feeds alone', `GET /db?${here} HTTP/1.0\nHost: localhost\nAccept: */*\n\n`],
+  ['line feeds of both kinds', `GET /db?${here} HTTP/1.1\r\nHost: localhost\nA: b\r\n\n`],
+  ['an empty line before it', `\nGET /db?${here} HTTP/1.1\nHost: localhost\n\n`],
+  ['several spaces', `GET   /db?${here}  HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+  ['several spaces and line feeds', `GET  /db?${here}  HTTP/1.0\n\n`],
+  ['an empty Host', `GET /db?${here} HTTP/1.1\r\nHost:\r\n\r\n`],
+  ['an empty Host of HTTP/1.0', `GET /db?${here} HTTP/1.0\r\nHost: \r\n\r\n`],
+  [
+    'a body',
+    `POST /db HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 23\n\n{"SQL":"select 'here'"}`,
+  ],
+];
+
+/** Sends the bytes in pieces, and reads one reply. */
+async function askInPieces(bytes: string, pieceBytes: number, gateway = old): Promise<RawReply> {
+  const client = await openRaw(gateway.port, { timeoutMs: 10_000 });
+  try {
+    for (let from = 0; from < bytes.length; from += pieceBytes) {
+      const piece = bytes.slice(from, from + pieceBytes);
+      await new Promise<void>((resolve) => client.socket.write(piece, () => resolve()));
+    }
+    return await client.reply();
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+test('takes line feeds alone, several spaces and an empty Host, in any segments', async (t) => {
+  for (const [what, bytes] of loose) {
+    await t.test(what, async () => {
+      for (const pieceBytes of [bytes.length, 7, 1]) {
+        const reply = await askInPieces(bytes, pieceBytes);
+        assert.equal(reply.status, 200, String(reply.body));
+        assert.equal(cell(reply), 'here');
+      }
+    });
+  }
+});
+
+test('reads requests of both forms behind each other, and bodies to their end', async () => {
+  const body = '{"SQL":"select \'\\n\\n\'"}';
+  const first = `POST /db HTTP/1.1\nHost: localhost\nConnection: keep-alive\nContent-Type: application/json\nContent-Length: ${body.length}\n\n`;
+  const second = `GET  /db?${here} HTTP/1.1\r\nHost:\r\nConnection: keep-alive\r\n\r\n`;
+  const client = await openRaw(old.port, { timeoutMs: 10_000 });
+  client.send(first + body + second + first);
+  client.send(body);
+  assert.deepEqual(
+    [cell(await client.reply()), cell(await client.reply()), cell(await client.reply())],
+    ['\n\n', 'here', '\n\n'],
+  );
+  client.close();
+});
+
+test("refuses what DBSlayer's parser refused too, and limits what it reads", async () => {
+  const head = `GET /db?${here} HTTP/1.0`;
+  for (const [bytes, status] of [
+    [` ${head}\n\n`, 400],
+    [`${head} \n\n`, 400],
+    [`GET\t/db?${here} HTTP/1.0\n\n`, 400],
+    [`GET  /db?${here} x  HTTP/1.0\n\n`, 400],
+    [`${head}\r\r\n\n`, 400],
+    [`${head}\nHost: localhost\nHost:\n\n`, 400],
+    [`${head}\n${`X: ${'y'.repeat(1000)}\n`.repeat(17)}\n`, 431],
+    [`${head}\nX: ${'y'.repeat(16_400)}`, 431],
+    [`GET /${' '.repeat(1024 ** 2 + 20)}`, 414],
+    [
+      `POST /db HTTP/1.1\nHost: localhost\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n1\n{\n`,
+      400,
+    ],
+  ] as const) {
+    for (const pieceBytes of [bytes.length, 999]) {
+      const reply = await askInPieces(bytes, pieceBytes);
+      assert.equal(reply.status, status, `${bytes.slice(0, 99)}: ${reply.body}`);
+    }
+  }
+});
+
 test('a page of another site is refused without Host too', async () => {
   const page = `GET /db?${here} HTTP/1.1\r\nOrigin: https://evil.example\r\n\r\n`;
   assert.equal((await ask(page)).status, 403);
@@ -251,6 +330,7 @@ describe('without compat', () => {
       [netHttp(`/db?${encoded({ SQL: 'do 1', STAT: null })}`), 400],
       [netHttp(`/db?${encoded({ SQL: 'do 1', SERVER: null })}`), 400],
       [netHttp('/health'), 404],
+      ...loose.map(([, bytes]) => [bytes, 400] as const),
     ] as const) {
       assert.equal((await ask(bytes, strict)).status, status, bytes);
     }

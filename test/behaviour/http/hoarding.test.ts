@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
+import { strictHeads } from '../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../src/worker/http/peers.ts';
@@ -21,6 +22,7 @@ async function serve(handle: RequestHandler) {
   const http = new HttpServer(
     {
       maxUrlBytes: requestBytes,
+      heads: strictHeads,
       maxBufferedBytes,
       keepaliveTimeoutMs: 60_000,
       connections: { served: 2000, reserved: 16 },

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { strictHeads } from '../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../src/worker/http/peers.ts';
@@ -55,6 +56,7 @@ async function serve(
   const connections = { served, reserved: 16 };
   const settings = {
     maxUrlBytes: 1_000_000,
+    heads: strictHeads,
     maxBufferedBytes: 64 * 1024 ** 2,
     keepaliveTimeoutMs,
     tls: null,

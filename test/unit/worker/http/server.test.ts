@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
+import { strictHeads } from '../../../../src/worker/http/head-form.ts';
 import { clientTimeouts } from '../../../../src/worker/http/limits.ts';
 import { allInternals } from '../../../../src/worker/http/node-internals.ts';
 import { Peers } from '../../../../src/worker/http/peers.ts';
@@ -16,6 +17,7 @@ import { openRaw } from '../../../support/http.ts';
 
 const settings = {
   maxUrlBytes: 1000,
+  heads: strictHeads,
   maxBufferedBytes: 64 * 1024 ** 2,
   keepaliveTimeoutMs: 1000,
   connections: { served: 10, reserved: 1 },
