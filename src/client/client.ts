@@ -194,7 +194,7 @@ async function runBatch(
   const sent = toSent('/v1/batch', encodeBatch(statements, options), options);
   const whole = await askWhole(connection, sent, options);
   const found = decodeBatch(whole.json, statements.length, layoutOf(options));
-  if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
+  if (found === null) throw noReplyOfOurs(whole.begun, sent);
   return { ...found, ...whole.about };
 }
 

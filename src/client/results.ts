@@ -2,7 +2,7 @@
 import { DbhttpdError } from './error.ts';
 import {
   type BegunReply,
-  interrupted,
+  cutBefore,
   type JsonObject,
   noReplyOfOurs,
   problemOf,
@@ -167,7 +167,7 @@ export async function* readRows<Row>(
     for (const line of lines) {
       const parsed = parseLine(line, begun, sent);
       if (Array.isArray(parsed)) {
-        if (decode === null) throw noReplyOfOurs(begun.response, sent);
+        if (decode === null) throw noReplyOfOurs(begun, sent);
         yield decode(parsed);
         continue;
       }
@@ -184,13 +184,13 @@ function parseLine(line: string, begun: BegunReply, sent: Sent): object {
   try {
     return JSON.parse(line) as object;
   } catch {
-    throw noReplyOfOurs(begun.response, sent);
+    throw noReplyOfOurs(begun, sent);
   }
 }
 
 function failureOf(error: Marker['error'], begun: BegunReply, sent: Sent): DbhttpdError {
   const facts = error === undefined ? null : problemOf(error);
-  if (facts === null) return noReplyOfOurs(begun.response, sent);
+  if (facts === null) return noReplyOfOurs(begun, sent);
   const { message, ...rest } = facts;
   return new DbhttpdError(message, { ...rest, status: error?.status ?? null });
 }
@@ -233,9 +233,4 @@ export async function* readTexts(
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-function cutBefore(what: string, begun: BegunReply, sent: Sent, cause: unknown): DbhttpdError {
-  const known = { status: begun.response.status, requestId: begun.requestId };
-  return interrupted(sent, 'REPLY_CUT', `The reply was cut before ${what}`, known, cause);
 }

@@ -141,7 +141,7 @@ export async function runQuery(
   const sent = toSent('/v1/query', encodeQuery(asked, options, transaction), options);
   const whole = await askWhole(connection, sent, options);
   const found = decodeResults<unknown>(whole.json, layoutOf(options));
-  if (found === null) throw noReplyOfOurs(whole.begun.response, sent);
+  if (found === null) throw noReplyOfOurs(whole.begun, sent);
   return { ...found, ...whole.about, rolledBack: whole.json.rolled_back === true };
 }
 
@@ -161,7 +161,7 @@ export async function* runStream(
     return yield* readRows(begun, sent, layoutOf(options), options.onProgress);
   }
   const found = decodeResults<unknown>(await readJson(begun, sent), layoutOf(options));
-  if (found === null) throw noReplyOfOurs(begun.response, sent);
+  if (found === null) throw noReplyOfOurs(begun, sent);
   yield* found.rows;
   return { rowCount: found.rowCount, truncated: found.truncated };
 }
@@ -178,7 +178,7 @@ export async function* runCsv(
     accept: 'text/csv',
   };
   const begun = await repeat(sent, options, () => sendRequest(connection, sent));
-  if (!hasType(begun, 'text/csv')) throw noReplyOfOurs(begun.response, sent);
+  if (!hasType(begun, 'text/csv')) throw noReplyOfOurs(begun, sent);
   let bytes = 0;
   for await (const part of readTexts(begun, sent)) {
     bytes += part.bytes;

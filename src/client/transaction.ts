@@ -90,7 +90,7 @@ async function begin(connection: Connection, options: TransactionOptions): Promi
   return await repeat(sent, options, async () => {
     const begun = await sendRequest(connection, sent);
     const { transaction } = await readJson(begun, sent);
-    if (typeof transaction !== 'string') throw noReplyOfOurs(begun.response, sent);
+    if (typeof transaction !== 'string') throw noReplyOfOurs(begun, sent);
     return transaction;
   });
 }
@@ -205,7 +205,7 @@ class HeldTransaction {
     return await withRetries(retriesOf(options), mayRepeat, sent.signal, async () => {
       const begun = await sendRequest(this.#connection, sent);
       const json = await readJson(begun, sent);
-      if (!isAnswer(json)) throw noReplyOfOurs(begun.response, sent);
+      if (!isAnswer(json)) throw noReplyOfOurs(begun, sent);
       return json;
     });
   }

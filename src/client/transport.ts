@@ -31,6 +31,8 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A reply with status 200 or 201, before its body. */
 export type BegunReply = {
+  /** The gateway's. */
+  readonly url: string;
   readonly response: Response;
   readonly requestId: string | null;
 };
@@ -55,8 +57,9 @@ export async function sendRequest(connection: Connection, sent: Sent): Promise<B
   if (sent.signal?.aborted === true) throw abortedBefore(sent);
   const response = await begin(connection, sent);
   const requestId = response.headers.get('x-request-id');
-  if (succeeded.has(response.status)) return { response, requestId };
-  throw failureOf(response, await readText({ response, requestId }, sent), sent);
+  const begun = { url: connection.url, response, requestId };
+  if (succeeded.has(response.status)) return begun;
+  throw failureOf(begun, await readText(begun, sent), sent);
 }
 
 async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Response> {
@@ -79,17 +82,17 @@ async function begin({ url, token, fetch }: Connection, sent: Sent): Promise<Res
   try {
     return await (sent.seen === null ? send() : sent.seen.carry(headers, send));
   } catch (cause) {
-    throw interrupted(sent, 'FETCH_FAILED', 'The request had no reply', null, cause);
+    const known = { status: null, requestId: sent.requestId };
+    throw interrupted(sent, 'FETCH_FAILED', `${url} sent no reply`, { url, ...known }, cause);
   }
 }
 
 /** The rest of a reply as text. Throws a DbhttpdError if it is cut. */
-export async function readText({ response, requestId }: BegunReply, sent: Sent): Promise<string> {
+export async function readText(begun: BegunReply, sent: Sent): Promise<string> {
   try {
-    return await response.text();
+    return await begun.response.text();
   } catch (cause) {
-    const known = { status: response.status, requestId };
-    throw interrupted(sent, 'REPLY_CUT', 'The reply was cut before its end', known, cause);
+    throw cutBefore('its end', begun, sent, cause);
   }
 }
 
@@ -97,25 +100,39 @@ export async function readText({ response, requestId }: BegunReply, sent: Sent):
 export async function readJson(begun: BegunReply, sent: Sent): Promise<JsonObject> {
   const text = await readText(begun, sent);
   const parsed = parseObject(text);
-  if (parsed === null) throw noReplyOfOurs(begun.response, sent);
+  if (parsed === null) throw noReplyOfOurs(begun, sent);
   return parsed;
 }
 
+/** The error of a reply that was cut. @param what the part that is missing, and all behind it */
+export function cutBefore(
+  what: string,
+  { url, response, requestId }: BegunReply,
+  sent: Sent,
+  cause: unknown,
+): DbhttpdError {
+  const known = { url, status: response.status, requestId: requestId ?? sent.requestId };
+  const text = `The reply of ${url} was cut before ${what}`;
+  return interrupted(sent, 'REPLY_CUT', text, known, cause);
+}
+
+type Known = { readonly url: string } & Pick<ErrorFacts, 'status' | 'requestId'>;
+
 /** The error of a request whose reply failed, and which may have been executed. */
-export function interrupted(
+function interrupted(
   sent: Sent,
   code: 'FETCH_FAILED' | 'REPLY_CUT',
   what: string,
-  known: Pick<ErrorFacts, 'status' | 'requestId'> | null,
+  { url, ...known }: Known,
   cause: unknown,
 ): DbhttpdError {
   const isAborted = sent.signal?.aborted === true;
   const isUnsent = !isAborted && wasNeverConnected(cause);
   const outcome: Outcome = isUnsent ? 'not_executed' : afterSending(sent);
-  const why = isAborted ? 'The request was aborted' : what;
-  return new DbhttpdError(`${why}. ${meanings[outcome]}`, {
-    status: known?.status ?? null,
-    requestId: known?.requestId ?? sent.requestId,
+  const why = isUnsent ? `Could not connect to ${url}` : what;
+  const reason = isAborted ? 'The request was aborted' : `${why}${describeCause(cause)}`;
+  return new DbhttpdError(`${reason}. ${meanings[outcome]}`, {
+    ...known,
     code: isAborted ? 'ABORTED' : code,
     outcome,
     retryable: !isAborted && isRepeatable(sent, outcome),
@@ -136,7 +153,7 @@ function abortedBefore({ signal, idempotencyKey, requestId }: Sent): DbhttpdErro
 }
 
 const meanings: Readonly<Record<'not_executed' | 'failed' | 'unknown', string>> = {
-  not_executed: 'Could not connect: nothing was executed.',
+  not_executed: 'Nothing was executed.',
   failed: 'It was read-only: nothing has changed.',
   unknown: 'Its statements may or may not have been applied.',
 };
@@ -148,6 +165,23 @@ function afterSending({ isReadOnly }: Sent): 'failed' | 'unknown' {
 /** Whether a request without a reply may be repeated: the gateway recognises one with a key. */
 function isRepeatable({ idempotencyKey }: Sent, outcome: Outcome): boolean {
   return outcome !== 'unknown' || idempotencyKey !== null;
+}
+
+/** Longest text of a cause in a message. */
+const maxCauseLength = 200;
+
+/** The cause in parentheses: its text, and its code unless the text has it. Node and Bun have them in different places. */
+function describeCause(error: unknown): string {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  const { code, message } = (cause ?? error ?? {}) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
+  const name = typeof code === 'string' ? code : '';
+  const text = typeof message === 'string' ? message.slice(0, maxCauseLength) : '';
+  const parts = text.includes(name) ? [text] : [name, text];
+  const described = parts.filter((part) => part !== '').join(': ');
+  return described === '' ? '' : ` (${described})`;
 }
 
 function wasNeverConnected(error: unknown): boolean {
@@ -166,10 +200,11 @@ export function isFailedServer(status: number): boolean {
 }
 
 /** The failure that the gateway reports. The reply of another server, such as a proxy, is not trusted. */
-function failureOf(response: Response, text: string, sent: Sent): DbhttpdError {
+function failureOf(begun: BegunReply, text: string, sent: Sent): DbhttpdError {
+  const { response } = begun;
   const reply = parseObject(text);
   const facts = reply === null ? null : (problemOf(reply) ?? bareOf(reply));
-  if (facts === null) return noReplyOfOurs(response, sent);
+  if (facts === null) return noReplyOfOurs(begun, sent);
   const { message, ...rest } = facts;
   return new DbhttpdError(message, {
     ...rest,
@@ -206,10 +241,11 @@ function bareOf({ ERROR, CODE, OUTCOME }: JsonObject): Reported | null {
 }
 
 /** The error for a reply that is not the gateway's: the gateway may have received the request. */
-export function noReplyOfOurs(response: Response, sent: Sent): DbhttpdError {
+export function noReplyOfOurs({ url, response }: BegunReply, sent: Sent): DbhttpdError {
   const { status, headers } = response;
   const outcome = afterSending(sent);
-  return new DbhttpdError(`The reply (status ${status}) is not a gateway's. ${meanings[outcome]}`, {
+  const what = `The reply of ${url} (status ${status}) is not a gateway's`;
+  return new DbhttpdError(`${what}. ${meanings[outcome]}`, {
     code: 'BAD_REPLY',
     outcome,
     retryable: isFailedServer(status) && isRepeatable(sent, outcome),

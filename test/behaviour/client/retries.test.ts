@@ -153,6 +153,9 @@ test('nothing else is sent again without a key, and its outcome is reported', as
   assert.equal(await madeTimes(4), 0);
 });
 
+const isCut = /^The reply of http:\/\/127\.0\.0\.1:\d+ was cut before its end \(.+\)\. /;
+const isGone = /^http:\/\/127\.0\.0\.1:\d+ sent no reply \(.+\)\. /;
+
 test('a reply that is lost or cut: unknown for a write, failed for what was to read only', async () => {
   for (const [deed, code, status] of [
     [{ kind: 'drop', when: 'asked' }, 'FETCH_FAILED', null],
@@ -165,6 +168,7 @@ test('a reply that is lost or cut: unknown for a write, failed for what was to r
       [code, status, 'unknown', false],
     );
     assert.match(write.message, /may or may not have been applied/);
+    assert.match(write.message, code === 'REPLY_CUT' ? isCut : isGone);
     front.next(deed);
     const read = await failureOf(db.query('select 1', [], { readOnly: true }));
     assert.deepEqual(
@@ -183,6 +187,10 @@ test('no server listens: the request is known not to be executed, and is sent ag
   assert.deepEqual(
     [error.code, error.status, error.outcome, error.retryable],
     ['FETCH_FAILED', null, 'not_executed', true],
+  );
+  assert.equal(
+    error.message,
+    `Could not connect to ${gone.url} (connect ECONNREFUSED ${gone.url.slice(7)}). Nothing was executed.`,
   );
   let attempts = 0;
   const returning = connect({

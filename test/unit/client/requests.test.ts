@@ -94,6 +94,33 @@ test('a connection that broke after it was made is not tried again', async () =>
   }
 });
 
+test('a request without a reply names the gateway and the cause', async () => {
+  for (const [cause, message] of [
+    [
+      new TypeError('fetch failed', {
+        cause: withCode('ECONNREFUSED', 'connect ECONNREFUSED ::1:1'),
+      }),
+      'Could not connect to http://gateway (connect ECONNREFUSED ::1:1). Nothing was executed.',
+    ],
+    [
+      new TypeError('fetch failed', { cause: withCode('UND_ERR_SOCKET', 'other side closed') }),
+      'http://gateway sent no reply (UND_ERR_SOCKET: other side closed). Its statements may or may not have been applied.',
+    ],
+    [
+      new TypeError('Load failed'),
+      'http://gateway sent no reply (Load failed). Its statements may or may not have been applied.',
+    ],
+    [
+      withCode('ConnectionRefused', 'Unable to connect.'),
+      'Could not connect to http://gateway (ConnectionRefused: Unable to connect.). Nothing was executed.',
+    ],
+  ] as const) {
+    const { db } = fake(cause);
+    const { message: told } = await failureOf(db.with({ retry: false }).query('delete from t', []));
+    assert.equal(told, message);
+  }
+});
+
 const problem = (status: number, type = 'application/problem+json') =>
   new Response('{"code":"RATE","outcome":"not_executed","detail":"too many","retryable":true}', {
     status,
